@@ -1,0 +1,1 @@
+//! The Python extension of ringview: classes, Arrow in and out, errors to exceptions.

@@ -1,0 +1,1 @@
+//! The database: tables, views and atomic transactions over the engines.

@@ -1,0 +1,1 @@
+//! Rings: what a view keeps beside each key, and how it adds and multiplies.
