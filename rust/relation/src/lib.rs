@@ -1,1 +1,35 @@
-//! Relations over rings: hash-indexed parts, secondary indexes, and the base rows of a table.
+//! Relations over rings: finite maps from keys to payloads, and the base rows of a table.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `layout` | how the fields of a key are packed into words |
+//! | `hash` | a sorted linear-probing table from hash to slot |
+//! | `dense` | a mixed-radix array from key to slot, for keys that fill their range |
+//! | `directory` | the one of the two that fits, and the batch look-ups over it |
+//! | `part` | the relation part: key words and payload words by slot |
+//! | `journal` | what a part must remember to undo a transaction |
+//! | `index` | a secondary index: the slots of each group, walked with constant delay |
+//! | `rows` | the multiset of base rows of a table |
+//!
+//! Every look-up, insert, delete and count is O(1) expected; a slot is stable while its
+//! tuple lives, so other structures may keep arrays beside a part by slot.
+
+mod dense;
+mod directory;
+mod hash;
+mod index;
+mod journal;
+mod layout;
+mod part;
+mod prefetch;
+
+pub use directory::{KeyScratch, Keys};
+pub use hash::HashDirectory;
+pub use index::Index;
+pub use journal::{Change, Journal};
+pub use layout::{KeyField, KeyLayout};
+pub use part::Part;
+pub use prefetch::prefetch;
+
+/// The slot that a look-up reports for a key that is not there.
+pub const ABSENT: u32 = u32::MAX;
