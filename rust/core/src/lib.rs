@@ -1,1 +1,23 @@
 //! Values, types, schemas, the row encoding, the string dictionary and the error of ringview.
+//!
+//! Every value is encoded once, at the edge, into one 64-bit word (two for decimals). Whatever lies
+//! above this crate works on words alone: equal words mean equal values of one column, always.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `types`, `schema` | [`Type`], [`Field`], [`Schema`] and their Arrow counterparts |
+//! | `error` | [`Error`], one variant for each thing that can go wrong |
+//! | `dictionary` | [`Dictionary`]: strings to 32-bit ids and back |
+//! | `column` | [`Column`] and [`Batch`]: encoded rows, column by column |
+
+mod column;
+mod dictionary;
+mod error;
+mod schema;
+mod types;
+
+pub use column::{Batch, Column};
+pub use dictionary::Dictionary;
+pub use error::{Error, Result};
+pub use schema::{Field, Schema};
+pub use types::{TimeUnit, Type};

@@ -1,0 +1,196 @@
+//! The one error of ringview: what was wrong, where, and what to do about it.
+//!
+//! Invariant: an operation that returns an `Error` has changed nothing that a user can see.
+//! Names travel as owned strings, so that an error outlives the table or view that it speaks of.
+
+use std::fmt;
+
+use thiserror::Error as ThisError;
+
+/// What every fallible function of ringview returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that can go wrong, one variant for each kind that a caller may want to tell apart.
+#[derive(ThisError, Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A table that does not exist was named.
+    #[error("there is no table {name:?}; {}", known_names("tables", known))]
+    UnknownTable {
+        /// The name asked for.
+        name: String,
+        /// The tables that do exist.
+        known: Vec<String>,
+    },
+    /// A view that does not exist was named.
+    #[error("there is no view {name:?}; {}", known_names("views", known))]
+    UnknownView {
+        /// The name asked for.
+        name: String,
+        /// The views that do exist.
+        known: Vec<String>,
+    },
+    /// A column that does not exist was named.
+    #[error(
+        "there is no column {column:?}{}; {}",
+        of_table(table),
+        known_names("columns", known)
+    )]
+    UnknownColumn {
+        /// The table in which it was looked for; empty where no table is known.
+        table: String,
+        /// The name asked for.
+        column: String,
+        /// The columns that do exist.
+        known: Vec<String>,
+    },
+    /// The name is taken.
+    #[error("the {kind} {name:?} exists already; choose another name, or drop it first")]
+    Exists {
+        /// What carries the name: "table", "view", "column".
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A table that views read cannot be dropped.
+    #[error(
+        "table {table:?} is in use by {}; drop these views first",
+        listed(views)
+    )]
+    InUse {
+        /// The table.
+        table: String,
+        /// The views that read it.
+        views: Vec<String>,
+    },
+    /// A value, column or expression of one type stands where another is needed.
+    #[error("{place}: expected {expected}, found {found}; cast it before it gets here")]
+    Type {
+        /// Where, in words.
+        place: String,
+        /// The type that is needed.
+        expected: String,
+        /// The type that was met.
+        found: String,
+    },
+    /// A single value cannot be represented or used.
+    #[error("{place}: {problem}")]
+    Value {
+        /// Where, in words, with the row.
+        place: String,
+        /// What is wrong with it, and what would be right.
+        problem: String,
+    },
+    /// NULL in a column that is not nullable.
+    #[error(
+        "row {row}: NULL in column {column:?} of table {table:?}, which is not nullable; \
+         drop the row, or declare the column nullable"
+    )]
+    Null {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The row, counted from 0 in the data handed in.
+        row: u64,
+    },
+    /// NaN in a column that serves as a key.
+    #[error(
+        "row {row}: NaN in column {column:?} of table {table:?}, which a view joins or groups by; \
+         NaN equals nothing, so replace it or drop the row"
+    )]
+    NotANumber {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The row, counted from 0 in the data handed in.
+        row: u64,
+    },
+    /// More of a row was deleted than there is.
+    #[error(
+        "table {table:?} holds {present} of the row {row}, so {asked} cannot be deleted; \
+         nothing of this transaction was applied"
+    )]
+    OverDelete {
+        /// The table.
+        table: String,
+        /// The row, in words.
+        row: String,
+        /// How many were to be deleted.
+        asked: u64,
+        /// How many there are.
+        present: u64,
+    },
+    /// A second row with the same unique key.
+    #[error(
+        "table {table:?} already holds a row with the unique key {key}; \
+         delete that one first, or declare the table without `unique`"
+    )]
+    Duplicate {
+        /// The table.
+        table: String,
+        /// The key, in words.
+        key: String,
+    },
+    /// An integer or decimal left its range.
+    #[error(
+        "overflow in {place}: the exact value does not fit; \
+         nothing of this transaction was applied"
+    )]
+    Overflow {
+        /// Where, in words.
+        place: String,
+    },
+    /// A static table cannot change once a view reads it.
+    #[error(
+        "table {table:?} is static and read by {}; \
+         fill it before its views are created, or declare it without `static`",
+        listed(views)
+    )]
+    Static {
+        /// The table.
+        table: String,
+        /// The views that read it.
+        views: Vec<String>,
+    },
+    /// Something that ringview does not do.
+    #[error("{what} is not supported: {why}; {instead}")]
+    Unsupported {
+        /// What was asked for.
+        what: String,
+        /// Why not.
+        why: String,
+        /// The nearest thing that works.
+        instead: String,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted; nothing of this transaction was applied")]
+    Interrupted,
+    /// A snapshot that cannot be read.
+    #[error("cannot read the snapshot: {problem}")]
+    Snapshot {
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+fn of_table(table: &str) -> String {
+    if table.is_empty() {
+        String::new()
+    } else {
+        format!(" in table {table:?}")
+    }
+}
+
+fn known_names(kind: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        format!("there are no {kind} yet")
+    } else {
+        format!("known {kind}: {}", known.join(", "))
+    }
+}
+
+fn listed(names: &[String]) -> impl fmt::Display + use<> {
+    names.join(", ")
+}
