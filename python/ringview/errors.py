@@ -1,0 +1,99 @@
+"""What can go wrong, one exception for each kind that a caller may want to catch.
+
+Every one of them is a `RingviewError`, and also the built-in exception that a Python user would
+expect in its place (`KeyError`, `ValueError`, ..). Whatever was raised, nothing was half done: tables
+and views are as they were before the call.
+"""
+
+import builtins
+
+__all__ = [
+    "ArithmeticOverflowError",
+    "DuplicateKeyError",
+    "ExistsError",
+    "InUseError",
+    "InvalidValueError",
+    "NullKeyError",
+    "OverDeleteError",
+    "RingviewError",
+    "SnapshotError",
+    "StaticTableError",
+    "TypeMismatchError",
+    "UnknownColumnError",
+    "UnknownTableError",
+    "UnknownViewError",
+    "UnsupportedError",
+]
+
+
+class RingviewError(Exception):
+    """The root of all errors of ringview.
+
+    >>> import ringview as rv
+    >>> db = rv.Database()
+    >>> try:
+    ...     db.drop_table("orders")
+    ... except rv.RingviewError as error:
+    ...     print(error)
+    there is no table "orders"; there are no tables yet
+    """
+
+    def __str__(self) -> str:
+        # KeyError would show the repr of the message.
+        return str(self.args[0]) if len(self.args) == 1 else super().__str__()
+
+
+class UnknownTableError(RingviewError, KeyError):
+    """A table was named that does not exist."""
+
+
+class UnknownViewError(RingviewError, KeyError):
+    """A view was named that does not exist."""
+
+
+class UnknownColumnError(RingviewError, KeyError):
+    """A column was named that does not exist."""
+
+
+class ExistsError(RingviewError, ValueError):
+    """The name of a new table or view is taken."""
+
+
+class InUseError(RingviewError, ValueError):
+    """A table that views read cannot be dropped."""
+
+
+class TypeMismatchError(RingviewError, TypeError):
+    """A column or an expression has a type that does not fit its place."""
+
+
+class InvalidValueError(RingviewError, ValueError):
+    """A single value cannot be stored or used, such as 300 in an int8 column."""
+
+
+class NullKeyError(RingviewError, ValueError):
+    """NULL in a column that is not nullable, or NaN in a column that joins or groups."""
+
+
+class OverDeleteError(RingviewError, ValueError):
+    """More of a row was deleted than the table holds."""
+
+
+class DuplicateKeyError(RingviewError, ValueError):
+    """A second row came with the same unique key."""
+
+
+class ArithmeticOverflowError(RingviewError, builtins.OverflowError):
+    """A sum, product or count left the range of its type; it never wraps."""
+
+
+class StaticTableError(RingviewError, ValueError):
+    """A static table was changed after a view began to read it."""
+
+
+class UnsupportedError(RingviewError, ValueError):
+    """Something that ringview does not do; the message names the nearest thing that works."""
+
+
+class SnapshotError(RingviewError, ValueError):
+    """A snapshot is damaged, or was written by a newer version."""
