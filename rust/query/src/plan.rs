@@ -1,0 +1,250 @@
+//! The plan of a view: what an engine needs to build and maintain its view tree.
+//!
+//! Invariants: nodes come children first, the root last. A view's keys are its children's keys
+//! without the bound variables that it marginalises; every bound variable is marginalised at
+//! exactly one node. Component 0 of every node is the count, and the components of a node are
+//! distinct. Keys of all views follow one total order of the variables, top to bottom.
+
+use std::sync::Arc;
+
+use ringview_core::{Result, Schema, Type};
+use serde::{Deserialize, Serialize};
+
+pub use crate::expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
+
+/// A variable's position in [`Plan::variables`].
+pub type VarId = usize;
+
+/// Where `bind` looks tables up.
+pub trait Catalog {
+    /// What is known of a table; `Error::UnknownTable` if there is none.
+    fn table(&self, name: &str) -> Result<TableInfo>;
+}
+
+/// What planning needs to know of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableInfo {
+    /// Its columns.
+    pub schema: Arc<Schema>,
+    /// Whether it never changes once a view reads it.
+    pub is_static: bool,
+    /// Roughly how many rows it has or will have, if known: relations with more rows change more.
+    pub rows: Option<u64>,
+    /// Columns of which no two rows agree.
+    pub unique: Option<Vec<usize>>,
+}
+
+/// A checked query with its variable order, view tree and payloads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The relations, one an occurrence.
+    pub atoms: Vec<PlanAtom>,
+    /// The variables: join classes and group-by columns.
+    pub variables: Vec<Variable>,
+    /// The variable order, a forest, before chains are composed.
+    pub order: Vec<OrderNode>,
+    /// The views.
+    pub tree: ViewTree,
+    /// What each view carries beside its keys.
+    pub payload: SumProduct,
+    /// The columns of the result.
+    pub outputs: Vec<PlanOutput>,
+    /// What kind of query this is.
+    pub class: Class,
+}
+
+/// One occurrence of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanAtom {
+    /// The table.
+    pub table: String,
+    /// The name under which the query speaks of it.
+    pub alias: String,
+    /// Which rows take part; all where absent. Holds also the equalities between columns of this
+    /// atom that belong to one variable.
+    pub filter: Option<Predicate>,
+    /// The columns of the table that are read at all, ascending.
+    pub columns: Vec<usize>,
+    /// Nullable columns that join: a row with NULL in any of them is dropped.
+    pub join_columns_not_null: Vec<usize>,
+    /// Whether the table never changes once the view is there.
+    pub is_static: bool,
+    /// Columns of which no two rows of the table agree.
+    pub unique: Option<Vec<usize>>,
+}
+
+/// A variable of the query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Variable {
+    /// The name of its first column; with the alias where two variables would share a name.
+    pub name: String,
+    /// (atom, table column), one for each atom that has the variable, by atom. Where an atom has
+    /// two columns in the class, the first stands for both and the atom's filter equates them.
+    pub columns: Vec<(usize, usize)>,
+    /// A type that holds the values of all its columns. Equal values have equal words in all.
+    pub ty: Type,
+    /// Whether it may be NULL: only where it does not join.
+    pub nullable: bool,
+    /// Whether the result is grouped by it; else it is bound, and marginalised.
+    pub free: bool,
+}
+
+/// A variable of the order with what is below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderNode {
+    /// The variable.
+    pub variable: VarId,
+    /// The variables directly below.
+    pub children: Vec<OrderNode>,
+}
+
+/// The views, one a node, children before their parents and the root last (paper, figure 3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewTree {
+    /// The views.
+    pub nodes: Vec<Node>,
+    /// The result's.
+    pub root: usize,
+}
+
+/// One view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// The atom's alias at a leaf, `V@x` at the variable x, `V` where nothing is joined on.
+    pub name: String,
+    /// At a leaf, the atom.
+    pub atom: Option<usize>,
+    /// What its children are joined on here; the bound ones are marginalised. Empty at a leaf
+    /// (whose local columns are summed away as its rows are read) and for a Cartesian product.
+    pub variables: Vec<VarId>,
+    /// The schema of the view.
+    pub keys: Vec<VarId>,
+    /// The views that it joins, at least two; none at a leaf.
+    pub children: Vec<usize>,
+    /// The view that it is joined into; `None` at the root.
+    pub parent: Option<usize>,
+    /// Whether the view is kept (paper, figure 5): the root, and whatever has a sibling that changes.
+    pub stored: bool,
+}
+
+/// What each view carries for each of its keys: several sums of products that share one tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SumProduct {
+    /// The components, by node.
+    pub nodes: Vec<Vec<Component>>,
+}
+
+/// One number of a payload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Component {
+    /// What kind of number.
+    pub kind: Kind,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Where a component comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "source", rename_all = "snake_case")]
+pub enum Source {
+    /// At a leaf: the sum of the rows' multiplicities.
+    Count,
+    /// At a leaf: the sum of multiplicity times factor.
+    Leaf(Factor),
+    /// At an inner node: the sum, over what is marginalised, of the product of one component of
+    /// each child and of the lifting functions.
+    ///
+    /// If the component is Real, its children are Real, or Int (to be converted) if they count.
+    /// If it is Decimal, its children and lifts are Decimal or Int, and their scales add up to its.
+    Product {
+        /// For each child, in the order of the node's children, which of its components.
+        children: Vec<usize>,
+        /// Lifting functions of variables that are joined here, at most one a variable.
+        lifts: Vec<Lift>,
+    },
+}
+
+/// What a row contributes to a component, beside its multiplicity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Columns that must not be NULL, ascending; else the factor is 0.
+    pub not_null: Vec<usize>,
+    /// An expression over the columns of the atom; 1 where absent.
+    pub value: Option<Expr>,
+}
+
+/// A lifting function: a variable's value as a factor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lift {
+    /// Which variable; never NULL.
+    pub variable: VarId,
+    /// An expression over this variable alone.
+    pub value: Expr,
+}
+
+/// One column of the result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanOutput {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// Where it comes from.
+    pub kind: OutputKind,
+}
+
+/// Where a column of the result comes from. Components are the root's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum OutputKind {
+    /// A free variable.
+    Group {
+        /// Which.
+        variable: VarId,
+    },
+    /// The sum of the components; NULL where `nonnull` is 0.
+    Sum {
+        /// The components to add, all of one kind.
+        terms: Vec<usize>,
+        /// How many rows had a value.
+        nonnull: usize,
+    },
+    /// A count.
+    Count {
+        /// The component.
+        component: usize,
+    },
+    /// The sum of the components divided by `nonnull`; NULL where that is 0.
+    Avg {
+        /// The components to add, all of one kind.
+        terms: Vec<usize>,
+        /// How many rows had a value.
+        nonnull: usize,
+    },
+}
+
+/// What is known of a query's hardness.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Class {
+    /// Whether the hypergraph is alpha-acyclic.
+    pub acyclic: bool,
+    /// Whether any two variables have nested or disjoint sets of atoms.
+    pub hierarchical: bool,
+    /// Hierarchical, and no free variable's atoms lie strictly within a bound one's: exactly then
+    /// (without self-joins) every change costs O(1).
+    pub q_hierarchical: bool,
+    /// Whether it stays acyclic with an atom over the free variables added.
+    pub free_connex: bool,
+    /// The fractional width of the order: what joining at any of its variables costs is N^width.
+    pub width: f64,
+    /// Views have at most N^space keys each.
+    pub space: f64,
+}
+
+impl Plan {
+    /// The variable at the root of the order by which rows can be split into independent parts:
+    /// atoms that lack it must be seen by every part. `None` if there is no variable.
+    pub fn root_variable(&self) -> Option<VarId> {
+        self.order.first().map(|node| node.variable)
+    }
+}

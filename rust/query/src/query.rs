@@ -1,0 +1,274 @@
+//! The logical query, as it arrives: names not yet resolved, nothing checked.
+//!
+//! Invariant: none beyond its shape; [`crate::bind`] checks names and types. Its JSON form is what
+//! other languages send, so field and variant names are a contract: unknown fields are refused.
+//! It is the paper's `SELECT X1, .., Xf, SUM(g(..) * ..) FROM R1 .. Rn GROUP BY X1, .., Xf`
+//! (section 2) with filters on single atoms.
+
+use ringview_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// A join with group-by aggregates.
+///
+/// ```
+/// use ringview_query::Query;
+/// let query = Query::from_json(r#"{
+///     "atoms": [{"table": "orders", "alias": "o", "filter": null}],
+///     "joins": [],
+///     "group_by": [{"atom": 0, "column": "day"}],
+///     "outputs": [
+///         {"kind": "group", "name": "day", "column": {"atom": 0, "column": "day"}},
+///         {"kind": "aggregate", "name": "orders", "function": "count", "argument": null}],
+///     "order": null}"#)?;
+/// assert_eq!(query.atoms[0].table, "orders");
+/// # Ok::<(), ringview_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Query {
+    /// The relations that are joined; a table may occur more than once.
+    pub atoms: Vec<Atom>,
+    /// Columns that must be equal, two at a time or more.
+    #[serde(default)]
+    pub joins: Vec<Vec<ColumnRef>>,
+    /// The free variables.
+    #[serde(default)]
+    pub group_by: Vec<ColumnRef>,
+    /// The columns of the result, in order.
+    pub outputs: Vec<Output>,
+    /// The variable order, a forest; chosen by cost where absent.
+    #[serde(default)]
+    pub order: Option<Vec<OrderRef>>,
+}
+
+/// One occurrence of a table in a query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Atom {
+    /// The table.
+    pub table: String,
+    /// The name under which the query speaks of it.
+    pub alias: String,
+    /// Which of its rows take part; all where absent.
+    #[serde(default)]
+    pub filter: Option<Condition>,
+}
+
+/// A column of an atom.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnRef {
+    /// Which of the query's atoms.
+    pub atom: usize,
+    /// The column's name in the atom's table.
+    pub column: String,
+}
+
+/// One column of the result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Output {
+    /// The value by which rows are grouped.
+    Group {
+        /// Its name in the result.
+        name: String,
+        /// A column of `group_by`, or one that equals it.
+        column: ColumnRef,
+    },
+    /// A value computed over the rows of the group.
+    Aggregate {
+        /// Its name in the result.
+        name: String,
+        /// How.
+        function: Function,
+        /// Over what; absent for `COUNT(*)` alone.
+        #[serde(default)]
+        argument: Option<Scalar>,
+    },
+}
+
+/// An aggregate function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Function {
+    /// The sum of the values that are not NULL.
+    Sum,
+    /// How many rows, or how many values that are not NULL.
+    Count,
+    /// The mean of the values that are not NULL.
+    Avg,
+}
+
+/// An expression over columns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Scalar {
+    /// A column.
+    Column {
+        /// Which of the query's atoms.
+        atom: usize,
+        /// The column's name in the atom's table.
+        column: String,
+    },
+    /// A constant.
+    Literal {
+        /// Which.
+        value: Literal,
+    },
+    /// `left + right`
+    Add {
+        /// Left operand.
+        left: Box<Scalar>,
+        /// Right operand.
+        right: Box<Scalar>,
+    },
+    /// `left - right`
+    Subtract {
+        /// Left operand.
+        left: Box<Scalar>,
+        /// Right operand.
+        right: Box<Scalar>,
+    },
+    /// `left * right`
+    Multiply {
+        /// Left operand.
+        left: Box<Scalar>,
+        /// Right operand.
+        right: Box<Scalar>,
+    },
+    /// `-operand`
+    Negate {
+        /// The operand.
+        operand: Box<Scalar>,
+    },
+}
+
+/// A constant as it was written. Dates, timestamps and decimals are texts; a text takes the type of
+/// what it is compared with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value", rename_all = "snake_case")]
+pub enum Literal {
+    /// NULL.
+    Null,
+    /// TRUE or FALSE.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A double.
+    Float(f64),
+    /// An exact decimal: `"123.45"`.
+    Decimal(String),
+    /// A string.
+    Text(String),
+    /// `"1995-03-15"`
+    Date(String),
+    /// `"1995-03-15T00:00:00"`, with up to nine digits after the second.
+    Timestamp(String),
+}
+
+/// A condition on the rows of one atom, in SQL's three-valued logic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Condition {
+    /// `left <comparison> right`
+    Compare {
+        /// Which comparison.
+        comparison: Comparison,
+        /// Left operand.
+        left: Scalar,
+        /// Right operand.
+        right: Scalar,
+    },
+    /// `operand IN (list)`
+    In {
+        /// What is looked for.
+        operand: Scalar,
+        /// Among what.
+        list: Vec<Literal>,
+    },
+    /// `operand LIKE pattern`
+    Like {
+        /// A column of strings.
+        operand: Scalar,
+        /// With `%` and `_`.
+        pattern: String,
+        /// The character that makes the next one literal.
+        #[serde(default)]
+        escape: Option<char>,
+        /// ILIKE.
+        #[serde(default)]
+        insensitive: bool,
+    },
+    /// `operand IS NULL`
+    IsNull {
+        /// The operand.
+        operand: Scalar,
+    },
+    /// All of them.
+    And {
+        /// The operands.
+        operands: Vec<Condition>,
+    },
+    /// Any of them.
+    Or {
+        /// The operands.
+        operands: Vec<Condition>,
+    },
+    /// Its opposite; unknown stays unknown.
+    Not {
+        /// The operand.
+        operand: Box<Condition>,
+    },
+    /// TRUE or FALSE.
+    Constant {
+        /// Which.
+        value: bool,
+    },
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    /// `=`
+    Eq,
+    /// `<>`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+/// A variable of an order that the user gives, with what is below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OrderRef {
+    /// Any column of the variable.
+    pub variable: ColumnRef,
+    /// The variables directly below.
+    #[serde(default)]
+    pub children: Vec<OrderRef>,
+}
+
+impl Query {
+    /// Reads the JSON form.
+    pub fn from_json(text: &str) -> Result<Query> {
+        serde_json::from_str(text).map_err(|problem| Error::Value {
+            place: "the query".to_owned(),
+            problem: problem.to_string(),
+        })
+    }
+
+    /// Writes the JSON form.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|problem| Error::Value {
+            place: "the query".to_owned(),
+            problem: problem.to_string(),
+        })
+    }
+}
