@@ -81,6 +81,12 @@ pub(crate) fn join_halves(low: u64, high: u64) -> i128 {
     ((u128::from(high) << 64) | u128::from(low)) as i128
 }
 
+/// The upper half of a decimal; the lower one is `value as u64`.
+#[inline]
+pub(crate) fn high_half(value: i128) -> u64 {
+    (value >> 64) as u64
+}
+
 /// Rows of one table, with their multiplicities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {

@@ -9,13 +9,16 @@
 //! | `error` | [`Error`], one variant for each thing that can go wrong |
 //! | `dictionary` | [`Dictionary`]: strings to 32-bit ids and back |
 //! | `column` | [`Column`] and [`Batch`]: encoded rows, column by column |
+//! | `arrow` | [`Encoder`] from Arrow, [`decode`] to Arrow, [`format_value`] for messages |
 
+mod arrow;
 mod column;
 mod dictionary;
 mod error;
 mod schema;
 mod types;
 
+pub use arrow::{Encoder, decode, format_row, format_value};
 pub use column::{Batch, Column};
 pub use dictionary::Dictionary;
 pub use error::{Error, Result};

@@ -1,0 +1,239 @@
+//! What turns the raw words of an array into words of the column's type.
+//!
+//! Invariant: a value is kept exactly or refused with its row; nothing is rounded or wrapped.
+//! Arrays of the column's own type need no pass at all; narrowing is one vectorised pass.
+
+use arrow_schema::{DataType, TimeUnit};
+
+use super::format::{format_decimal, format_value};
+use crate::column::{Column, high_half, join_halves};
+use crate::types::MAX_PRECISION;
+use crate::{Dictionary, Type};
+
+/// A value that the column cannot hold.
+pub(super) struct Misfit {
+    pub(super) row: usize,
+    pub(super) problem: String,
+}
+
+/// The pass over raw words that a pair of types needs.
+#[derive(Debug, PartialEq)]
+pub(super) enum Fix {
+    /// None: the raw words are the words.
+    Keep,
+    /// Integers, which must lie in `low..=low + span`.
+    Within { low: u64, span: u64 },
+    /// Integers, signed or not, to floats.
+    ToFloat { signed: bool },
+    /// Doubles, which must be singles already.
+    Single,
+    /// Integers or decimals of scale `from` to decimals.
+    ToDecimal { from: Option<i8>, signed: bool },
+    /// Ticks, times this.
+    Multiply(i64),
+    /// Ticks, divided by this without remainder.
+    Divide(i64),
+}
+
+/// How values of an Arrow type get into a column of type `ty`; `None` if they do not.
+pub(super) fn fix_for(arrow: &DataType, ty: &Type) -> Option<Fix> {
+    if *arrow == DataType::Null {
+        return Some(Fix::Keep);
+    }
+    let source = Type::from_arrow(arrow).ok()?;
+    if source == *ty {
+        return Some(Fix::Keep);
+    }
+    match (&source, ty) {
+        (from, to) if from.is_integer() && to.is_integer() => Some(narrowing(from, to)),
+        (from, to) if from.is_integer() && to.is_float() => Some(Fix::ToFloat {
+            signed: from.is_signed(),
+        }),
+        (from, Type::Decimal { .. }) if from.is_integer() => Some(Fix::ToDecimal {
+            from: None,
+            signed: from.is_signed(),
+        }),
+        (Type::Float32, Type::Float64) => Some(Fix::Keep),
+        (Type::Float64, Type::Float32) => Some(Fix::Single),
+        (
+            Type::Decimal { precision, scale },
+            Type::Decimal {
+                precision: to_precision,
+                scale: to_scale,
+            },
+        ) => Some(if scale == to_scale && precision <= to_precision {
+            Fix::Keep
+        } else {
+            Fix::ToDecimal {
+                from: Some(*scale),
+                signed: true,
+            }
+        }),
+        (
+            Type::Timestamp {
+                unit: from,
+                timezone: from_zone,
+            },
+            Type::Timestamp {
+                unit: to,
+                timezone: to_zone,
+            },
+        ) if from_zone.is_some() == to_zone.is_some() => Some(rescaling(*from, *to)),
+        _ => None,
+    }
+}
+
+fn narrowing(from: &Type, to: &Type) -> Fix {
+    let range = |ty: &Type| ty.integer_range().unwrap_or_default();
+    let ((from_low, from_high), (low, high)) = (range(from), range(to));
+    if low <= from_low && from_high <= high {
+        return Fix::Keep;
+    }
+    let (low, high) = (low.max(from_low), high.min(from_high));
+    Fix::Within {
+        low: low as u64,
+        span: (high - low) as u64,
+    }
+}
+
+fn rescaling(from: TimeUnit, to: TimeUnit) -> Fix {
+    let per_second = |unit| match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    let (from, to): (i64, i64) = (per_second(from), per_second(to));
+    match from.cmp(&to) {
+        std::cmp::Ordering::Equal => Fix::Keep,
+        std::cmp::Ordering::Less => Fix::Multiply(to / from),
+        std::cmp::Ordering::Greater => Fix::Divide(from / to),
+    }
+}
+
+impl Fix {
+    /// Rewrites the raw words of `column`, which came from an array of type `arrow`.
+    pub(super) fn apply(
+        &self,
+        arrow: &DataType,
+        ty: &Type,
+        column: &mut Column,
+    ) -> Result<(), Misfit> {
+        let misfit = match self {
+            Fix::Keep => None,
+            Fix::Within { low, span } => {
+                // Two's complement makes one comparison of two, for signed and unsigned alike.
+                let fits = |word: &u64| word.wrapping_sub(*low) <= *span;
+                let all = column.words.iter().fold(true, |all, word| all & fits(word));
+                if all {
+                    None
+                } else {
+                    column.words.iter().position(|word| !fits(word))
+                }
+            }
+            Fix::ToFloat { signed } => {
+                let single = *ty == Type::Float32;
+                rewrite(&mut column.words, |word| {
+                    let exact = integer(word, *signed);
+                    let float = if single {
+                        f64::from(exact as f32)
+                    } else {
+                        exact as f64
+                    };
+                    (float as i128 == exact).then(|| float.to_bits())
+                })
+            }
+            Fix::Single => rewrite(&mut column.words, |word| {
+                let float = f64::from_bits(word);
+                (f64::from(float as f32).to_bits() == word).then_some(word)
+            }),
+            Fix::ToDecimal { from, signed } => to_decimal(column, *from, *signed, ty),
+            Fix::Multiply(by) => rewrite(&mut column.words, |word| {
+                (word as i64).checked_mul(*by).map(|ticks| ticks as u64)
+            }),
+            Fix::Divide(by) => rewrite(&mut column.words, |word| {
+                let ticks = word as i64;
+                (ticks % by == 0).then_some((ticks / by) as u64)
+            }),
+        };
+        match misfit {
+            None => Ok(()),
+            Some(row) => Err(Misfit {
+                row,
+                problem: describe(arrow, ty, column, row),
+            }),
+        }
+    }
+}
+
+/// Replaces each word; stops at the first that has no replacement, and returns its row.
+fn rewrite(words: &mut [u64], replace: impl Fn(u64) -> Option<u64>) -> Option<usize> {
+    for (row, word) in words.iter_mut().enumerate() {
+        match replace(*word) {
+            Some(new) => *word = new,
+            None => return Some(row),
+        }
+    }
+    None
+}
+
+fn integer(word: u64, signed: bool) -> i128 {
+    if signed {
+        i128::from(word as i64)
+    } else {
+        i128::from(word)
+    }
+}
+
+fn to_decimal(column: &mut Column, from: Option<i8>, signed: bool, ty: &Type) -> Option<usize> {
+    let Type::Decimal { precision, scale } = *ty else {
+        return None;
+    };
+    // From integers, the high halves come into being here.
+    column.high.resize(column.words.len(), 0);
+    let shift = i32::from(scale) - i32::from(from.unwrap_or(0));
+    let limit = power_of_ten(u32::from(precision.min(MAX_PRECISION))).unwrap_or(i128::MAX);
+    for (row, (word, high)) in column.words.iter_mut().zip(&mut column.high).enumerate() {
+        let units = match from {
+            Some(_) => join_halves(*word, *high),
+            None => integer(*word, signed),
+        };
+        match rescale(units, shift).filter(|units| units.unsigned_abs() < limit as u128) {
+            Some(units) => (*word, *high) = (units as u64, high_half(units)),
+            None => return Some(row),
+        }
+    }
+    None
+}
+
+/// `units * 10^shift`, if that is an integer of 128 bits.
+fn rescale(units: i128, shift: i32) -> Option<i128> {
+    match power_of_ten(shift.unsigned_abs()) {
+        _ if units == 0 => Some(0),
+        None => None,
+        Some(power) if shift >= 0 => units.checked_mul(power),
+        Some(power) => (units % power == 0).then(|| units / power),
+    }
+}
+
+fn power_of_ten(exponent: u32) -> Option<i128> {
+    10_i128.checked_pow(exponent)
+}
+
+/// Says which value did not fit. The raw value still stands in its row.
+fn describe(arrow: &DataType, ty: &Type, column: &Column, row: usize) -> String {
+    let value = match (Type::from_arrow(arrow), ty) {
+        (Ok(Type::Decimal { scale, .. }), _) => format_decimal(column.decimal(row), scale),
+        (Ok(source), _) => format_value(
+            &source,
+            column.words[row],
+            column.high(row),
+            &Dictionary::new(),
+        ),
+        (Err(_), _) => "the value".to_owned(),
+    };
+    match ty.integer_range() {
+        Some((low, high)) => format!("{value} does not fit {ty} ({low} to {high})"),
+        None => format!("{value} cannot be kept exactly as {ty}; round or cast it first"),
+    }
+}
