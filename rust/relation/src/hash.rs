@@ -4,9 +4,9 @@
 //! hash (the tag), each lies at or after its home `tag * capacity / 2^32`, and no gap lies
 //! between a home and its entry. So
 //! - a probe stops at the first greater tag: a miss costs no more than a hit;
-//! - growing is one sequential pass that rehashes nothing, because homes are monotone in the
-//!   tag; capacity needs no power of two and grows by 30% at a time, so the table takes 10 to
-//!   13 bytes a key;
+//! - growing is one sequential pass in place that rehashes nothing, because homes are monotone
+//!   in the tag; capacity needs no power of two and grows by 40% at a time, so the table takes 10 to
+//!   14 bytes a key;
 //! - a removal shifts its run back; there are no tombstones.
 //!
 //! Expected O(1) a look-up, insert and removal at a load of at most 0.8.
@@ -84,7 +84,12 @@ impl HashDirectory {
 
     /// The position of the entry of a key (`Ok`), or where it would be inserted (`Err`).
     #[inline(always)]
-    fn seek(&self, tag: u64, mut same: impl FnMut(u32) -> bool) -> Result<usize, usize> {
+    pub(crate) fn seek(
+        &self,
+        hash: u64,
+        mut same: impl FnMut(u32) -> bool,
+    ) -> Result<usize, usize> {
+        let tag = tag_of(hash);
         let mut at = self.home(tag);
         while let Some(&entry) = self.entries.get(at) {
             let found = entry >> 32;
@@ -104,10 +109,7 @@ impl HashDirectory {
     /// The slot of a key with this hash for which `same` holds.
     #[inline(always)]
     pub fn find(&self, hash: u64, same: impl FnMut(u32) -> bool) -> Option<u32> {
-        match self.seek(tag_of(hash), same) {
-            Ok(at) => Some(self.entries[at] as u32),
-            Err(_) => None,
-        }
+        self.seek(hash, same).ok().map(|at| self.slot_at(at))
     }
 
     /// The slot of a key, or the one that `fresh` makes for it; and whether it was made.
@@ -118,19 +120,17 @@ impl HashDirectory {
         same: impl FnMut(u32) -> bool,
         fresh: impl FnOnce() -> u32,
     ) -> (u32, bool) {
-        let tag = tag_of(hash);
-        let mut at = match self.seek(tag, same) {
-            Ok(at) => return (self.entries[at] as u32, false),
-            Err(at) => at,
-        };
         if self.is_full() {
             self.grow();
-            // A new key goes behind the entries of its tag, none of which is the same key.
-            at = self.seek(tag, |_| false).unwrap_or_else(|at| at);
         }
-        let slot = fresh();
-        self.place(at, (tag << 32) | u64::from(slot));
-        (slot, true)
+        match self.seek(hash, same) {
+            Ok(at) => (self.slot_at(at), false),
+            Err(at) => {
+                let slot = fresh();
+                self.insert_at(at, hash, slot);
+                (slot, true)
+            }
+        }
     }
 
     /// Adds an entry for a key that is known to be absent.
@@ -138,10 +138,17 @@ impl HashDirectory {
         self.find_or_insert(hash, |_| false, || slot);
     }
 
-    /// Puts an entry at `at`, shifting the rest of the run to the right.
+    /// The slot of the entry that `seek` found.
     #[inline(always)]
-    fn place(&mut self, at: usize, entry: u64) {
-        let mut carried = entry;
+    pub(crate) fn slot_at(&self, at: usize) -> u32 {
+        self.entries[at] as u32
+    }
+
+    /// Puts an entry where `seek` missed it, shifting the rest of the run to the right. The
+    /// table must not be full.
+    #[inline(always)]
+    pub(crate) fn insert_at(&mut self, at: usize, hash: u64, slot: u32) {
+        let mut carried = (tag_of(hash) << 32) | u64::from(slot);
         for place in &mut self.entries[at..] {
             std::mem::swap(place, &mut carried);
             if carried == EMPTY {
@@ -157,7 +164,7 @@ impl HashDirectory {
 
     /// Removes the entry of `slot`; false when there is none.
     pub fn remove(&mut self, hash: u64, slot: u32) -> bool {
-        let Ok(at) = self.seek(tag_of(hash), |other| other == slot) else {
+        let Ok(at) = self.seek(hash, |other| other == slot) else {
             return false;
         };
         let mut end = at + 1;
@@ -170,10 +177,10 @@ impl HashDirectory {
         true
     }
 
-    /// Makes room for 30% more: one pass, in order, over what is there.
+    /// Makes room for 40% more.
     #[cold]
-    fn grow(&mut self) {
-        self.resize((self.capacity + self.capacity * 3 / 10).max(16));
+    pub(crate) fn grow(&mut self) {
+        self.resize((self.capacity + self.capacity * 2 / 5).max(16));
     }
 
     /// Makes room for `keys` entries in all.
@@ -184,18 +191,35 @@ impl HashDirectory {
         }
     }
 
+    /// Spreads the entries over more room, in place and run by run from the right.
+    ///
+    /// Homes only move to the right, and an entry's place grows by no more than the capacity
+    /// does, so a run never reaches what stood behind the gap to its right, which has moved on.
     fn resize(&mut self, capacity: usize) {
-        let old = std::mem::replace(&mut self.entries, Vec::with_capacity(capacity + TAIL));
+        let mut end = self.entries.len();
+        let room = end.max(capacity) + TAIL;
+        self.entries.reserve_exact(room - end);
+        self.entries.resize(room, EMPTY);
         self.capacity = capacity;
-        for entry in old.into_iter().filter(|&entry| entry != EMPTY) {
-            let home = self.home(entry >> 32);
-            if self.entries.len() < home {
-                self.entries.resize(home, EMPTY);
+        let mut run = Vec::new();
+        while end > 0 {
+            let start = self.entries[..end]
+                .iter()
+                .rposition(|&e| e == EMPTY)
+                .map_or(0, |at| at + 1);
+            run.extend_from_slice(&self.entries[start..end]);
+            self.entries[start..end].fill(EMPTY);
+            let mut next = 0;
+            for entry in run.drain(..) {
+                next = next.max(self.home(entry >> 32));
+                if next + 1 >= self.entries.len() {
+                    self.entries.extend([EMPTY; TAIL]);
+                }
+                self.entries[next] = entry;
+                next += 1;
             }
-            self.entries.push(entry);
+            end = start.saturating_sub(1);
         }
-        let end = self.entries.len().max(capacity) + TAIL;
-        self.entries.resize(end, EMPTY);
     }
 
     /// Forgets every entry, keeping the room.
@@ -216,7 +240,12 @@ impl HashDirectory {
     /// When the entries are out of order, before their home, or behind a gap.
     pub fn check(&self) {
         let mut last = 0;
-        for (at, &entry) in self.entries.iter().enumerate().filter(|(_, e)| **e != EMPTY) {
+        for (at, &entry) in self
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, e)| **e != EMPTY)
+        {
             let home = self.home(entry >> 32);
             assert!(entry >> 32 >= last, "tags out of order");
             assert!(home <= at, "an entry before its home");

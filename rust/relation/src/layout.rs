@@ -53,16 +53,22 @@ impl KeyLayout {
         let places = fields
             .iter()
             .map(|&field| {
-                let word = used.iter().position(|bits| bits + field.bits <= 64).unwrap_or_else(|| {
-                    used.push(0);
-                    used.len() - 1
-                });
+                let word = used
+                    .iter()
+                    .position(|bits| bits + field.bits <= 64)
+                    .unwrap_or_else(|| {
+                        used.push(0);
+                        used.len() - 1
+                    });
                 let shift = used[word];
                 used[word] += field.bits;
                 Place { word, shift, field }
             })
             .collect();
-        Self { places, words: used.len() }
+        Self {
+            places,
+            words: used.len(),
+        }
     }
 
     /// The number of fields.
@@ -115,7 +121,9 @@ impl KeyLayout {
         out.resize(rows * words, 0);
         for (field, place) in self.places.iter().enumerate() {
             let (mask, shift) = (place.mask(), place.shift);
-            let targets = out[place.word.min(rows * words)..].iter_mut().step_by(words);
+            let targets = out[place.word.min(rows * words)..]
+                .iter_mut()
+                .step_by(words);
             for (target, value) in targets.zip(&column(field)[..rows]) {
                 *target |= (value & mask) << shift;
             }
@@ -130,7 +138,12 @@ mod tests {
     #[test]
     fn narrow_fields_share_words_and_come_back() {
         let field = |bits, signed| KeyField { bits, signed };
-        let layout = KeyLayout::new(&[field(32, true), field(64, true), field(32, true), field(1, false)]);
+        let layout = KeyLayout::new(&[
+            field(32, true),
+            field(64, true),
+            field(32, true),
+            field(1, false),
+        ]);
         assert_eq!(layout.words(), 3);
         let columns = [
             vec![-5i64 as u64, 7],
@@ -142,7 +155,11 @@ mod tests {
         layout.pack(2, |f| &columns[f], &mut out);
         for row in 0..2 {
             for (f, column) in columns.iter().enumerate() {
-                assert_eq!(layout.get(&out[row * 3..], f), column[row], "row {row}, field {f}");
+                assert_eq!(
+                    layout.get(&out[row * 3..], f),
+                    column[row],
+                    "row {row}, field {f}"
+                );
             }
         }
     }

@@ -1,0 +1,156 @@
+//! A directory for keys that fill their range: an array of slots indexed by the key itself.
+//!
+//! Invariant: every live key lies in the box `base .. base + extent` field by field, and its slot
+//! stands at its mixed-radix code in that box. The box holds at most `FILL` cells a key when it
+//! is made, so a cell costs no more than an entry of the hash table; a look-up is one multiply-add
+//! a field, without hashing or comparing, and neighbouring keys are neighbours in memory.
+//!
+//! The box widens geometrically, so widening is O(1) amortised an insert; where that would break
+//! the bound, the part goes back to hashing.
+
+use crate::ABSENT;
+use crate::layout::KeyLayout;
+
+/// Cells a key may cost while the box widens; half of it is asked of keys that hash so far.
+pub(crate) const FILL: u128 = 4;
+/// Cells that are always affordable.
+const FREE_CELLS: u128 = 256;
+/// The code of a key outside the box.
+pub(crate) const OUTSIDE: u32 = u32::MAX;
+
+/// Smallest and greatest value of each field, as signed words.
+pub(crate) type Ranges = Vec<(i64, i64)>;
+
+#[derive(Clone, Copy, Debug)]
+struct Dimension {
+    base: u64,
+    extent: u64,
+    stride: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct DenseDirectory {
+    dimensions: Vec<Dimension>,
+    pub(crate) slots: Vec<u32>,
+}
+
+/// The cells of the box that spans `ranges`.
+pub(crate) fn cells(ranges: &Ranges) -> u128 {
+    ranges.iter().fold(1u128, |product, &(low, high)| {
+        product.saturating_mul(u128::from(high.wrapping_sub(low) as u64) + 1)
+    })
+}
+
+/// The cells that `keys` keys may spread over.
+pub(crate) fn budget(keys: usize) -> u128 {
+    (keys as u128 * FILL)
+        .max(FREE_CELLS)
+        .min(u128::from(u32::MAX - 1))
+}
+
+impl DenseDirectory {
+    /// An empty box over `ranges`; the first field varies slowest.
+    pub(crate) fn new(ranges: &Ranges) -> Self {
+        let mut stride = 1;
+        let mut dimensions: Vec<Dimension> = ranges
+            .iter()
+            .rev()
+            .map(|&(low, high)| {
+                let extent = high.wrapping_sub(low) as u64 + 1;
+                let dimension = Dimension {
+                    base: low as u64,
+                    extent,
+                    stride,
+                };
+                stride *= extent;
+                dimension
+            })
+            .collect();
+        dimensions.reverse();
+        Self {
+            dimensions,
+            slots: vec![ABSENT; stride as usize],
+        }
+    }
+
+    /// The code of one key, or `None` outside the box.
+    #[inline(always)]
+    pub(crate) fn code(&self, value: impl Fn(usize) -> u64) -> Option<usize> {
+        let mut code = 0;
+        for (field, dimension) in self.dimensions.iter().enumerate() {
+            let offset = value(field).wrapping_sub(dimension.base);
+            if offset >= dimension.extent {
+                return None;
+            }
+            code += offset * dimension.stride;
+        }
+        Some(code as usize)
+    }
+
+    /// The codes of a batch, column by column; `OUTSIDE` for keys outside the box.
+    pub(crate) fn codes<'a>(
+        &self,
+        rows: usize,
+        column: impl Fn(usize) -> &'a [u64],
+        out: &mut Vec<u32>,
+    ) {
+        out.clear();
+        let Some((first, rest)) = self.dimensions.split_first() else {
+            out.resize(rows, 0);
+            return;
+        };
+        let at = |d: &Dimension, value: u64| {
+            let offset = value.wrapping_sub(d.base);
+            (offset < d.extent).then_some((offset.wrapping_mul(d.stride)) as u32)
+        };
+        out.extend(
+            column(0)[..rows]
+                .iter()
+                .map(|&v| at(first, v).unwrap_or(OUTSIDE)),
+        );
+        for (field, dimension) in rest.iter().enumerate() {
+            for (code, &value) in out.iter_mut().zip(&column(field + 1)[..rows]) {
+                *code = match at(dimension, value) {
+                    Some(step) if *code != OUTSIDE => *code + step,
+                    _ => OUTSIDE,
+                };
+            }
+        }
+    }
+
+    /// The ranges that this box must take in `key` too, with room to spare where the budget for
+    /// `keys` keys allows it; `None` when the keys are too sparse for an array.
+    pub(crate) fn widened(&self, layout: &KeyLayout, key: &[u64], keys: usize) -> Option<Ranges> {
+        let mut ranges: Ranges = Vec::with_capacity(self.dimensions.len());
+        let mut outgrown = Vec::new();
+        for (field, d) in self.dimensions.iter().enumerate() {
+            let (low, high) = (d.base as i64, d.base.wrapping_add(d.extent - 1) as i64);
+            let value = layout.get(key, field) as i64;
+            if value < low || value > high {
+                outgrown.push((field, value < low));
+            }
+            ranges.push((low.min(value), high.max(value)));
+        }
+        let (needed, budget) = (cells(&ranges), budget(keys));
+        if needed.saturating_mul(5) > budget.saturating_mul(4) {
+            return None;
+        }
+        // Spend what is left on the dimensions that moved, in the direction they moved.
+        for (field, down) in outgrown {
+            let (low, high) = ranges[field];
+            let extent = u128::from(high.wrapping_sub(low) as u64) + 1;
+            let affordable = budget / (cells(&ranges) / extent);
+            let room = (2 * extent).min(affordable).saturating_sub(extent) as i64;
+            ranges[field] = if down {
+                (low.saturating_sub(room), high)
+            } else {
+                (low, high.saturating_add(room))
+            };
+        }
+        Some(ranges)
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.slots.capacity() * size_of::<u32>()
+    }
+}

@@ -1,0 +1,519 @@
+//! A relation part: a finite map from keys to payloads, by slot.
+//!
+//! Invariant: the key of slot s is `keys[s * words ..]`, its payload `payloads[s * stride ..]`;
+//! the directory holds exactly the live slots; a slot keeps its key until it is removed, then it
+//! is reused. Payloads are plain words: the ring alone knows what they mean.
+//!
+//! Look-up, insert, removal: O(1) expected. A batch is looked up column by column.
+
+use crate::ABSENT;
+use crate::dense::{self, DenseDirectory, OUTSIDE, Ranges};
+use crate::directory::{AHEAD, Directory, KeyScratch, Keys, hash_key};
+use crate::hash::HashDirectory;
+use crate::index::Index;
+use crate::journal::{Change, Journal, Undo};
+use crate::layout::KeyLayout;
+use crate::prefetch::prefetch;
+
+/// Slots looked at before the ranges of all of them are: a sample can only be narrower.
+const SAMPLE: usize = 64;
+
+/// A relation part. See the module for its invariant.
+#[derive(Clone, Debug)]
+pub struct Part {
+    layout: KeyLayout,
+    stride: usize,
+    keys: Vec<u64>,
+    payloads: Vec<u64>,
+    /// One bit a slot.
+    live: Vec<u64>,
+    free: Vec<u32>,
+    slots: u32,
+    len: usize,
+    directory: Directory,
+    indexes: Vec<Index>,
+    journal: Journal,
+}
+
+impl Part {
+    /// An empty part whose payloads take `stride` words.
+    #[must_use]
+    pub fn new(layout: KeyLayout, stride: usize) -> Self {
+        let directory = Directory::new(&layout);
+        Self {
+            layout,
+            stride,
+            keys: Vec::new(),
+            payloads: Vec::new(),
+            live: Vec::new(),
+            free: Vec::new(),
+            slots: 0,
+            len: 0,
+            directory,
+            indexes: Vec::new(),
+            journal: Journal::default(),
+        }
+    }
+
+    /// The number of keys.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// One more than the greatest slot ever used: the length of an array beside the part.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.slots as usize
+    }
+
+    /// How keys are packed.
+    #[must_use]
+    pub fn layout(&self) -> &KeyLayout {
+        &self.layout
+    }
+
+    /// Words of a payload.
+    #[must_use]
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// The packed key of a live slot.
+    #[must_use]
+    #[inline(always)]
+    pub fn key(&self, slot: u32) -> &[u64] {
+        let words = self.layout.words();
+        &self.keys[slot as usize * words..][..words]
+    }
+
+    /// One field of the key of a live slot.
+    #[must_use]
+    #[inline(always)]
+    pub fn field(&self, slot: u32, field: usize) -> u64 {
+        self.layout.get(self.key(slot), field)
+    }
+
+    /// The payload of a slot.
+    #[must_use]
+    #[inline(always)]
+    pub fn payload(&self, slot: u32) -> &[u64] {
+        &self.payloads[slot as usize * self.stride..][..self.stride]
+    }
+
+    /// The payloads of all slots, `stride()` words each.
+    #[must_use]
+    pub fn payloads(&self) -> &[u64] {
+        &self.payloads
+    }
+
+    /// The payload of a slot, to be changed; the old one is journalled.
+    pub fn payload_mut(&mut self, slot: u32) -> &mut [u64] {
+        let (at, stride) = (slot as usize * self.stride, self.stride);
+        &mut self.write(&[slot])[at..][..stride]
+    }
+
+    /// The payloads of all slots, of which those of `slots` may be changed; they are journalled.
+    pub fn write(&mut self, slots: &[u32]) -> &mut [u64] {
+        self.journal.written(slots, &self.payloads, self.stride);
+        &mut self.payloads
+    }
+
+    /// Whether the slot holds a key.
+    #[must_use]
+    #[inline]
+    pub fn is_live(&self, slot: u32) -> bool {
+        self.live
+            .get(slot as usize / 64)
+            .is_some_and(|bits| bits >> (slot % 64) & 1 == 1)
+    }
+
+    /// The live slots, in the order of their making (a reused slot keeps its place).
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.live.iter().enumerate().flat_map(|(at, &bits)| {
+            let mut bits = bits;
+            std::iter::from_fn(move || {
+                (bits != 0).then(|| {
+                    let bit = bits.trailing_zeros();
+                    bits &= bits - 1;
+                    at as u32 * 64 + bit
+                })
+            })
+        })
+    }
+
+    /// The slot of each key of a batch, `ABSENT` where there is none. `out` is overwritten.
+    pub fn find(&self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
+        out.clear();
+        match &self.directory {
+            Directory::Dense(dense) => {
+                dense.codes(keys.rows, |f| keys.column(f), &mut scratch.codes);
+                let slot = |&code| dense.slots.get(code as usize).copied().unwrap_or(ABSENT);
+                out.extend(scratch.codes.iter().map(slot));
+            }
+            Directory::Hash(hash) => {
+                let words = self.layout.words();
+                scratch.pack(&self.layout, keys);
+                scratch.hash(words);
+                match words {
+                    1 => self.probe::<1>(hash, scratch, out),
+                    2 => self.probe::<2>(hash, scratch, out),
+                    3 => self.probe::<3>(hash, scratch, out),
+                    _ => self.probe::<0>(hash, scratch, out),
+                }
+            }
+        }
+    }
+
+    /// Compares the key of `slot` with row `row` of a packed batch; K words, or any number for 0.
+    #[inline(always)]
+    fn same<const K: usize>(
+        keys: &[u64],
+        packed: &[u64],
+        words: usize,
+        slot: u32,
+        row: usize,
+    ) -> bool {
+        let (slot, words) = (slot as usize, if K == 0 { words } else { K });
+        keys[slot * words..][..words] == packed[row * words..][..words]
+    }
+
+    /// Asks for what rows soon to come will touch: first the entry, then the key it points to.
+    #[inline(always)]
+    fn prefetch_rows(&self, hash: &HashDirectory, hashes: &[u64], row: usize) {
+        if let Some(&ahead) = hashes.get(row + 2 * AHEAD) {
+            hash.prefetch(ahead);
+        }
+        if let Some(slot) = hashes
+            .get(row + AHEAD)
+            .and_then(|&ahead| hash.candidate(ahead))
+        {
+            prefetch(&self.keys, slot as usize * self.layout.words());
+            prefetch(&self.payloads, slot as usize * self.stride);
+        }
+    }
+
+    #[inline(always)]
+    fn probe<const K: usize>(
+        &self,
+        hash: &HashDirectory,
+        scratch: &KeyScratch,
+        out: &mut Vec<u32>,
+    ) {
+        let words = self.layout.words();
+        let KeyScratch { packed, hashes, .. } = scratch;
+        for (row, &value) in hashes.iter().enumerate() {
+            self.prefetch_rows(hash, hashes, row);
+            let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
+            out.push(hash.find(value, same).unwrap_or(ABSENT));
+        }
+    }
+
+    /// The slot of each key of a batch, made with a zero payload where there is none.
+    /// `out` is overwritten.
+    pub fn locate(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
+        out.clear();
+        scratch.pack(&self.layout, keys);
+        // A directory that changes its kind mid-way hands the remaining rows to the other kind.
+        while out.len() < keys.rows {
+            match &self.directory {
+                Directory::Dense(dense) => {
+                    dense.codes(keys.rows, |f| keys.column(f), &mut scratch.codes);
+                    self.locate_dense(scratch, out);
+                }
+                Directory::Hash(_) => {
+                    let words = self.layout.words();
+                    scratch.hash(words);
+                    match words {
+                        1 => self.locate_hash::<1>(scratch, out),
+                        2 => self.locate_hash::<2>(scratch, out),
+                        3 => self.locate_hash::<3>(scratch, out),
+                        _ => self.locate_hash::<0>(scratch, out),
+                    }
+                }
+            }
+        }
+    }
+
+    fn locate_dense(&mut self, scratch: &KeyScratch, out: &mut Vec<u32>) {
+        let words = self.layout.words();
+        for row in out.len()..scratch.codes.len() {
+            let code = scratch.codes[row];
+            let key = &scratch.packed[row * words..][..words];
+            if code == OUTSIDE {
+                self.widen(key);
+                return;
+            }
+            let Directory::Dense(dense) = &self.directory else {
+                return;
+            };
+            let mut slot = dense.slots[code as usize];
+            if slot == ABSENT {
+                slot = self.take_slot(key);
+                if let Directory::Dense(dense) = &mut self.directory {
+                    dense.slots[code as usize] = slot;
+                }
+            }
+            out.push(slot);
+        }
+    }
+
+    #[inline(always)]
+    fn locate_hash<const K: usize>(&mut self, scratch: &KeyScratch, out: &mut Vec<u32>) {
+        let words = self.layout.words();
+        let KeyScratch { packed, hashes, .. } = scratch;
+        // Taken out so that the directory and the slabs can be borrowed side by side.
+        let Directory::Hash(mut hash) =
+            std::mem::replace(&mut self.directory, Directory::Hash(HashDirectory::new()))
+        else {
+            return;
+        };
+        for row in out.len()..hashes.len() {
+            if hash.is_full() {
+                if let Some(ranges) = self.dense_ranges() {
+                    self.rebuild_dense(&ranges);
+                    return;
+                }
+                hash.grow();
+            }
+            self.prefetch_rows(&hash, hashes, row);
+            let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
+            out.push(match hash.seek(hashes[row], same) {
+                Ok(at) => hash.slot_at(at),
+                Err(at) => {
+                    let slot = self.take_slot(&packed[row * words..][..words]);
+                    hash.insert_at(at, hashes[row], slot);
+                    slot
+                }
+            });
+        }
+        self.directory = Directory::Hash(hash);
+    }
+
+    /// A slot for a new key, with a zero payload; the caller enters it in the directory.
+    fn take_slot(&mut self, key: &[u64]) -> u32 {
+        let words = self.layout.words();
+        self.len += 1;
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.keys[slot as usize * words..][..words].copy_from_slice(key);
+                self.payloads[slot as usize * self.stride..][..self.stride].fill(0);
+                slot
+            }
+            None => {
+                let slot = self.slots;
+                self.slots += 1;
+                extend_slab(&mut self.keys, key.iter().copied());
+                extend_slab(&mut self.payloads, std::iter::repeat_n(0, self.stride));
+                if slot.is_multiple_of(64) {
+                    self.live.push(0);
+                }
+                slot
+            }
+        };
+        self.live[slot as usize / 64] |= 1 << (slot % 64);
+        self.journal.inserted(slot);
+        for index in &mut self.indexes {
+            index.added(slot);
+        }
+        slot
+    }
+
+    /// Removes the key of a live slot. Not journalled: see `commit`.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let key = &self.keys[slot as usize * self.layout.words()..][..self.layout.words()];
+        for index in &mut self.indexes {
+            index.removed(slot, |f| self.layout.get(key, f));
+        }
+        match &mut self.directory {
+            Directory::Hash(hash) => {
+                hash.remove(hash_key(key), slot);
+            }
+            Directory::Dense(dense) => {
+                if let Some(code) = dense.code(|f| self.layout.get(key, f)) {
+                    dense.slots[code] = ABSENT;
+                }
+            }
+        }
+        self.live[slot as usize / 64] &= !(1 << (slot % 64));
+        self.free.push(slot);
+        self.len -= 1;
+    }
+
+    /// Ends a transaction: its changes stay, and those of `candidates` whose payload `is_zero`
+    /// are removed. A key with a zero payload is not in the relation; while the transaction runs
+    /// it may stand there, since it multiplies to zero.
+    pub fn commit(&mut self, candidates: &[u32], is_zero: impl Fn(&[u64]) -> bool) {
+        for &slot in candidates {
+            if self.is_live(slot) && is_zero(self.payload(slot)) {
+                self.remove(slot);
+            }
+        }
+        self.journal.clear(self.slots);
+    }
+
+    /// Undoes everything since the last commit.
+    pub fn rollback(&mut self) {
+        let mut journal = std::mem::take(&mut self.journal);
+        journal.undo(self.stride, |step| match step {
+            Undo::Remove(slot) => self.remove(slot),
+            Undo::Restore(slot, payload) => {
+                self.payloads[slot as usize * self.stride..][..self.stride]
+                    .copy_from_slice(payload);
+            }
+        });
+        for slot in journal.mark..self.slots {
+            if self.is_live(slot) {
+                self.remove(slot);
+            }
+        }
+        journal.clear(self.slots);
+        self.journal = journal;
+    }
+
+    /// What the running transaction changed, in order.
+    pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
+        self.journal.changes(self.slots, self.stride)
+    }
+
+    /// The ranges of all live keys, when they are narrow enough for an array.
+    fn dense_ranges(&self) -> Option<Ranges> {
+        let affordable = dense::budget(self.len) / 2;
+        let ranges = |slots: &mut dyn Iterator<Item = u32>| {
+            let mut ranges = vec![(i64::MAX, i64::MIN); self.layout.fields()];
+            for slot in slots {
+                for (field, range) in ranges.iter_mut().enumerate() {
+                    let value = self.field(slot, field) as i64;
+                    *range = (range.0.min(value), range.1.max(value));
+                }
+            }
+            (dense::cells(&ranges) <= affordable).then_some(ranges)
+        };
+        if self.len < 8 {
+            return None;
+        }
+        ranges(&mut self.iter().take(SAMPLE))?;
+        ranges(&mut self.iter())
+    }
+
+    /// Makes room for a key outside the box, or goes back to hashing.
+    #[cold]
+    fn widen(&mut self, key: &[u64]) {
+        let Directory::Dense(dense) = &self.directory else {
+            return;
+        };
+        match dense.widened(&self.layout, key, self.len + 1) {
+            Some(ranges) => self.rebuild_dense(&ranges),
+            None => {
+                let mut hash = HashDirectory::new();
+                hash.reserve(self.len + self.len / 3 + 8);
+                for slot in self.iter() {
+                    hash.insert_absent(hash_key(self.key(slot)), slot);
+                }
+                self.directory = Directory::Hash(hash);
+            }
+        }
+    }
+
+    #[cold]
+    fn rebuild_dense(&mut self, ranges: &Ranges) {
+        let mut dense = DenseDirectory::new(ranges);
+        for slot in self.iter() {
+            if let Some(code) = dense.code(|f| self.field(slot, f)) {
+                dense.slots[code] = slot;
+            }
+        }
+        self.directory = Directory::Dense(dense);
+    }
+
+    /// Adds a secondary index on some fields of the key (or finds the one there is).
+    pub fn add_index(&mut self, fields: &[usize]) -> usize {
+        if let Some(at) = self
+            .indexes
+            .iter()
+            .position(|index| index.fields() == fields)
+        {
+            return at;
+        }
+        self.indexes.push(Index::new(&self.layout, fields));
+        self.indexes.len() - 1
+    }
+
+    /// Brings an index up to date; before it is read.
+    pub fn refresh_index(&mut self, index: usize) {
+        let mut taken = std::mem::take(&mut self.indexes);
+        taken[index].refresh(self);
+        self.indexes = taken;
+    }
+
+    /// An index, as of its last refresh.
+    #[must_use]
+    pub fn index_at(&self, index: usize) -> &Index {
+        &self.indexes[index]
+    }
+
+    /// Bytes allocated.
+    #[must_use]
+    pub fn memory_usage(&self) -> usize {
+        (self.keys.capacity() + self.payloads.capacity() + self.live.capacity()) * size_of::<u64>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.directory.memory_usage()
+            + self.journal.memory_usage()
+            + self.indexes.iter().map(Index::memory_usage).sum::<usize>()
+    }
+
+    /// Checks the invariants; for tests.
+    ///
+    /// # Panics
+    /// When the directory, the live bits or an index disagree with the slabs.
+    pub fn check(&self) {
+        assert_eq!(self.iter().count(), self.len);
+        for slot in self.iter() {
+            let found = match &self.directory {
+                Directory::Hash(hash) => hash.find(hash_key(self.key(slot)), |other| {
+                    self.key(other) == self.key(slot)
+                }),
+                Directory::Dense(dense) => dense
+                    .code(|f| self.field(slot, f))
+                    .map(|code| dense.slots[code]),
+            };
+            assert_eq!(found, Some(slot));
+        }
+        match &self.directory {
+            Directory::Hash(hash) => {
+                hash.check();
+                assert_eq!(hash.len(), self.len);
+            }
+            Directory::Dense(dense) => {
+                assert_eq!(
+                    dense.slots.iter().filter(|&&s| s != ABSENT).count(),
+                    self.len
+                );
+            }
+        }
+        for index in &self.indexes {
+            index.check(self);
+        }
+    }
+}
+
+/// Appends to a slab, growing by an eighth once it is large: a big block moves by remapping, so
+/// growing it often is cheap, and what is allocated stays close to what is used.
+fn extend_slab(slab: &mut Vec<u64>, words: impl ExactSizeIterator<Item = u64>) {
+    const LARGE: usize = 1 << 18;
+    if slab.capacity() - slab.len() < words.len() {
+        let len = slab.len();
+        slab.reserve_exact(if len < LARGE {
+            (len + words.len()).max(16)
+        } else {
+            len / 8
+        });
+    }
+    slab.extend(words);
+}
