@@ -1,0 +1,85 @@
+//! `ringview-benches`: streams a workload through systems and prints one JSON line a measurement.
+//!
+//! Invariant: all systems of one run see the same batches, take turns within each repetition, and must end with the
+//! same result. The clock runs only while a system works: batches are cut beforehand, a stretch at a time, so that
+//! even batches of one row need little memory.
+
+mod data;
+mod first_order;
+mod handwritten;
+mod measure;
+mod system;
+mod table;
+mod workload;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use workload::{Settings, SystemName, Workload};
+
+use crate::data::Order;
+
+const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [--batch LIST] [--system LIST]
+                        [--deletes] [--repeat N] [--seconds S] [--quick] [--export DIR]
+  workloads: retailer retailer-fact housing        orders: sorted shuffled        batches: rows, 1000
+  systems: handwritten-arrays handwritten-tables first-order
+  --deletes: insert all, then delete all in the same order, and time both
+  --seconds: stop a stream after that time and report the rows done so far (no results are compared then)
+  --export DIR: write the rows of the first workload and order, and stop";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("{problem}\n{USAGE}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let mut settings = Settings::default();
+    let mut export: Option<PathBuf> = None;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{flag} needs a value"));
+        match flag.as_str() {
+            "--workload" => settings.workloads = list(&value()?, Workload::parse)?,
+            "--order" => settings.orders = list(&value()?, parse_order)?,
+            "--batch" => settings.batches = list(&value()?, number)?,
+            "--system" => settings.systems = list(&value()?, SystemName::parse)?,
+            "--repeat" => settings.repeat = number(&value()?)?,
+            "--seconds" => settings.seconds = Some(number(&value()?)? as f64),
+            "--deletes" => settings.deletes = true,
+            "--quick" => settings.quick = true,
+            "--export" => export = Some(value()?.into()),
+            _ => return Err(format!("unknown flag {flag}")),
+        }
+    }
+    if let Some(folder) = export {
+        let data = settings.workloads[0].generate(settings.orders[0], settings.quick);
+        return data
+            .export(&folder)
+            .map_err(|error| format!("cannot write {}: {error}", folder.display()));
+    }
+    measure::matrix(&settings)
+}
+
+fn list<T>(text: &str, parse: fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    text.split(',').map(parse).collect()
+}
+
+fn number(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|&n| n > 0)
+        .ok_or(format!("{text} is not a positive whole number"))
+}
+
+fn parse_order(text: &str) -> Result<Order, String> {
+    match text {
+        "sorted" => Ok(Order::Sorted),
+        "shuffled" => Ok(Order::Shuffled),
+        _ => Err(format!("unknown order {text}")),
+    }
+}

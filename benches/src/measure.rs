@@ -1,0 +1,163 @@
+//! Runs the matrix: streams the batches, keeps the clock, compares the results, prints the lines.
+
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use serde::Serialize;
+
+use crate::data::{Dataset, Order};
+use crate::system::{System, Totals};
+use crate::workload::{Settings, SystemName, Workload};
+
+/// Batches are cut in stretches of this many, between which the clock rests.
+const STRETCH: usize = 16_384;
+
+#[derive(Serialize)]
+struct Line {
+    workload: &'static str,
+    order: &'static str,
+    batch: usize,
+    system: &'static str,
+    phase: &'static str,
+    repetition: usize,
+    tuples: usize,
+    complete: bool,
+    seconds: f64,
+    tuples_per_second: f64,
+    /// What the system says it keeps after this phase.
+    bytes: usize,
+    /// By how much the process has grown since the system was made; meaningful for the first system of a process.
+    resident_bytes: Option<i64>,
+    result: Totals,
+}
+
+pub(crate) fn matrix(settings: &Settings) -> Result<(), String> {
+    for &workload in &settings.workloads {
+        for &order in &settings.orders {
+            let data = workload.generate(order, settings.quick);
+            for &batch in &settings.batches {
+                let cell = Cell {
+                    settings,
+                    workload,
+                    order,
+                    batch,
+                    data: &data,
+                };
+                for repetition in 0..settings.repeat {
+                    cell.take_turns(repetition)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Cell<'a> {
+    settings: &'a Settings,
+    workload: Workload,
+    order: Order,
+    batch: usize,
+    data: &'a Dataset,
+}
+
+impl Cell<'_> {
+    /// Every system once, from empty, and the same result from all.
+    fn take_turns(&self, repetition: usize) -> Result<(), String> {
+        let mut agreed: Option<Totals> = None;
+        for &name in &self.settings.systems {
+            let before = resident();
+            let mut system = name.build(self.workload);
+            for &relation in self.workload.loaded() {
+                system.apply(relation, self.data.batch(relation), 1);
+            }
+            let result = self.phase(name, system.as_mut(), "insert", repetition, before)?;
+            if let Some(result) = result
+                && *agreed.get_or_insert(result) != result
+            {
+                return Err(format!(
+                    "{} has {result:?}, another system {agreed:?}",
+                    name.name()
+                ));
+            }
+            if self.settings.deletes {
+                let rest = self.phase(name, system.as_mut(), "delete", repetition, before)?;
+                if rest.is_some_and(|totals| !totals.is_zero()) {
+                    return Err(format!(
+                        "{} keeps {rest:?} after all was deleted",
+                        name.name()
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Streams all batches with the phase's sign and prints a line; the result if the stream came to its end.
+    fn phase(
+        &self,
+        name: SystemName,
+        system: &mut dyn System,
+        phase: &'static str,
+        repetition: usize,
+        resident_before: Option<i64>,
+    ) -> Result<Option<Totals>, String> {
+        let sign = if phase == "insert" { 1 } else { -1 };
+        let limit = self.settings.seconds.map(Duration::from_secs_f64);
+        let mut stream = self.data.stream(self.workload.streamed(), self.batch);
+        let (mut time, mut tuples, mut complete) = (Duration::ZERO, 0, false);
+        while limit.is_none_or(|limit| time < limit) {
+            let stretch: Vec<(usize, RecordBatch)> = stream.by_ref().take(STRETCH).collect();
+            if stretch.is_empty() {
+                complete = true;
+                break;
+            }
+            let start = Instant::now();
+            for (relation, batch) in &stretch {
+                system.apply(*relation, batch, sign);
+                tuples += batch.num_rows();
+                if limit.is_some_and(|limit| time + start.elapsed() > limit) {
+                    break;
+                }
+            }
+            time += start.elapsed();
+        }
+        let result = system.totals();
+        let line = Line {
+            workload: self.workload.name(),
+            order: if self.order == Order::Sorted {
+                "sorted"
+            } else {
+                "shuffled"
+            },
+            batch: self.batch,
+            system: name.name(),
+            phase,
+            repetition,
+            tuples,
+            complete,
+            seconds: time.as_secs_f64(),
+            tuples_per_second: tuples as f64 / time.as_secs_f64(),
+            bytes: system.memory(),
+            resident_bytes: resident()
+                .zip(resident_before)
+                .map(|(after, before)| after - before),
+            result,
+        };
+        println!(
+            "{}",
+            serde_json::to_string(&line).map_err(|error| error.to_string())?
+        );
+        Ok(complete.then_some(result))
+    }
+}
+
+/// Resident bytes of this process, where the system tells.
+fn resident() -> Option<i64> {
+    let pages: i64 = std::fs::read_to_string("/proc/self/statm")
+        .ok()?
+        .split(' ')
+        .nth(1)?
+        .parse()
+        .ok()?;
+    Some(pages * 4096)
+}

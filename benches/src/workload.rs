@@ -1,0 +1,136 @@
+//! What can be measured: the workloads, the systems, and which program stands behind each pair.
+
+use crate::data::{Dataset, Order, housing, retailer};
+use crate::first_order;
+use crate::handwritten::{fact::Fact, housing::Housing, retailer::Retailer};
+use crate::system::System;
+use crate::table::{Arrays, Tables};
+
+/// A query and which of its relations stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Workload {
+    /// `SUM(inventoryunits)` over Retailer, all relations changing.
+    Retailer,
+    /// The same; only Inventory changes, the rest is loaded before the clock.
+    RetailerFact,
+    /// `SUM(postcode)` (and the count beside it) over Housing.
+    Housing,
+}
+
+impl Workload {
+    const ALL: [Self; 3] = [Self::Retailer, Self::RetailerFact, Self::Housing];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Retailer => "retailer",
+            Self::RetailerFact => "retailer-fact",
+            Self::Housing => "housing",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|w| w.name() == text)
+            .ok_or(format!("unknown workload {text}"))
+    }
+
+    pub(crate) fn generate(self, order: Order, quick: bool) -> Dataset {
+        match self {
+            Self::Retailer | Self::RetailerFact => retailer::generate(order, quick),
+            Self::Housing => housing::generate(order, quick),
+        }
+    }
+
+    /// The relations loaded before the clock starts, in an order that suits every system.
+    pub(crate) fn loaded(self) -> &'static [usize] {
+        match self {
+            Self::RetailerFact => &[2, 1, 3, 4],
+            Self::Retailer | Self::Housing => &[],
+        }
+    }
+
+    /// The relations that stream, in the order of the round robin.
+    pub(crate) fn streamed(self) -> &'static [usize] {
+        match self {
+            Self::Retailer => &[0, 1, 2, 3, 4],
+            Self::RetailerFact => &[0],
+            Self::Housing => &[0, 1, 2, 3, 4, 5],
+        }
+    }
+}
+
+/// A way of keeping the result fresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SystemName {
+    HandwrittenArrays,
+    HandwrittenTables,
+    FirstOrder,
+}
+
+impl SystemName {
+    const ALL: [Self; 3] = [
+        Self::HandwrittenArrays,
+        Self::HandwrittenTables,
+        Self::FirstOrder,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::HandwrittenArrays => "handwritten-arrays",
+            Self::HandwrittenTables => "handwritten-tables",
+            Self::FirstOrder => "first-order",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|s| s.name() == text)
+            .ok_or(format!("unknown system {text}"))
+    }
+
+    /// An empty system for the workload.
+    pub(crate) fn build(self, workload: Workload) -> Box<dyn System> {
+        use Workload as W;
+        match (self, workload) {
+            (Self::HandwrittenArrays, W::Retailer) => Box::new(Retailer::<Arrays>::new()),
+            (Self::HandwrittenArrays, W::RetailerFact) => Box::new(Fact::<Arrays>::new()),
+            (Self::HandwrittenArrays, W::Housing) => Box::new(Housing::<Arrays>::new()),
+            (Self::HandwrittenTables, W::Retailer) => Box::new(Retailer::<Tables>::new()),
+            (Self::HandwrittenTables, W::RetailerFact) => Box::new(Fact::<Tables>::new()),
+            (Self::HandwrittenTables, W::Housing) => Box::new(Housing::<Tables>::new()),
+            (Self::FirstOrder, W::Retailer | W::RetailerFact) => {
+                Box::new(first_order::Retailer::new())
+            }
+            (Self::FirstOrder, W::Housing) => Box::new(first_order::Housing::new()),
+        }
+    }
+}
+
+/// The matrix of one run.
+pub(crate) struct Settings {
+    pub(crate) workloads: Vec<Workload>,
+    pub(crate) orders: Vec<Order>,
+    pub(crate) batches: Vec<usize>,
+    pub(crate) systems: Vec<SystemName>,
+    pub(crate) repeat: usize,
+    pub(crate) seconds: Option<f64>,
+    pub(crate) deletes: bool,
+    pub(crate) quick: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            workloads: Workload::ALL.into(),
+            orders: vec![Order::Sorted, Order::Shuffled],
+            batches: vec![1_000],
+            systems: SystemName::ALL.into(),
+            repeat: 1,
+            seconds: None,
+            deletes: false,
+            quick: false,
+        }
+    }
+}
