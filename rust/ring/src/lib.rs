@@ -1,1 +1,23 @@
 //! Rings: what a view keeps beside each key, and how it adds and multiplies.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `algebra` | the ladder: commutative monoid, group (for deletes), ring (for joins) |
+//! | `number` | the numbers that payloads are made of: integers, decimals, reals |
+//! | `payload` | what a view tree asks of its payloads, as batches over flat arrays |
+//! | `sum_product` | several sums of products that share one tree: the product of number rings |
+//!
+//! The first word of every payload is an exact count. A key is in a relation unless its payload
+//! is zero, and zero means every exact component, not the count alone: deleting x = 10 and
+//! inserting x = 7 has count 0 and sum -3. What is left in floats once the exact components are
+//! zero is residue of rounding, and goes with the key.
+
+pub mod algebra;
+mod number;
+mod payload;
+mod sum_product;
+
+pub use algebra::{CommutativeMonoid, Group, Ring};
+pub use number::{Number, Widen};
+pub use payload::{Overflow, PayloadRing, Rows};
+pub use sum_product::{Element, NumberKind, SumProduct, SumProductShape, Term, TermProduct};

@@ -1,0 +1,138 @@
+//! The ring laws, and the payload ring against arithmetic on single numbers.
+
+use proptest::prelude::*;
+use ringview_ring::{
+    CommutativeMonoid, Group, NumberKind, Overflow, PayloadRing, Ring, Rows, SumProduct,
+    SumProductShape, TermProduct,
+};
+
+/// Definition 2.1 of the paper, for values small enough that nothing overflows.
+fn laws<R: Ring + std::fmt::Debug>(a: R, b: R, c: R) -> Option<()> {
+    assert_eq!(a.plus(b), b.plus(a));
+    assert_eq!(a.plus(b)?.plus(c), a.plus(b.plus(c)?));
+    assert_eq!(R::ZERO.plus(a), Some(a));
+    assert_eq!(a.plus(a.minus()?), Some(R::ZERO));
+    assert_eq!(a.times(b)?.times(c), a.times(b.times(c)?));
+    assert_eq!(a.times(R::ONE), Some(a));
+    assert_eq!(R::ONE.times(a), Some(a));
+    assert_eq!(a.times(b.plus(c)?), a.times(b)?.plus(a.times(c)?));
+    assert_eq!(a.plus(b)?.times(c), a.times(c)?.plus(b.times(c)?));
+    assert!(R::ZERO.is_zero() && a.times(R::ZERO)?.is_zero());
+    Some(())
+}
+
+const KINDS: [NumberKind; 4] = [
+    NumberKind::Integer,
+    NumberKind::Decimal,
+    NumberKind::Real,
+    NumberKind::Integer,
+];
+
+fn payload(row: [i32; 4]) -> [u64; 5] {
+    let decimal = i128::from(row[1]) << 40;
+    let real = f64::from(row[2]).to_bits();
+    [
+        row[0] as i64 as u64,
+        decimal as u64,
+        (decimal >> 64) as u64,
+        real,
+        row[3] as i64 as u64,
+    ]
+}
+
+fn slab(rows: &[[i32; 4]]) -> Vec<u64> {
+    rows.iter().flat_map(|&row| payload(row)).collect()
+}
+
+proptest! {
+    #[test]
+    fn integers(a in -1_000i64..1_000, b in -1_000i64..1_000, c in -1_000i64..1_000) {
+        prop_assert!(laws(a, b, c).is_some());
+        prop_assert!(laws(i128::from(a) << 50, i128::from(b), i128::from(c)).is_some());
+        // Small whole numbers are exact in doubles too.
+        prop_assert!(laws(a as f64, b as f64, c as f64).is_some());
+    }
+
+    #[test]
+    fn sums_go_to_their_slots(
+        rows in prop::collection::vec((0u32..4, prop::array::uniform4(-2i32..3)), 0..30),
+    ) {
+        let shape = SumProductShape::new(&KINDS);
+        let mut target = vec![0; 4 * SumProduct::stride(&shape)];
+        let slots: Vec<u32> = rows.iter().map(|(slot, _)| *slot).collect();
+        let values: Vec<[i32; 4]> = rows.iter().map(|(_, row)| *row).collect();
+        let mut emptied = Vec::new();
+        SumProduct::add(&shape, &mut target, &slots, &slab(&values), &mut emptied).unwrap();
+        for slot in 0..4 {
+            let mut sum = [0; 4];
+            for (_, row) in rows.iter().filter(|(at, _)| *at == slot) {
+                sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            }
+            let found = &target[slot as usize * 5..][..5];
+            prop_assert_eq!(found, &payload(sum));
+            prop_assert_eq!(SumProduct::is_zero(&shape, found), sum[0] == 0 && sum[1] == 0 && sum[3] == 0);
+            if sum[0] == 0 && slots.contains(&slot) {
+                prop_assert!(emptied.contains(&slot));
+            }
+        }
+    }
+
+    #[test]
+    fn runs_fold(lengths in prop::collection::vec(1usize..5, 1..10), value in -9i32..9) {
+        let shape = SumProductShape::new(&KINDS);
+        let rows: usize = lengths.iter().sum();
+        let delta = slab(&vec![[1, value, value, 2 * value]; rows]);
+        let mut starts = vec![0];
+        starts.extend(lengths.iter().scan(0u32, |at, &n| { *at += n as u32; Some(*at) }));
+        starts.pop();
+        let mut out = Vec::new();
+        SumProduct::fold(&shape, &delta, &starts, &mut out).unwrap();
+        let expected: Vec<[i32; 4]> =
+            lengths.iter().map(|&n| [1, value, value, 2 * value].map(|v| v * n as i32)).collect();
+        prop_assert_eq!(out, slab(&expected));
+    }
+
+    #[test]
+    fn products_pair_components(
+        left in prop::collection::vec(prop::array::uniform4(-9i32..9), 1..8),
+        right in prop::collection::vec(prop::array::uniform2(-9i32..9), 1..8),
+        pairs in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..20),
+    ) {
+        let shape = SumProductShape::new(&KINDS);
+        let counts = SumProductShape::new(&[NumberKind::Integer, NumberKind::Integer]);
+        let product = TermProduct::new(&shape, &counts, &shape, &[(0, 0), (1, 1), (2, 0), (3, 1)]);
+        let rows: Vec<u32> = pairs.iter().map(|(l, _)| l.index(left.len()) as u32).collect();
+        let slots: Vec<u32> = pairs.iter().map(|(_, r)| r.index(right.len()) as u32).collect();
+        let flat: Vec<u64> = right.iter().flatten().map(|&v| i64::from(v) as u64).collect();
+        let mut out = Vec::new();
+        SumProduct::multiply(&product, &slab(&left), Rows::Picked(&rows), &flat, &slots, &mut out).unwrap();
+        let expected: Vec<[i32; 4]> = rows.iter().zip(&slots).map(|(&l, &r)| {
+            let (l, r) = (left[l as usize], right[r as usize]);
+            [l[0] * r[0], l[1] * r[1], l[2] * r[0], l[3] * r[1]]
+        }).collect();
+        prop_assert_eq!(out, slab(&expected));
+    }
+}
+
+#[test]
+fn overflow_names_its_component() {
+    let shape = SumProductShape::new(&[NumberKind::Integer; 2]);
+    let mut target = vec![1, i64::MAX as u64];
+    let found = SumProduct::add(&shape, &mut target, &[0], &[1, 1], &mut Vec::new());
+    assert_eq!(found, Err(Overflow { component: 1 }));
+    let product = TermProduct::new(&shape, &shape, &shape, &[(0, 0), (1, 1)]);
+    let big = [1, 1 << 40];
+    let found = SumProduct::multiply(&product, &big, Rows::All(1), &big, &[0], &mut Vec::new());
+    assert_eq!(found, Err(Overflow { component: 1 }));
+    assert_eq!(i64::MAX.plus(1), None);
+    assert_eq!(i64::MIN.minus(), None);
+    assert_eq!(i128::MAX.times(2), None);
+}
+
+/// A delete and an insert in one delta: the count is zero, the payload is not.
+#[test]
+fn a_zero_count_is_not_zero() {
+    let shape = SumProductShape::new(&[NumberKind::Integer; 2]);
+    assert!(!SumProduct::is_zero(&shape, &[0, -3i64 as u64]));
+    assert!(SumProduct::is_zero(&shape, &[0, 0]));
+}
