@@ -310,6 +310,26 @@ fn what_would_lose_is_refused_with_its_row() {
 }
 
 #[test]
+fn a_decimal_has_no_more_digits_than_its_type_says() {
+    let array = decimals(vec![99, 100], 38, 1);
+    let price = Type::Decimal {
+        precision: 2,
+        scale: 1,
+    };
+    misfits(
+        array,
+        &price,
+        "10.0 cannot be kept exactly as decimal128(2, 1); round or cast it first",
+    );
+    // Arrow lets an array lie about its digits.
+    misfits(
+        decimals(vec![-99, -100], 2, 1),
+        &price,
+        "-10.0 cannot be kept exactly as decimal128(2, 1); round or cast it first",
+    );
+}
+
+#[test]
 fn other_types_are_refused_by_name() {
     let arrays: [(ArrayRef, Type, &str); 5] = [
         (Arc::new(StringArray::from(vec!["1"])), Type::Int64, "Utf8"),

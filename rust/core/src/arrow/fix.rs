@@ -27,6 +27,9 @@ pub(super) enum Fix {
     ToFloat { signed: bool },
     /// Doubles, which must be singles already.
     Single,
+    /// Decimals of the right scale, whose digits must be as few as their type says: Arrow does not
+    /// check that, and the base rows rely on it.
+    Digits,
     /// Integers or decimals of scale `from` to decimals.
     ToDecimal { from: Option<i8>, signed: bool },
     /// Ticks, times this.
@@ -41,10 +44,18 @@ pub(super) fn fix_for(arrow: &DataType, ty: &Type) -> Option<Fix> {
         return Some(Fix::Keep);
     }
     let source = Type::from_arrow(arrow).ok()?;
-    if source == *ty {
-        return Some(Fix::Keep);
-    }
     match (&source, ty) {
+        (Type::Decimal { scale: from, .. }, Type::Decimal { scale, .. }) => {
+            Some(if from == scale {
+                Fix::Digits
+            } else {
+                Fix::ToDecimal {
+                    from: Some(*from),
+                    signed: true,
+                }
+            })
+        }
+        (from, to) if from == to => Some(Fix::Keep),
         (from, to) if from.is_integer() && to.is_integer() => Some(narrowing(from, to)),
         (from, to) if from.is_integer() && to.is_float() => Some(Fix::ToFloat {
             signed: from.is_signed(),
@@ -55,20 +66,6 @@ pub(super) fn fix_for(arrow: &DataType, ty: &Type) -> Option<Fix> {
         }),
         (Type::Float32, Type::Float64) => Some(Fix::Keep),
         (Type::Float64, Type::Float32) => Some(Fix::Single),
-        (
-            Type::Decimal { precision, scale },
-            Type::Decimal {
-                precision: to_precision,
-                scale: to_scale,
-            },
-        ) => Some(if scale == to_scale && precision <= to_precision {
-            Fix::Keep
-        } else {
-            Fix::ToDecimal {
-                from: Some(*scale),
-                signed: true,
-            }
-        }),
         (
             Type::Timestamp {
                 unit: from,
@@ -147,6 +144,10 @@ impl Fix {
                 let float = f64::from_bits(word);
                 (f64::from(float as f32).to_bits() == word).then_some(word)
             }),
+            Fix::Digits => {
+                let limit = digits_limit(ty);
+                (0..column.len()).find(|&row| column.decimal(row).unsigned_abs() >= limit)
+            }
             Fix::ToDecimal { from, signed } => to_decimal(column, *from, *signed, ty),
             Fix::Multiply(by) => rewrite(&mut column.words, |word| {
                 (word as i64).checked_mul(*by).map(|ticks| ticks as u64)
@@ -186,19 +187,19 @@ fn integer(word: u64, signed: bool) -> i128 {
 }
 
 fn to_decimal(column: &mut Column, from: Option<i8>, signed: bool, ty: &Type) -> Option<usize> {
-    let Type::Decimal { precision, scale } = *ty else {
+    let Type::Decimal { scale, .. } = *ty else {
         return None;
     };
     // From integers, the high halves come into being here.
     column.high.resize(column.words.len(), 0);
     let shift = i32::from(scale) - i32::from(from.unwrap_or(0));
-    let limit = power_of_ten(u32::from(precision.min(MAX_PRECISION))).unwrap_or(i128::MAX);
+    let limit = digits_limit(ty);
     for (row, (word, high)) in column.words.iter_mut().zip(&mut column.high).enumerate() {
         let units = match from {
             Some(_) => join_halves(*word, *high),
             None => integer(*word, signed),
         };
-        match rescale(units, shift).filter(|units| units.unsigned_abs() < limit as u128) {
+        match rescale(units, shift).filter(|units| units.unsigned_abs() < limit) {
             Some(units) => (*word, *high) = (units as u64, high_half(units)),
             None => return Some(row),
         }
@@ -213,6 +214,14 @@ fn rescale(units: i128, shift: i32) -> Option<i128> {
         None => None,
         Some(power) if shift >= 0 => units.checked_mul(power),
         Some(power) => (units % power == 0).then(|| units / power),
+    }
+}
+
+/// The first number that has too many digits for a decimal type.
+fn digits_limit(ty: &Type) -> u128 {
+    match ty {
+        Type::Decimal { precision, .. } => 10_u128.pow(u32::from(*precision.min(&MAX_PRECISION))),
+        _ => u128::MAX,
     }
 }
 
