@@ -1,0 +1,56 @@
+"""The commands, one function each.
+
+Invariant: a command prints and exits; what it does is in ``ringview.job``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ringview.cli import show
+from ringview.errors import RingviewError
+from ringview.job import explain, load, run
+
+app = typer.Typer(
+    help="Always-fresh analytics over joins, under inserts and deletes.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+JobFile = Annotated[Path, typer.Argument(metavar="JOB.toml", help="The job file.")]
+
+
+@app.command("run")
+def run_command(job: JobFile) -> None:
+    """Stream the job's files through its views and show what they come to."""
+    with _errors():
+        parsed = load(job)
+        with show.progress() as step:
+            report = run(parsed, step)
+        show.report(report)
+
+
+@app.command("explain")
+def explain_command(job: JobFile) -> None:
+    """Show how each view of the job is maintained: engine, tree, cost class."""
+    with _errors():
+        for name, text in explain(load(job)).items():
+            show.explanation(name, text)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Errors of the job as one line; errors in this program keep their traceback."""
+    try:
+        yield
+    except (RingviewError, ImportError) as error:
+        show.error(error)
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None

@@ -1,0 +1,77 @@
+"""A job on the engine in this process: views fresh after every batch.
+
+Invariant: a batch is one transaction; after each every view is exact for the
+rows applied so far. Static tables are filled before the views are created, for
+the engine stores less once it knows that they stay.
+Cost: that of the views, batch by batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from ringview import Database
+from ringview.job.model import Job
+from ringview.job.progress import Outcome, Progress
+from ringview.job.read import Source
+from ringview.job.stream import Part, batches
+
+
+def database(job: Job, sources: Sequence[Source]) -> Database:
+    """A database with the job's tables, and no rows and no views yet."""
+    db = Database(trust_deletes=job.trust_deletes)
+    for source in sources:
+        spec = source.spec
+        unique = list(spec.unique) if spec.unique else None
+        db.create_table(spec.name, source.schema, unique=unique, static=spec.static)
+    return db
+
+
+def _create_views(job: Job, db: Database) -> None:
+    for view in job.views:
+        db.create_view(view.name, view.sql)
+
+
+def steps(job: Job, db: Database, sources: Sequence[Source]) -> Iterator[list[Part]]:
+    """Create the views in ``db`` and apply the job; yields each batch once it is applied."""
+    for static in (True, False):
+        if not static:
+            _create_views(job, db)
+        chosen = [source for source in sources if source.spec.static == static]
+        for parts in batches(chosen, job.batch_size):
+            _apply(db, parts)
+            yield parts
+
+
+def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None]) -> Outcome:
+    """Stream the whole job through one database."""
+    counts = [source.rows for source in sources]
+    total = None if None in counts else sum(count for count in counts if count is not None)
+    start = time.perf_counter()
+    now = Progress(0, total, 0, 0.0)
+    db = database(job, sources)
+    for parts in steps(job, db, sources):
+        rows = now.rows + sum(part.rows.num_rows for part in parts)
+        now = Progress(rows, total, now.batches + 1, time.perf_counter() - start)
+        progress(now)
+    return Outcome(
+        now,
+        {view.name: db[view.name].to_arrow() for view in job.views},
+        {view.name: now.rows for view in job.views},
+        {view.name: now.seconds for view in job.views},
+    )
+
+
+def explain(job: Job, sources: Sequence[Source]) -> dict[str, str]:
+    """The engine's own account of each view."""
+    db = database(job, sources)
+    _create_views(job, db)
+    return {view.name: db[view.name].explain() for view in job.views}
+
+
+def _apply(db: Database, parts: Sequence[Part]) -> None:
+    with db.transaction() as transaction:
+        for part in parts:
+            spec = part.source.spec
+            transaction.insert(spec.name, part.rows, multiplicity=spec.multiplicity)

@@ -1,0 +1,71 @@
+"""What a job file says, as plain data.
+
+Invariant: a ``Job`` is complete and consistent: names are unique, every output
+names a view, every path is absolute. ``parse`` is the only place that makes one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+Engine = Literal["embedded", "spark"]
+Format = Literal["parquet", "csv"]
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One table and the files that feed it.
+
+    ``columns`` are the columns to keep (``None``: all but ``multiplicity`` and
+    ``order_by``); ``types`` casts columns as they are read.
+    """
+
+    name: str
+    paths: tuple[Path, ...]
+    format: Format
+    columns: tuple[str, ...] | None = None
+    types: dict[str, pa.DataType] = field(default_factory=dict)
+    multiplicity: str | None = None
+    order_by: str | None = None
+    unique: tuple[str, ...] | None = None
+    static: bool = False
+
+
+@dataclass(frozen=True)
+class ViewSpec:
+    """One view: its name and its SQL."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    """Where a view's result goes: a Parquet or CSV file, or the terminal (``None``)."""
+
+    view: str
+    file: Path | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A whole job file.
+
+    Example:
+        >>> import ringview.job
+        >>> job = ringview.job.load("examples/tpch_stream/job.toml")
+        >>> job.batch_size
+        1000
+    """
+
+    path: Path
+    engine: Engine
+    batch_size: int
+    trust_deletes: bool
+    tables: tuple[TableSpec, ...]
+    views: tuple[ViewSpec, ...]
+    outputs: tuple[OutputSpec, ...]

@@ -1,0 +1,115 @@
+"""A job on Spark: every view evaluated once, over the whole stream.
+
+Invariant: the result is what the embedded engine has after the last batch. Order,
+``unique`` and ``static`` do not matter here: the rows of a table add up in the ring.
+Cost: one shuffle of the needed columns a view.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from ringview.job.model import Job, ViewSpec
+from ringview.job.parse import JobError
+from ringview.job.progress import Outcome, Progress
+from ringview.job.read import Source
+from ringview.spark import Evaluation, prepare, session
+from ringview.spark.frames import column
+from ringview.spark.types import spark_schema, to_spark
+
+_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+
+
+def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None]) -> Outcome:
+    """Evaluate the views one after another; a view is a step of the progress."""
+    start = time.perf_counter()
+    frames = _frames(sources)
+    rows = _rows(sources, frames)
+    evaluations = _evaluations(job, sources, frames, rows)
+    read = {name: sum(rows[table] for table in e.tables) for name, e in evaluations.items()}
+    now = Progress(0, sum(read.values()), 0, 0.0)
+    results: dict[str, pa.Table] = {}
+    seconds: dict[str, float] = {}
+    for name, evaluation in evaluations.items():
+        begun = time.perf_counter()
+        results[name] = evaluation.to_df().toArrow()
+        ended = time.perf_counter()
+        seconds[name] = ended - begun
+        now = Progress(now.rows + read[name], now.total, now.batches + 1, ended - start)
+        progress(now)
+    return Outcome(now, results, read, seconds)
+
+
+def explain(job: Job, sources: Sequence[Source]) -> dict[str, str]:
+    """How the rows of each view's tables are routed."""
+    frames = _frames(sources)
+    evaluations = _evaluations(job, sources, frames, _rows(sources, frames))
+    return {name: evaluation.explain() for name, evaluation in evaluations.items()}
+
+
+def _evaluations(
+    job: Job,
+    sources: Sequence[Source],
+    frames: Mapping[str, DataFrame],
+    rows: Mapping[str, int],
+) -> dict[str, Evaluation]:
+    multiplicity = {s.spec.name: s.spec.multiplicity for s in sources if s.spec.multiplicity}
+
+    def evaluation(view: ViewSpec) -> Evaluation:
+        # An engine a core: more would broadcast more, and start more Python workers.
+        cores = session().sparkContext.defaultParallelism
+        return prepare(view.sql, frames, multiplicity=multiplicity, partitions=cores, rows=rows)
+
+    return {view.name: evaluation(view) for view in job.views}
+
+
+def _frames(sources: Sequence[Source]) -> dict[str, DataFrame]:
+    spark = session("ringview", _QUIET)
+    return {source.spec.name: _frame(spark, source) for source in sources}
+
+
+def _rows(sources: Sequence[Source], frames: Mapping[str, DataFrame]) -> dict[str, int]:
+    found = {}
+    for source in sources:
+        rows = source.rows
+        found[source.spec.name] = frames[source.spec.name].count() if rows is None else rows
+    return found
+
+
+def _frame(spark: SparkSession, source: Source) -> DataFrame:
+    spec = source.spec
+    paths = [str(path) for path in spec.paths]
+    if spec.format == "parquet":
+        frame = spark.read.parquet(*paths)
+    else:
+        # The types that Arrow finds, so that both engines read the same.
+        schema = _readable(source, source.file_schema)
+        frame = spark.read.csv(paths, schema=spark_schema(schema), header=True, enforceSchema=False)
+    kept = [
+        column(field.name).cast(to_spark(field.type)).alias(field.name)
+        if field.name in spec.types
+        else column(field.name)
+        for field in _readable(source, source.schema)
+    ]
+    return frame.select(*kept, *([column(spec.multiplicity)] if spec.multiplicity else []))
+
+
+_WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
+
+
+def _readable(source: Source, schema: pa.Schema) -> pa.Schema:
+    """``schema`` in types that Spark has: it has no unsigned integers."""
+    fields = [field.with_type(_WIDER.get(field.type, field.type)) for field in schema]
+    for field in fields:
+        try:
+            to_spark(field.type)
+        except TypeError as error:
+            raise JobError(
+                f"table '{source.spec.name}': column '{field.name}' cannot be read on Spark: "
+                f"{error}; leave it out with columns = [..], or cast it with types"
+            ) from error
+    return pa.schema(fields)

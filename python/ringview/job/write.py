@@ -1,0 +1,39 @@
+"""Results of a job: put in order, written to Parquet or CSV.
+
+Invariant: a file is there whole or not at all (written beside, then renamed), and
+its rows are sorted by its columns from left to right. Cost: O(n log n).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from ringview.job.parse import JobError
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """``table`` sorted by all its columns, so that the order does not depend on the engine."""
+    if table.num_rows < 2:
+        return table
+    return table.sort_by([(name, "ascending") for name in table.column_names])
+
+
+def to_file(table: pa.Table, path: Path) -> None:
+    """Write ``table`` to ``path``, as Parquet or CSV by its suffix."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix.lower() == ".csv":
+            pyarrow.csv.write_csv(table, beside)
+        else:
+            pq.write_table(table, beside)
+        beside.replace(path)
+    except OSError as error:
+        raise JobError(f"cannot write {path}: {error}") from error
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,31 @@
+"""The same SQL over Spark DataFrames.
+
+    result = ringview.spark.evaluate(
+        "SELECT o.custkey, SUM(l.price) AS spent FROM orders o JOIN lineitem l USING (orderkey) "
+        "GROUP BY o.custkey",
+        tables={"orders": orders, "lineitem": lineitem},
+    )
+
+Any DataFrames in, a DataFrame out, with ringview's contract: exact decimals, sums
+that never wrap, SQL's NULLs. Rows are routed by a variable of the join, one engine
+runs in each partition, and partial results are added in the ring.
+Cost: one shuffle of the needed columns, and one of the partial results.
+"""
+
+try:
+    import pyspark
+except ImportError as error:
+    raise ImportError(
+        "ringview.spark needs PySpark, which is not installed: pip install 'ringview[spark]'"
+    ) from error
+
+if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 1):
+    raise ImportError(
+        f"ringview.spark needs PySpark 4.1 or later, and {pyspark.__version__} is installed: "
+        "pip install --upgrade 'ringview[spark]'"
+    )
+
+from ringview.spark.evaluation import Evaluation, evaluate, prepare
+from ringview.spark.session import JavaNotFoundError, session
+
+__all__ = ["Evaluation", "JavaNotFoundError", "evaluate", "prepare", "session"]

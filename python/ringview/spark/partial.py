@@ -1,0 +1,106 @@
+"""One query as two: partial results of a partition, and their sum in the ring.
+
+Invariant: SUM is kept as SUM (NULL over nothing), COUNT as COUNT, AVG as the pair of
+both, so adding partial results gives exactly what one engine would have given.
+Cost: O(length of the query).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ringview.spark.route import Query
+
+PARTIALS = "partials"
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the result: a key, an aggregate, or an aggregate over a count."""
+
+    name: str
+    column: str
+    count: str | None = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """The two steps: what each partition runs, and what adds their results."""
+
+    first: Query
+    second: Query
+    keys: tuple[str, ...]
+    outputs: tuple[Output, ...]
+
+    def finish(self, summed: pa.Table, schema: pa.Schema) -> pa.Table:
+        """The result with the columns of the original query, of the types of ``schema``."""
+        columns = [_finish(summed, output) for output in self.outputs]
+        return pa.table(columns, names=schema.names).cast(schema)
+
+
+def split(query: Query) -> Split:
+    """Split ``query`` into its two steps."""
+    keys = [f"key{number}" for number in range(len(query["group_by"]))]
+    first = [_group(name, column) for name, column in zip(keys, query["group_by"], strict=True)]
+    outputs: list[Output] = []
+    sums: list[str] = []
+    for number, output in enumerate(query["outputs"]):
+        if output["kind"] == "group":
+            key = keys[query["group_by"].index(output["column"])]
+            outputs.append(Output(output["name"], key))
+            continue
+        for function in _PARTS[output["function"]]:
+            sums.append(f"{function}{number}")
+            first.append({**output, "name": sums[-1], "function": function})
+        average = output["function"] == "avg"
+        outputs.append(
+            Output(output["name"], sums[-2], sums[-1])
+            if average
+            else Output(output["name"], sums[-1])
+        )
+    return Split(
+        first={**query, "outputs": first},
+        second=_second(keys, sums),
+        keys=tuple(keys),
+        outputs=tuple(outputs),
+    )
+
+
+_PARTS = {"sum": ("sum",), "count": ("count",), "avg": ("sum", "count")}
+
+
+def _second(keys: list[str], sums: list[str]) -> Query:
+    columns = {name: {"atom": 0, "column": name} for name in [*keys, *sums]}
+    return {
+        "atoms": [{"table": PARTIALS, "alias": PARTIALS, "filter": None}],
+        "joins": [],
+        "group_by": [columns[key] for key in keys],
+        "outputs": [_group(key, columns[key]) for key in keys]
+        + [
+            {
+                "kind": "aggregate",
+                "name": name,
+                "function": "sum",
+                "argument": {"op": "column", **columns[name]},
+            }
+            for name in sums
+        ],
+        "order": None,
+    }
+
+
+def _group(name: str, column: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "group", "name": name, "column": column}
+
+
+def _finish(summed: pa.Table, output: Output) -> pa.ChunkedArray:
+    column = summed.column(output.column)
+    if output.count is None:
+        return column
+    # Over nothing the sum is NULL, and NULL by zero is NULL.
+    count = summed.column(output.count)
+    return pc.divide(column.cast(pa.float64()), count.cast(pa.float64()))

@@ -1,0 +1,76 @@
+"""A Spark session, with a clear word where Java is missing.
+
+Invariant: a session that is already active is used as it is. Cost: about 4 s to
+start one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ringview.errors import RingviewError
+
+_OLDEST_JAVA = 17
+_HOW = (
+    "Install a JDK or JRE, 17 or later, and set JAVA_HOME if it is not on the PATH:\n"
+    "  Debian, Ubuntu   apt install openjdk-17-jre-headless\n"
+    "  Fedora, RHEL     dnf install java-17-openjdk-headless\n"
+    "  macOS            brew install openjdk@17\n"
+    "  conda            conda install -c conda-forge openjdk=17"
+)
+
+
+class JavaNotFoundError(RingviewError, RuntimeError):
+    """Spark runs on Java, and there is none, or one that is too old."""
+
+
+def session(name: str = "ringview", config: Mapping[str, str] | None = None) -> SparkSession:
+    """The active Spark session, or a new one called ``name``.
+
+    Where Spark runs is for Spark's own configuration to say (``spark-defaults.conf``,
+    ``spark-submit``); without any it runs in this machine's processes.
+
+    Example:
+        >>> spark = session("report", {"spark.ui.enabled": "false"})  # doctest: +SKIP
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if "SPARK_REMOTE" not in os.environ:
+        check_java()
+    # Workers must find the same Python, and the packages that go with it.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    for key, value in (config or {}).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def check_java() -> None:
+    """Raise `JavaNotFoundError` unless there is a Java that Spark can run on."""
+    java = _java()
+    if java is None:
+        raise JavaNotFoundError(f"Spark needs Java, and none was found. {_HOW}")
+    # macOS has a `java` that only says that there is no Java.
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    if said.returncode:
+        raise JavaNotFoundError(f"Spark needs Java, and {java} does not run. {_HOW}")
+    # "17.0.15", or "1.8.0_292" for Java 8 and older; an unknown wording is left to Spark.
+    version = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    if version and int(version[1]) < _OLDEST_JAVA:
+        raise JavaNotFoundError(f"Spark needs a newer Java than {version[1]} ({java}). {_HOW}")
+
+
+def _java() -> str | None:
+    if home := os.environ.get("JAVA_HOME"):
+        java = Path(home) / "bin" / "java"
+        return str(java) if java.exists() else None
+    return shutil.which("java")

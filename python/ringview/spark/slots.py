@@ -1,0 +1,110 @@
+"""Rows of several relations in one table of typed slots.
+
+Spark moves one table at a time, so the relations travel in one: a row says whose it
+is (``atom``), where it goes (``partition``) and how often it is there
+(``multiplicity``); its columns lie in slots that relations share by type, as many of
+a type as the relation with most columns of it needs.
+
+Invariant: a slot has one type, and an atom uses a slot for at most one column.
+Cost: reading back slices a batch where the atom changes; no row is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+ATOM, PARTITION, MULTIPLICITY = "atom", "partition", "multiplicity"
+NOBODY = -1
+"""The atom of a row that belongs to no relation, sent so that some partition runs."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which slot holds which column: ``places[atom][i]`` is the slot of its i-th column."""
+
+    slots: tuple[pa.DataType, ...]
+    places: tuple[tuple[int, ...], ...]
+
+    @staticmethod
+    def of(schemas: Sequence[pa.Schema]) -> Layout:
+        """The narrowest layout for relations of these ``schemas``."""
+        slots: list[pa.DataType] = []
+        places = []
+        for schema in schemas:
+            taken: list[int] = []
+            for kind in schema.types:
+                free = (i for i, slot in enumerate(slots) if slot == kind and i not in taken)
+                place = next(free, len(slots))
+                if place == len(slots):
+                    slots.append(kind)
+                taken.append(place)
+            places.append(tuple(taken))
+        return Layout(tuple(slots), tuple(places))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the slots."""
+        return [f"slot{number}" for number in range(len(self.slots))]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the whole table."""
+        fields = [
+            pa.field(ATOM, pa.int16()),
+            pa.field(PARTITION, pa.int32()),
+            pa.field(MULTIPLICITY, pa.int64()),
+        ]
+        return pa.schema([*fields, *map(pa.field, self.names, self.slots)])
+
+    def relations(
+        self, batch: pa.RecordBatch, schemas: Sequence[pa.Schema]
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The runs of rows of one relation, with the relation's columns and multiplicity."""
+        for atom, rows in _runs(batch):
+            if atom == NOBODY:
+                continue
+            schema, first = schemas[atom], len(self.schema) - len(self.slots)
+            columns = [
+                _cast(rows.column(first + place), kind)
+                for place, kind in zip(self.places[atom], schema.types, strict=True)
+            ]
+            wanted = schema.append(pa.field(MULTIPLICITY, pa.int64()))
+            multiplicity = rows.column(MULTIPLICITY)
+            yield atom, pa.RecordBatch.from_arrays([*columns, multiplicity], schema=wanted)
+
+
+def rows_to_batches(
+    rows: Iterable[Sequence[object]], schema: pa.Schema, size: int = 10_000
+) -> Iterator[pa.RecordBatch]:
+    """Plain rows as batches of ``schema``, ``size`` at a time."""
+    chunk: list[Sequence[object]] = []
+    for row in rows:
+        chunk.append(row)
+        if len(chunk) == size:
+            yield _from_rows(chunk, schema)
+            chunk = []
+    if chunk:
+        yield _from_rows(chunk, schema)
+
+
+def _from_rows(rows: list[Sequence[object]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    runs = pc.run_end_encode(batch.column(ATOM))
+    start = 0
+    for atom, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        yield atom, batch.slice(start, end - start)
+        start = end
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    # Spark writes timestamps in the zone of the session, which changes only their label.
+    return column if column.type == kind else column.cast(kind)

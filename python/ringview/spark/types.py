@@ -1,0 +1,66 @@
+"""Column types between Spark and Arrow.
+
+Invariant: the two directions are inverse to each other on what ringview holds; other
+Spark types (arrays, maps, binary, ..) have no Arrow type here. Cost: O(columns).
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import types as st
+
+_SAME: list[tuple[type[st.DataType], pa.DataType]] = [
+    (st.BooleanType, pa.bool_()),
+    (st.ByteType, pa.int8()),
+    (st.ShortType, pa.int16()),
+    (st.IntegerType, pa.int32()),
+    (st.LongType, pa.int64()),
+    (st.FloatType, pa.float32()),
+    (st.DoubleType, pa.float64()),
+    (st.StringType, pa.string()),
+    (st.DateType, pa.date32()),
+    (st.TimestampType, pa.timestamp("us", tz="UTC")),
+    (st.TimestampNTZType, pa.timestamp("us")),
+]
+
+
+def to_arrow(kind: st.DataType) -> pa.DataType | None:
+    """The Arrow type of Spark's ``kind``; ``None`` if ringview cannot hold it."""
+    if isinstance(kind, st.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    return next((arrow for spark, arrow in _SAME if isinstance(kind, spark)), None)
+
+
+def to_spark(kind: pa.DataType) -> st.DataType:
+    """The Spark type of a column of a view.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> to_spark(pa.decimal128(38, 4))
+        DecimalType(38,4)
+    """
+    if pa.types.is_decimal128(kind):
+        return st.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        return st.TimestampNTZType() if kind.tz is None else st.TimestampType()
+    for spark, arrow in _SAME:
+        if arrow == kind:
+            return spark()
+    raise TypeError(f"Spark has no type for {kind}")
+
+
+def arrow_schema(schema: st.StructType) -> tuple[pa.Schema, list[str]]:
+    """The columns that ringview can hold, and the names of those it cannot."""
+    fields, refused = [], []
+    for field in schema.fields:
+        kind = to_arrow(field.dataType)
+        if kind is None:
+            refused.append(f"{field.name} ({field.dataType.simpleString()})")
+        else:
+            fields.append(pa.field(field.name, kind, field.nullable))
+    return pa.schema(fields), refused
+
+
+def spark_schema(schema: pa.Schema) -> st.StructType:
+    """The Spark schema of a result; every column nullable, as Spark's own aggregates are."""
+    return st.StructType([st.StructField(f.name, to_spark(f.type), True) for f in schema])
