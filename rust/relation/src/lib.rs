@@ -22,6 +22,7 @@ mod journal;
 mod layout;
 mod part;
 mod prefetch;
+mod rows;
 
 pub use directory::{KeyScratch, Keys};
 pub use hash::HashDirectory;
@@ -30,6 +31,7 @@ pub use journal::{Change, Journal};
 pub use layout::{KeyField, KeyLayout};
 pub use part::Part;
 pub use prefetch::prefetch;
+pub use rows::RowStore;
 
 /// The slot that a look-up reports for a key that is not there.
 pub const ABSENT: u32 = u32::MAX;

@@ -1,0 +1,95 @@
+//! Multiplicities by slot, in the narrowest width that holds them all.
+//!
+//! Invariant: 0 marks a free slot. Most tables stay at one byte a row; the first larger
+//! multiplicity rewrites the array once, in O(slots).
+
+use super::extend_tightly;
+use crate::prefetch::prefetch;
+
+#[derive(Clone, Debug)]
+pub(super) enum Counts {
+    Byte(Vec<u8>),
+    Half(Vec<u32>),
+    Word(Vec<u64>),
+}
+
+impl Counts {
+    pub(super) fn new() -> Counts {
+        Counts::Byte(Vec::new())
+    }
+
+    /// Number of slots, free ones too.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Counts::Byte(all) => all.len(),
+            Counts::Half(all) => all.len(),
+            Counts::Word(all) => all.len(),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, slot: u32) -> u64 {
+        match self {
+            Counts::Byte(all) => all[slot as usize].into(),
+            Counts::Half(all) => all[slot as usize].into(),
+            Counts::Word(all) => all[slot as usize],
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&mut self, slot: u32, count: u64) {
+        let fits = match self {
+            Counts::Byte(all) => u8::try_from(count)
+                .map(|count| all[slot as usize] = count)
+                .is_ok(),
+            Counts::Half(all) => u32::try_from(count)
+                .map(|count| all[slot as usize] = count)
+                .is_ok(),
+            Counts::Word(all) => {
+                all[slot as usize] = count;
+                true
+            }
+        };
+        if !fits {
+            self.widen();
+            self.set(slot, count);
+        }
+    }
+
+    /// Adds a free slot.
+    #[inline(always)]
+    pub(super) fn push_free(&mut self) {
+        match self {
+            Counts::Byte(all) => extend_tightly(all, &[0]),
+            Counts::Half(all) => extend_tightly(all, &[0]),
+            Counts::Word(all) => extend_tightly(all, &[0]),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn prefetch(&self, slot: u32) {
+        match self {
+            Counts::Byte(all) => prefetch(all, slot as usize),
+            Counts::Half(all) => prefetch(all, slot as usize),
+            Counts::Word(all) => prefetch(all, slot as usize),
+        }
+    }
+
+    #[cold]
+    fn widen(&mut self) {
+        *self = match self {
+            Counts::Byte(all) => Counts::Half(all.iter().map(|&count| count.into()).collect()),
+            Counts::Half(all) => Counts::Word(all.iter().map(|&count| count.into()).collect()),
+            Counts::Word(_) => return,
+        };
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        match self {
+            Counts::Byte(all) => all.capacity(),
+            Counts::Half(all) => all.capacity() * 4,
+            Counts::Word(all) => all.capacity() * 8,
+        }
+    }
+}
