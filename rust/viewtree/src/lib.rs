@@ -1,1 +1,38 @@
 //! The view-tree engine: joins with group-by aggregates, kept fresh by deltas along leaf-to-root paths.
+//!
+//! A plan's variable order gives a tree of views, each the join of its children with its bound
+//! variables summed away (paper, figures 2 and 3). A change of a relation climbs from its leaf:
+//! at each view it meets the siblings, which are kept (paper, figures 4 and 5). For q-hierarchical
+//! queries that is one probe a view; else it walks the groups that the change touches.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `leaf` | what a leaf reads from rows: filters, factors, lifting functions |
+//! | `fields` | variables as the fields of keys |
+//! | `program` | a plan compiled to the paths of its relations |
+//! | `delta` | a batch on its way up, folded where that is cheap |
+//! | `partners` | the pairs of rows and partners where a row has many |
+//! | `view` | one view and its part |
+//! | `tree` | the climb |
+//! | `payloads` | where payloads come from |
+//! | `result`, `changes` | the result as Arrow, and what moved in it |
+//! | `sums` | `ViewTree`: the tree of counts and sums, whole |
+
+mod changes;
+mod delta;
+mod fields;
+mod leaf;
+mod partners;
+mod payloads;
+mod program;
+mod result;
+mod sums;
+mod tree;
+mod view;
+
+pub use sums::{NodeStatus, ViewTree};
+
+/// An overflow, with the words for where.
+pub(crate) fn overflow(place: String) -> ringview_core::Error {
+    ringview_core::Error::Overflow { place }
+}

@@ -1,0 +1,335 @@
+//! What a leaf reads from a batch of rows: which rows take part, and the factor of each.
+//!
+//! Invariant: a selected row passes the filter, and none of the columns that it joins on is NULL; no
+//! selected row has NaN in a key. A factor has one number for each selected row, 0 where a column that it
+//! must not be NULL is. Cost: O(rows) for each node of an expression, a column at a time; once warm
+//! nothing is allocated, and a plain column without NULLs is not even copied.
+
+mod input;
+mod like;
+mod number;
+mod predicate;
+mod scalar;
+#[cfg(test)]
+mod tests;
+mod text;
+mod textual;
+
+use ringview_core::{Batch, Dictionary, Error, Result, Schema};
+use ringview_query::{Factor, Kind, Lift, Plan, Source as Origin};
+
+use input::Input;
+use number::Source;
+use predicate::{Check, TRUE, nulls};
+use scalar::Scalar;
+
+/// The rows of a batch that take part. Keep one and refill it: it holds the memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selection {
+    rows: Vec<u32>,
+    verdicts: Vec<u8>,
+    len: usize,
+    all: bool,
+}
+
+impl Selection {
+    /// How many rows.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Which rows, ascending; `None` if all of the batch.
+    pub(crate) fn rows(&self) -> Option<&[u32]> {
+        (!self.all).then_some(&self.rows)
+    }
+}
+
+/// One number a selected row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Values<'a> {
+    /// 1 in every row, of kind Int.
+    Ones,
+    /// A word a row, two (low half first) for decimals.
+    Words(&'a [u64]),
+}
+
+/// The filter and the factors of one leaf, compiled.
+#[derive(Clone, Debug)]
+pub(crate) struct LeafProgram {
+    table: String,
+    filter: Option<Check>,
+    not_null: Vec<usize>,
+    /// Columns of doubles that are keys, with their names.
+    float_keys: Vec<(usize, String)>,
+    factors: Vec<FactorProgram>,
+}
+
+#[derive(Clone, Debug)]
+struct FactorProgram {
+    not_null: Vec<usize>,
+    value: Option<Scalar>,
+    /// How messages call the value.
+    text: String,
+    /// The numbers, where they cannot be handed out in place.
+    words: Vec<u64>,
+}
+
+impl LeafProgram {
+    /// Compiles the leaf at `node` of the plan, whose atom has the given schema.
+    pub(crate) fn compile(plan: &Plan, node: usize, schema: &Schema) -> Result<LeafProgram> {
+        let index = plan.tree.nodes[node].atom.ok_or_else(|| Error::Value {
+            place: format!("view {}", plan.tree.nodes[node].name),
+            problem: "it is no leaf, so it reads no rows".to_owned(),
+        })?;
+        let atom = &plan.atoms[index];
+        let place = format!("{} (as {})", atom.table, atom.alias);
+        let is_float_key =
+            |&(of, column): &(usize, usize)| of == index && schema.fields()[column].ty.is_float();
+        let columns = plan.variables.iter().flat_map(|v| &v.columns);
+        let name = |&(_, column): &(usize, usize)| (column, schema.fields()[column].name.clone());
+        let factors = plan.payload.nodes[node].iter().map(|component| {
+            let factor = match &component.source {
+                Origin::Leaf(factor) => Some(factor),
+                Origin::Count | Origin::Product { .. } => None,
+            };
+            FactorProgram::compile(factor, &place, schema)
+        });
+        Ok(LeafProgram {
+            table: atom.table.clone(),
+            filter: match &atom.filter {
+                Some(filter) => Some(Check::compile(filter, &place, schema)?),
+                None => None,
+            },
+            not_null: atom.join_columns_not_null.clone(),
+            float_keys: columns.filter(|c| is_float_key(c)).map(name).collect(),
+            factors: factors.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Finds the rows that take part. `Error::NotANumber` if one has NaN in a key; its row is
+    /// counted within the batch.
+    pub(crate) fn select(
+        &mut self,
+        batch: &Batch,
+        dictionary: &Dictionary,
+        into: &mut Selection,
+    ) -> Result<()> {
+        into.len = batch.rows;
+        into.all = true;
+        let has_nulls = nulls(batch, &self.not_null).next().is_some();
+        if self.filter.is_some() || has_nulls {
+            match &mut self.filter {
+                Some(filter) => filter.evaluate(batch, dictionary, &mut into.verdicts)?,
+                None => {
+                    into.verdicts.clear();
+                    into.verdicts.resize(batch.rows, TRUE);
+                }
+            }
+            for valid in nulls(batch, &self.not_null) {
+                for (verdict, valid) in into.verdicts.iter_mut().zip(valid) {
+                    *verdict *= u8::from(*valid);
+                }
+            }
+            into.gather();
+        }
+        self.float_keys
+            .iter()
+            .try_for_each(|(column, name)| self.refuse_nan(batch, *column, name, into))
+    }
+
+    /// The component at `index` of the leaf for each selected row. `Error::Overflow` or, where a
+    /// double is not finite, `Error::Value` names the expression.
+    pub(crate) fn factor<'a>(
+        &'a mut self,
+        index: usize,
+        batch: &'a Batch,
+        selection: &'a Selection,
+    ) -> Result<Values<'a>> {
+        self.factors[index].evaluate(batch, selection)
+    }
+
+    /// Bytes that grow with the dictionary.
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.filter.as_ref().map_or(0, Check::memory_usage)
+    }
+
+    fn refuse_nan(&self, batch: &Batch, column: usize, name: &str, rows: &Selection) -> Result<()> {
+        let words = &batch.column(column).words;
+        let is_nan = |row: &usize| f64::from_bits(words[*row]).is_nan();
+        let found = match rows.rows() {
+            None => (0..batch.rows).find(is_nan),
+            Some(rows) => rows.iter().map(|&row| row as usize).find(is_nan),
+        };
+        match found {
+            None => Ok(()),
+            Some(row) => Err(Error::NotANumber {
+                table: self.table.clone(),
+                column: name.to_owned(),
+                row: row as u64,
+            }),
+        }
+    }
+}
+
+impl Selection {
+    /// The rows whose verdict is TRUE, without a branch a row.
+    fn gather(&mut self) {
+        self.rows.resize(self.verdicts.len(), 0);
+        let mut len = 0;
+        for (row, &verdict) in self.verdicts.iter().enumerate() {
+            self.rows[len] = row as u32;
+            len += usize::from(verdict == TRUE);
+        }
+        self.rows.truncate(len);
+        self.len = len;
+        self.all = len == self.verdicts.len();
+    }
+}
+
+impl FactorProgram {
+    fn compile(factor: Option<&Factor>, place: &str, schema: &Schema) -> Result<FactorProgram> {
+        let value = match factor.and_then(|factor| factor.value.as_ref()) {
+            Some(value) => Some(Scalar::compile(value, place, schema)?),
+            None => None,
+        };
+        Ok(FactorProgram {
+            not_null: factor.map_or_else(Vec::new, |factor| factor.not_null.clone()),
+            text: value
+                .as_ref()
+                .map_or_else(String::new, |v| v.text().to_owned()),
+            value,
+            words: Vec::new(),
+        })
+    }
+
+    fn evaluate<'a>(
+        &'a mut self,
+        batch: &'a Batch,
+        selection: &'a Selection,
+    ) -> Result<Values<'a>> {
+        let Self {
+            not_null,
+            value,
+            text,
+            words,
+        } = self;
+        let rows = selection.len();
+        let has_nulls = nulls(batch, not_null).next().is_some();
+        let Some(scalar) = value else {
+            if !has_nulls {
+                return Ok(Values::Ones);
+            }
+            words.clear();
+            words.resize(rows, 1);
+            zero_nulls(batch, not_null, selection, 1, words);
+            return Ok(Values::Words(words));
+        };
+        let kind = scalar.kind();
+        let width = if matches!(kind, Kind::Decimal { .. }) {
+            2
+        } else {
+            1
+        };
+        let nulls_are_zeros = scalar.is_column() && scalar.columns() == not_null.as_slice();
+        let source = scalar.evaluate(&Input::Batch(batch, selection.rows()))?;
+        let found = match source {
+            Source::Words(found) if !has_nulls || nulls_are_zeros => found,
+            Source::Words(found) => {
+                words.clear();
+                words.extend_from_slice(found);
+                zero_nulls(batch, not_null, selection, width, words);
+                words
+            }
+            Source::Constant(constant) => {
+                words.clear();
+                words.extend((0..rows).flat_map(|_| &constant[..width]));
+                zero_nulls(batch, not_null, selection, width, words);
+                words
+            }
+        };
+        if kind == Kind::Real {
+            refuse_infinite(found, text)?;
+        }
+        Ok(Values::Words(found))
+    }
+}
+
+/// Makes the numbers 0 in rows where one of the columns is NULL.
+fn zero_nulls(
+    batch: &Batch,
+    columns: &[usize],
+    selection: &Selection,
+    width: usize,
+    words: &mut [u64],
+) {
+    for valid in nulls(batch, columns) {
+        for (position, number) in words.chunks_exact_mut(width).enumerate() {
+            let row = selection
+                .rows()
+                .map_or(position, |rows| rows[position] as usize);
+            if !valid[row] {
+                number.fill(0);
+            }
+        }
+    }
+}
+
+/// A sum that took NaN or an infinity in could never be rid of it again.
+fn refuse_infinite(words: &[u64], text: &str) -> Result<()> {
+    const EXPONENT: u64 = 0x7ff << 52;
+    let Some(row) = words.iter().position(|word| word & EXPONENT == EXPONENT) else {
+        return Ok(());
+    };
+    Err(Error::Value {
+        place: text.to_owned(),
+        problem: format!(
+            "it is {}, which no delete could take out of a sum again; filter such rows, or make it NULL",
+            f64::from_bits(words[row])
+        ),
+    })
+}
+
+/// A lifting function, compiled.
+#[derive(Clone, Debug)]
+pub(crate) struct LiftProgram {
+    scalar: Scalar,
+    words: Vec<u64>,
+}
+
+impl LiftProgram {
+    /// Compiles a lifting function of the plan.
+    pub(crate) fn compile(lift: &Lift, plan: &Plan) -> Result<LiftProgram> {
+        let name = &plan.variables[lift.variable].name;
+        Ok(LiftProgram {
+            scalar: Scalar::compile_lift(&lift.value, "a joined or grouped column", name)?,
+            words: Vec::new(),
+        })
+    }
+
+    /// What kind of numbers it yields.
+    pub(crate) fn kind(&self) -> Kind {
+        self.scalar.kind()
+    }
+
+    /// Its value for each of the variable's values, given as words and, of decimals, upper halves.
+    pub(crate) fn evaluate<'a>(
+        &'a mut self,
+        words: &'a [u64],
+        high: &'a [u64],
+    ) -> Result<&'a [u64]> {
+        let width = if matches!(self.kind(), Kind::Decimal { .. }) {
+            2
+        } else {
+            1
+        };
+        match self.scalar.evaluate(&Input::Variable(words, high))? {
+            Source::Words(found) => Ok(found),
+            Source::Constant(constant) => {
+                self.words.clear();
+                self.words
+                    .extend((0..words.len()).flat_map(|_| &constant[..width]));
+                Ok(&self.words)
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Scalar expressions, evaluated a column at a time.
+//!
+//! Invariant: a program runs its steps in order, each writes one register, and a register is reused
+//! once its last reader is done. A value in a row where any column of the expression is NULL has no
+//! meaning, and cannot cause an overflow error. A lone column of one word is never copied.
+
+use ringview_core::{Error, Result, Schema, Type};
+use ringview_query::{Expr, Kind, Number as Literal, Op};
+
+use super::input::{Input, Load, convert, load_column};
+use super::number::{Decimal, Int, Number, Real, Source, combine, map};
+
+#[derive(Clone, Copy, Debug)]
+enum Operand {
+    Register(usize),
+    Constant([u64; 2]),
+    /// A column of one word: read in place if all rows are wanted, else gathered to the register.
+    Column(usize, usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Load(usize, Load),
+    Add(Operand, Operand),
+    Subtract(Operand, Operand),
+    Multiply(Operand, Operand),
+    Negate(Operand),
+    /// From this kind; decimals are multiplied by the power of ten, or divided on the way to Real.
+    Convert(Kind, Operand, i128),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    work: Work,
+    kind: Kind,
+    into: usize,
+}
+
+/// A compiled expression with its registers.
+#[derive(Clone, Debug)]
+pub(crate) struct Scalar {
+    steps: Vec<Step>,
+    result: Operand,
+    kind: Kind,
+    columns: Vec<usize>,
+    registers: Vec<Vec<u64>>,
+    /// How messages call it.
+    text: String,
+}
+
+impl Scalar {
+    /// Compiles an expression over the columns of a table.
+    pub(crate) fn compile(expr: &Expr, place: &str, schema: &Schema) -> Result<Scalar> {
+        let names = |column: usize| schema.fields()[column].name.clone();
+        Compiler::run(expr, place, &names)
+    }
+
+    /// Compiles a lifting function: an expression over one variable.
+    pub(crate) fn compile_lift(expr: &Expr, place: &str, variable: &str) -> Result<Scalar> {
+        Compiler::run(expr, place, &|_| variable.to_owned())
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// How messages call the expression.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The columns that it reads, ascending.
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// Whether it is a column as it stands, whose NULLs therefore are zeros.
+    pub(crate) fn is_column(&self) -> bool {
+        self.steps.len() == 1 && self.columns.len() == 1
+    }
+
+    /// Evaluates it; `Error::Overflow` names it. O(rows) a step.
+    pub(crate) fn evaluate<'a>(&'a mut self, input: &Input<'a>) -> Result<Source<'a>> {
+        for at in 0..self.steps.len() {
+            let step = self.steps[at];
+            let mut into = std::mem::take(&mut self.registers[step.into]);
+            let left_range = self.run(step, input, &mut into);
+            self.registers[step.into] = into;
+            if left_range && self.overflows(step, input) {
+                return Err(Error::Overflow {
+                    place: self.text.clone(),
+                });
+            }
+        }
+        Ok(self.source(self.result, input))
+    }
+
+    fn source<'a>(&'a self, operand: Operand, input: &Input<'a>) -> Source<'a> {
+        match operand {
+            Operand::Register(register) => Source::Words(&self.registers[register]),
+            Operand::Constant(words) => Source::Constant(words),
+            Operand::Column(column, register) => Source::Words(match input.chosen() {
+                None => input.words(column).0,
+                Some(_) => &self.registers[register],
+            }),
+        }
+    }
+
+    fn run(&self, step: Step, input: &Input<'_>, into: &mut Vec<u64>) -> bool {
+        match (step.work, step.kind) {
+            (Work::Load(column, load), _) => load_column(load, input, column, into),
+            (Work::Convert(from, operand, power), to) => {
+                let source = self.source(operand, input);
+                convert(from, to, power, source, input.rows(), into)
+            }
+            (_, Kind::Int) => self.compute::<Int>(step.work, input, into),
+            (_, Kind::Decimal { .. }) => self.compute::<Decimal>(step.work, input, into),
+            (_, Kind::Real) => self.compute::<Real>(step.work, input, into),
+        }
+    }
+
+    fn compute<N: Number>(&self, work: Work, input: &Input<'_>, into: &mut Vec<u64>) -> bool {
+        let rows = input.rows();
+        let source = |operand| self.source(operand, input);
+        match work {
+            Work::Add(l, r) => combine::<N>(source(l), source(r), rows, into, N::add),
+            Work::Subtract(l, r) => combine::<N>(source(l), source(r), rows, into, N::subtract),
+            Work::Multiply(l, r) => combine::<N>(source(l), source(r), rows, into, N::multiply),
+            Work::Negate(operand) => map::<N, N>(source(operand), rows, into, N::negate),
+            Work::Load(..) | Work::Convert(..) => false,
+        }
+    }
+
+    /// Whether a step left its range in a row that is not NULL. The slow path: only after some row did.
+    #[cold]
+    fn overflows(&self, step: Step, input: &Input<'_>) -> bool {
+        if !input.has_nulls(&self.columns) {
+            return true;
+        }
+        let positions = (0..input.rows()).filter(|&row| !input.is_null(&self.columns, row));
+        match (step.work, step.kind) {
+            (Work::Load(..), _) => {
+                let loaded = Source::Words(&self.registers[step.into]);
+                positions
+                    .into_iter()
+                    .any(|row| loaded.get::<Int>(row).is_negative())
+            }
+            (Work::Convert(from, operand, power), to) => {
+                let source = self.source(operand, input);
+                positions.into_iter().any(|row| {
+                    let words = match from {
+                        Kind::Decimal { .. } => {
+                            let mut words = [0; 2];
+                            Decimal::write(source.get::<Decimal>(row), &mut words);
+                            words
+                        }
+                        Kind::Int | Kind::Real => [source.get::<Int>(row) as u64, 0],
+                    };
+                    convert(from, to, power, Source::Constant(words), 1, &mut Vec::new())
+                })
+            }
+            (work, Kind::Int) => self.any_over::<Int>(work, input, positions),
+            (work, Kind::Decimal { .. }) => self.any_over::<Decimal>(work, input, positions),
+            (_, Kind::Real) => false,
+        }
+    }
+
+    fn any_over<N: Number>(
+        &self,
+        work: Work,
+        input: &Input<'_>,
+        mut positions: impl Iterator<Item = usize>,
+    ) -> bool {
+        let get = |operand, row| self.source(operand, input).get::<N>(row);
+        positions.any(|row| match work {
+            Work::Add(l, r) => N::add(get(l, row), get(r, row)).1,
+            Work::Subtract(l, r) => N::subtract(get(l, row), get(r, row)).1,
+            Work::Multiply(l, r) => N::multiply(get(l, row), get(r, row)).1,
+            Work::Negate(operand) => N::negate(get(operand, row)).1,
+            Work::Load(..) | Work::Convert(..) => false,
+        })
+    }
+}
+
+struct Compiler<'n> {
+    names: &'n dyn Fn(usize) -> String,
+    place: &'n str,
+    steps: Vec<Step>,
+    columns: Vec<usize>,
+    registers: usize,
+    free: Vec<usize>,
+}
+
+impl<'n> Compiler<'n> {
+    fn run(expr: &Expr, place: &'n str, names: &'n dyn Fn(usize) -> String) -> Result<Scalar> {
+        let mut compiler = Compiler {
+            names,
+            place,
+            steps: Vec::new(),
+            columns: Vec::new(),
+            registers: 0,
+            free: Vec::new(),
+        };
+        let result = compiler.operand(expr)?;
+        compiler.columns.sort_unstable();
+        compiler.columns.dedup();
+        Ok(Scalar {
+            steps: compiler.steps,
+            result,
+            kind: expr.kind,
+            columns: compiler.columns,
+            registers: vec![Vec::new(); compiler.registers],
+            text: format!("{} of {place}", super::text::of(expr, names)),
+        })
+    }
+
+    fn operand(&mut self, expr: &Expr) -> Result<Operand> {
+        let work = match &expr.op {
+            Op::Literal { value } => return Ok(Operand::Constant(literal_words(*value))),
+            Op::Column { column, ty } => return Ok(self.column(*column, ty, expr.kind)),
+            Op::Variable { ty, .. } => return Ok(self.column(0, ty, expr.kind)),
+            Op::Add { left, right } => Work::Add(self.operand(left)?, self.operand(right)?),
+            Op::Subtract { left, right } => {
+                Work::Subtract(self.operand(left)?, self.operand(right)?)
+            }
+            Op::Multiply { left, right } => {
+                Work::Multiply(self.operand(left)?, self.operand(right)?)
+            }
+            Op::Negate { operand } => Work::Negate(self.operand(operand)?),
+            Op::Convert { operand } => {
+                let power = self.power(operand.kind, expr.kind, expr)?;
+                Work::Convert(operand.kind, self.operand(operand)?, power)
+            }
+        };
+        let into = self.push(work, expr.kind);
+        match work {
+            Work::Add(left, right) | Work::Subtract(left, right) | Work::Multiply(left, right) => {
+                self.release(left);
+                self.release(right);
+            }
+            Work::Negate(operand) | Work::Convert(_, operand, _) => self.release(operand),
+            Work::Load(..) => {}
+        }
+        Ok(Operand::Register(into))
+    }
+
+    fn column(&mut self, column: usize, ty: &Type, kind: Kind) -> Operand {
+        self.columns.push(column);
+        let load = match (ty, kind) {
+            (Type::UInt64, Kind::Decimal { .. }) => Load::WideUnsigned,
+            (Type::UInt64, _) => Load::Unsigned,
+            (Type::Decimal { .. }, _) => Load::Wide,
+            _ => Load::Word,
+        };
+        let into = self.push(Work::Load(column, load), kind);
+        match load {
+            Load::Word => Operand::Column(column, into),
+            _ => Operand::Register(into),
+        }
+    }
+
+    fn push(&mut self, work: Work, kind: Kind) -> usize {
+        let into = self.free.pop().unwrap_or_else(|| {
+            self.registers += 1;
+            self.registers - 1
+        });
+        self.steps.push(Step { work, kind, into });
+        into
+    }
+
+    fn release(&mut self, operand: Operand) {
+        match operand {
+            Operand::Register(register) | Operand::Column(_, register) => self.free.push(register),
+            Operand::Constant(_) => {}
+        }
+    }
+
+    /// The power of ten of a conversion.
+    fn power(&self, from: Kind, to: Kind, expr: &Expr) -> Result<i128> {
+        let scale = |kind| match kind {
+            Kind::Decimal { scale } => i32::from(scale),
+            Kind::Int | Kind::Real => 0,
+        };
+        let digits = match to {
+            Kind::Real => scale(from).unsigned_abs(),
+            _ => u32::try_from(scale(to) - scale(from)).unwrap_or(u32::MAX),
+        };
+        10i128.checked_pow(digits).ok_or_else(|| Error::Overflow {
+            place: format!("{} of {}", super::text::of(expr, self.names), self.place),
+        })
+    }
+}
+
+/// A constant as words; kinds of one word use the first.
+pub(crate) fn literal_words(value: Literal) -> [u64; 2] {
+    let mut words = [0; 2];
+    match value {
+        Literal::Int(value) => Int::write(value, &mut words),
+        Literal::Decimal(value) => Decimal::write(value, &mut words),
+        Literal::Real(value) => Real::write(value, &mut words),
+    }
+    words
+}
