@@ -1,0 +1,117 @@
+//! What moved in a result since somebody last looked.
+//!
+//! Invariant: for each key that a transaction touched since the last look, the log holds what the
+//! result had for it then. So a look costs the keys touched, not the result; and nobody pays
+//! before the first look.
+
+use ringview_relation::{Change, KeyScratch, Keys, Part};
+
+use crate::result::ResultRows;
+
+/// What the result had for a key: the first word of the log's payload.
+const ABSENT: u64 = 1;
+const PRESENT: u64 = 2;
+
+/// The log of a result.
+#[derive(Debug)]
+pub(crate) struct ChangeLog {
+    old: Part,
+    scratch: KeyScratch,
+}
+
+impl ChangeLog {
+    /// An empty log of changes to `result`.
+    pub(crate) fn new(result: &Part) -> Self {
+        let old = Part::new(result.layout().clone(), 1 + result.stride());
+        Self {
+            old,
+            scratch: KeyScratch::default(),
+        }
+    }
+
+    /// Takes in what the running transaction did to `result`, before it is committed.
+    pub(crate) fn record(&mut self, result: &Part) {
+        let changes: Vec<Change<'_>> = result.changes().collect();
+        let fields: Vec<usize> = (0..result.layout().fields()).collect();
+        let slot_of = |change: &Change<'_>| match *change {
+            Change::New(slot) | Change::Was(slot, _) => slot,
+        };
+        let column = |&f: &usize| {
+            changes
+                .iter()
+                .map(|c| result.field(slot_of(c), f))
+                .collect()
+        };
+        let columns: Vec<Vec<u64>> = fields.iter().map(column).collect();
+        let mut slots = Vec::new();
+        let keys = Keys {
+            columns: &columns,
+            fields: &fields,
+            rows: changes.len(),
+        };
+        self.old.locate(keys, &mut self.scratch, &mut slots);
+        for (&slot, change) in slots.iter().zip(&changes) {
+            let entry = self.old.payload_mut(slot);
+            if entry[0] != 0 {
+                continue;
+            }
+            match change {
+                Change::New(_) => entry[0] = ABSENT,
+                Change::Was(_, payload) => {
+                    entry[0] = PRESENT;
+                    entry[1..].copy_from_slice(payload);
+                }
+            }
+        }
+    }
+
+    /// The old and new rows of the keys whose payload differs, each with its multiplicity (-1 old,
+    /// +1 new); forgets them.
+    pub(crate) fn take(&mut self, result: &Part) -> (ResultRows, Vec<i64>) {
+        let old = std::mem::replace(
+            &mut self.old,
+            Part::new(result.layout().clone(), 1 + result.stride()),
+        );
+        let fields: Vec<usize> = (0..result.layout().fields()).collect();
+        let keys: Vec<u32> = old.iter().collect();
+        let column = |&f: &usize| keys.iter().map(|&slot| old.field(slot, f)).collect();
+        let columns: Vec<Vec<u64>> = fields.iter().map(column).collect();
+        let mut now = Vec::new();
+        let batch = Keys {
+            columns: &columns,
+            fields: &fields,
+            rows: keys.len(),
+        };
+        result.find(batch, &mut self.scratch, &mut now);
+
+        let zero = vec![0; result.stride()];
+        // An aggregate without GROUP BY has a row even over nothing.
+        let always = fields.is_empty();
+        let (mut rows, mut multiplicities) = (ResultRows::new(fields.len()), Vec::new());
+        for (&slot, &now) in keys.iter().zip(&now) {
+            let entry = old.payload(slot);
+            let before = match entry[0] {
+                PRESENT => Some(&entry[1..]),
+                _ => always.then_some(&zero[..]),
+            };
+            let after = match now {
+                ringview_relation::ABSENT => always.then_some(&zero[..]),
+                now => Some(result.payload(now)),
+            };
+            if before == after {
+                continue;
+            }
+            for (payload, multiplicity) in [(before, -1), (after, 1)] {
+                if let Some(payload) = payload {
+                    rows.push(&old, slot, payload);
+                    multiplicities.push(multiplicity);
+                }
+            }
+        }
+        (rows, multiplicities)
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.old.memory_usage()
+    }
+}

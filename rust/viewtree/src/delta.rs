@@ -1,0 +1,120 @@
+//! A delta: a relation that holds a change, column by column.
+//!
+//! `columns` are registers: a path says which of them are live at each step. Rows may repeat a
+//! key; folding sums them where that is cheap, and every step is right whether or not it was done
+//! (the delta rules are linear).
+
+use ringview_ring::{Overflow, PayloadRing};
+
+/// A batch of keys and payloads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Delta {
+    pub(crate) rows: usize,
+    pub(crate) columns: Vec<Vec<u64>>,
+    pub(crate) payload: Vec<u64>,
+}
+
+/// Room for the work of folding and gathering, kept between batches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spare {
+    words: Vec<u64>,
+    starts: Vec<u32>,
+    breaks: Vec<bool>,
+    groups: Vec<u32>,
+}
+
+impl Delta {
+    pub(crate) fn with_registers(registers: usize) -> Self {
+        Self {
+            columns: vec![Vec::new(); registers],
+            ..Self::default()
+        }
+    }
+
+    /// Keeps the rows named, in that order, in the registers that are live.
+    pub(crate) fn gather(&mut self, live: &[usize], rows: &[u32], spare: &mut Spare) {
+        for &register in live {
+            let column = &mut self.columns[register];
+            spare.words.clear();
+            spare
+                .words
+                .extend(rows.iter().map(|&row| column[row as usize]));
+            std::mem::swap(column, &mut spare.words);
+        }
+        self.rows = rows.len();
+    }
+
+    /// Sums runs of consecutive rows with equal keys: sorted input folds without hashing.
+    pub(crate) fn fold_runs<R: PayloadRing>(
+        &mut self,
+        shape: &R::Shape,
+        keys: &[usize],
+        spare: &mut Spare,
+    ) -> Result<(), Overflow> {
+        if self.rows < 2 {
+            return Ok(());
+        }
+        let breaks = &mut spare.breaks;
+        breaks.clear();
+        breaks.resize(self.rows - 1, false);
+        for &register in keys {
+            let column = &self.columns[register][..self.rows];
+            for (stop, pair) in breaks.iter_mut().zip(column.windows(2)) {
+                *stop |= pair[0] != pair[1];
+            }
+        }
+        if breaks.iter().all(|&stop| stop) {
+            return Ok(());
+        }
+        let mut starts = std::mem::take(&mut spare.starts);
+        starts.clear();
+        starts.push(0);
+        starts.extend(
+            (1u32..)
+                .zip(breaks.iter())
+                .filter(|(_, stop)| **stop)
+                .map(|(row, _)| row),
+        );
+        self.gather(keys, &starts, spare);
+        R::fold(shape, &self.payload, &starts, &mut spare.words)?;
+        std::mem::swap(&mut self.payload, &mut spare.words);
+        spare.starts = starts;
+        Ok(())
+    }
+
+    /// Sums rows with equal keys, told by their slots in a part of `limit` slots. `slots` becomes
+    /// the slot of each row that is left.
+    pub(crate) fn fold_slots<R: PayloadRing>(
+        &mut self,
+        shape: &R::Shape,
+        keys: &[usize],
+        slots: &mut Vec<u32>,
+        limit: usize,
+        spare: &mut Spare,
+    ) -> Result<(), Overflow> {
+        const NONE: u32 = u32::MAX;
+        let mut group_of = vec![NONE; limit];
+        let (mut first, mut groups) = (
+            std::mem::take(&mut spare.starts),
+            std::mem::take(&mut spare.groups),
+        );
+        first.clear();
+        groups.clear();
+        for (row, &slot) in (0u32..).zip(slots.iter()) {
+            let group = &mut group_of[slot as usize];
+            if *group == NONE {
+                *group = first.len() as u32;
+                first.push(row);
+            }
+            groups.push(*group);
+        }
+        let mut sums = vec![0; first.len() * R::stride(shape)];
+        R::add(shape, &mut sums, &groups, &self.payload, &mut Vec::new())?;
+        self.payload = sums;
+        self.gather(keys, &first, spare);
+        let kept: Vec<u32> = first.iter().map(|&row| slots[row as usize]).collect();
+        *slots = kept;
+        (spare.starts, spare.groups) = (first, groups);
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Variables as key fields: what a variable looks like in the columns of a delta and in a key.
+//!
+//! A variable is one field, its word. A decimal adds a field for its upper half, and a variable
+//! that may be NULL adds one bit, so that NULL is a group of its own and equal to no value. What
+//! lies below knows only fields.
+
+use std::ops::Range;
+
+use ringview_query::{Plan, VarId};
+use ringview_relation::{KeyField, KeyLayout};
+
+/// Which part of a variable a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aspect {
+    /// The word.
+    Word,
+    /// The upper half of a decimal.
+    High,
+    /// 1 where the value is NULL.
+    Null,
+}
+
+/// A field of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) variable: VarId,
+    pub(crate) aspect: Aspect,
+    pub(crate) key: KeyField,
+}
+
+/// The fields of all variables of a plan, numbered.
+#[derive(Clone, Debug)]
+pub(crate) struct Fields {
+    all: Vec<Field>,
+    of: Vec<Range<usize>>,
+}
+
+impl Fields {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let mut fields = Self {
+            all: Vec::new(),
+            of: Vec::new(),
+        };
+        for (variable, description) in plan.variables.iter().enumerate() {
+            let start = fields.all.len();
+            let mut push = |aspect, bits, signed| {
+                let key = KeyField { bits, signed };
+                fields.all.push(Field {
+                    variable,
+                    aspect,
+                    key,
+                });
+            };
+            let ty = &description.ty;
+            push(Aspect::Word, ty.bits().min(64), ty.is_signed());
+            if ty.bits() > 64 {
+                push(Aspect::High, 64, true);
+            }
+            if description.nullable {
+                push(Aspect::Null, 1, false);
+            }
+            fields.of.push(start..fields.all.len());
+        }
+        fields
+    }
+
+    /// A field by its number.
+    pub(crate) fn field(&self, id: usize) -> Field {
+        self.all[id]
+    }
+
+    /// The fields of some variables, in their order.
+    pub(crate) fn of_all(&self, variables: &[VarId]) -> Vec<usize> {
+        variables.iter().flat_map(|&v| self.of[v].clone()).collect()
+    }
+
+    /// The layout of a key of these fields.
+    pub(crate) fn layout(&self, ids: &[usize]) -> KeyLayout {
+        let keys: Vec<KeyField> = ids.iter().map(|&id| self.all[id].key).collect();
+        KeyLayout::new(&keys)
+    }
+}

@@ -1,0 +1,108 @@
+//! The pairs of a delta's rows and their partners in a sibling, a block at a time.
+//!
+//! Cost: constant delay a pair, after one look-up of the group a row.
+
+use ringview_relation::{KeyScratch, Keys, Part};
+
+use crate::delta::Delta;
+use crate::program::Access;
+
+/// Pairs in a block: what one climb holds in memory.
+const BLOCK: usize = 1 << 16;
+
+/// Where the partners of a row are.
+enum Lists {
+    /// In the group (by row) of an index.
+    Groups { index: usize, groups: Vec<u32> },
+    /// Everywhere.
+    All(Vec<u32>),
+}
+
+/// The pairs still to come, and the current block of them.
+pub(crate) struct Partners {
+    lists: Lists,
+    fetch: Vec<(usize, usize)>,
+    row: usize,
+    offset: usize,
+    pub(crate) rows: Vec<u32>,
+    pub(crate) slots: Vec<u32>,
+}
+
+impl Partners {
+    /// Finds the partners of every row of `delta`; brings the index up to date first.
+    pub(crate) fn of(
+        part: &mut Part,
+        access: &Access,
+        delta: &Delta,
+        scratch: &mut KeyScratch,
+    ) -> Self {
+        let (lists, fetch) = match access {
+            Access::Walk {
+                index,
+                bound,
+                fetch,
+            } => {
+                part.refresh_index(*index);
+                let mut groups = Vec::new();
+                let keys = Keys {
+                    columns: &delta.columns,
+                    fields: bound,
+                    rows: delta.rows,
+                };
+                part.index_at(*index).find(keys, scratch, &mut groups);
+                (
+                    Lists::Groups {
+                        index: *index,
+                        groups,
+                    },
+                    fetch.clone(),
+                )
+            }
+            Access::Scan { fetch } => (Lists::All(part.iter().collect()), fetch.clone()),
+            Access::Probe(_) => (Lists::All(Vec::new()), Vec::new()),
+        };
+        Self {
+            lists,
+            fetch,
+            row: 0,
+            offset: 0,
+            rows: Vec::new(),
+            slots: Vec::new(),
+        }
+    }
+
+    /// The field of the sibling's key that fills a register, if one does.
+    pub(crate) fn fetched(&self, register: usize) -> Option<usize> {
+        self.fetch
+            .iter()
+            .find(|(_, to)| *to == register)
+            .map(|(field, _)| *field)
+    }
+
+    /// Fills `rows` and `slots` with the next pairs; true when none are left behind them.
+    pub(crate) fn next_block(&mut self, part: &Part, rows: usize) -> bool {
+        self.rows.clear();
+        self.slots.clear();
+        while self.row < rows {
+            let list = match &self.lists {
+                Lists::Groups { index, groups } => part.index_at(*index).group(groups[self.row]),
+                Lists::All(slots) => slots,
+            };
+            let left = &list[self.offset..];
+            let taken = left.len().min(BLOCK - self.slots.len());
+            self.slots.extend_from_slice(&left[..taken]);
+            self.rows
+                .extend(std::iter::repeat_n(self.row as u32, taken));
+            if taken < left.len() {
+                self.offset += taken;
+                return false;
+            }
+            self.row += 1;
+            self.offset = 0;
+            if self.slots.len() == BLOCK {
+                return self.row == rows;
+            }
+        }
+        true
+    }
+}

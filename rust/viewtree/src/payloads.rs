@@ -1,0 +1,346 @@
+//! Where payloads come from: the rows of a leaf, and the lifting functions of joined variables.
+//!
+//! The tree is the same for every ring; what differs is behind this trait. `SumProductPayloads` is
+//! its instance for counts and sums: component 0 of a row is its multiplicity, any other the
+//! multiplicity times a factor of the row.
+
+use std::collections::BTreeMap;
+
+use ringview_core::{Batch, Dictionary, Result, Schema};
+use ringview_query::{Component, Expr, Kind, Lift, Plan, Source, VarId};
+use ringview_ring::{
+    Element, Number, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct, Widen,
+};
+
+use crate::leaf::{LeafProgram, LiftProgram, Selection, Values};
+use crate::overflow;
+use crate::program::ProductPlan;
+
+/// What a tree asks of the source of its payloads.
+pub(crate) trait Payloads: Send + Sync {
+    /// The ring.
+    type Ring: PayloadRing;
+
+    /// Which rows of a batch take part at a leaf.
+    fn select(
+        &mut self,
+        leaf: usize,
+        batch: &Batch,
+        dictionary: &Dictionary,
+        into: &mut Selection,
+    ) -> Result<()>;
+
+    /// The payloads of the selected rows, times `sign`. `out` is overwritten.
+    fn read(
+        &mut self,
+        leaf: usize,
+        batch: &Batch,
+        selection: &Selection,
+        sign: i64,
+        out: &mut Vec<u64>,
+    ) -> Result<()>;
+
+    /// The payloads that a node lifts values of a variable to, given as words and upper halves.
+    fn lift(
+        &mut self,
+        node: usize,
+        variable: VarId,
+        words: &[u64],
+        high: &[u64],
+        out: &mut Vec<u64>,
+    ) -> Result<()>;
+}
+
+/// The lifting functions of one variable at one node. Its payload is a count of 1, then each
+/// function's value.
+#[derive(Clone, Debug)]
+struct NodeLift {
+    programs: Vec<LiftProgram>,
+    expressions: Vec<Expr>,
+    shape: SumProductShape,
+}
+
+/// The payloads of counts and sums.
+#[derive(Clone, Debug)]
+pub(crate) struct SumProductPayloads {
+    components: Vec<Vec<Component>>,
+    shapes: Vec<SumProductShape>,
+    leaves: BTreeMap<usize, LeafProgram>,
+    lifts: BTreeMap<(usize, VarId), NodeLift>,
+}
+
+fn number_kind(kind: Kind) -> NumberKind {
+    match kind {
+        Kind::Int => NumberKind::Integer,
+        Kind::Decimal { .. } => NumberKind::Decimal,
+        Kind::Real => NumberKind::Real,
+    }
+}
+
+/// The lifting functions of a component.
+fn lifts_of(component: &Component) -> &[Lift] {
+    match &component.source {
+        Source::Product { lifts, .. } => lifts,
+        Source::Count | Source::Leaf(_) => &[],
+    }
+}
+
+impl SumProductPayloads {
+    pub(crate) fn compile(plan: &Plan, schemas: &[Schema]) -> Result<Self> {
+        let components = plan.payload.nodes.clone();
+        let shape = |node: &Vec<Component>| {
+            let kinds: Vec<NumberKind> = node.iter().map(|c| number_kind(c.kind)).collect();
+            SumProductShape::new(&kinds)
+        };
+        let mut leaves = BTreeMap::new();
+        for (node, description) in plan.tree.nodes.iter().enumerate() {
+            if let Some(atom) = description.atom {
+                leaves.insert(node, LeafProgram::compile(plan, node, &schemas[atom])?);
+            }
+        }
+        let mut lifts: BTreeMap<(usize, VarId), NodeLift> = BTreeMap::new();
+        for (node, components) in components.iter().enumerate() {
+            for lift in components.iter().flat_map(lifts_of) {
+                let entry = lifts
+                    .entry((node, lift.variable))
+                    .or_insert_with(|| NodeLift {
+                        programs: Vec::new(),
+                        expressions: Vec::new(),
+                        shape: SumProductShape::new(&[NumberKind::Integer]),
+                    });
+                if !entry.expressions.contains(&lift.value) {
+                    entry.programs.push(LiftProgram::compile(lift, plan)?);
+                    entry.expressions.push(lift.value.clone());
+                }
+            }
+        }
+        for lift in lifts.values_mut() {
+            let mut kinds = vec![NumberKind::Integer];
+            kinds.extend(
+                lift.programs
+                    .iter()
+                    .map(|program| number_kind(program.kind())),
+            );
+            lift.shape = SumProductShape::new(&kinds);
+        }
+        Ok(Self {
+            shapes: components.iter().map(shape).collect(),
+            components,
+            leaves,
+            lifts,
+        })
+    }
+
+    pub(crate) fn shape_of(&self, node: usize) -> &SumProductShape {
+        &self.shapes[node]
+    }
+}
+
+impl ProductPlan<SumProduct> for SumProductPayloads {
+    fn shape(&self, node: usize) -> SumProductShape {
+        self.shapes[node].clone()
+    }
+
+    fn lifted(&self, node: usize) -> Vec<VarId> {
+        self.lifts
+            .keys()
+            .filter(|(at, _)| *at == node)
+            .map(|(_, variable)| *variable)
+            .collect()
+    }
+
+    fn products(
+        &self,
+        plan: &Plan,
+        node: usize,
+        from: usize,
+        siblings: &[usize],
+        lifted: &[VarId],
+    ) -> Vec<TermProduct> {
+        let tree = &plan.tree.nodes[node];
+        let source = tree
+            .children
+            .iter()
+            .position(|&child| child == from)
+            .unwrap_or(0);
+        let components = &self.components[node];
+        let child = |component: &Component, at: usize| match &component.source {
+            Source::Product { children, .. } => children[at],
+            Source::Count | Source::Leaf(_) => 0,
+        };
+        // The right operand of each product, and the component of it that each result takes.
+        let mut rights: Vec<(&SumProductShape, Vec<usize>)> = Vec::new();
+        for &at in siblings {
+            let picks = components
+                .iter()
+                .map(|component| child(component, at))
+                .collect();
+            rights.push((&self.shapes[tree.children[at]], picks));
+        }
+        for &variable in lifted {
+            let lift = &self.lifts[&(node, variable)];
+            let pick = |component: &Component| {
+                let found = lifts_of(component).iter().find(|l| l.variable == variable);
+                let position =
+                    found.and_then(|l| lift.expressions.iter().position(|e| *e == l.value));
+                position.map_or(0, |position| position + 1)
+            };
+            rights.push((&lift.shape, components.iter().map(pick).collect()));
+        }
+        let mut left = self.shapes[from].clone();
+        let mut picks: Vec<usize> = components.iter().map(|c| child(c, source)).collect();
+        let last = rights.len().saturating_sub(1);
+        let mut products = Vec::new();
+        for (at, (right, right_picks)) in rights.iter().enumerate() {
+            let pairs: Vec<(usize, usize)> = picks
+                .iter()
+                .copied()
+                .zip(right_picks.iter().copied())
+                .collect();
+            let kind = |&(l, r): &(usize, usize)| widest(left.elements()[l], right.elements()[r]);
+            let out = if at == last {
+                self.shapes[node].clone()
+            } else {
+                SumProductShape::new(&pairs.iter().map(kind).collect::<Vec<_>>())
+            };
+            products.push(TermProduct::new(&left, right, &out, &pairs));
+            left = out;
+            picks = (0..components.len()).collect();
+        }
+        products
+    }
+}
+
+/// The kind of a product.
+fn widest(left: Element, right: Element) -> NumberKind {
+    use NumberKind::{Decimal, Integer, Real};
+    match (left.kind, right.kind) {
+        (Real, _) | (_, Real) => Real,
+        (Decimal, _) | (_, Decimal) => Decimal,
+        (Integer, Integer) => Integer,
+    }
+}
+
+impl Payloads for SumProductPayloads {
+    type Ring = SumProduct;
+
+    fn select(
+        &mut self,
+        leaf: usize,
+        batch: &Batch,
+        dictionary: &Dictionary,
+        into: &mut Selection,
+    ) -> Result<()> {
+        match self.leaves.get_mut(&leaf) {
+            Some(program) => program.select(batch, dictionary, into),
+            None => unreachable!("every leaf has a program"),
+        }
+    }
+
+    fn read(
+        &mut self,
+        leaf: usize,
+        batch: &Batch,
+        selection: &Selection,
+        sign: i64,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let shape = &self.shapes[leaf];
+        let Some(program) = self.leaves.get_mut(&leaf) else {
+            unreachable!("every leaf has a program")
+        };
+        let rows = LeafRows {
+            batch,
+            selection,
+            sign,
+            stride: SumProduct::stride(shape),
+        };
+        out.clear();
+        out.resize(selection.len() * rows.stride, 0);
+        for (component, &element) in shape.elements().iter().enumerate() {
+            let values = program.factor(component, batch, selection)?;
+            let overflowed = match (values, element.kind) {
+                (Values::Ones, _) => rows.fill(element, |_| 1i64, out),
+                (Values::Words(words), NumberKind::Integer) => {
+                    rows.fill(element, |row| i64::load(words, row), out)
+                }
+                (Values::Words(words), NumberKind::Decimal) => {
+                    rows.fill(element, |row| i128::load(words, 2 * row), out)
+                }
+                (Values::Words(words), NumberKind::Real) => {
+                    rows.fill(element, |row| f64::load(words, row), out)
+                }
+            };
+            if overflowed {
+                return Err(overflow("a row's value times its multiplicity".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn lift(
+        &mut self,
+        node: usize,
+        variable: VarId,
+        words: &[u64],
+        high: &[u64],
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let Some(lift) = self.lifts.get_mut(&(node, variable)) else {
+            unreachable!("only lifted variables are asked for")
+        };
+        let stride = SumProduct::stride(&lift.shape);
+        out.clear();
+        out.resize(words.len() * stride, 1);
+        for (program, element) in lift.programs.iter_mut().zip(&lift.shape.elements()[1..]) {
+            let width = if element.kind == NumberKind::Decimal {
+                2
+            } else {
+                1
+            };
+            let values = program.evaluate(words, high)?;
+            for (payload, value) in out.chunks_exact_mut(stride).zip(values.chunks_exact(width)) {
+                payload[element.word..][..width].copy_from_slice(value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a leaf batch that take part.
+struct LeafRows<'a> {
+    batch: &'a Batch,
+    selection: &'a Selection,
+    sign: i64,
+    stride: usize,
+}
+
+impl LeafRows<'_> {
+    /// Writes multiplicity times value into one component of each row; whether any overflowed.
+    #[inline(always)]
+    fn fill<N>(&self, element: Element, value: impl Fn(usize) -> N, out: &mut [u64]) -> bool
+    where
+        N: Number,
+        i64: Widen<N>,
+    {
+        let mut overflowed = false;
+        let mut put = |row: usize, times: i64, target: &mut [u64]| {
+            let times = times.wrapping_mul(self.sign);
+            let (number, wrapped) = value(row).mul(Widen::<N>::widen(times));
+            number.store(target, element.word);
+            // The one multiplicity whose inverse is none.
+            overflowed |= wrapped | (times == i64::MIN);
+        };
+        let targets = out.chunks_exact_mut(self.stride).enumerate();
+        match (&self.batch.multiplicity, self.selection.rows()) {
+            (None, _) => targets.for_each(|(row, target)| put(row, 1, target)),
+            (Some(times), None) => {
+                targets.for_each(|(row, target)| put(row, times[row], target));
+            }
+            (Some(times), Some(rows)) => {
+                targets.for_each(|(row, target)| put(row, times[rows[row] as usize], target))
+            }
+        }
+        overflowed
+    }
+}

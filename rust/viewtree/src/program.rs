@@ -1,0 +1,260 @@
+//! A plan compiled: for each relation, the path of its changes from its leaf to the root.
+//!
+//! dV = dC * S1 * S2 * .. with one sibling at a time, then the bound variables are summed away
+//! (paper, section 4). At each sibling the path knows what is bound: the whole key (one probe a
+//! row), a part of it (a walk through the group of an index) or nothing (a scan). Fully bound
+//! siblings come first: they can only make the delta smaller.
+
+use ringview_query::{Plan, VarId};
+use ringview_relation::Part;
+use ringview_ring::PayloadRing;
+
+use crate::fields::Fields;
+
+/// How the payloads of a plan are multiplied: the ring's part of compiling a path.
+pub(crate) trait ProductPlan<R: PayloadRing> {
+    /// What the payloads of a node hold.
+    fn shape(&self, node: usize) -> R::Shape;
+    /// The products that turn payloads of child `from` into those of `node`: one for each sibling
+    /// (a position among the node's children), in this order, then one for each lifted variable.
+    fn products(
+        &self,
+        plan: &Plan,
+        node: usize,
+        from: usize,
+        siblings: &[usize],
+        lifted: &[VarId],
+    ) -> Vec<R::Product>;
+    /// The variables lifted at a node.
+    fn lifted(&self, node: usize) -> Vec<VarId>;
+}
+
+/// How the rows of a delta find their partners in a sibling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// The registers that hold the sibling's key: at most one partner.
+    Probe(Vec<usize>),
+    /// The sibling's index on what is bound, and the registers that hold that. Each pair of
+    /// `fetch` is a field of the sibling's key and the register that it fills.
+    Walk {
+        index: usize,
+        bound: Vec<usize>,
+        fetch: Vec<(usize, usize)>,
+    },
+    /// Every tuple is a partner.
+    Scan { fetch: Vec<(usize, usize)> },
+}
+
+/// One factor of the delta rule.
+#[derive(Clone, Debug)]
+pub(crate) enum Factor {
+    /// A sibling view.
+    Sibling { node: usize, access: Access },
+    /// The lifting function of a variable, which stands in these registers.
+    Lift {
+        variable: VarId,
+        registers: Vec<usize>,
+    },
+}
+
+/// A factor with its product, and what is still needed afterwards.
+#[derive(Clone, Debug)]
+pub(crate) struct Step<R: PayloadRing> {
+    pub(crate) factor: Factor,
+    pub(crate) product: R::Product,
+    /// Registers that later steps read.
+    pub(crate) live: Vec<usize>,
+}
+
+/// What happens at one node of a path.
+#[derive(Clone, Debug)]
+pub(crate) struct Level<R: PayloadRing> {
+    pub(crate) node: usize,
+    pub(crate) steps: Vec<Step<R>>,
+    /// The registers of the node's key: what is not marginalised.
+    pub(crate) keys: Vec<usize>,
+}
+
+/// The path of an atom: its leaf, whose key stands in the first registers, and the levels above.
+#[derive(Clone, Debug)]
+pub(crate) struct Path<R: PayloadRing> {
+    pub(crate) leaf: usize,
+    pub(crate) keys: Vec<usize>,
+    pub(crate) levels: Vec<Level<R>>,
+    pub(crate) registers: usize,
+}
+
+/// Compiles the path of one leaf; adds to the siblings' parts the indexes that it walks.
+pub(crate) fn compile<R: PayloadRing>(
+    plan: &Plan,
+    fields: &Fields,
+    ring: &dyn ProductPlan<R>,
+    leaf: usize,
+    parts: &mut [Option<&mut Part>],
+) -> Path<R> {
+    // Field by register.
+    let mut registers = fields.of_all(&plan.tree.nodes[leaf].keys);
+    let keys: Vec<usize> = (0..registers.len()).collect();
+    let mut levels = Vec::new();
+    let (mut child, mut bound) = (leaf, keys.clone());
+    while let Some(node) = plan.tree.nodes[child].parent {
+        let mut compiler = LevelCompiler {
+            plan,
+            fields,
+            parts,
+            registers: &mut registers,
+            bound,
+        };
+        let (siblings, lifted) = (compiler.siblings(node, child), ring.lifted(node));
+        let mut factors: Vec<Factor> = siblings
+            .iter()
+            .map(|&at| compiler.join(plan.tree.nodes[node].children[at]))
+            .collect();
+        factors.extend(lifted.iter().map(|&variable| compiler.lift(variable)));
+        let key_fields = fields.of_all(&plan.tree.nodes[node].keys);
+        let keys: Vec<usize> = key_fields
+            .iter()
+            .map(|&field| compiler.register(field))
+            .collect();
+        let products = ring.products(plan, node, child, &siblings, &lifted);
+        levels.push(Level {
+            node,
+            steps: with_live(factors, products, &keys),
+            keys: keys.clone(),
+        });
+        (child, bound) = (node, keys);
+    }
+    Path {
+        leaf,
+        keys,
+        levels,
+        registers: registers.len(),
+    }
+}
+
+/// Attaches to each factor the registers that are read after it.
+fn with_live<R: PayloadRing>(
+    factors: Vec<Factor>,
+    products: Vec<R::Product>,
+    keys: &[usize],
+) -> Vec<Step<R>> {
+    let mut live: Vec<usize> = keys.to_vec();
+    let mut steps: Vec<Step<R>> = Vec::new();
+    for (factor, product) in factors.into_iter().zip(products).rev() {
+        let reads: Vec<usize> = match &factor {
+            Factor::Sibling {
+                access: Access::Probe(keys),
+                ..
+            } => keys.clone(),
+            Factor::Sibling {
+                access: Access::Walk { bound, .. },
+                ..
+            } => bound.clone(),
+            Factor::Sibling {
+                access: Access::Scan { .. },
+                ..
+            } => Vec::new(),
+            Factor::Lift { registers, .. } => registers.clone(),
+        };
+        steps.push(Step {
+            factor,
+            product,
+            live: live.clone(),
+        });
+        live.extend(reads);
+        live.sort_unstable();
+        live.dedup();
+    }
+    steps.reverse();
+    steps
+}
+
+struct LevelCompiler<'a, 'p> {
+    plan: &'a Plan,
+    fields: &'a Fields,
+    parts: &'a mut [Option<&'p mut Part>],
+    registers: &'a mut Vec<usize>,
+    /// The registers that hold a value at this point of the path.
+    bound: Vec<usize>,
+}
+
+impl LevelCompiler<'_, '_> {
+    /// The bound register of a field.
+    fn find(&self, field: usize) -> Option<usize> {
+        self.bound
+            .iter()
+            .copied()
+            .find(|&register| self.registers[register] == field)
+    }
+
+    fn register(&self, field: usize) -> usize {
+        match self.find(field) {
+            Some(register) => register,
+            None => unreachable!("a view's key comes from its children"),
+        }
+    }
+
+    /// The other children of a node, in the order in which they are joined: most bound first.
+    fn siblings(&self, node: usize, from: usize) -> Vec<usize> {
+        let children = &self.plan.tree.nodes[node].children;
+        let mut known: Vec<usize> = self.bound.iter().map(|&r| self.registers[r]).collect();
+        let mut left: Vec<usize> = (0..children.len())
+            .filter(|&at| children[at] != from)
+            .collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let fields = |at: usize| self.fields.of_all(&self.plan.tree.nodes[children[at]].keys);
+            let unbound = |at| fields(at).iter().filter(|f| !known.contains(f)).count();
+            let shared = |at| fields(at).iter().filter(|f| known.contains(f)).count();
+            let rank = |&at: &usize| (unbound(at) > 0, shared(at) == 0, unbound(at), at);
+            let Some(best) = left.iter().copied().min_by_key(rank) else {
+                break;
+            };
+            left.retain(|&at| at != best);
+            known.extend(fields(best));
+            order.push(best);
+        }
+        order
+    }
+
+    fn join(&mut self, node: usize) -> Factor {
+        let key = self.fields.of_all(&self.plan.tree.nodes[node].keys);
+        let found: Vec<Option<usize>> = key.iter().map(|&field| self.find(field)).collect();
+        let bound: Vec<usize> = found.iter().copied().flatten().collect();
+        if bound.len() == key.len() {
+            return Factor::Sibling {
+                node,
+                access: Access::Probe(bound),
+            };
+        }
+        let indexed: Vec<usize> = (0..key.len()).filter(|&at| found[at].is_some()).collect();
+        let mut fetch = Vec::new();
+        for at in (0..key.len()).filter(|&at| found[at].is_none()) {
+            self.registers.push(key[at]);
+            self.bound.push(self.registers.len() - 1);
+            fetch.push((at, self.registers.len() - 1));
+        }
+        let access = if indexed.is_empty() {
+            Access::Scan { fetch }
+        } else {
+            let index = self.parts[node]
+                .as_mut()
+                .map_or(0, |part| part.add_index(&indexed));
+            Access::Walk {
+                index,
+                bound,
+                fetch,
+            }
+        };
+        Factor::Sibling { node, access }
+    }
+
+    fn lift(&self, variable: VarId) -> Factor {
+        let fields = self.fields.of_all(&[variable]);
+        let registers = fields.iter().map(|&field| self.register(field)).collect();
+        Factor::Lift {
+            variable,
+            registers,
+        }
+    }
+}

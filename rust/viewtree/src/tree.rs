@@ -1,0 +1,413 @@
+//! A view tree at work: a change of one relation climbs from its leaf to the root.
+//!
+//! Invariant: between transactions every kept view equals its definition over the rows applied so
+//! far. During one, each view remembers what it was, so the whole is undone exactly.
+//!
+//! Cost: the rows of the delta, times one probe a sibling, or times the groups that it walks.
+
+use std::sync::Arc;
+
+use ringview_core::{Batch, Dictionary, Result};
+use ringview_query::Plan;
+use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
+use ringview_ring::{Overflow, PayloadRing, Rows};
+
+use crate::delta::{Delta, Spare};
+use crate::fields::{Aspect, Fields};
+use crate::leaf::Selection;
+use crate::overflow;
+use crate::partners::Partners;
+use crate::payloads::Payloads;
+use crate::program::{self, Access, Factor, Level, Path, ProductPlan, Step};
+use crate::view::View;
+
+/// The views of a plan and the paths between them.
+pub(crate) struct Tree<P: Payloads> {
+    plan: Arc<Plan>,
+    pub(crate) fields: Fields,
+    pub(crate) views: Vec<View<P::Ring>>,
+    /// By atom.
+    paths: Vec<Arc<Path<P::Ring>>>,
+    pub(crate) payloads: P,
+    work: Work,
+    /// Rows handled at a leaf, a factor or a view: what complexity is tested by.
+    pub(crate) steps: u64,
+}
+
+/// Room for a climb, kept between batches.
+#[derive(Clone, Debug, Default)]
+struct Work {
+    keys: KeyScratch,
+    spare: Spare,
+    selection: Selection,
+    slots: Vec<u32>,
+    rows: Vec<u32>,
+    product: Vec<u64>,
+    lifted: Vec<u64>,
+    /// One delta an atom: its registers keep their memory.
+    deltas: Vec<Delta>,
+}
+
+impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
+    /// An empty tree. Views over static relations alone are kept until `seal`, even where no
+    /// change will ever join with them: loading does.
+    pub(crate) fn new(plan: Arc<Plan>, payloads: P) -> Self {
+        let fields = Fields::new(&plan);
+        let nodes = &plan.tree.nodes;
+        let mut parts: Vec<Option<Part>> = (0..nodes.len())
+            .map(|node| {
+                let kept = nodes[node].stored || is_static(&plan, node);
+                kept.then(|| {
+                    let layout = fields.layout(&fields.of_all(&nodes[node].keys));
+                    Part::new(layout, P::Ring::stride(&payloads.shape(node)))
+                })
+            })
+            .collect();
+        let mut borrowed: Vec<Option<&mut Part>> = parts.iter_mut().map(Option::as_mut).collect();
+        let mut leaves: Vec<usize> = vec![0; plan.atoms.len()];
+        for (node, description) in nodes.iter().enumerate() {
+            if let Some(atom) = description.atom {
+                leaves[atom] = node;
+            }
+        }
+        let compile = |&leaf: &usize| {
+            Arc::new(program::compile(
+                &plan,
+                &fields,
+                &payloads,
+                leaf,
+                &mut borrowed,
+            ))
+        };
+        let paths: Vec<_> = leaves.iter().map(compile).collect();
+        let deltas = paths
+            .iter()
+            .map(|path| Delta::with_registers(path.registers))
+            .collect();
+        let view = |(node, part)| {
+            let node: usize = node;
+            View::new(nodes[node].name.clone(), payloads.shape(node), part)
+        };
+        let views = parts.into_iter().enumerate().map(view).collect();
+        let work = Work {
+            deltas,
+            ..Work::default()
+        };
+        Self {
+            plan,
+            fields,
+            views,
+            paths,
+            payloads,
+            work,
+            steps: 0,
+        }
+    }
+}
+
+/// Whether a view is over static relations alone.
+fn is_static(plan: &Plan, node: usize) -> bool {
+    let node = &plan.tree.nodes[node];
+    match node.atom {
+        Some(atom) => plan.atoms[atom].is_static,
+        None => node.children.iter().all(|&child| is_static(plan, child)),
+    }
+}
+
+impl<P: Payloads> Tree<P> {
+    /// Ends loading: drops the views that only loading needed.
+    pub(crate) fn seal(&mut self) {
+        for (view, node) in self.views.iter_mut().zip(&self.plan.tree.nodes) {
+            if !node.stored {
+                view.part = None;
+            }
+        }
+    }
+
+    /// The part of the root.
+    pub(crate) fn result(&self) -> Option<&Part> {
+        self.views[self.plan.tree.root].part.as_ref()
+    }
+
+    /// Applies rows of one relation: `sign` 1 inserts, -1 deletes.
+    pub(crate) fn apply(
+        &mut self,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dictionary: &Dictionary,
+    ) -> Result<()> {
+        let path = Arc::clone(&self.paths[atom]);
+        let mut delta = std::mem::take(&mut self.work.deltas[atom]);
+        let outcome = self
+            .read_leaf(&path, batch, sign, dictionary, &mut delta)
+            .and_then(|()| self.store(path.leaf, &path.keys, &mut delta))
+            .and_then(|()| self.climb(&path, (0, 0), &mut delta));
+        self.work.deltas[atom] = delta;
+        outcome
+    }
+
+    /// The delta of a leaf: the rows that take part, their local columns summed away.
+    fn read_leaf(
+        &mut self,
+        path: &Path<P::Ring>,
+        batch: &Batch,
+        sign: i64,
+        dictionary: &Dictionary,
+        delta: &mut Delta,
+    ) -> Result<()> {
+        self.steps += batch.rows as u64;
+        let selection = &mut self.work.selection;
+        self.payloads
+            .select(path.leaf, batch, dictionary, selection)?;
+        delta.rows = selection.len();
+        let node = &self.plan.tree.nodes[path.leaf];
+        let atom = node.atom.unwrap_or_default();
+        for (&register, id) in path.keys.iter().zip(self.fields.of_all(&node.keys)) {
+            let field = self.fields.field(id);
+            let columns = &self.plan.variables[field.variable].columns;
+            let Some(&(_, column)) = columns.iter().find(|(of, _)| *of == atom) else {
+                continue;
+            };
+            let column = batch.column(column);
+            let out = &mut delta.columns[register];
+            out.clear();
+            let rows = selection.rows();
+            match field.aspect {
+                Aspect::Word => pick(rows, &column.words, |&word| word, out),
+                Aspect::High => pick(rows, &column.high, |&word| word, out),
+                Aspect::Null => match &column.valid {
+                    Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
+                    None => out.resize(delta.rows, 0),
+                },
+            }
+        }
+        self.payloads
+            .read(path.leaf, batch, selection, sign, &mut delta.payload)?;
+        self.fold(path.leaf, &path.keys, delta)
+    }
+
+    fn fold(&mut self, node: usize, keys: &[usize], delta: &mut Delta) -> Result<()> {
+        let shape = &self.views[node].shape;
+        let folded = delta.fold_runs::<P::Ring>(shape, keys, &mut self.work.spare);
+        folded.map_err(|fault| self.refuse(node, fault))
+    }
+
+    fn store(&mut self, node: usize, keys: &[usize], delta: &mut Delta) -> Result<()> {
+        self.steps += delta.rows as u64;
+        let Work {
+            keys: scratch,
+            spare,
+            ..
+        } = &mut self.work;
+        let added = self.views[node].add(delta, keys, scratch, spare);
+        added.map_err(|fault| self.refuse(node, fault))
+    }
+
+    /// Takes a delta from a step of a level (by position) to the root.
+    fn climb(
+        &mut self,
+        path: &Path<P::Ring>,
+        from: (usize, usize),
+        delta: &mut Delta,
+    ) -> Result<()> {
+        let mut first = from.1;
+        for (at, level) in path.levels.iter().enumerate().skip(from.0) {
+            for (position, step) in level.steps.iter().enumerate().skip(first) {
+                if delta.rows == 0 {
+                    return Ok(());
+                }
+                self.steps += delta.rows as u64;
+                match &step.factor {
+                    Factor::Lift {
+                        variable,
+                        registers,
+                    } => {
+                        self.lift(level, step, *variable, registers, delta)?;
+                    }
+                    Factor::Sibling {
+                        node,
+                        access: Access::Probe(keys),
+                    } => {
+                        self.probe(level, step, *node, keys, delta)?;
+                    }
+                    Factor::Sibling { node, access } => {
+                        self.walk(path, (at, position), *node, access, delta)?;
+                    }
+                }
+            }
+            first = 0;
+            self.fold(level.node, &level.keys, delta)?;
+            self.store(level.node, &level.keys, delta)?;
+        }
+        Ok(())
+    }
+
+    /// dV := dV * S where each row has at most one partner.
+    fn probe(
+        &mut self,
+        level: &Level<P::Ring>,
+        step: &Step<P::Ring>,
+        sibling: usize,
+        keys: &[usize],
+        delta: &mut Delta,
+    ) -> Result<()> {
+        let Work {
+            keys: scratch,
+            spare,
+            slots,
+            rows,
+            product,
+            ..
+        } = &mut self.work;
+        let Some(part) = self.views[sibling]
+            .part
+            .as_ref()
+            .filter(|part| !part.is_empty())
+        else {
+            delta.rows = 0;
+            return Ok(());
+        };
+        part.find(
+            Keys {
+                columns: &delta.columns,
+                fields: keys,
+                rows: delta.rows,
+            },
+            scratch,
+            slots,
+        );
+        let mut picked = Rows::All(delta.rows);
+        if slots.contains(&ABSENT) {
+            rows.clear();
+            rows.extend(
+                (0u32..)
+                    .zip(&*slots)
+                    .filter(|(_, slot)| **slot != ABSENT)
+                    .map(|(r, _)| r),
+            );
+            slots.retain(|&slot| slot != ABSENT);
+            delta.gather(&step.live, rows, spare);
+            picked = Rows::Picked(rows);
+        }
+        let right = part.payloads();
+        let multiplied =
+            P::Ring::multiply(&step.product, &delta.payload, picked, right, slots, product);
+        std::mem::swap(&mut delta.payload, product);
+        multiplied.map_err(|fault| self.refuse(level.node, fault))
+    }
+
+    /// dV := dV * S where a row may have many partners, a block of pairs at a time: however large
+    /// the groups, the memory of a climb stays bounded.
+    fn walk(
+        &mut self,
+        path: &Path<P::Ring>,
+        (at, position): (usize, usize),
+        sibling: usize,
+        access: &Access,
+        delta: &mut Delta,
+    ) -> Result<()> {
+        let (level, step) = (&path.levels[at], &path.levels[at].steps[position]);
+        let Some(part) = self.views[sibling]
+            .part
+            .as_mut()
+            .filter(|part| !part.is_empty())
+        else {
+            delta.rows = 0;
+            return Ok(());
+        };
+        let mut partners = Partners::of(part, access, delta, &mut self.work.keys);
+        loop {
+            let Some(part) = self.views[sibling].part.as_ref() else {
+                return Ok(());
+            };
+            let last = partners.next_block(part, delta.rows);
+            let mut block = Delta::with_registers(path.registers);
+            for &register in &step.live {
+                let from = &delta.columns[register];
+                match partners.fetched(register) {
+                    Some(field) => {
+                        let of = |&slot: &u32| part.field(slot, field);
+                        block.columns[register].extend(partners.slots.iter().map(of));
+                    }
+                    None => {
+                        let of = |&row: &u32| from[row as usize];
+                        block.columns[register].extend(partners.rows.iter().map(of));
+                    }
+                }
+            }
+            block.rows = partners.slots.len();
+            self.steps += block.rows as u64;
+            let multiplied = P::Ring::multiply(
+                &step.product,
+                &delta.payload,
+                Rows::Picked(&partners.rows),
+                part.payloads(),
+                &partners.slots,
+                &mut block.payload,
+            );
+            multiplied.map_err(|fault| self.refuse(level.node, fault))?;
+            if last {
+                *delta = block;
+                return Ok(());
+            }
+            self.climb(path, (at, position + 1), &mut block)?;
+        }
+    }
+
+    /// dV := dV * g(x), the lifting function of a variable.
+    fn lift(
+        &mut self,
+        level: &Level<P::Ring>,
+        step: &Step<P::Ring>,
+        variable: usize,
+        registers: &[usize],
+        delta: &mut Delta,
+    ) -> Result<()> {
+        let words = &delta.columns[registers[0]];
+        let high = registers
+            .get(1)
+            .map_or(&[][..], |&register| &delta.columns[register]);
+        let Work {
+            lifted,
+            slots,
+            product,
+            ..
+        } = &mut self.work;
+        self.payloads
+            .lift(level.node, variable, words, high, lifted)?;
+        slots.clear();
+        slots.extend(0..delta.rows as u32);
+        let all = Rows::All(delta.rows);
+        let multiplied =
+            P::Ring::multiply(&step.product, &delta.payload, all, lifted, slots, product);
+        std::mem::swap(&mut delta.payload, product);
+        multiplied.map_err(|fault| self.refuse(level.node, fault))
+    }
+
+    #[cold]
+    fn refuse(&self, node: usize, _fault: Overflow) -> ringview_core::Error {
+        overflow(format!(
+            "a sum or count in the view {}",
+            self.views[node].name
+        ))
+    }
+
+    /// The running transaction's changes stay.
+    pub(crate) fn commit(&mut self) {
+        self.views.iter_mut().for_each(View::commit);
+    }
+
+    /// The running transaction's changes are undone, exactly.
+    pub(crate) fn rollback(&mut self) {
+        self.views.iter_mut().for_each(View::rollback);
+    }
+}
+
+/// Appends the values of the rows named, or of all.
+fn pick<T>(rows: Option<&[u32]>, from: &[T], word: impl Fn(&T) -> u64, out: &mut Vec<u64>) {
+    match rows {
+        None => out.extend(from.iter().map(word)),
+        Some(rows) => out.extend(rows.iter().map(|&row| word(&from[row as usize]))),
+    }
+}

@@ -1,0 +1,90 @@
+//! One view of the tree: its part, if it is kept, and what the running transaction did to it.
+
+use ringview_relation::{KeyScratch, Keys, Part};
+use ringview_ring::{Overflow, PayloadRing};
+
+use crate::delta::{Delta, Spare};
+
+/// A delta with this many rows for each slot of the view is folded while it is stored.
+const FOLD: usize = 2;
+
+/// A view. `part` is `None` where nothing ever joins with it.
+#[derive(Clone, Debug)]
+pub(crate) struct View<R: PayloadRing> {
+    pub(crate) name: String,
+    pub(crate) shape: R::Shape,
+    pub(crate) part: Option<Part>,
+    /// Slots whose count became 0 at some time in this transaction.
+    emptied: Vec<u32>,
+    /// Whether the running transaction wrote to it.
+    touched: bool,
+    slots: Vec<u32>,
+}
+
+impl<R: PayloadRing> View<R> {
+    pub(crate) fn new(name: String, shape: R::Shape, part: Option<Part>) -> Self {
+        Self {
+            name,
+            shape,
+            part,
+            emptied: Vec::new(),
+            touched: false,
+            slots: Vec::new(),
+        }
+    }
+
+    /// V := V + dV. The delta may come out with fewer rows, of the same sum.
+    pub(crate) fn add(
+        &mut self,
+        delta: &mut Delta,
+        keys: &[usize],
+        scratch: &mut KeyScratch,
+        spare: &mut Spare,
+    ) -> Result<(), Overflow> {
+        let Some(part) = &mut self.part else {
+            return Ok(());
+        };
+        self.touched = true;
+        let slots = &mut self.slots;
+        part.locate(
+            Keys {
+                columns: &delta.columns,
+                fields: keys,
+                rows: delta.rows,
+            },
+            scratch,
+            slots,
+        );
+        if delta.rows >= FOLD * part.slots() && delta.rows > 1 {
+            delta.fold_slots::<R>(&self.shape, keys, slots, part.slots(), spare)?;
+        }
+        let payloads = part.write(slots);
+        R::add(
+            &self.shape,
+            payloads,
+            slots,
+            &delta.payload,
+            &mut self.emptied,
+        )
+    }
+
+    pub(crate) fn commit(&mut self) {
+        if !std::mem::take(&mut self.touched) {
+            return;
+        }
+        if let Some(part) = &mut self.part {
+            part.commit(&self.emptied, |payload| R::is_zero(&self.shape, payload));
+        }
+        self.emptied.clear();
+    }
+
+    pub(crate) fn rollback(&mut self) {
+        if !std::mem::take(&mut self.touched) {
+            return;
+        }
+        if let Some(part) = &mut self.part {
+            part.rollback();
+        }
+        self.emptied.clear();
+    }
+}
