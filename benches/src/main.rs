@@ -15,15 +15,15 @@ mod workload;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use workload::{Settings, SystemName, Workload};
+use workload::{Phase, Settings, SystemName, Workload};
 
 use crate::data::Order;
 
 const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [--batch LIST] [--system LIST]
-                        [--deletes] [--repeat N] [--seconds S] [--quick] [--export DIR]
+                        [--deletes back|again] [--repeat N] [--seconds S] [--quick] [--export DIR]
   workloads: retailer retailer-fact housing        orders: sorted shuffled        batches: rows, 1000
   systems: handwritten-arrays handwritten-tables first-order
-  --deletes: insert all, then delete all in the same order, and time both
+  --deletes: insert all, then delete all, the last batch first (back) or the first one first (again); time both
   --seconds: stop a stream after that time and report the rows done so far (no results are compared then)
   --export DIR: write the rows of the first workload and order, and stop";
 
@@ -48,9 +48,9 @@ fn run() -> Result<(), String> {
             "--order" => settings.orders = list(&value()?, parse_order)?,
             "--batch" => settings.batches = list(&value()?, number)?,
             "--system" => settings.systems = list(&value()?, SystemName::parse)?,
+            "--deletes" => settings.deletes = Some(Phase::parse_deletes(&value()?)?),
             "--repeat" => settings.repeat = number(&value()?)?,
             "--seconds" => settings.seconds = Some(number(&value()?)? as f64),
-            "--deletes" => settings.deletes = true,
             "--quick" => settings.quick = true,
             "--export" => export = Some(value()?.into()),
             _ => return Err(format!("unknown flag {flag}")),

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use serde::Serialize;
 
-use crate::data::{Dataset, Order};
+use crate::data::{Dataset, Order, Slice};
 use crate::system::{System, Totals};
-use crate::workload::{Settings, SystemName, Workload};
+use crate::workload::{Phase, Settings, SystemName, Workload};
 
 /// Batches are cut in stretches of this many, between which the clock rests.
 const STRETCH: usize = 16_384;
@@ -23,6 +23,8 @@ struct Line {
     tuples: usize,
     complete: bool,
     seconds: f64,
+    /// Time on a core, which the other programs of a busy machine do not stretch.
+    cpu_seconds: f64,
     tuples_per_second: f64,
     /// What the system says it keeps after this phase.
     bytes: usize,
@@ -42,6 +44,7 @@ pub(crate) fn matrix(settings: &Settings) -> Result<(), String> {
                     order,
                     batch,
                     data: &data,
+                    stream: data.stream(workload.streamed(), batch),
                 };
                 for repetition in 0..settings.repeat {
                     cell.take_turns(repetition)?;
@@ -58,6 +61,7 @@ struct Cell<'a> {
     order: Order,
     batch: usize,
     data: &'a Dataset,
+    stream: Vec<Slice>,
 }
 
 impl Cell<'_> {
@@ -70,7 +74,9 @@ impl Cell<'_> {
             for &relation in self.workload.loaded() {
                 system.apply(relation, self.data.batch(relation), 1);
             }
-            let result = self.phase(name, system.as_mut(), "insert", repetition, before)?;
+            let mut phase =
+                |phase: Phase| self.phase(name, system.as_mut(), phase, repetition, before);
+            let result = phase(Phase::Insert)?;
             if let Some(result) = result
                 && *agreed.get_or_insert(result) != result
             {
@@ -79,8 +85,8 @@ impl Cell<'_> {
                     name.name()
                 ));
             }
-            if self.settings.deletes {
-                let rest = self.phase(name, system.as_mut(), "delete", repetition, before)?;
+            if let Some(deletes) = self.settings.deletes {
+                let rest = phase(deletes)?;
                 if rest.is_some_and(|totals| !totals.is_zero()) {
                     return Err(format!(
                         "{} keeps {rest:?} after all was deleted",
@@ -92,26 +98,34 @@ impl Cell<'_> {
         Ok(())
     }
 
-    /// Streams all batches with the phase's sign and prints a line; the result if the stream came to its end.
+    /// Streams all batches as the phase says and prints a line; the result if the stream came to its end.
     fn phase(
         &self,
         name: SystemName,
         system: &mut dyn System,
-        phase: &'static str,
+        phase: Phase,
         repetition: usize,
         resident_before: Option<i64>,
     ) -> Result<Option<Totals>, String> {
-        let sign = if phase == "insert" { 1 } else { -1 };
+        let (sign, mut slices): (i64, Box<dyn Iterator<Item = &Slice>>) = match phase {
+            Phase::Insert => (1, Box::new(self.stream.iter())),
+            Phase::DeleteBack => (-1, Box::new(self.stream.iter().rev())),
+            Phase::DeleteAgain => (-1, Box::new(self.stream.iter())),
+        };
         let limit = self.settings.seconds.map(Duration::from_secs_f64);
-        let mut stream = self.data.stream(self.workload.streamed(), self.batch);
-        let (mut time, mut tuples, mut complete) = (Duration::ZERO, 0, false);
+        let (mut time, mut cpu, mut tuples, mut complete) =
+            (Duration::ZERO, Duration::ZERO, 0, false);
         while limit.is_none_or(|limit| time < limit) {
-            let stretch: Vec<(usize, RecordBatch)> = stream.by_ref().take(STRETCH).collect();
+            let stretch = slices
+                .by_ref()
+                .take(STRETCH)
+                .map(|slice| (slice.relation, self.data.cut(slice)));
+            let stretch: Vec<(usize, RecordBatch)> = stretch.collect();
             if stretch.is_empty() {
                 complete = true;
                 break;
             }
-            let start = Instant::now();
+            let (start, cpu_start) = (Instant::now(), on_core());
             for (relation, batch) in &stretch {
                 system.apply(*relation, batch, sign);
                 tuples += batch.num_rows();
@@ -120,6 +134,7 @@ impl Cell<'_> {
                 }
             }
             time += start.elapsed();
+            cpu += on_core() - cpu_start;
         }
         let result = system.totals();
         let line = Line {
@@ -131,11 +146,12 @@ impl Cell<'_> {
             },
             batch: self.batch,
             system: name.name(),
-            phase,
+            phase: phase.name(),
             repetition,
             tuples,
             complete,
             seconds: time.as_secs_f64(),
+            cpu_seconds: cpu.as_secs_f64(),
             tuples_per_second: tuples as f64 / time.as_secs_f64(),
             bytes: system.memory(),
             resident_bytes: resident()
@@ -160,4 +176,10 @@ fn resident() -> Option<i64> {
         .parse()
         .ok()?;
     Some(pages * 4096)
+}
+
+/// Time that this thread has spent on a core.
+fn on_core() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -57,20 +57,24 @@ impl<R: Row> Slab<R> {
         }
     }
 
-    /// Reads the entries, then the rows, that look-ups of `hashes` begin with.
+    /// Reads the entries that look-ups of `hashes` begin with, then the rows that they will find.
     pub(crate) fn warm(&self, hashes: &[u64]) {
-        let mut slots = [EMPTY; BLOCK];
-        for (slot, &hash) in slots.iter_mut().zip(hashes) {
-            *slot = self.entries[((hash >> 32) as u32 >> self.shift) as usize].slot;
+        for &hash in hashes {
+            black_box(self.entries[((hash >> 32) as u32 >> self.shift) as usize]);
         }
-        for &slot in &slots[..hashes.len().min(BLOCK)] {
-            if let Some(row) = self.rows.get(slot as usize) {
-                black_box(row.key());
+        for &hash in hashes {
+            if let Some(slot) = self.probe(hash, |_| true) {
+                black_box(self.rows[slot as usize].key());
             }
         }
     }
 
     pub(crate) fn find(&self, hash: u64, key: R::Key) -> Option<u32> {
+        self.probe(hash, |slot| self.rows[slot as usize].key() == key)
+    }
+
+    /// The first slot under the hash's tag that is the wanted one.
+    fn probe(&self, hash: u64, wanted: impl Fn(u32) -> bool) -> Option<u32> {
         let tag = (hash >> 32) as u32;
         let mut at = (tag >> self.shift) as usize;
         loop {
@@ -78,7 +82,7 @@ impl<R: Row> Slab<R> {
             if entry.slot == EMPTY {
                 return None;
             }
-            if entry.tag == tag && self.rows[entry.slot as usize].key() == key {
+            if entry.tag == tag && wanted(entry.slot) {
                 return Some(entry.slot);
             }
             at = (at + 1) & (self.entries.len() - 1);

@@ -108,6 +108,35 @@ impl SystemName {
     }
 }
 
+/// One pass over the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Every batch inserted.
+    Insert,
+    /// Every batch deleted, the last one first: each step undoes one of the insertion.
+    DeleteBack,
+    /// Every batch deleted, the first one first: the dimensions leave while the facts are still there.
+    DeleteAgain,
+}
+
+impl Phase {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::DeleteBack => "delete-back",
+            Self::DeleteAgain => "delete-again",
+        }
+    }
+
+    pub(crate) fn parse_deletes(text: &str) -> Result<Self, String> {
+        match text {
+            "back" => Ok(Self::DeleteBack),
+            "again" => Ok(Self::DeleteAgain),
+            _ => Err(format!("unknown way to delete: {text}")),
+        }
+    }
+}
+
 /// The matrix of one run.
 pub(crate) struct Settings {
     pub(crate) workloads: Vec<Workload>,
@@ -116,7 +145,7 @@ pub(crate) struct Settings {
     pub(crate) systems: Vec<SystemName>,
     pub(crate) repeat: usize,
     pub(crate) seconds: Option<f64>,
-    pub(crate) deletes: bool,
+    pub(crate) deletes: Option<Phase>,
     pub(crate) quick: bool,
 }
 
@@ -129,7 +158,7 @@ impl Default for Settings {
             systems: SystemName::ALL.into(),
             repeat: 1,
             seconds: None,
-            deletes: false,
+            deletes: None,
             quick: false,
         }
     }

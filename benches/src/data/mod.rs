@@ -25,6 +25,13 @@ pub(crate) enum Order {
     Shuffled,
 }
 
+/// Consecutive rows of one relation.
+pub(crate) struct Slice {
+    pub(crate) relation: usize,
+    start: usize,
+    rows: usize,
+}
+
 /// A table of integers, column by column.
 pub(crate) struct Relation {
     pub(crate) name: &'static str,
@@ -55,28 +62,26 @@ impl Dataset {
         &self.batches[relation]
     }
 
-    /// Batches of `size` rows, round robin over the `streamed` relations until all are exhausted.
-    pub(crate) fn stream<'a>(
-        &'a self,
-        streamed: &'a [usize],
-        size: usize,
-    ) -> impl Iterator<Item = (usize, RecordBatch)> + 'a {
-        let longest = streamed
-            .iter()
-            .map(|&r| self.batches[r].num_rows())
-            .max()
-            .unwrap_or(0);
-        (0..longest).step_by(size).flat_map(move |start| {
-            streamed.iter().filter_map(move |&relation| {
-                let rows = self.batches[relation].num_rows();
-                (start < rows).then(|| {
-                    (
-                        relation,
-                        self.batches[relation].slice(start, size.min(rows - start)),
-                    )
-                })
+    /// Which batches of `size` rows there are, round robin over the `streamed` relations until all are exhausted.
+    pub(crate) fn stream(&self, streamed: &[usize], size: usize) -> Vec<Slice> {
+        let rows = |relation: usize| self.batches[relation].num_rows();
+        let longest = streamed.iter().map(|&relation| rows(relation)).max();
+        let rounds = (0..longest.unwrap_or(0)).step_by(size);
+        let slices =
+            rounds.flat_map(|start| streamed.iter().map(move |&relation| (relation, start)));
+        slices
+            .filter(|&(relation, start)| start < rows(relation))
+            .map(|(relation, start)| Slice {
+                relation,
+                start,
+                rows: size.min(rows(relation) - start),
             })
-        })
+            .collect()
+    }
+
+    /// The rows of a slice; nothing is copied.
+    pub(crate) fn cut(&self, slice: &Slice) -> RecordBatch {
+        self.batches[slice.relation].slice(slice.start, slice.rows)
     }
 
     /// Writes every relation as raw little-endian int32, column after column, and `dataset.json` beside them, so that
