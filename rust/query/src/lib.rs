@@ -1,8 +1,37 @@
 //! The logical query: hypergraph, variable orders, view trees and what each view carries.
+//!
+//! A [`Query`] names tables and columns; [`bind`] turns it into a [`Plan`] that an engine can run.
+//! Nothing here knows data. The ideas are those of sections 2 to 4 of the F-IVM paper.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `query`, `plan`, `expr` | the types: what comes in, what goes out |
+//! | `bind`, `variables`, `scalar`, `filter`, `literal`, `arithmetic` | names and types |
+//! | `terms`, `payload` | aggregates as sums of products, one component a view |
+//! | `hypergraph`, `classes`, `cover` | acyclicity, query classes, widths |
+//! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
+//! | `explain` | all that as text |
 
+mod arithmetic;
+mod bind;
+mod classes;
+mod cover;
+mod explain;
 mod expr;
+mod filter;
+mod hypergraph;
+mod literal;
+mod order;
+mod payload;
 pub mod plan;
 mod query;
+mod scalar;
+mod set;
+mod terms;
+mod tree;
+mod update;
+mod variables;
 
+pub use bind::bind;
 pub use plan::*;
 pub use query::{Atom, ColumnRef, Condition, Function, Literal, OrderRef, Output, Query, Scalar};

@@ -1,0 +1,230 @@
+//! From terms to components: which number each view carries for which term.
+//!
+//! A term runs down the tree: at a leaf it is a factor over the row, at an inner node the product of
+//! the children's components and of the lifting functions of the variables joined there (paper,
+//! section 2, aggregation by marginalisation). Terms that agree below a node share its component.
+//! A factor over one variable alone waits for that variable's node, so that what lies below needs
+//! only the count. Cost: terms times nodes.
+
+use std::collections::BTreeMap;
+
+use ringview_core::Result;
+
+use crate::expr::{Expr, Kind, Op};
+use crate::plan::{Component, Factor, Lift, Source, SumProduct, VarId, ViewTree};
+use crate::terms::Term;
+use crate::variables::Variables;
+
+/// One product over the whole tree.
+#[derive(Default)]
+struct Monomial {
+    leaves: BTreeMap<usize, Factor>,
+    lifts: BTreeMap<VarId, Expr>,
+}
+
+/// Columns that must not be NULL, by atom.
+pub(crate) type NotNull = BTreeMap<usize, Vec<usize>>;
+
+/// Collects the components of a tree.
+pub(crate) struct Payload<'a> {
+    tree: &'a ViewTree,
+    variables: &'a Variables,
+    nodes: Vec<Vec<Component>>,
+}
+
+impl<'a> Payload<'a> {
+    /// A payload with the counts alone.
+    pub(crate) fn new(tree: &'a ViewTree, variables: &'a Variables) -> Result<Payload<'a>> {
+        let nodes = vec![Vec::new(); tree.nodes.len()];
+        let mut payload = Payload {
+            tree,
+            variables,
+            nodes,
+        };
+        // Children come first, so every count finds its children's counts in place.
+        for node in 0..tree.nodes.len() {
+            payload.component(node, &Monomial::default())?;
+        }
+        Ok(payload)
+    }
+
+    pub(crate) fn finish(self) -> SumProduct {
+        SumProduct { nodes: self.nodes }
+    }
+
+    /// The root's component of a term.
+    pub(crate) fn term(&mut self, term: &Term, not_null: &NotNull) -> Result<usize> {
+        let mut monomial = required(not_null);
+        for (atom, factor) in &term.factors {
+            let mut factors = Vec::new();
+            split(factor.clone(), &mut factors);
+            for factor in factors {
+                self.place(*atom, factor, &mut monomial)?;
+            }
+        }
+        self.scale(&term.coefficient, &mut monomial)?;
+        self.component(self.tree.root, &monomial)
+    }
+
+    /// The kind of some of the root's components, all of one kind.
+    pub(crate) fn kind(&self, components: &[usize]) -> Kind {
+        let root = &self.nodes[self.tree.root];
+        components.first().map_or(Kind::Int, |id| root[*id].kind)
+    }
+
+    /// The root's component that counts the rows in which the columns are not NULL.
+    pub(crate) fn count(&mut self, not_null: &NotNull) -> Result<usize> {
+        self.component(self.tree.root, &required(not_null))
+    }
+
+    /// Puts a factor of an atom where it is cheapest: at its variable if it has just one.
+    fn place(&self, atom: usize, mut factor: Expr, to: &mut Monomial) -> Result<()> {
+        match self.variable(atom, &factor) {
+            Some(variable) => {
+                factor.lift(variable, &self.variables.all[variable].ty);
+                let lift = match to.lifts.remove(&variable) {
+                    Some(own) => own.multiply(factor)?,
+                    None => factor,
+                };
+                to.lifts.insert(variable, lift);
+            }
+            None => {
+                let leaf = to.leaves.entry(atom).or_insert_with(one);
+                leaf.value = Some(match leaf.value.take() {
+                    Some(own) => own.multiply(factor)?,
+                    None => factor,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The variable that an expression is over, if it is one that inner views join on.
+    fn variable(&self, atom: usize, expr: &Expr) -> Option<VarId> {
+        let mut columns = Vec::new();
+        expr.each_column(&mut |column| columns.push(column));
+        let variable = *self.variables.of.get(&(atom, *columns.first()?))?;
+        let alone = columns
+            .iter()
+            .all(|column| self.variables.of.get(&(atom, *column)) == Some(&variable));
+        let joined = self
+            .tree
+            .nodes
+            .iter()
+            .any(|n| n.variables.contains(&variable));
+        let known = !self.variables.all[variable].nullable;
+        (alone && joined && known).then_some(variable)
+    }
+
+    /// Multiplies one factor by the coefficient; without factors, one leaf near the root.
+    fn scale(&self, coefficient: &Expr, to: &mut Monomial) -> Result<()> {
+        if coefficient.kind == Kind::Int && coefficient.is_one() {
+            return Ok(());
+        }
+        let with_value = to.leaves.values_mut().find(|leaf| leaf.value.is_some());
+        if let Some(leaf) = with_value {
+            let value = leaf.value.take().unwrap_or_else(|| Expr::int(1));
+            leaf.value = Some(coefficient.clone().multiply(value)?);
+        } else if let Some(lift) = to.lifts.values_mut().next() {
+            *lift = coefficient.clone().multiply(lift.clone())?;
+        } else {
+            let leaf = to.leaves.entry(self.highest_leaf()).or_insert_with(one);
+            leaf.value = Some(coefficient.clone());
+        }
+        Ok(())
+    }
+
+    /// The atom from which the fewest views must carry an extra component.
+    fn highest_leaf(&self) -> usize {
+        let depth = |mut node: usize| {
+            let mut depth = 0;
+            while let Some(parent) = self.tree.nodes[node].parent {
+                node = parent;
+                depth += 1;
+            }
+            depth
+        };
+        let leaves = self.tree.nodes.iter().enumerate();
+        leaves
+            .filter_map(|(id, node)| Some((depth(id), node.atom?)))
+            .min()
+            .map_or(0, |(_, atom)| atom)
+    }
+
+    /// A node's component for a monomial, shared with an equal one.
+    fn component(&mut self, node: usize, monomial: &Monomial) -> Result<usize> {
+        let view = &self.tree.nodes[node];
+        let (kind, source) = match view.atom {
+            Some(atom) => leaf(monomial.leaves.get(&atom)),
+            None => {
+                let mut kind = Kind::Int;
+                let mut children = Vec::with_capacity(view.children.len());
+                for child in &view.children {
+                    let component = self.component(*child, monomial)?;
+                    kind = kind.product(self.nodes[*child][component].kind)?;
+                    children.push(component);
+                }
+                let mut lifts = Vec::new();
+                for variable in &view.variables {
+                    if let Some(value) = monomial.lifts.get(variable) {
+                        kind = kind.product(value.kind)?;
+                        lifts.push(Lift {
+                            variable: *variable,
+                            value: value.clone(),
+                        });
+                    }
+                }
+                (kind, Source::Product { children, lifts })
+            }
+        };
+        let component = Component { kind, source };
+        let components = &mut self.nodes[node];
+        if let Some(known) = components.iter().position(|c| *c == component) {
+            return Ok(known);
+        }
+        components.push(component);
+        Ok(components.len() - 1)
+    }
+}
+
+fn leaf(factor: Option<&Factor>) -> (Kind, Source) {
+    match factor {
+        None => (Kind::Int, Source::Count),
+        Some(factor) => {
+            let kind = factor.value.as_ref().map_or(Kind::Int, |value| value.kind);
+            (kind, Source::Leaf(factor.clone()))
+        }
+    }
+}
+
+fn one() -> Factor {
+    Factor {
+        not_null: Vec::new(),
+        value: None,
+    }
+}
+
+fn required(not_null: &NotNull) -> Monomial {
+    let factor = |columns: &Vec<usize>| Factor {
+        not_null: columns.clone(),
+        value: None,
+    };
+    Monomial {
+        leaves: not_null
+            .iter()
+            .map(|(atom, c)| (*atom, factor(c)))
+            .collect(),
+        lifts: BTreeMap::new(),
+    }
+}
+
+/// The factors of a product.
+fn split(expr: Expr, into: &mut Vec<Expr>) {
+    match expr.op {
+        Op::Multiply { left, right } => {
+            split(*left, into);
+            split(*right, into);
+        }
+        _ => into.push(expr),
+    }
+}

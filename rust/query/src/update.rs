@@ -1,0 +1,56 @@
+//! What a change costs on its way up: which siblings are probed by key, which are walked.
+//!
+//! A delta at a node knows its keys. A sibling whose keys are all known, or follow from unique keys,
+//! yields at most one match: O(1). Any other is walked, group by group, and then its keys are known
+//! too (the paper's example 4.1). Cost: quadratic in the siblings, a few.
+
+use crate::hypergraph::Hypergraph;
+use crate::set::Set;
+
+/// A view, as a delta meets it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sibling {
+    pub(crate) keys: Set,
+    pub(crate) atoms: Set,
+}
+
+/// How a delta finds its matches in one sibling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Probe {
+    /// At most one match a tuple.
+    One,
+    /// All matches of what is known.
+    Group(Set),
+}
+
+/// Joins a delta over `known` with the siblings, those that do not widen it first.
+pub(crate) fn probes(
+    graph: &Hypergraph,
+    mut known: Set,
+    siblings: &[Sibling],
+) -> Vec<(usize, Probe)> {
+    let mut open: Vec<usize> = (0..siblings.len()).collect();
+    let mut done = Vec::with_capacity(siblings.len());
+    while !open.is_empty() {
+        let one = open.iter().position(|id| {
+            let Sibling { keys, atoms } = siblings[*id];
+            keys.within(graph.closure(known, atoms))
+        });
+        let next = one.unwrap_or_else(|| narrowest(known, &open, siblings));
+        let id = open.remove(next);
+        let keys = siblings[id].keys;
+        let probe = match one {
+            Some(_) => Probe::One,
+            None => Probe::Group(known & keys),
+        };
+        done.push((id, probe));
+        known |= keys;
+    }
+    done
+}
+
+/// The sibling of which the least is unknown.
+fn narrowest(known: Set, open: &[usize], siblings: &[Sibling]) -> usize {
+    let unknown = |at: &usize| (siblings[open[*at]].keys - known).len();
+    (0..open.len()).min_by_key(unknown).unwrap_or(0)
+}
