@@ -54,16 +54,17 @@ def report(done: Report) -> None:
     for view in done.views:
         if view.to_terminal:
             _result(console, view)
-    table = _table(title="views")
+    console.print("[bold]views[/bold]")
+    table = _table()
     for name in ("view", "rows", "time", "rate"):
         table.add_column(name, justify="left" if name == "view" else "right")
     for view in done.views:
         rate = _rate(view.read / view.seconds) if view.seconds else ""
         table.add_row(escape(view.name), f"{view.result.num_rows:,}", f"{view.seconds:.3f} s", rate)
     console.print(table)
-    steps = "batches, all views at once" if done.engine == "embedded" else "views, one by one"
+    steps = "all views at once, batches" if done.engine == "embedded" else "one by one, views"
     console.print(
-        f"{done.engine}: {done.rows:,} rows in {done.batches:,} {steps}, {done.seconds:.3f} s",
+        f"{done.engine}: {done.rows:,} rows in {done.seconds:.3f} s ({steps}: {done.batches:,})",
         highlight=False,
     )
 
@@ -107,7 +108,8 @@ def _console() -> Console:
 def _result(console: Console, view: ViewReport) -> None:
     rows = view.result.num_rows
     more = f", the first {_ROWS_SHOWN} of {rows:,} rows" if rows > _ROWS_SHOWN else ""
-    table = _table(title=escape(view.name) + more)
+    console.print(f"[bold]{escape(view.name)}[/bold]{more}", highlight=False)
+    table = _table()
     for field in view.result.schema:
         table.add_column(escape(field.name), justify="right" if _is_number(field.type) else "left")
     for row in view.result.slice(0, _ROWS_SHOWN).to_pylist():
@@ -115,8 +117,8 @@ def _result(console: Console, view: ViewReport) -> None:
     console.print(table)
 
 
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", box=box.SIMPLE, title_style="bold")
+def _table() -> Table:
+    return Table(box=box.SIMPLE)
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -1,0 +1,134 @@
+"""The command line, run as a user does, and what it prints and writes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from ringview import cli
+from ringview.cli.commands import app
+from typer.testing import CliRunner
+
+JOB = """
+batch_size = 2
+[[table]]
+name = "orders"
+path = "orders.parquet"
+multiplicity = "mult"
+order_by = "seq"
+[[table]]
+name = "items"
+path = ["items1.csv", "items2.csv"]
+types = {price = "decimal128(12, 2)"}
+[[view]]
+name = "spent"
+sql = "SELECT o.customer, SUM(i.price) AS total FROM orders o JOIN items i USING (id) GROUP BY 1"
+[[view]]
+name = "count"
+sql = "SELECT COUNT(*) AS n FROM orders"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    orders = {
+        "seq": [1, 2, 3, 4, 5],
+        "id": [1, 2, 3, 2, 4],
+        "customer": ["ann", "bob", "ann", "bob", None],
+        "mult": pa.array([1, 1, 1, -1, 1], pa.int8()),
+    }
+    pq.write_table(pa.table(orders), tmp_path / "orders.parquet")
+    (tmp_path / "items1.csv").write_text("id,price\n1,1.50\n2,9.99\n1,0.25\n")
+    (tmp_path / "items2.csv").write_text("id,price\n3,2.00\n4,7.77\n")
+    (tmp_path / "job.toml").write_text(JOB)
+    return tmp_path
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_run_prints_results_and_the_final_table(folder: Path) -> None:
+    done = run("run", folder / "job.toml")
+    assert done.exit_code == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["ann", "3.75"] in lines
+    assert ["NULL", "7.77"] in lines
+    assert not any("bob" in line for line in lines)
+    assert any(line[:2] == ["spent", "2"] and "rows/s" in line for line in lines)
+    assert "embedded: 10 rows in " in done.stdout
+
+
+def test_run_writes_files(folder: Path) -> None:
+    output = '[output]\nspent = ["out/spent.parquet", "out/spent.csv"]\n'
+    (folder / "job.toml").write_text(JOB + output)
+    done = run("run", folder / "job.toml")
+    assert done.exit_code == 0, done.stderr
+    written = pq.read_table(folder / "out" / "spent.parquet")
+    assert written.to_pydict()["customer"] == ["ann", None]
+    assert [str(total) for total in written.to_pydict()["total"]] == ["3.75", "7.77"]
+    assert (folder / "out" / "spent.csv").read_text() == '"customer","total"\n"ann",3.75\n,7.77\n'
+    assert sorted(path.name for path in (folder / "out").iterdir()) == [
+        "spent.csv",
+        "spent.parquet",
+    ]
+    # With [output], what is not named there is not printed.
+    assert "ann" not in done.stdout
+
+
+def test_only_the_first_rows_are_printed(folder: Path) -> None:
+    pq.write_table(pa.table({"id": list(range(50))}), folder / "many.parquet")
+    (folder / "job.toml").write_text(
+        '[[table]]\nname = "r"\npath = "many.parquet"\n'
+        '[[view]]\nname = "v"\nsql = "SELECT id, COUNT(*) AS n FROM r GROUP BY id"\n'
+    )
+    done = run("run", folder / "job.toml")
+    assert "v, the first 20 of 50 rows" in done.stdout
+
+
+def test_explain_names_every_view(folder: Path) -> None:
+    done = run("explain", folder / "job.toml")
+    assert done.exit_code == 0, done.stderr
+    assert {"spent", "count"} <= set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("batch_size", "batchsize"), "batchsize: there is no such key; did you mean 'batch_size'"),
+        (("SUM(i.price)", "SUM(i.prize)"), "prize"),
+        (("orders.parquet", "order.parquet"), "cannot read"),
+        (('"mult"', '"customer"'), "customer"),
+    ],
+)
+def test_errors_are_one_clear_line(folder: Path, change: tuple[str, str], message: str) -> None:
+    (folder / "job.toml").write_text(JOB.replace(*change))
+    done = run("run", folder / "job.toml")
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_deleting_what_is_not_there_stops_the_job(folder: Path) -> None:
+    rows = {"seq": [1], "id": [1], "customer": ["ann"], "mult": [-1]}
+    pq.write_table(pa.table(rows), folder / "orders.parquet")
+    done = run("run", folder / "job.toml")
+    assert done.exit_code == 1
+    assert "orders" in done.stderr
+
+
+def test_a_wrong_command_line_is_exit_status_2() -> None:
+    assert run("rum", "job.toml").exit_code == 2
+
+
+def test_without_typer_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delitem(sys.modules, "ringview.cli.commands", raising=False)
+    with pytest.raises(SystemExit, match=r"pip install 'ringview\[cli\]'"):
+        cli.main()

@@ -1,0 +1,32 @@
+"""The example scripts print what they say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+
+
+def promised(script: Path) -> str:
+    """The indented block after "prints" in the docstring."""
+    docstring = script.read_text().split('"""')[1]
+    block = docstring.split("\nprints\n\n")[1].rstrip("\n").split("\n\n")[0]
+    return "".join(line.removeprefix("    ") + "\n" for line in block.splitlines())
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_a_script_prints_what_it_says(script: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == promised(script)
+
+
+def test_there_are_scripts() -> None:
+    assert SCRIPTS
