@@ -1,8 +1,8 @@
 """What can go wrong, one exception for each kind that a caller may want to catch.
 
 Every one of them is a `RingviewError`, and also the built-in exception that a Python user would
-expect in its place (`KeyError`, `ValueError`, ..). Whatever was raised, nothing was half done: tables
-and views are as they were before the call.
+expect in its place (`KeyError`, `ValueError`, ..). Whatever was raised, nothing was half done:
+tables and views are as they were before the call.
 """
 
 import builtins
@@ -15,6 +15,7 @@ __all__ = [
     "InvalidValueError",
     "NullKeyError",
     "OverDeleteError",
+    "QueryError",
     "RingviewError",
     "SnapshotError",
     "StaticTableError",
@@ -89,6 +90,10 @@ class ArithmeticOverflowError(RingviewError, builtins.OverflowError):
 
 class StaticTableError(RingviewError, ValueError):
     """A static table was changed after a view began to read it."""
+
+
+class QueryError(RingviewError, ValueError):
+    """The text of a query is wrong: its syntax, an ambiguous name, a value out of place."""
 
 
 class UnsupportedError(RingviewError, ValueError):

@@ -1,0 +1,43 @@
+"""Always-fresh analytics over joins, under inserts and deletes.
+
+Invariant: after each change every view equals its SQL over the tables as they are now.
+Importing this module loads the engine alone; pyarrow and the SQL parser come with their first use.
+
+>>> import ringview as rv
+>>> db = rv.Database()
+>>> _ = db.create_table("sales", {"shop": "string", "units": "int64", "price": "int64"})
+>>> revenue = db.create_view(
+...     "revenue", "SELECT shop, SUM(units * price) AS total FROM sales GROUP BY shop")
+>>> db.insert("sales", [{"shop": "north", "units": 3, "price": 20},
+...                     {"shop": "south", "units": 1, "price": 50}])
+>>> revenue.to_arrow().to_pylist()
+[{'shop': 'north', 'total': 60}, {'shop': 'south', 'total': 50}]
+"""
+
+from . import errors
+from ._native import __version__
+from .database import Database
+from .errors import RingviewError
+from .table import Table
+from .transaction import Transaction
+from .view import View
+
+__all__ = ["Database", "RingviewError", "Table", "Transaction", "View", "__version__", "errors"]
+
+_LATER = {
+    "MatrixChain": "matrix chains",
+    "PaiMap": "nested aggregates",
+    "Reservoir": "samples",
+    "RpaiTree": "nested aggregates",
+    "graph": "triangle counts",
+    "ml": "estimators over views",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Say what is planned but not built; any other name does not exist."""
+    if name in _LATER:
+        raise errors.UnsupportedError(
+            f"ringview.{name} is not supported yet: {_LATER[name]} come with a later version"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

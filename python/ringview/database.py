@@ -1,0 +1,266 @@
+"""A database: tables, views, and the changes that flow from one to the other.
+
+Invariant: a change is validated, applied to its tables and to every view over them, or refused and
+nothing moved. This layer turns names, rows and SQL into what the engine takes and decides nothing.
+Cost: of a call, microseconds above what the engine takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from . import _native, arrow
+from .errors import UnknownTableError, UnknownViewError, UnsupportedError
+from .rows import Rows, to_arrow
+from .table import Table
+from .transaction import Transaction
+from .view import View
+
+if TYPE_CHECKING:
+    from .sql.order import Order
+
+Progress = Callable[[int], object]
+Item = TypeVar("Item")
+
+
+class Database:
+    """Tables and views in this process; nothing to start.
+
+    Args:
+        trust_deletes: Keep no base rows and do not check that deleted rows exist. Less memory and
+            faster, but deleting what is not there makes views wrong, and views come before rows.
+
+    >>> db = Database()
+    >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+    >>> _ = db.create_table("s", {"b": "int64", "c": "int64"})
+    >>> view = db.create_view("v", "SELECT SUM(a * c) AS total FROM r NATURAL JOIN s")
+    >>> db.insert("r", [{"a": 2, "b": 1}])
+    >>> db.insert("s", [{"b": 1, "c": 5}, {"b": 1, "c": 6}])
+    >>> view.scalar()
+    22
+    >>> db
+    Database(tables=['r', 's'], views=['v'])
+    """
+
+    def __init__(self, *, trust_deletes: bool = False) -> None:
+        self._native = _native.Database(trust_deletes)
+
+    def create_table(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        unique: Sequence[str] | None = None,
+        static: bool = False,
+    ) -> Table:
+        """Declare a table; it starts empty.
+
+        Args:
+            name: Its name in SQL.
+            schema: `{"id": "int64", "price": "decimal128(12, 2) not null"}`, a `pyarrow.Schema`, or
+                any data with a schema (its rows are not inserted).
+            unique: Columns that no two rows share together. Saves memory, and is checked.
+            static: The table is filled before views read it and then stays as it is, which lets
+                views store less.
+
+        Raises:
+            ExistsError: The name is taken.
+            TypeMismatchError: A type that is not stored.
+            UnknownColumnError: `unique` names a column that is not there.
+
+        Complexity: O(columns).
+        """
+        columns = None if unique is None else list(unique)
+        self._native.create_table(name, arrow.schema(schema), columns, static)
+        return Table(self._native, name)
+
+    def create_view(self, name: str, sql: str, *, order: Order | None = None) -> View:
+        """Declare a view and fill it from the rows that are there.
+
+        Args:
+            name: Its name.
+            sql: `SELECT` of group columns, `SUM`, `COUNT`, `AVG` over inner joins.
+            order: A variable order: names of columns, nested, as
+                `{"postcode": {"h.house": {}, "s.shop": {}}}`; chosen by cost if None.
+
+        Raises:
+            ExistsError: The name is taken.
+            QueryError: The text is no SQL, a name is ambiguous, a value out of place.
+            UnknownTableError: No such table.
+            UnknownColumnError: No such column.
+            TypeMismatchError: Types do not fit, such as the SUM of a text.
+            UnsupportedError: What a view cannot keep; the message says what can be kept.
+            ArithmeticOverflowError: A sum over the rows that are there leaves its type.
+
+        Complexity: that of loading all rows of its tables at once.
+        """
+        self._native.create_view(name, self._query(sql, order))
+        return View(self._native, name)
+
+    def explain(self, sql: str, *, order: Order | None = None) -> str:
+        """How a view of this SQL would be kept and what changes would cost; creates nothing."""
+        return self._native.plan(self._query(sql, order))
+
+    def insert(
+        self,
+        table: str,
+        rows: Rows,
+        *,
+        multiplicity: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Add rows to a table; every view over it moves before the call returns.
+
+        Args:
+            table: Where to.
+            rows: Arrow data (pyarrow, polars, DuckDB, ..), a pandas frame, a dict of columns or a
+                list of dicts. Columns are matched by name.
+            multiplicity: A further column of integers: how often each row counts; negative deletes.
+            progress: Called now and then with the number of rows done so far.
+
+        Raises:
+            UnknownTableError: No such table.
+            UnknownColumnError: A column that the table lacks.
+            TypeMismatchError: A column of another type.
+            InvalidValueError: A value that does not fit, columns of different lengths.
+            NullKeyError: NULL in a column that is not nullable, NaN in a key.
+            DuplicateKeyError: A second row with a unique key.
+            StaticTableError: A static table that a view reads.
+            ArithmeticOverflowError: A sum leaves its type.
+            KeyboardInterrupt: Ctrl-C; nothing was inserted.
+
+        Complexity: for each row and view, O(1) a node from its leaf to the root if every sibling is
+        met by a full key, else the size of the groups met. See `View.explain`.
+
+        >>> db = Database()
+        >>> table = db.create_table("r", {"a": "int64"})
+        >>> db.insert("r", {"a": [1, 2, 3]})
+        >>> len(table)
+        3
+        """
+        self._apply(table, 1, rows, multiplicity, progress)
+
+    def delete(
+        self,
+        table: str,
+        rows: Rows,
+        *,
+        multiplicity: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Take rows from a table; the arguments and errors of `insert`.
+
+        Raises:
+            OverDeleteError: More of a row than the table holds; nothing was deleted.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> db.delete("r", {"a": [1]})
+        Traceback (most recent call last):
+        ringview.errors.OverDeleteError: ...
+        """
+        self._apply(table, -1, rows, multiplicity, progress)
+
+    def transaction(self) -> Transaction:
+        """A block whose changes are applied together when it ends, or not at all."""
+        return Transaction(self)
+
+    def drop_table(self, name: str) -> None:
+        """Forget a table; raises InUseError while a view reads it."""
+        self._native.drop_table(name)
+
+    def drop_view(self, name: str) -> None:
+        """Forget a view; raises UnknownViewError if there is none."""
+        self._native.drop_view(name)
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables by name."""
+        return _Named(self._native, self._native.tables, Table, UnknownTableError)
+
+    @property
+    def views(self) -> Mapping[str, View]:
+        """The views by name."""
+        return _Named(self._native, self._native.views, View, UnknownViewError)
+
+    def __getitem__(self, name: str) -> View:
+        """A view by its name; raises UnknownViewError."""
+        return self.views[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a view of this name."""
+        return name in self.views
+
+    def memory_usage(self) -> dict[str, int]:
+        """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts)."""
+        return self._native.memory_usage()
+
+    def save(self, path: str | PathLike[str]) -> NoReturn:
+        """Write a snapshot: not supported yet."""
+        raise UnsupportedError("snapshots are not supported yet; keep the rows in Parquet files")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> NoReturn:
+        """Read a snapshot: not supported yet."""
+        raise UnsupportedError("snapshots are not supported yet; insert the rows again")
+
+    def create_sample(self, name: str, sql: str, *, k: int, seed: int) -> NoReturn:
+        """Keep a uniform sample of a join: not supported yet."""
+        raise UnsupportedError(
+            "samples of joins are not supported yet; keep its aggregates"
+        )
+
+    def update_factorised(self, name: str, *factors: object) -> NoReturn:
+        """Change a matrix by a product of vectors: not supported yet."""
+        raise UnsupportedError("factorised updates are not supported yet; insert the rows")
+
+    def __repr__(self) -> str:
+        return f"Database(tables={self._native.tables()}, views={self._native.views()})"
+
+    def _apply(
+        self, name: str, sign: int, rows: Rows, multiplicity: str | None, progress: Progress | None
+    ) -> None:
+        parts = to_arrow(rows, self.tables[name], multiplicity)
+        changes = [(name, sign, part, multiplicity) for part in parts]
+        self._native.apply(changes, progress)
+
+    def _query(self, sql: str, order: Order | None) -> str:
+        """The logical query of `sql`, as the engine takes it."""
+        import json
+
+        from .sql import translate
+
+        catalog = {name: table.schema for name, table in self.tables.items()}
+        return json.dumps(translate(sql, catalog, order))
+
+
+class _Named(Mapping[str, Item], Generic[Item]):
+    """Tables or views by name, as they are at each look."""
+
+    def __init__(
+        self,
+        native: _native.Database,
+        names: Callable[[], list[str]],
+        make: Callable[[_native.Database, str], Item],
+        error: type[UnknownTableError] | type[UnknownViewError],
+    ) -> None:
+        self._native, self._names, self._make, self._error = native, names, make, error
+
+    def __getitem__(self, name: str) -> Item:
+        names = self._names()
+        if name not in names:
+            what = "table" if self._error is UnknownTableError else "view"
+            known = ", ".join(names) or "none yet"
+            raise self._error(f"there is no {what} {name!r}; known: {known}")
+        return self._make(self._native, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def __repr__(self) -> str:
+        return repr(dict(self))

@@ -1,0 +1,87 @@
+"""SQL text to the logical query: what a view is, said in the terms of the engine.
+
+Invariant: what comes out means exactly what the text says; a construct without a handler is
+refused with its line, its column and what to do instead. No algorithm of maintenance lives here.
+
+| file | what it reads |
+|---|---|
+| place | where things stand in the text |
+| names | tables, aliases, columns |
+| literals, scalars, predicates | expressions and conditions, one handler a node type |
+| joins | FROM, ON, USING, NATURAL, WHERE |
+| select | SELECT, GROUP BY |
+| order | a variable order |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+import pyarrow as pa
+from sqlglot import exp
+
+from ..errors import UnsupportedError
+from .joins import Joins
+from .order import Order, order
+from .place import Text
+from .scalars import Json, refuse
+from .select import Select, check_clauses
+
+__all__ = ["translate"]
+
+
+def translate(sql: str, catalog: Mapping[str, pa.Schema], order: Order | None = None) -> Json:
+    """The logical query of a SELECT, as JSON data.
+
+    Args:
+        sql: One SELECT with aggregates or GROUP BY over inner joins.
+        catalog: The schema of every table that the text may name.
+        order: A variable order to use: names of columns, nested; chosen by cost if None.
+
+    Returns:
+        `atoms`, `joins`, `group_by`, `outputs`, `order`; ready for `json.dumps`.
+
+    Raises:
+        QueryError: The text is no SQL, a name is ambiguous, a value is out of place.
+        UnknownTableError: No such table.
+        UnknownColumnError: No such column.
+        TypeMismatchError: Types do not fit, such as SUM of a text.
+        UnsupportedError: SQL that a view cannot keep; says what to write instead.
+
+    Complexity: O(length of the text + columns of its tables).
+
+    >>> query = translate("SELECT SUM(x) AS total FROM r", {"r": pa.schema({"x": pa.int64()})})
+    >>> query["outputs"][0]["function"], query["atoms"][0]["table"]
+    ('sum', 'r')
+    """
+    text = Text(sql)
+    try:
+        return _translate(text, catalog, order)
+    except RecursionError:
+        raise UnsupportedError(
+            "the query is nested too deeply; compute parts of it into columns"
+        ) from None
+
+
+def _translate(text: Text, catalog: Mapping[str, pa.Schema], given: Order | None) -> Json:
+    tree = text.tree()
+    if not isinstance(tree, exp.Select):
+        _refuse_statement(tree, text)
+    check_clauses(tree, text.refuse)
+    joins = Joins(text, catalog)
+    scope = joins.read_from(tree)
+    where = tree.args.get("where")
+    if where is not None:
+        joins.read_condition(where.this, scope)
+    body = Select(tree, scope, joins).json()
+    chosen = None if given is None else order(given, scope)
+    return {**joins.json(), **body, "order": chosen}
+
+
+def _refuse_statement(tree: exp.Expr, text: Text) -> NoReturn:
+    if isinstance(tree, exp.SetOperation):
+        text.refuse(tree, "UNION, INTERSECT, EXCEPT are not supported", "make a view of each")
+    if isinstance(tree, exp.Query):
+        refuse(tree, text)
+    text.refuse(tree, "a view is a SELECT", "change rows with db.insert and db.delete")

@@ -1,0 +1,223 @@
+"""FROM, ON and WHERE: atoms, equalities that join them, filters on single atoms.
+
+Invariant: every condition ends as one equality between columns of two atoms, or as a filter of
+one atom; what is neither (OR or < across tables) is refused with its place. NATURAL JOIN and USING
+join exactly the columns that SQL says and merge each pair into one name.
+Cost: O(tables * columns + nodes of the conditions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import pyarrow as pa
+from sqlglot import exp
+
+from ..errors import TypeMismatchError, UnknownTableError
+from .names import Column, Scope, find, source
+from .place import Text
+from .predicates import Predicate, conjuncts, predicate
+from .scalars import Json, refuse
+
+Catalog = Mapping[str, pa.Schema]
+
+
+@dataclass(slots=True)
+class Joins:
+    """What FROM and WHERE of one query add up to, while they are read."""
+
+    text: Text
+    catalog: Catalog
+    atoms: list[tuple[str, str]] = field(default_factory=list)
+    equalities: list[tuple[Column, Column]] = field(default_factory=list)
+    filters: dict[int, list[Json]] = field(default_factory=dict)
+
+    def read_from(self, select: exp.Select) -> Scope:
+        """The scope of the whole FROM clause: comma-separated groups, each joined by itself."""
+        first = select.args.get("from_") or select.args.get("from")
+        if first is None:
+            self.text.refuse(select, "a view needs a FROM", "name the tables that it reads")
+        whole = Scope(self.text)
+        group = self._relation(first.this)
+        for join in select.args.get("joins") or []:
+            if _is_comma(join, self.text):
+                whole = whole.plus(group)
+                group = self._relation(join.this)
+            else:
+                group = self._join(group, join)
+        return whole.plus(group)
+
+    def read_condition(self, condition: exp.Expr, scope: Scope) -> None:
+        """Share out the conjuncts of an ON or a WHERE."""
+        for part in conjuncts(condition):
+            pair = _column_pair(part, scope)
+            if pair is not None:
+                self._equate(part, *pair)
+            else:
+                self._filter(predicate(part, scope))
+
+    def json(self) -> Json:
+        """The `atoms` and `joins` of the logical query."""
+        return {
+            "atoms": [
+                {"table": table, "alias": alias, "filter": _all(self.filters.get(i, []))}
+                for i, (table, alias) in enumerate(self.atoms)
+            ],
+            "joins": [[left.json(), right.json()] for left, right in self.equalities],
+        }
+
+    def classes(self, column: Column) -> set[Column]:
+        """All columns that the joins make equal to `column`, O(joins^2) at worst."""
+        found, before = {column}, 0
+        while len(found) > before:
+            before = len(found)
+            for pair in self.equalities:
+                if found & set(pair):
+                    found |= set(pair)
+        return found
+
+    def _relation(self, node: exp.Expr) -> Scope:
+        """A table, or joins in parentheses."""
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            if node.args.get("alias"):
+                self.text.refuse(node, "a join in parentheses has no alias here", "leave it out")
+            return self._joined(self._relation(node.this), node)
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            if isinstance(node, exp.Subquery):
+                refuse(node, self.text)
+            self.text.refuse(node, "FROM takes names of tables here", "create a table of the rows")
+        self._only(node, {"this", "alias", "joins"})
+        return self._joined(self._table(node), node)
+
+    def _joined(self, scope: Scope, node: exp.Expr) -> Scope:
+        """`scope` with the joins that hang below `node` (`a JOIN b JOIN c ON .. ON ..`)."""
+        for join in node.args.get("joins") or []:
+            scope = self._join(scope, join)
+        return scope
+
+    def _table(self, node: exp.Table) -> Scope:
+        name = find(node.this, self.catalog)
+        if name is None:
+            known = ", ".join(self.catalog) or "none yet"
+            self.text.fail(node, f"no table {node.name!r}", f"known: {known}", UnknownTableError)
+        alias = node.args.get("alias")
+        if alias is not None and alias.args.get("columns"):
+            self.text.refuse(node, "columns are not renamed in FROM", "name them in SELECT .. AS")
+        called = node.alias_or_name
+        if any(called.lower() == other.lower() for _, other in self.atoms):
+            self.text.fail(node, f"two tables are called {called!r}", "give one of them an alias")
+        self.atoms.append((name, called))
+        return Scope.of(self.text, source(len(self.atoms) - 1, name, called, self.catalog[name]))
+
+    def _join(self, left: Scope, join: exp.Join) -> Scope:
+        """The scope after `left .. JOIN right ..`."""
+        self._check_join(join)
+        right = self._relation(join.this)
+        on, using = join.args.get("on"), join.args.get("using")
+        if join.args.get("method") == "NATURAL":
+            return self._natural(left, right, join)
+        if using:
+            return self._merge(left, right, using)
+        both = left.plus(right)
+        if on is not None:
+            self.read_condition(on, both)
+        elif join.args.get("kind") != "CROSS":
+            self.text.fail(
+                join, "this JOIN has no condition", "write ON or USING, or CROSS JOIN for a product"
+            )
+        return both
+
+    def _natural(self, left: Scope, right: Scope, join: exp.Join) -> Scope:
+        names = left.common(right)
+        if not names:
+            self.text.fail(
+                join,
+                "NATURAL JOIN finds no column on both sides",
+                "write CROSS JOIN for a product",
+            )
+        return self._merge(left, right, [_at(name, join) for name in names])
+
+    def _merge(self, left: Scope, right: Scope, names: list[exp.Identifier]) -> Scope:
+        pairs = [(name, left.bare(name), right.bare(name)) for name in names]
+        for name, one, other in pairs:
+            self._equate(name, one, other)
+        return left.plus(right, merged=[other for _, _, other in pairs])
+
+    def _check_join(self, join: exp.Join) -> None:
+        side, kind = join.args.get("side") or "", join.args.get("kind") or ""
+        method = join.args.get("method") or ""
+        if side or kind == "OUTER":
+            self.text.refuse(
+                join,
+                f"{side or kind} JOIN is not supported: views keep inner joins",
+                "write JOIN, or a view for the rows that match",
+            )
+        if kind not in ("", "INNER", "CROSS") or method not in ("", "NATURAL"):
+            self.text.refuse(join, f"{method or kind} JOIN is not supported", "write JOIN .. ON")
+        self._only(join, {"this", "on", "using", "kind", "method"})
+
+    def _equate(self, node: exp.Expr, left: Column, right: Column) -> None:
+        if left.kind != right.kind:
+            self.text.fail(
+                node,
+                f"a {left.kind} ({left.name}) is not joined with a {right.kind} ({right.name})",
+                "give both columns the same type",
+                TypeMismatchError,
+            )
+        self.equalities.append((left, right))
+
+    def _filter(self, condition: Predicate) -> None:
+        if len(condition.atoms) > 1:
+            self._refuse_across(condition.node)
+        atom = min(condition.atoms, default=0)
+        self.filters.setdefault(atom, []).append(condition.body)
+
+    def _refuse_across(self, node: exp.Expr) -> NoReturn:
+        if isinstance(node, (exp.Or, exp.Not)):
+            what = "OR and NOT across tables are not supported"
+            instead = "filter each table by itself; for OR, add the results of two views"
+        elif isinstance(node, exp.EQ):
+            what = "tables are joined on plain columns"
+            instead = "compute the expression into a column before the rows are inserted"
+        else:
+            what = "tables are joined by equality only"
+            instead = "compare columns of one table, or a column with a constant"
+        self.text.refuse(node, what, instead)
+
+    def _only(self, node: exp.Expr, known: set[str]) -> None:
+        """Refuse what a node carries beyond `known` rather than overlook it."""
+        for key, value in node.args.items():
+            if value and key not in known:
+                name = key.rstrip("_").upper().replace("DB", "a schema in front of a table")
+                self.text.refuse(node, f"{name} is not supported here", "leave it out")
+
+
+def _is_comma(join: exp.Join, text: Text) -> bool:
+    bare = not any(value for key, value in join.args.items() if key != "this")
+    return bare and text.after_comma(join)
+
+
+def _column_pair(node: exp.Expr, scope: Scope) -> tuple[Column, Column] | None:
+    """The two sides of an equality between plain columns of different atoms."""
+    if not isinstance(node, exp.EQ):
+        return None
+    one, other = node.left.unnest(), node.right.unnest()
+    if not isinstance(one, exp.Column) or not isinstance(other, exp.Column):
+        return None
+    left, right = scope.column(one), scope.column(other)
+    return (left, right) if left.atom != right.atom else None
+
+
+def _all(filters: list[Json]) -> Json | None:
+    if len(filters) > 1:
+        return {"op": "and", "operands": filters}
+    return filters[0] if filters else None
+
+
+def _at(name: str, node: exp.Expr) -> exp.Identifier:
+    """An identifier that the text does not spell out, placed at `node` for messages."""
+    identifier = exp.to_identifier(name, quoted=False)
+    identifier.parent = node
+    return identifier

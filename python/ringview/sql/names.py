@@ -1,0 +1,158 @@
+"""What a name in a query means: tables, aliases, columns.
+
+Invariant: a name is either one column of one atom or an error that says why not (unknown,
+ambiguous), never a guess. A column merged by NATURAL JOIN or USING is one column, unambiguous
+without its table. Names compare without case unless quoted; in one table the exact spelling wins.
+Cost: O(columns in scope) a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn
+
+import pyarrow as pa
+from sqlglot import exp
+
+from ..errors import QueryError, UnknownColumnError
+from .place import Text
+
+Kind = Literal["number", "text", "date", "timestamp", "timestamptz", "bool", "null", "interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of one atom (an atom is one appearance of a table in FROM)."""
+
+    atom: int
+    name: str
+    kind: Kind
+
+    def json(self) -> dict[str, object]:
+        """The column as the logical query writes it."""
+        return {"atom": self.atom, "column": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An atom in scope: its table, the name by which the query calls it, its columns."""
+
+    alias: str
+    table: str
+    columns: tuple[Column, ...]
+
+
+def source(atom: int, table: str, alias: str, schema: pa.Schema) -> Source:
+    """The source of an atom over `table`, O(columns)."""
+    return Source(alias, table, tuple(Column(atom, f.name, kind_of(f.type)) for f in schema))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Sources that a clause sees, and the columns that it may name without their table."""
+
+    text: Text
+    sources: tuple[Source, ...] = ()
+    visible: tuple[Column, ...] = field(default=())
+
+    @staticmethod
+    def of(text: Text, one: Source) -> Scope:
+        """The scope of a single table."""
+        return Scope(text, (one,), one.columns)
+
+    def plus(self, other: Scope, merged: Iterable[Column] = ()) -> Scope:
+        """Both scopes; the columns `merged` of the right one are no longer seen by bare name."""
+        gone = set(merged)
+        kept = tuple(column for column in other.visible if column not in gone)
+        return Scope(self.text, self.sources + other.sources, self.visible + kept)
+
+    def column(self, node: exp.Column) -> Column:
+        """The column that `node` names; raises UnknownColumnError or QueryError with the place."""
+        name = node.this
+        if isinstance(name, exp.Star):
+            self.text.refuse(node, "a * stands where a column is needed", "name the column")
+        if node.args.get("db") is not None:
+            self.text.refuse(
+                node,
+                f"{node.sql()!r} has more than a table in front of the column",
+                "tables have plain names here: write table.column",
+            )
+        qualifier = node.args.get("table")
+        if qualifier is not None:
+            found = self._source(qualifier)
+            return self._pick(name, found.columns, f"table {found.alias!r}")
+        return self.bare(name)
+
+    def bare(self, name: exp.Identifier) -> Column:
+        """The column that `name` means without a table in front."""
+        return self._pick(name, self.visible, "the tables of FROM")
+
+    def common(self, other: Scope) -> list[str]:
+        """Names of columns on both sides, in the left side's order: what NATURAL JOIN joins."""
+        right = {column.name.lower() for column in other.visible}
+        names = {c.name.lower(): c.name for c in self.visible if c.name.lower() in right}
+        return list(names.values())
+
+    def _source(self, name: exp.Identifier) -> Source:
+        found = [source for source in self.sources if _same(name, source.alias)]
+        if found:
+            return found[0]
+        known = ", ".join(source.alias for source in self.sources)
+        self.text.fail(
+            name,
+            f"no table or alias {name.name!r} here",
+            f"in scope: {known}",
+            QueryError,
+        )
+
+    def _pick(self, name: exp.Identifier, columns: tuple[Column, ...], where: str) -> Column:
+        found = [column for column in columns if _same(name, column.name)]
+        if len(found) > 1 and len({column.atom for column in found}) == 1:
+            found = [column for column in found if column.name == name.name] or found
+        if len(found) > 1:
+            self._ambiguous(name, found)
+        if not found:
+            known = ", ".join(dict.fromkeys(column.name for column in columns))
+            self.text.fail(
+                name, f"no column {name.name!r} in {where}", f"known: {known}", UnknownColumnError
+            )
+        return found[0]
+
+    def _ambiguous(self, name: exp.Identifier, found: list[Column]) -> NoReturn:
+        aliases = {c.atom: s.alias for s in self.sources for c in s.columns}
+        choices = [f"{aliases[column.atom]}.{column.name}" for column in found]
+        self.text.fail(
+            name, f"column {name.name!r} is ambiguous", f"write one of {', '.join(choices)}"
+        )
+
+
+def _same(name: exp.Identifier, other: str) -> bool:
+    text = str(name.this)
+    return text == other or (not name.quoted and text.lower() == other.lower())
+
+
+def find(name: exp.Identifier, known: Iterable[str]) -> str | None:
+    """The one of `known` that `name` means: exact spelling first, then without case."""
+    names = list(known)
+    if name.this in names:
+        return str(name.this)
+    return next((other for other in names if _same(name, other)), None)
+
+
+def kind_of(arrow: pa.DataType) -> Kind:
+    """What may be done with values of an Arrow type: the coarse type of the checks in SQL.
+
+    >>> kind_of(pa.int32()), kind_of(pa.dictionary(pa.int8(), pa.string()))
+    ('number', 'text')
+    """
+    if pa.types.is_dictionary(arrow):
+        return kind_of(arrow.value_type)
+    if pa.types.is_boolean(arrow):
+        return "bool"
+    if pa.types.is_date(arrow):
+        return "date"
+    if pa.types.is_timestamp(arrow):
+        return "timestamp" if arrow.tz is None else "timestamptz"
+    numbers = pa.types.is_integer(arrow) or pa.types.is_floating(arrow)
+    return "number" if numbers or pa.types.is_decimal(arrow) else "text"

@@ -1,0 +1,316 @@
+"""Scalar expressions of SQL to the scalar JSON of the logical query.
+
+Invariant: a node type is translated by its one handler in `HANDLERS`, or refused with its place.
+Arithmetic on constants alone is folded. Each scalar knows its kind and the atoms that it reads.
+Cost: O(nodes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from sqlglot import exp
+
+from ..errors import QueryError, TypeMismatchError
+from . import literals
+from .literals import Constant, Interval
+from .names import Column, Kind, Scope
+from .place import Text
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A translated expression; `constant` holds its value when it reads no column."""
+
+    node: exp.Expr
+    kind: Kind
+    atoms: frozenset[int] = frozenset()
+    body: Json = field(default_factory=dict)
+    constant: Constant = None
+    column: Column | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the expression reads no column."""
+        return not self.body
+
+    def json(self) -> Json:
+        """The expression as the logical query writes it."""
+        return self.body or {"op": "literal", "value": literals.json(self.constant)}
+
+
+def scalar(node: exp.Expr, scope: Scope) -> Scalar:
+    """Translate `node`; raises with its place in the text."""
+    handler = HANDLERS.get(type(node))
+    if handler is None:
+        refuse(node, scope.text)
+    only_read(node, scope.text)
+    return handler(node, scope)
+
+
+def only_read(node: exp.Expr, text: Text) -> None:
+    """Refuse what a node carries beyond the parts that handlers read, rather than overlook it."""
+    for key, value in node.args.items():
+        if value and key not in _READ:
+            text.refuse(node, f"{key.replace('_', ' ').upper()} is not supported here")
+
+
+def constant(node: exp.Expr, value: Constant) -> Scalar:
+    """The scalar of a constant that `node` writes."""
+    return Scalar(node, literals.kind(value), constant=value)
+
+
+def refuse(node: exp.Expr, text: Text) -> NoReturn:
+    """Refuse a node without a handler, with what to do instead where something is known."""
+    for kinds, what, instead in REFUSED:
+        if isinstance(node, kinds):
+            text.refuse(node, what, instead)
+    if isinstance(node, exp.Func):
+        text.refuse(
+            node,
+            f"no function {_name_of(node)!r} here",
+            "views know SUM, COUNT and AVG over columns, + - *; "
+            "compute anything else into a column before the rows are inserted",
+        )
+    text.refuse(
+        node,
+        f"{node.sql(dialect='duckdb')!r} cannot be maintained in a view",
+        "compute it into a column before the rows are inserted",
+    )
+
+
+def _column(node: exp.Column, scope: Scope) -> Scalar:
+    column = scope.column(node)
+    body = {"op": "column", **column.json()}
+    return Scalar(node, column.kind, frozenset([column.atom]), body, column=column)
+
+
+def _literal(node: exp.Literal, scope: Scope) -> Scalar:
+    text = str(node.this)
+    return constant(node, text if node.is_string else _or_fail(node, scope, literals.number, text))
+
+
+def _boolean(node: exp.Boolean, scope: Scope) -> Scalar:
+    return constant(node, bool(node.this))
+
+
+def _null(node: exp.Null, scope: Scope) -> Scalar:
+    return constant(node, None)
+
+
+def _paren(node: exp.Paren, scope: Scope) -> Scalar:
+    return scalar(node.this, scope)
+
+
+def _negate(node: exp.Neg, scope: Scope) -> Scalar:
+    operand = scalar(node.this, scope)
+    if operand.is_constant:
+        return constant(node, _or_fail(node, scope, literals.negate, operand.constant))
+    _number(operand, scope, "a minus")
+    return Scalar(node, operand.kind, operand.atoms, {"op": "negate", "operand": operand.json()})
+
+
+def _interval(node: exp.Interval, scope: Scope) -> Scalar:
+    amount = scalar(node.this, scope) if node.this is not None else constant(node, None)
+    unit = node.args.get("unit")
+    if amount.kind not in ("text", "number") or isinstance(unit, exp.IntervalSpan):
+        scope.text.refuse(node, "this form of INTERVAL is not known", "write INTERVAL '3' MONTH")
+    name = unit.name if unit is not None else None
+    return constant(node, _or_fail(node, scope, literals.interval, str(amount.constant), name))
+
+
+def _cast(node: exp.Cast, scope: Scope) -> Scalar:
+    operand = scalar(node.this, scope)
+    target = node.to.sql(dialect="duckdb")
+    if not operand.is_constant:
+        scope.text.refuse(
+            node,
+            f"a column is not cast to {target} in a view",
+            "give the column that type in its table",
+        )
+    caster = _CASTS.get(node.to.this.name)
+    if caster is None:
+        scope.text.refuse(node, f"a constant is not cast to {target}", "write it in its own form")
+    if operand.constant is None:
+        return constant(node, None)
+    value = _or_fail(node, scope, caster, operand.constant)
+    if isinstance(value, Decimal) and len(node.to.expressions) == 2:
+        precision, scale = (int(param.name) for param in node.to.expressions)
+        value = _or_fail(node, scope, literals.rounded, value, precision, scale)
+    return constant(node, value)
+
+
+def _arithmetic(
+    op: str, fold: Callable[[Constant, Constant], Constant]
+) -> Callable[[Any, Scope], Scalar]:
+    """The handler of a binary operator that the logical query calls `op`."""
+
+    def handler(node: exp.Binary, scope: Scope) -> Scalar:
+        left, right = scalar(node.left, scope), scalar(node.right, scope)
+        if left.is_constant and right.is_constant:
+            value = _or_fail(node, scope, fold, left.constant, right.constant)
+            return constant(node, value)
+        for operand in sorted((left, right), key=lambda side: side.kind != "interval"):
+            _number(operand, scope, f"{op!r}")
+        body = {"op": op, "left": left.json(), "right": right.json()}
+        return Scalar(node, "number", left.atoms | right.atoms, body)
+
+    return handler
+
+
+def _number(operand: Scalar, scope: Scope, what: str) -> None:
+    """Arithmetic with a column is on numbers."""
+    if operand.kind in ("number", "null"):
+        return
+    instead = "compute it into a column before the rows are inserted"
+    if isinstance(operand.constant, Interval):
+        instead = "move the interval to the constant on the other side of the comparison"
+    scope.text.fail(
+        operand.node, f"{what} needs numbers, this is a {operand.kind}", instead, TypeMismatchError
+    )
+
+
+def _or_fail(
+    node: exp.Expr, scope: Scope, function: Callable[..., Constant], *values: Any
+) -> Constant:
+    """`function(*values)`, its complaint with the place of `node`."""
+    try:
+        return function(*values)
+    except TypeError as problem:
+        scope.text.fail(node, str(problem), "", TypeMismatchError)
+    except (ValueError, ArithmeticError) as problem:
+        scope.text.fail(node, str(problem) or "the constant is out of range", "", QueryError)
+
+
+def _name_of(node: exp.Func) -> str:
+    name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+    return str(name).upper()
+
+
+def _to_integer(value: Constant) -> Constant:
+    found = literals.number(value) if isinstance(value, str) else value
+    if isinstance(found, int):
+        return int(found)
+    raise ValueError(f"{value} is not an integer")
+
+
+def _to_decimal(value: Constant) -> Constant:
+    found = literals.number(value) if isinstance(value, str) else value
+    if isinstance(found, int) and not isinstance(found, bool):
+        return Decimal(found)
+    if isinstance(found, Decimal):
+        return found
+    raise ValueError(f"{value} is not a decimal")
+
+
+def _to_float(value: Constant) -> Constant:
+    if isinstance(value, (str, int, float, Decimal)):
+        return float(literals.number(str(value)))
+    raise ValueError(f"{value} is not a number")
+
+
+def _to_day(value: Constant) -> Constant:
+    if isinstance(value, str):
+        return literals.day(value)
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    raise ValueError(f"{value} is not a date")
+
+
+def _to_moment(value: Constant) -> Constant:
+    if isinstance(value, str):
+        return literals.moment(value)
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    raise ValueError(f"{value} is not a timestamp")
+
+
+def _to_local(value: Constant) -> Constant:
+    found = _to_moment(value)
+    if isinstance(found, datetime) and found.tzinfo is not None:
+        raise ValueError("a TIMESTAMP has no offset; write TIMESTAMPTZ")
+    return found
+
+
+def _to_instant(value: Constant) -> Constant:
+    if isinstance(value, str):
+        return literals.instant(value)
+    raise ValueError("write TIMESTAMPTZ '1995-03-15 10:30:00+00:00'")
+
+
+def _to_text(value: Constant) -> Constant:
+    if isinstance(value, str):
+        return value
+    raise ValueError("only a text is cast to a text; write it in quotes")
+
+
+# The parts of a node that some handler reads or rightly ignores.
+_READ = {
+    *("this", "expression", "expressions", "table", "db", "catalog", "is_string", "unit", "to"),
+    *("low", "high", "negate", "symmetric", "query", "big_int"),
+}
+
+_CASTS: dict[str, Callable[[Constant], Constant]] = {
+    **dict.fromkeys(["TINYINT", "SMALLINT", "INT", "BIGINT"], _to_integer),
+    **dict.fromkeys(["DECIMAL", "NUMERIC"], _to_decimal),
+    **dict.fromkeys(["FLOAT", "DOUBLE"], _to_float),
+    **dict.fromkeys(["TEXT", "VARCHAR", "CHAR"], _to_text),
+    "DATE": _to_day,
+    **dict.fromkeys(["TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"], _to_local),
+    "TIMESTAMPTZ": _to_instant,
+}
+
+HANDLERS: dict[type[exp.Expr], Callable[[Any, Scope], Scalar]] = {
+    exp.Column: _column,
+    exp.Literal: _literal,
+    exp.Boolean: _boolean,
+    exp.Null: _null,
+    exp.Paren: _paren,
+    exp.Neg: _negate,
+    exp.Interval: _interval,
+    exp.Cast: _cast,
+    exp.Add: _arithmetic("add", literals.add),
+    exp.Sub: _arithmetic("subtract", literals.subtract),
+    exp.Mul: _arithmetic("multiply", literals.multiply),
+}
+
+# What people write and views cannot keep: node types, what to say, what to do instead.
+REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
+    (
+        (exp.Subquery, exp.Select, exp.Exists, exp.SetOperation),
+        "subqueries are not supported yet",
+        "join the tables instead",
+    ),
+    ((exp.Window,), "window functions cannot be maintained", "group by the partition's columns"),
+    ((exp.Filter,), "FILTER is not supported", "make a second view with the filter in WHERE"),
+    ((exp.Distinct,), "DISTINCT aggregates are not supported", "make a view grouped by the column"),
+    (
+        (exp.Min, exp.Max),
+        "MIN and MAX cannot be maintained under deletes in a ring",
+        "group by the column and take the least or greatest group",
+    ),
+    (
+        (exp.AggFunc,),
+        "this aggregate is not supported",
+        "views know SUM, COUNT and AVG",
+    ),
+    ((exp.Case, exp.If), "CASE is not supported", "make a view with the condition in WHERE"),
+    (
+        (exp.Div, exp.IntDiv, exp.Mod),
+        "division is not supported in a view",
+        "multiply by the inverse of a constant, or divide what you read",
+    ),
+    ((exp.Pow,), "powers are not supported", "write x * x"),
+    ((exp.Placeholder, exp.Parameter), "parameters are not supported", "write the value"),
+    ((exp.Star,), "a * stands where a column is needed", "name the column"),
+]

@@ -1,0 +1,73 @@
+"""A transaction: changes that are applied together or not at all.
+
+Invariant: nothing reaches the engine before the block ends; it then takes all changes in one call,
+so views move once. Cost: what the changes cost, plus O(values) for Python rows as they come.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from .errors import RingviewError
+from .rows import Rows, to_arrow
+
+if TYPE_CHECKING:
+    from .arrow import Arrow
+    from .database import Database
+
+Change = tuple[str, int, "Arrow", str | None]
+
+
+class Transaction:
+    """Inserts and deletes that happen at once, when the block ends without an exception.
+
+    >>> import ringview as rv
+    >>> db = rv.Database()
+    >>> table = db.create_table("r", {"a": "int64"})
+    >>> with db.transaction() as tx:
+    ...     tx.insert("r", {"a": [1, 2]})
+    ...     tx.delete("r", {"a": [1]})
+    >>> len(table)
+    1
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._changes: list[Change] | None = None
+
+    def insert(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None:
+        """Add `rows` to `table` at the end of the block; see `Database.insert`."""
+        self._add(table, 1, rows, multiplicity)
+
+    def delete(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None:
+        """Take `rows` from `table` at the end of the block; see `Database.delete`."""
+        self._add(table, -1, rows, multiplicity)
+
+    def _add(self, table: str, sign: int, rows: Rows, multiplicity: str | None) -> None:
+        if self._changes is None:
+            raise RingviewError("a transaction takes changes inside its with block only")
+        held = self._database.tables[table]
+        parts = to_arrow(rows, held, multiplicity)
+        self._changes += [(table, sign, part, multiplicity) for part in parts]
+
+    def __enter__(self) -> Self:
+        """Begin to collect changes."""
+        self._changes = []
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Apply them all, unless an exception leaves the block."""
+        changes, self._changes = self._changes, None
+        if kind is None and changes:
+            self._database._native.apply(changes, None)
+
+    def __repr__(self) -> str:
+        if self._changes is None:
+            return "Transaction(closed)"
+        return f"Transaction(changes={len(self._changes)})"
