@@ -1,0 +1,76 @@
+# The commands of the project. Needs Rust, Python >= 3.11 and, for Spark, Java 17; everything else goes into .venv.
+#
+# Stamps in .venv say what is installed, so a second run does only what changed. The extension that Python imports is
+# of one profile at a time: `checked` (optimised, every check on) for tests, `release` for the demo and the benches.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+CRATES := $(shell find rust -name '*.rs' -not -path '*/tests/*' -not -path '*/examples/*' -not -path '*/benches/*') \
+	$(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock
+
+.PHONY: demo test test-rust test-python test-long bench lint docs wheel wheel-test setup clean
+
+demo: $(VENV)/native-release  ## the TPC-H stream with deletes, its views fresh after every batch
+	$(BIN)/ringview run examples/tpch_stream/job.toml
+
+test: test-rust test-python  ## everything that must hold before a change lands
+
+test-rust: $(VENV)/bin/python
+	cargo test --workspace --exclude ringview-bindings
+
+test-python: $(VENV)/native-checked $(VENV)/development
+	$(BIN)/stubtest ringview._native
+	$(BIN)/pytest -m "not long" --doctest-modules tests python/ringview
+
+test-long: $(VENV)/native-checked $(VENV)/development  ## minutes to hours: more random cases, whole streams
+	PROPTEST_CASES=20000 cargo test --profile checked --workspace --exclude ringview-bindings -- --include-ignored
+	$(BIN)/pytest -m long tests
+
+bench: $(VENV)/native-release $(VENV)/development  ## BENCH="--quick" for a smoke test
+	cargo build --release -p ringview-benches
+	$(BIN)/python benches/run.py $(BENCH)
+
+lint: $(VENV)/development
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/development  ## the crates' pages in target/doc, and the tables of docs/benchmarks.md
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
+	$(BIN)/python benches/run.py --render
+
+wheel: $(VENV)/base
+	$(BIN)/maturin build --release --out dist
+
+wheel-test: wheel  ## the wheel in an empty environment, with only what it declares
+	rm -rf $(VENV)/wheel-test && $(PYTHON) -m venv $(VENV)/wheel-test
+	$(VENV)/wheel-test/bin/pip install --quiet --find-links dist --pre --no-cache-dir "$$(ls -t dist/*.whl | head -1)"
+	cd $(VENV)/wheel-test && bin/python $(CURDIR)/.ci/wheel_test.py
+
+setup: $(VENV)/native-checked $(VENV)/development
+
+clean:
+	rm -rf $(VENV) target dist python/ringview/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ringview needs Python 3.11 or later: set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/base: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
+	$(BIN)/python .ci/requirements.py build cli | $(BIN)/pip install --quiet -r /dev/stdin
+	touch $@
+
+$(VENV)/development: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
+	$(BIN)/python .ci/requirements.py cli test spark | $(BIN)/pip install --quiet -r /dev/stdin
+	touch $@
+
+$(VENV)/native-%: $(CRATES) $(VENV)/base
+	rm -f $(VENV)/native-*
+	$(BIN)/maturin develop --quiet --profile $*
+	touch $@
