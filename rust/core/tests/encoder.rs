@@ -54,7 +54,7 @@ fn encode(rows: &RecordBatch, needed: &[bool], multiplicity: Option<&str>) -> Re
 #[test]
 fn columns_are_matched_by_name_and_a_batch_is_refilled() {
     let (mut dict, mut batch) = (Dictionary::new(), Batch::new());
-    let encoder = Encoder::new("t", &schema());
+    let mut encoder = Encoder::new("t", &schema());
     for _ in 0..2 {
         encoder
             .encode(&good(), 0, &[true; 3], &mut dict, None, &mut batch)
@@ -138,7 +138,7 @@ fn null_is_refused_where_it_must_not_be_and_nothing_is_left() {
         assert_eq!(encode(&bad, &needed, None), Err(expected));
     }
     let (mut dict, mut batch) = (Dictionary::new(), Batch::new());
-    let encoder = Encoder::new("t", &schema());
+    let mut encoder = Encoder::new("t", &schema());
     encoder
         .encode(&good(), 0, &[true; 3], &mut dict, None, &mut batch)
         .unwrap();
@@ -190,4 +190,28 @@ fn multiplicities_come_from_any_integer_column() {
     ));
     assert!(matches!(error(with("n", names())), Error::Type { .. }));
     assert!(matches!(error(good()), Error::Value { .. }));
+}
+
+#[test]
+fn one_encoder_serves_streams_of_different_schemas() {
+    let (mut dict, mut batch) = (Dictionary::new(), Batch::new());
+    let mut encoder = Encoder::new("t", &schema());
+    let (id, price) = (|| ids(vec![Some(1), Some(2)]), || ids(vec![None, Some(9)]));
+    let counted = rows(vec![
+        ("n", id()),
+        ("id", id()),
+        ("name", names()),
+        ("price", price()),
+    ]);
+    let plain = rows(vec![("name", names()), ("price", price()), ("id", id())]);
+    let mut encode = |rows: &RecordBatch, multiplicity| {
+        encoder.encode(rows, 0, &[true; 3], &mut dict, multiplicity, &mut batch)?;
+        Ok::<_, Error>((batch.column(2).decimal(1), batch.multiplicity.clone()))
+    };
+    for _ in 0..2 {
+        assert_eq!(encode(&plain, None), Ok((900, None)));
+        assert_eq!(encode(&counted, Some("n")), Ok((900, Some(vec![1, 2]))));
+        assert!(encode(&counted, None).is_err());
+        assert_eq!(encode(&good(), None), Ok((0, None)));
+    }
 }

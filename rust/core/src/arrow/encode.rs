@@ -3,13 +3,15 @@
 //! Invariant: columns are matched by name, and every value is kept exactly or the whole batch is
 //! refused, with the row counted as the user counts it. Names, types and NULLs of all columns are
 //! checked first, also of those that nobody needs; only then are values read.
-//! Cost: one tight loop a column, one look at names and types a batch.
+//! Cost: one tight loop a column. Names and types are looked at once a schema: batches of one stream
+//! share it, so a batch of one row pays little more than its values.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_buffer::NullBuffer;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, SchemaRef};
 
 use super::fill::{Fault, fill};
 use super::fix::{Fix, Misfit, fix_for};
@@ -25,7 +27,7 @@ use crate::{Batch, Column, Dictionary, Error, Field, Result, Schema, Type};
 /// let schema = Schema::new(vec![Field::new("id", Type::Int64, false)])?;
 /// let rows = RecordBatch::try_from_iter([("id", Arc::new(Int32Array::from(vec![3, -1])) as _)]);
 /// let (mut dict, mut batch) = (Dictionary::new(), Batch::new());
-/// let encoder = Encoder::new("orders", &schema);
+/// let mut encoder = Encoder::new("orders", &schema);
 /// encoder.encode(&rows.unwrap(), 0, &[true], &mut dict, None, &mut batch)?;
 /// assert_eq!(batch.column(0).words, [3, -1_i64 as u64]);
 /// # Ok::<(), ringview_core::Error>(())
@@ -34,12 +36,23 @@ use crate::{Batch, Column, Dictionary, Error, Field, Result, Schema, Type};
 pub struct Encoder {
     table: String,
     schema: Schema,
+    /// The match with the schema of the last batch.
+    last: Option<Match>,
 }
 
-/// One column of the table, found in the data.
-struct Source<'a> {
-    array: &'a dyn Array,
-    nulls: Option<Cow<'a, NullBuffer>>,
+/// How the columns of one Arrow schema become those of the table.
+#[derive(Clone, Debug)]
+struct Match {
+    arrow: SchemaRef,
+    /// By column of the table: where it stands in the data, and what its values need.
+    columns: Vec<(usize, Fix)>,
+    multiplicity: Option<Multiplicity>,
+}
+
+#[derive(Clone, Debug)]
+struct Multiplicity {
+    field: Field,
+    index: usize,
     fix: Fix,
 }
 
@@ -49,6 +62,7 @@ impl Encoder {
         Encoder {
             table: table.to_owned(),
             schema: schema.clone(),
+            last: None,
         }
     }
 
@@ -58,7 +72,7 @@ impl Encoder {
     /// handed in. `multiplicity` names an integer column that says how often each row counts.
     /// After an error `into` is empty; new strings may have entered `dict`, which is harmless.
     pub fn encode(
-        &self,
+        &mut self,
         batch: &RecordBatch,
         first_row: usize,
         needed: &[bool],
@@ -67,7 +81,12 @@ impl Encoder {
         into: &mut Batch,
     ) -> Result<()> {
         into.reset(needed);
-        let done = self.encode_columns(batch, first_row, dict, multiplicity, into);
+        let known = match self.last.take() {
+            Some(last) if last.serves(batch.schema_ref(), multiplicity) => last,
+            _ => self.match_schema(batch.schema_ref(), multiplicity)?,
+        };
+        let done = self.encode_columns(&known, batch, first_row, dict, into);
+        self.last = Some(known);
         if done.is_err() {
             into.clear();
         }
@@ -76,66 +95,82 @@ impl Encoder {
 
     fn encode_columns(
         &self,
+        known: &Match,
         batch: &RecordBatch,
         first_row: usize,
         dict: &mut Dictionary,
-        multiplicity: Option<&str>,
         into: &mut Batch,
     ) -> Result<()> {
-        self.check_names(batch, multiplicity)?;
-        let mut sources = Vec::with_capacity(self.schema.len());
-        for (index, field) in self.schema.fields().iter().enumerate() {
-            let array = batch.column(self.find(batch, index)?);
-            sources.push(self.check(array.as_ref(), field, first_row)?);
+        let columns = || self.schema.fields().iter().zip(&known.columns);
+        for (field, (index, _)) in columns() {
+            self.check_nulls(batch.column(*index), field, first_row)?;
         }
-        for ((field, source), column) in self
-            .schema
-            .fields()
-            .iter()
-            .zip(&sources)
-            .zip(&mut into.columns)
-        {
+        for ((field, (index, fix)), column) in columns().zip(&mut into.columns) {
             if let Some(column) = column {
-                self.read(source, field, first_row, dict, column)?;
+                self.read(batch.column(*index), fix, field, first_row, dict, column)?;
             }
         }
-        if let Some(name) = multiplicity {
-            into.multiplicity = Some(self.multiplicities(batch, name, first_row, dict)?);
+        if let Some(multiplicity) = &known.multiplicity {
+            let array = batch.column(multiplicity.index);
+            into.multiplicity = Some(self.multiplicities(array, multiplicity, first_row, dict)?);
         }
         into.rows = batch.num_rows();
         Ok(())
     }
 
+    fn match_schema(&self, arrow: &SchemaRef, multiplicity: Option<&str>) -> Result<Match> {
+        self.check_names(arrow, multiplicity)?;
+        let find = |field: &Field, what: &str| {
+            let index = arrow.index_of(&field.name).map_err(|_| Error::Value {
+                place: self.place(&field.name),
+                problem: format!("is missing from the data; {what}"),
+            })?;
+            let found = arrow.field(index).data_type();
+            let fix = fix_for(found, &field.ty).ok_or_else(|| Error::Type {
+                place: self.place(&field.name),
+                expected: field.ty.to_string(),
+                found: found.to_string(),
+            })?;
+            Ok((index, fix))
+        };
+        let every = "every column must be given, NULLs where unknown";
+        let columns = self.schema.fields().iter().map(|field| find(field, every));
+        let columns = columns.collect::<Result<_>>()?;
+        let multiplicity = match multiplicity {
+            None => None,
+            Some(name) => {
+                let field = Field::new(name, Type::Int64, false);
+                let (index, fix) = find(&field, "it was to hold the multiplicities")?;
+                Some(Multiplicity { field, index, fix })
+            }
+        };
+        Ok(Match {
+            arrow: arrow.clone(),
+            columns,
+            multiplicity,
+        })
+    }
+
     /// Every column of the data belongs to the table, once.
-    fn check_names(&self, batch: &RecordBatch, multiplicity: Option<&str>) -> Result<()> {
-        let schema = batch.schema_ref();
-        for (index, field) in schema.fields().iter().enumerate() {
-            let name = field.name();
-            let known = self
-                .schema
-                .fields()
-                .get(index)
-                .is_some_and(|field| field.name == *name)
-                || self.schema.index_of(name).is_ok()
-                || multiplicity == Some(name);
-            if !known {
+    fn check_names(&self, arrow: &SchemaRef, multiplicity: Option<&str>) -> Result<()> {
+        let mut names: Vec<&str> = arrow
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        for &name in &names {
+            if multiplicity != Some(name) && self.schema.index_of(name).is_err() {
                 return Err(self.unknown_column(name));
             }
         }
-        let expected = self.schema.len() + usize::from(multiplicity.is_some());
-        if schema.fields().len() > expected {
-            let mut names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-            names.sort_unstable();
-            let twice = names
-                .windows(2)
-                .find(|pair| pair[0] == pair[1])
-                .map_or("", |pair| pair[0]);
-            return Err(Error::Value {
-                place: self.place(twice),
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            None => Ok(()),
+            Some(twice) => Err(Error::Value {
+                place: self.place(twice[0]),
                 problem: "appears more than once in the data; keep one of them".to_owned(),
-            });
+            }),
         }
-        Ok(())
     }
 
     fn unknown_column(&self, name: &str) -> Error {
@@ -151,48 +186,24 @@ impl Encoder {
         }
     }
 
-    /// Where column `index` of the table stands in the data: most often in the same place.
-    fn find(&self, batch: &RecordBatch, index: usize) -> Result<usize> {
-        let name = &self.schema.fields()[index].name;
-        let fields = batch.schema_ref().fields();
-        if fields.get(index).is_some_and(|field| field.name() == name) {
-            return Ok(index);
+    fn check_nulls(&self, array: &dyn Array, field: &Field, first: usize) -> Result<()> {
+        if field.nullable {
+            return Ok(());
         }
-        fields
-            .iter()
-            .position(|field| field.name() == name)
-            .ok_or_else(|| Error::Value {
-                place: self.place(name),
-                problem:
-                    "is missing from the data; every column must be given, NULLs where unknown"
-                        .to_owned(),
-            })
-    }
-
-    fn check<'a>(&self, array: &'a dyn Array, field: &Field, first: usize) -> Result<Source<'a>> {
-        let fix = fix_for(array.data_type(), &field.ty).ok_or_else(|| Error::Type {
-            place: self.place(&field.name),
-            expected: field.ty.to_string(),
-            found: array.data_type().to_string(),
-        })?;
-        let nulls = match array.data_type() {
-            DataType::Null | DataType::Dictionary(..) => array.logical_nulls().map(Cow::Owned),
-            _ => array.nulls().map(Cow::Borrowed),
-        };
-        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-        if let (Some(nulls), false) = (&nulls, field.nullable) {
-            return Err(Error::Null {
+        match nulls_of(array) {
+            None => Ok(()),
+            Some(nulls) => Err(Error::Null {
                 table: self.table.clone(),
                 column: field.name.clone(),
                 row: (first + nulls.iter().take_while(|&valid| valid).count()) as u64,
-            });
+            }),
         }
-        Ok(Source { array, nulls, fix })
     }
 
     fn read(
         &self,
-        source: &Source<'_>,
+        array: &dyn Array,
+        fix: &Fix,
         field: &Field,
         first: usize,
         dict: &mut Dictionary,
@@ -202,40 +213,33 @@ impl Encoder {
             place: format!("row {}, {}", first + row, self.place(&field.name)),
             problem,
         };
-        fill(source.array, source.nulls.as_deref(), dict, column).map_err(|fault| match fault {
+        fill(array, nulls_of(array).as_deref(), dict, column).map_err(|fault| match fault {
             Fault::Row(misfit) => at_row(misfit),
             Fault::Other(error) => error,
         })?;
         if matches!(field.ty, Type::Decimal { .. }) {
             column.high.resize(column.words.len(), 0);
         }
-        source
-            .fix
-            .apply(source.array.data_type(), &field.ty, column)
+        fix.apply(array.data_type(), &field.ty, column)
             .map_err(at_row)
     }
 
     fn multiplicities(
         &self,
-        batch: &RecordBatch,
-        name: &str,
+        array: &dyn Array,
+        Multiplicity { field, fix, .. }: &Multiplicity,
         first: usize,
         dict: &mut Dictionary,
     ) -> Result<Vec<i64>> {
-        let array = batch.column_by_name(name).ok_or_else(|| Error::Value {
-            place: self.place(name),
-            problem: "is missing from the data, and was to hold the multiplicities".to_owned(),
-        })?;
-        let field = Field::new(name, Type::Int64, false);
-        let source = self.check(array.as_ref(), &field, first)?;
+        self.check_nulls(array, field, first)?;
         let mut column = Column::default();
-        self.read(&source, &field, first, dict, &mut column)?;
+        self.read(array, fix, field, first, dict, &mut column)?;
         let all: Vec<i64> = column.words.into_iter().map(|word| word as i64).collect();
         // Its negation would overflow, and a delete negates.
         match all.iter().position(|&one| one == i64::MIN) {
             None => Ok(all),
             Some(row) => Err(Error::Value {
-                place: format!("row {}, {}", first + row, self.place(name)),
+                place: format!("row {}, {}", first + row, self.place(&field.name)),
                 problem: format!("{} is too large for a multiplicity", i64::MIN),
             }),
         }
@@ -244,4 +248,23 @@ impl Encoder {
     fn place(&self, column: &str) -> String {
         format!("column {column:?} of table {:?}", self.table)
     }
+}
+
+impl Match {
+    fn serves(&self, arrow: &SchemaRef, multiplicity: Option<&str>) -> bool {
+        let name = self
+            .multiplicity
+            .as_ref()
+            .map(|multiplicity| multiplicity.field.name.as_str());
+        Arc::ptr_eq(&self.arrow, arrow) && name == multiplicity
+    }
+}
+
+/// The NULLs of an array, those inside its dictionary too; `None` if there are none.
+fn nulls_of(array: &dyn Array) -> Option<Cow<'_, NullBuffer>> {
+    let nulls = match array.data_type() {
+        DataType::Null | DataType::Dictionary(..) => array.logical_nulls().map(Cow::Owned),
+        _ => array.nulls().map(Cow::Borrowed),
+    };
+    nulls.filter(|nulls| nulls.null_count() > 0)
 }

@@ -87,10 +87,16 @@ pub(super) fn fill(
 
 /// Marks the NULLs, and zeroes what Arrow left in their place.
 fn blank(nulls: &NullBuffer, column: &mut Column) {
-    let valid: Vec<bool> = nulls.iter().collect();
+    let mut valid = Vec::with_capacity(nulls.len());
+    let chunks = nulls.inner().bit_chunks();
+    // 64 rows at a time, each bit spread to a byte.
+    for bits in chunks.iter_padded() {
+        valid.extend((0..64).map(|row| bits >> row & 1 == 1));
+    }
+    valid.truncate(nulls.len());
     for words in [&mut column.words, &mut column.high] {
         for (word, &valid) in words.iter_mut().zip(&valid) {
-            *word = if valid { *word } else { 0 };
+            *word &= u64::from(valid).wrapping_neg();
         }
     }
     column.valid = Some(valid);

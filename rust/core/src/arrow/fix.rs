@@ -17,12 +17,12 @@ pub(super) struct Misfit {
 }
 
 /// The pass over raw words that a pair of types needs.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) enum Fix {
     /// None: the raw words are the words.
     Keep,
-    /// Integers, which must lie in `low..=low + span`.
-    Within { low: u64, span: u64 },
+    /// Integers, whose distance from `low` must have none of the `excess` bits.
+    Within { low: u64, excess: u64 },
     /// Integers, signed or not, to floats.
     ToFloat { signed: bool },
     /// Doubles, which must be singles already.
@@ -86,10 +86,12 @@ fn narrowing(from: &Type, to: &Type) -> Fix {
     if low <= from_low && from_high <= high {
         return Fix::Keep;
     }
+    // One range lies around 0 and the other reaches at least as far up or down: what they share is
+    // 2^k numbers long, so one subtraction and one mask tell, for signed and unsigned alike.
     let (low, high) = (low.max(from_low), high.min(from_high));
     Fix::Within {
         low: low as u64,
-        span: (high - low) as u64,
+        excess: !((high - low) as u64),
     }
 }
 
@@ -118,14 +120,12 @@ impl Fix {
     ) -> Result<(), Misfit> {
         let misfit = match self {
             Fix::Keep => None,
-            Fix::Within { low, span } => {
-                // Two's complement makes one comparison of two, for signed and unsigned alike.
-                let fits = |word: &u64| word.wrapping_sub(*low) <= *span;
-                let all = column.words.iter().fold(true, |all, word| all & fits(word));
-                if all {
-                    None
-                } else {
-                    column.words.iter().position(|word| !fits(word))
+            Fix::Within { low, excess } => {
+                let beyond = |word: &u64| word.wrapping_sub(*low) & excess;
+                // First all at once, which is vectorised; then, if need be, which one it was.
+                match column.words.iter().fold(0, |any, word| any | beyond(word)) {
+                    0 => None,
+                    _ => column.words.iter().position(|word| beyond(word) != 0),
                 }
             }
             Fix::ToFloat { signed } => {
@@ -146,7 +146,8 @@ impl Fix {
             }),
             Fix::Digits => {
                 let limit = digits_limit(ty);
-                (0..column.len()).find(|&row| column.decimal(row).unsigned_abs() >= limit)
+                let fits = |row: &usize| column.decimal(*row).unsigned_abs() < limit;
+                (0..column.len()).find(|row| !fits(row))
             }
             Fix::ToDecimal { from, signed } => to_decimal(column, *from, *signed, ty),
             Fix::Multiply(by) => rewrite(&mut column.words, |word| {
