@@ -1,1 +1,30 @@
 //! The database: tables, views and atomic transactions over the engines.
+//!
+//! A [`Database`] holds tables and views. Changes of tables come as Arrow batches in a transaction,
+//! a list of [`Op`]s; after it every view is exact. It is the layer that other languages bind to, and
+//! what a Rust program embeds.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `database` | [`Database`]: what there is, and what is known of it |
+//! | `table` | a table: its schema, encoder and base rows |
+//! | `view` | a view: its query, plan and tree |
+//! | `load` | the birth of a view over tables that have rows |
+//! | `transaction` | [`Op`], and how a list of them is applied or undone |
+
+mod database;
+mod load;
+mod table;
+mod transaction;
+mod view;
+
+pub use database::{Database, Options};
+pub use table::TableStatus;
+pub use transaction::{Direction, Op};
+
+/// What a long call asks between chunks of rows, with how many are done: an error stops it, and
+/// everything that it did is undone.
+pub type Poll<'a> = &'a mut dyn FnMut(u64) -> ringview_core::Result<()>;
+
+/// Rows handled at a time: enough to fold well, few enough to stay in the cache and to stop soon.
+pub(crate) const CHUNK: usize = 1 << 16;

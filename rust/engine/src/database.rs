@@ -1,0 +1,267 @@
+//! A database: what tables and views there are, and what is known of them.
+//!
+//! Invariant: tables and views have distinct names; a view's tables are there; between two calls
+//! every view equals its query over the rows of its tables. A call that fails has changed nothing.
+//! Cost: names are found in O(tables) or O(views); what a change costs, see `transaction`.
+
+use arrow_array::RecordBatch;
+use ringview_core::{Batch, Dictionary, Error, Result, Schema};
+use ringview_query::{Catalog, Plan, Query, TableInfo, bind};
+
+use crate::table::{Reader, Table, TableStatus};
+use crate::transaction::Undo;
+use crate::view::View;
+
+/// How a database behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Keep no base rows of tables that may change, and believe every delete. Saves their memory
+    /// and most of the work of a change; views must be created while their tables are empty.
+    pub trust_deletes: bool,
+}
+
+/// Tables, and views that are exact after every transaction.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{Int64Array, RecordBatch};
+/// use ringview_core::{Field, Schema, Type};
+/// use ringview_engine::{Database, Direction, Op, Options};
+/// use ringview_query::Query;
+///
+/// let mut db = Database::new(Options::default());
+/// let column = |name| Field::new(name, Type::Int64, true);
+/// db.create_table("sales", Schema::new(vec![column("units"), column("price")])?, None, false)?;
+/// db.create_view("revenue", &Query::from_json(r#"{
+///     "atoms": [{"table": "sales", "alias": "s"}],
+///     "outputs": [{"kind": "aggregate", "name": "total", "function": "sum", "argument":
+///         {"op": "multiply", "left": {"op": "column", "atom": 0, "column": "units"},
+///                            "right": {"op": "column", "atom": 0, "column": "price"}}}]}"#)?,
+///     &mut |_| Ok(()))?;
+/// let numbers = |values: &[i64]| Arc::new(Int64Array::from(values.to_vec())) as _;
+/// let rows = RecordBatch::try_from_iter([("units", numbers(&[3, 1])), ("price", numbers(&[20, 50]))]);
+/// db.apply(&[Op {
+///     table: "sales",
+///     direction: Direction::Insert,
+///     rows: &[rows.unwrap()],
+///     multiplicity: None,
+/// }], &mut |_| Ok(()))?;
+/// let total = db.view_result("revenue")?;
+/// assert_eq!(total.column(0).as_ref(), &Int64Array::from(vec![110]));
+/// # Ok::<(), ringview_core::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Database {
+    pub(crate) options: Options,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) views: Vec<View>,
+    pub(crate) dictionary: Dictionary,
+    /// The batch at hand, for its memory.
+    pub(crate) batch: Batch,
+    /// What the transaction at hand has done, for its memory.
+    pub(crate) undo: Undo,
+}
+
+impl Database {
+    /// An empty database.
+    pub fn new(options: Options) -> Database {
+        Database {
+            options,
+            ..Database::default()
+        }
+    }
+
+    /// Declares a table. No two of its rows may agree in the columns `unique`; if `is_static`, it
+    /// cannot change once a view reads it, which lets views store less.
+    ///
+    /// # Errors
+    /// `Exists`; `UnknownColumn` for `unique`.
+    pub fn create_table(
+        &mut self,
+        name: &str,
+        schema: Schema,
+        unique: Option<&[String]>,
+        is_static: bool,
+    ) -> Result<()> {
+        self.check_new(name)?;
+        let keep_rows = is_static || !self.options.trust_deletes;
+        let table = Table::new(name, schema, unique, is_static, keep_rows)?;
+        self.tables.push(table);
+        Ok(())
+    }
+
+    /// Forgets a table.
+    ///
+    /// # Errors
+    /// `UnknownTable`; `InUse` if a view reads it.
+    pub fn drop_table(&mut self, name: &str) -> Result<()> {
+        let index = self.table_index(name)?;
+        let views = self.readers_of(name);
+        if !views.is_empty() {
+            return Err(Error::InUse {
+                table: name.to_owned(),
+                views,
+            });
+        }
+        self.tables.remove(index);
+        Ok(())
+    }
+
+    /// Forgets a view.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn drop_view(&mut self, name: &str) -> Result<()> {
+        let index = self.view_index(name)?;
+        self.views.remove(index);
+        self.wire();
+        Ok(())
+    }
+
+    /// The names of the tables, in the order in which they came.
+    pub fn tables(&self) -> Vec<String> {
+        self.tables.iter().map(|t| t.name.clone()).collect()
+    }
+
+    /// The names of the views, in the order in which they came.
+    pub fn views(&self) -> Vec<String> {
+        self.views.iter().map(|v| v.name.clone()).collect()
+    }
+
+    /// What is known of a table.
+    ///
+    /// # Errors
+    /// `UnknownTable`.
+    pub fn table(&self, name: &str) -> Result<TableStatus> {
+        Ok(self.tables[self.table_index(name)?].status())
+    }
+
+    /// The rows of a view. O(rows).
+    ///
+    /// # Errors
+    /// `UnknownView`; `Overflow` if a column adds several sums and that leaves its type.
+    pub fn view_result(&self, name: &str) -> Result<RecordBatch> {
+        self.view(name)?.tree.result(&self.dictionary)
+    }
+
+    /// What moved in a view since the last call: old rows with multiplicity -1, new ones with 1. The
+    /// first call gives the whole view. O(groups that moved).
+    ///
+    /// # Errors
+    /// As `view_result`.
+    pub fn view_changes(&mut self, name: &str) -> Result<RecordBatch> {
+        let index = self.view_index(name)?;
+        self.views[index].tree.changes(&self.dictionary)
+    }
+
+    /// How many rows a view has. O(1).
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_len(&self, name: &str) -> Result<usize> {
+        Ok(self.view(name)?.tree.len())
+    }
+
+    /// The query of a view.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_query(&self, name: &str) -> Result<&Query> {
+        Ok(&self.view(name)?.query)
+    }
+
+    /// How a view is maintained: its tree, what a change costs, rows and bytes of each node.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_explain(&self, name: &str) -> Result<String> {
+        Ok(self.view(name)?.explain())
+    }
+
+    /// The plan that a view of this query would have.
+    ///
+    /// # Errors
+    /// What `create_view` would refuse in the query.
+    pub fn plan(&self, query: &Query) -> Result<Plan> {
+        bind(query, self)
+    }
+
+    /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.
+    pub fn memory_usage(&self) -> Vec<(String, usize)> {
+        let table = |table: &Table| (format!("table {}", table.name), table.bytes());
+        let view = |view: &View| (format!("view {}", view.name), view.tree.memory_usage());
+        let mut parts: Vec<_> = self.tables.iter().map(table).collect();
+        parts.extend(self.views.iter().map(view));
+        parts.push(("dictionary".to_owned(), self.dictionary.memory_usage()));
+        parts.push(("buffers".to_owned(), self.batch.memory_usage()));
+        parts
+    }
+
+    pub(crate) fn table_index(&self, name: &str) -> Result<usize> {
+        let found = self.tables.iter().position(|table| table.name == name);
+        found.ok_or_else(|| Error::UnknownTable {
+            name: name.to_owned(),
+            known: self.tables(),
+        })
+    }
+
+    /// The views that read a table.
+    pub(crate) fn readers_of(&self, table: &str) -> Vec<String> {
+        let readers = self.views.iter().filter(|view| view.reads(table));
+        readers.map(|view| view.name.clone()).collect()
+    }
+
+    /// Refuses a name that is taken.
+    pub(crate) fn check_new(&self, name: &str) -> Result<()> {
+        let kind = if self.tables.iter().any(|table| table.name == name) {
+            "table"
+        } else if self.views.iter().any(|view| view.name == name) {
+            "view"
+        } else {
+            return Ok(());
+        };
+        Err(Error::Exists {
+            kind,
+            name: name.to_owned(),
+        })
+    }
+
+    /// Tells each table who reads it. O(atoms * tables), whenever the views change.
+    pub(crate) fn wire(&mut self) {
+        for table in &mut self.tables {
+            table.forget_readers();
+            for (view, holder) in self.views.iter().enumerate() {
+                for (index, atom) in holder.plan.atoms.iter().enumerate() {
+                    if atom.table == table.name {
+                        table.add_reader(Reader { view, atom: index }, &atom.columns);
+                    }
+                }
+            }
+        }
+    }
+
+    fn view(&self, name: &str) -> Result<&View> {
+        Ok(&self.views[self.view_index(name)?])
+    }
+
+    fn view_index(&self, name: &str) -> Result<usize> {
+        let found = self.views.iter().position(|view| view.name == name);
+        found.ok_or_else(|| Error::UnknownView {
+            name: name.to_owned(),
+            known: self.views(),
+        })
+    }
+}
+
+impl Catalog for Database {
+    fn table(&self, name: &str) -> Result<TableInfo> {
+        let table = &self.tables[self.table_index(name)?];
+        Ok(TableInfo {
+            schema: table.schema.clone(),
+            is_static: table.is_static,
+            // An empty table says nothing about what will come.
+            rows: (!table.is_empty()).then(|| table.len()),
+            unique: table.unique.clone(),
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! The birth of a view: planned, filled from the rows that are there, and only then known.
+//!
+//! Cost: that of applying all rows of its tables, in chunks; static tables first, so that what only
+//! they need can be freed.
+
+use ringview_core::{Error, Result, Schema};
+use ringview_query::{Query, bind};
+
+use crate::database::Database;
+use crate::view::View;
+use crate::{CHUNK, Poll};
+
+impl Database {
+    /// Declares a view and fills it from the rows that are there.
+    ///
+    /// # Errors
+    /// `Exists`; what `bind` refuses in the query; `Overflow` and `NotANumber` for rows that are
+    /// there; `Unsupported` if a table has rows that were not kept; what `poll` returns.
+    pub fn create_view(&mut self, name: &str, query: &Query, poll: Poll<'_>) -> Result<()> {
+        self.check_new(name)?;
+        let plan = bind(query, self)?;
+        let mut schemas: Vec<Schema> = Vec::with_capacity(plan.atoms.len());
+        for atom in &plan.atoms {
+            let table = &self.tables[self.table_index(&atom.table)?];
+            if table.rows.is_none() && !table.is_empty() {
+                return Err(rows_are_gone(name, &table.name));
+            }
+            schemas.push((*table.schema).clone());
+        }
+        let mut view = View::new(name, query, plan, &schemas)?;
+        let mut done = 0;
+        self.load(&mut view, true, &mut done, poll)?;
+        view.tree.seal();
+        self.load(&mut view, false, &mut done, poll)?;
+        view.tree.commit();
+        self.views.push(view);
+        self.wire();
+        Ok(())
+    }
+
+    /// Applies the rows of the tables that are static, or of those that are not.
+    fn load(&self, view: &mut View, is_static: bool, done: &mut u64, poll: Poll<'_>) -> Result<()> {
+        let plan = view.plan.clone();
+        for (index, atom) in plan.atoms.iter().enumerate() {
+            let table = &self.tables[self.table_index(&atom.table)?];
+            let Some(rows) = table.rows.as_ref().filter(|_| table.is_static == is_static) else {
+                continue;
+            };
+            let mut needed = vec![false; table.schema.len()];
+            for &column in &atom.columns {
+                needed[column] = true;
+            }
+            rows.scan(CHUNK, &needed, |batch| {
+                view.tree.apply(index, batch, 1, &self.dictionary)?;
+                *done += batch.rows as u64;
+                poll(*done)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn rows_are_gone(view: &str, table: &str) -> Error {
+    Error::Unsupported {
+        what: format!("creating view {view:?} over table {table:?}, which has rows already"),
+        why: "with trust_deletes rows are not kept, so there is nothing to fill it from".to_owned(),
+        instead: "create the view while the table is empty, or the database without trust_deletes"
+            .to_owned(),
+    }
+}
