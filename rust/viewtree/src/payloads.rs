@@ -49,6 +49,9 @@ pub(crate) trait Payloads: Send + Sync {
         high: &[u64],
         out: &mut Vec<u64>,
     ) -> Result<()>;
+
+    /// Bytes that it takes.
+    fn memory_usage(&self) -> usize;
 }
 
 /// The lifting functions of one variable at one node. Its payload is a count of 1, then each
@@ -304,6 +307,10 @@ impl Payloads for SumProductPayloads {
             }
         }
         Ok(())
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.leaves.values().map(LeafProgram::memory_usage).sum()
     }
 }
 

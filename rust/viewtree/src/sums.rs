@@ -175,11 +175,13 @@ impl ViewTree {
         self.tree.views.iter().map(status).collect()
     }
 
-    /// Bytes that the views take.
+    /// Bytes that the views take, with what filters remember of strings.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
+        use crate::payloads::Payloads;
         let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
-        log + self.describe().iter().map(|node| node.bytes).sum::<usize>()
+        log + self.tree.payloads.memory_usage()
+            + self.describe().iter().map(|node| node.bytes).sum::<usize>()
     }
 
     /// Rows handled so far, at leaves, joins and views: the work that complexity is about.

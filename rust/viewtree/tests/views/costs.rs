@@ -1,0 +1,155 @@
+//! Complexity by counted steps, never by a clock; and what happens at the edges of the numbers.
+
+use crate::naive::{Row, Tables, batch, feed, query, rows};
+use ringview_core::{Dictionary, Error};
+use ringview_query::Query;
+use ringview_viewtree::ViewTree;
+
+fn row(values: &[i64]) -> (Row, i64) {
+    (values.iter().map(|&v| Some(v)).collect(), 1)
+}
+
+/// Steps of one more row in a table, with `size` rows in each.
+fn steps_of_one(query: &Query, tables: &Tables, table: &'static str, size: i64) -> u64 {
+    let (plan, mut view) = tables.view(query);
+    view.seal();
+    for (name, columns) in &tables.columns {
+        let all: Vec<(Row, i64)> = (0..size)
+            .map(|at| row(&vec![at % 100; columns.len()]))
+            .collect();
+        feed(&plan, &mut view, name, &batch(columns.len(), &all), 1).unwrap();
+        view.commit();
+    }
+    let before = view.steps();
+    let one = batch(
+        tables.columns[table].len(),
+        &[row(&vec![7; tables.columns[table].len()])],
+    );
+    feed(&plan, &mut view, table, &one, 1).unwrap();
+    view.commit();
+    view.steps() - before
+}
+
+#[test]
+fn a_change_of_a_q_hierarchical_query_costs_the_same_at_any_size() {
+    let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["a", "c"]), ("T", &["a", "d"])]);
+    let star = query(
+        &["R", "S", "T"],
+        &["R.a = S.a = T.a"],
+        &["R.a"],
+        &["", "R.b * S.c * T.d"],
+    );
+    for table in ["R", "S", "T"] {
+        let small = steps_of_one(&star, &tables, table, 100);
+        assert_eq!(small, steps_of_one(&star, &tables, table, 10_000));
+        assert!(small < 10, "{small} steps");
+    }
+}
+
+#[test]
+fn a_change_below_the_root_costs_one_path_and_one_at_a_leaf_its_group() {
+    let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["b", "c"]), ("T", &["c", "d"])]);
+    let mut path = query(
+        &["R", "S", "T"],
+        &["R.b = S.b", "S.c = T.c"],
+        &[],
+        &["", "R.a * T.d"],
+    );
+    path.order = Some(serde_json::from_str(
+        r#"[{"variable":{"atom":0,"column":"b"},"children":[{"variable":{"atom":1,"column":"c"}, "children":[]}]}]"#,
+    ).unwrap());
+    // S has both variables: constant. T lacks b: linear in the b's of its c.
+    assert!(steps_of_one(&path, &tables, "S", 5_000) < 12);
+    let (plan, mut view) = tables.view(&path);
+    view.seal();
+    let fan: Vec<(Row, i64)> = (0..500).map(|b| row(&[b, 7])).collect();
+    feed(&plan, &mut view, "S", &batch(2, &fan), 1).unwrap();
+    view.commit();
+    let before = view.steps();
+    feed(&plan, &mut view, "T", &batch(2, &[row(&[7, 1])]), 1).unwrap();
+    view.commit();
+    let steps = view.steps() - before;
+    assert!((500..2_100).contains(&steps), "{steps} steps");
+}
+
+/// Groups larger than one block of pairs are walked block by block.
+#[test]
+fn groups_of_any_size() {
+    let tables = Tables::new(&[("R", &["a"]), ("S", &["b"])]);
+    let product = query(&["R", "S"], &[], &[], &["", "R.a * S.b"]);
+    let (plan, mut view) = tables.view(&product);
+    view.seal();
+    let many: Vec<(Row, i64)> = (0..70_000).map(|b| row(&[b])).collect();
+    feed(&plan, &mut view, "S", &batch(1, &many), 1).unwrap();
+    feed(
+        &plan,
+        &mut view,
+        "R",
+        &batch(1, &[row(&[2]), row(&[3]), row(&[5])]),
+        1,
+    )
+    .unwrap();
+    view.commit();
+    let sum = (0..70_000i64).sum::<i64>() * 10;
+    let found = rows(&view.result(&Dictionary::new()).unwrap(), false);
+    assert_eq!(
+        found.keys().next().unwrap(),
+        &vec![Some(210_000), Some(sum)]
+    );
+}
+
+fn overflowing() -> (std::sync::Arc<ringview_query::Plan>, ViewTree) {
+    let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["a", "c"])]);
+    let (plan, mut view) = tables.view(&query(
+        &["R", "S"],
+        &["R.a = S.a"],
+        &["R.a"],
+        &["R.b * S.c"],
+    ));
+    view.seal();
+    feed(
+        &plan,
+        &mut view,
+        "R",
+        &batch(2, &[row(&[1, i64::MAX / 2]), row(&[2, 5])]),
+        1,
+    )
+    .unwrap();
+    feed(
+        &plan,
+        &mut view,
+        "S",
+        &batch(2, &[row(&[1, 1]), row(&[2, 1])]),
+        1,
+    )
+    .unwrap();
+    view.commit();
+    (plan, view)
+}
+
+#[test]
+fn overflow_is_refused_wherever_it_happens_and_leaves_all_as_it_was() {
+    let dictionary = Dictionary::new();
+    let (plan, mut view) = overflowing();
+    let before = rows(&view.result(&dictionary).unwrap(), false);
+    let faults: [(&str, Vec<(Row, i64)>); 4] = [
+        ("S", vec![row(&[2, 3]), row(&[1, 5])]),
+        ("R", vec![row(&[2, 3]), row(&[1, i64::MAX])]),
+        ("R", vec![(vec![Some(2), Some(i64::MIN)], -1)]),
+        ("S", vec![row(&[3, 4]), (vec![Some(2), Some(i64::MAX)], 3)]),
+    ];
+    for (table, fault) in faults {
+        let refused = feed(&plan, &mut view, table, &batch(2, &fault), 1);
+        assert!(
+            matches!(refused, Err(Error::Overflow { .. })),
+            "{refused:?}"
+        );
+        view.rollback();
+        view.check();
+        assert_eq!(rows(&view.result(&dictionary).unwrap(), false), before);
+    }
+    feed(&plan, &mut view, "S", &batch(2, &[row(&[2, 3])]), 1).unwrap();
+    view.commit();
+    let after = rows(&view.result(&dictionary).unwrap(), false);
+    assert_eq!(after.get(&vec![Some(2), Some(20)]), Some(&1));
+}

@@ -1,0 +1,301 @@
+//! A naive model: base rows as multisets, queries answered by nested loops.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
+use ringview_core::{Batch, Column, Dictionary, Field, Result, Schema, Type};
+use ringview_query::{
+    Atom, Catalog, ColumnRef, Function, Output, Plan, Query, Scalar, TableInfo, bind,
+};
+use ringview_viewtree::ViewTree;
+
+/// A row of nullable integers.
+pub type Row = Vec<Option<i64>>;
+/// Group and aggregates of each result row.
+pub type Rows = BTreeMap<Row, i64>;
+
+/// Tables of nullable 64-bit integers, by name, with their columns.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    pub columns: BTreeMap<&'static str, Vec<&'static str>>,
+    pub fixed: Vec<&'static str>,
+    pub rows: BTreeMap<&'static str, BTreeMap<Row, i64>>,
+}
+
+impl Catalog for Tables {
+    fn table(&self, name: &str) -> Result<TableInfo> {
+        let field = |column: &&str| Field::new(*column, Type::Int64, true);
+        let schema = Schema::new(self.columns[name].iter().map(field).collect())?;
+        let is_static = self.fixed.contains(&name);
+        Ok(TableInfo {
+            schema: Arc::new(schema),
+            is_static,
+            rows: None,
+            unique: None,
+        })
+    }
+}
+
+fn column(text: &str, atoms: &[Atom]) -> (usize, String) {
+    let (alias, name) = text.split_once('.').unwrap();
+    (
+        atoms.iter().position(|atom| atom.alias == alias).unwrap(),
+        name.to_owned(),
+    )
+}
+
+/// A query in a few strings: atoms "table alias", joins "a.x = b.y", groups "a.x", and sums of
+/// products "a.x * b.y" (the empty product counts, a leading "avg " averages).
+pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> Query {
+    let atom = |text: &&str| {
+        let (table, alias) = text.split_once(' ').unwrap_or((text, text));
+        Atom {
+            table: table.to_owned(),
+            alias: alias.to_owned(),
+            filter: None,
+        }
+    };
+    let atoms: Vec<Atom> = atoms.iter().map(atom).collect();
+    let reference = |text: &str| {
+        let (atom, column) = column(text, &atoms);
+        ColumnRef { atom, column }
+    };
+    let joins = joins
+        .iter()
+        .map(|join| join.split(" = ").map(reference).collect())
+        .collect();
+    let group_by: Vec<ColumnRef> = groups.iter().map(|group| reference(group)).collect();
+    let mut outputs: Vec<Output> = groups
+        .iter()
+        .map(|group| Output::Group {
+            name: (*group).to_owned(),
+            column: reference(group),
+        })
+        .collect();
+    for sum in sums {
+        let (function, product) = match sum.strip_prefix("avg ") {
+            Some(product) => (Function::Avg, product),
+            None if sum.is_empty() => (Function::Count, *sum),
+            None => (Function::Sum, *sum),
+        };
+        let factors = product
+            .split(" * ")
+            .filter(|factor| !factor.is_empty())
+            .map(|factor| {
+                let (atom, column) = column(factor, &atoms);
+                Scalar::Column { atom, column }
+            });
+        let argument = factors.reduce(|left, right| Scalar::Multiply {
+            left: Box::new(left),
+            right: Box::new(right),
+        });
+        outputs.push(Output::Aggregate {
+            name: format!("{sum}#{}", outputs.len()),
+            function,
+            argument,
+        });
+    }
+    Query {
+        atoms,
+        joins,
+        group_by,
+        outputs,
+        order: None,
+    }
+}
+
+impl Tables {
+    pub fn new(tables: &[(&'static str, &[&'static str])]) -> Self {
+        let columns = tables
+            .iter()
+            .map(|(name, columns)| (*name, columns.to_vec()))
+            .collect();
+        let rows = tables
+            .iter()
+            .map(|(name, _)| (*name, BTreeMap::new()))
+            .collect();
+        Self {
+            columns,
+            fixed: Vec::new(),
+            rows,
+        }
+    }
+
+    pub fn apply(&mut self, table: &'static str, rows: &[(Row, i64)]) {
+        let stored = self.rows.get_mut(table).unwrap();
+        for (row, times) in rows {
+            *stored.entry(row.clone()).or_default() += times;
+        }
+        stored.retain(|_, times| *times != 0);
+    }
+
+    /// The plan and an empty view of a query.
+    pub fn view(&self, query: &Query) -> (Arc<Plan>, ViewTree) {
+        let plan = Arc::new(bind(query, self).unwrap());
+        let schema = |atom: &Atom| Schema::clone(&self.table(&atom.table).unwrap().schema);
+        let schemas: Vec<Schema> = query.atoms.iter().map(schema).collect();
+        let view = ViewTree::new(Arc::clone(&plan), &schemas).unwrap();
+        (plan, view)
+    }
+
+    /// The result by nested loops.
+    pub fn evaluate(&self, query: &Query) -> Rows {
+        let mut groups: BTreeMap<Row, Vec<(i64, i64)>> = BTreeMap::new();
+        let aggregates: Vec<(Function, Option<&Scalar>)> = query
+            .outputs
+            .iter()
+            .filter_map(|output| match output {
+                Output::Aggregate {
+                    function, argument, ..
+                } => Some((*function, argument.as_ref())),
+                Output::Group { .. } => None,
+            })
+            .collect();
+        if query.group_by.is_empty() {
+            groups.insert(Vec::new(), vec![(0, 0); aggregates.len()]);
+        }
+        let mut rows = Vec::new();
+        self.join(query, &mut rows, 1, &mut |rows, times| {
+            let key = query
+                .group_by
+                .iter()
+                .map(|c| self.value(query, rows, c.atom, &c.column));
+            let sums = groups
+                .entry(key.collect())
+                .or_insert_with(|| vec![(0, 0); aggregates.len()]);
+            for ((sum, count), (_, argument)) in sums.iter_mut().zip(&aggregates) {
+                let value = argument.map_or(Some(1), |scalar| self.scalar(query, rows, scalar));
+                if let Some(value) = value {
+                    *sum += times * value;
+                    *count += times;
+                }
+            }
+        });
+        let mut result = Rows::new();
+        for (mut row, sums) in groups {
+            for ((sum, count), (function, _)) in sums.into_iter().zip(&aggregates) {
+                row.push(match function {
+                    Function::Count => Some(count),
+                    Function::Sum => (count != 0).then_some(sum),
+                    Function::Avg => (count != 0).then(|| average(sum, count)),
+                });
+            }
+            *result.entry(row).or_default() += 1;
+        }
+        result
+    }
+
+    fn join(
+        &self,
+        query: &Query,
+        rows: &mut Vec<Row>,
+        times: i64,
+        emit: &mut dyn FnMut(&[Row], i64),
+    ) {
+        let Some(atom) = query.atoms.get(rows.len()) else {
+            return emit(rows, times);
+        };
+        for (row, count) in &self.rows[atom.table.as_str()] {
+            rows.push(row.clone());
+            let equal = query.joins.iter().all(|class| {
+                let known = class.iter().filter(|c| c.atom < rows.len());
+                let mut values = known.map(|c| self.value(query, rows, c.atom, &c.column));
+                match values.next() {
+                    None => true,
+                    Some(first) => first.is_some() && values.all(|value| value == first),
+                }
+            });
+            if equal {
+                self.join(query, rows, times * count, emit);
+            }
+            rows.pop();
+        }
+    }
+
+    fn value(&self, query: &Query, rows: &[Row], atom: usize, column: &str) -> Option<i64> {
+        let columns = &self.columns[query.atoms[atom].table.as_str()];
+        rows[atom][columns.iter().position(|name| *name == column).unwrap()]
+    }
+
+    fn scalar(&self, query: &Query, rows: &[Row], scalar: &Scalar) -> Option<i64> {
+        match scalar {
+            Scalar::Column { atom, column } => self.value(query, rows, *atom, column),
+            Scalar::Multiply { left, right } => {
+                Some(self.scalar(query, rows, left)? * self.scalar(query, rows, right)?)
+            }
+            _ => unreachable!("the test's queries are sums of products"),
+        }
+    }
+}
+
+/// Averages are compared as the bits of their double.
+fn average(sum: i64, count: i64) -> i64 {
+    (sum as f64 / count as f64).to_bits() as i64
+}
+
+/// Rows as the engine reads them.
+pub fn batch(width: usize, rows: &[(Row, i64)]) -> Batch {
+    let column = |at: usize| {
+        let words = rows
+            .iter()
+            .map(|(row, _)| row[at].unwrap_or(0) as u64)
+            .collect();
+        let valid: Vec<bool> = rows.iter().map(|(row, _)| row[at].is_some()).collect();
+        let valid = valid.contains(&false).then_some(valid);
+        Some(Column {
+            words,
+            high: Vec::new(),
+            valid,
+        })
+    };
+    Batch {
+        rows: rows.len(),
+        columns: (0..width).map(column).collect(),
+        multiplicity: Some(rows.iter().map(|(_, times)| *times).collect()),
+    }
+}
+
+/// Applies rows at every atom of a table.
+pub fn feed(plan: &Plan, view: &mut ViewTree, table: &str, batch: &Batch, sign: i64) -> Result<()> {
+    for (at, _) in plan
+        .atoms
+        .iter()
+        .enumerate()
+        .filter(|(_, atom)| atom.table == table)
+    {
+        view.apply(at, batch, sign, &Dictionary::new())?;
+    }
+    Ok(())
+}
+
+/// The rows of a result, with the multiplicities of its last column where it has them.
+pub fn rows(batch: &RecordBatch, multiplicity: bool) -> Rows {
+    let width = batch.num_columns() - usize::from(multiplicity);
+    let value = |column: usize, row: usize| {
+        let array = batch.column(column);
+        array
+            .is_valid(row)
+            .then(|| match array.as_primitive_opt::<Int64Type>() {
+                Some(integers) => integers.value(row),
+                None => {
+                    let doubles = array.as_primitive::<arrow_array::types::Float64Type>();
+                    doubles.value(row).to_bits() as i64
+                }
+            })
+    };
+    let mut found = Rows::new();
+    for row in 0..batch.num_rows() {
+        let key: Row = (0..width).map(|column| value(column, row)).collect();
+        let times = if multiplicity {
+            value(width, row).unwrap()
+        } else {
+            1
+        };
+        *found.entry(key).or_default() += times;
+    }
+    found.retain(|_, times| *times != 0);
+    found
+}
