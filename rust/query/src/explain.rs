@@ -106,10 +106,14 @@ impl Plan {
             words.push("free-connex");
         }
         format!(
-            "query: {}; width {}; views of O(N^{}) keys",
+            "query: {}; width {}; views of {} keys",
             words.join(", "),
             shown(class.width),
-            shown(class.space)
+            match shown(class.space).as_str() {
+                "0" => "O(1)".to_owned(),
+                "1" => "O(N)".to_owned(),
+                power => format!("O(N^{power})"),
+            }
         )
     }
 

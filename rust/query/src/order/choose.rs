@@ -190,34 +190,39 @@ impl<'a> Chooser<'a> {
         let buried = rest
             .iter()
             .map(|unit| (self.units[unit].members & free).len());
-        Cost {
+        let mut cost = Cost {
             width: (width * 1e6) as u64,
-            propagation: self.propagation(&views),
             buried: if bound {
                 buried.sum::<usize>() as u64
             } else {
                 0
             },
             views: u64::from(views.len() > 1),
+            ..Cost::default()
+        };
+        for id in 0..views.len() {
+            self.add_propagation(&views, id, &mut cost);
         }
+        cost
     }
 
-    fn propagation(&self, views: &[Sibling]) -> u128 {
-        let mut sum = 0u128;
-        for (id, view) in views.iter().enumerate() {
-            let weight: u128 = view.atoms.iter().map(|atom| self.weights[atom]).sum();
-            if weight == 0 {
-                continue;
-            }
-            let mut siblings = views.to_vec();
-            siblings.remove(id);
-            let walks = probes(self.graph, view.keys, &siblings)
-                .iter()
-                .filter(|(_, probe)| *probe != Probe::One)
-                .count();
-            sum = sum.saturating_add(weight.saturating_mul(walks as u128));
+    /// Adds what changes below one view cost where it is joined with the others.
+    fn add_propagation(&self, views: &[Sibling], id: usize, cost: &mut Cost) {
+        let view = views[id];
+        let weight: u128 = view.atoms.iter().map(|atom| self.weights[atom]).sum();
+        if weight == 0 {
+            return;
         }
-        sum
+        let mut siblings = views.to_vec();
+        siblings.remove(id);
+        let walks = probes(self.graph, view.keys, &siblings)
+            .iter()
+            .filter(|(_, probe)| *probe != Probe::One)
+            .count();
+        let weighted = |number: usize| weight.saturating_mul(number as u128);
+        cost.propagation = cost.propagation.saturating_add(weighted(walks));
+        let probes = siblings.len() * view.keys.len();
+        cost.probes = cost.probes.saturating_add(weighted(probes));
     }
 }
 

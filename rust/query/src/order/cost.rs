@@ -2,7 +2,8 @@
 //!
 //! Width first: it bounds the size of views. Then how often a change has to walk a group of a
 //! sibling on its way up, weighted by how much each relation changes; then free variables below
-//! bound ones; then the number of views. A subtree's cost depends on its variables alone, so costs
+//! bound ones; then how many probes a change makes with how wide a delta (marginalising first, and
+//! probing less often, is better); then the number of views. A subtree's cost depends on its variables alone, so costs
 //! of subtrees add up.
 
 /// The cost of (a part of) an order; smaller is better.
@@ -14,6 +15,8 @@ pub(crate) struct Cost {
     pub(crate) propagation: u128,
     /// Free variables below bound ones.
     pub(crate) buried: u64,
+    /// Siblings probed, each weighted as above and by the variables of the delta that probes.
+    pub(crate) probes: u128,
     /// Views.
     pub(crate) views: u64,
 }
@@ -25,6 +28,7 @@ impl Cost {
             width: self.width.max(other.width),
             propagation: self.propagation.saturating_add(other.propagation),
             buried: self.buried + other.buried,
+            probes: self.probes.saturating_add(other.probes),
             views: self.views + other.views,
         }
     }

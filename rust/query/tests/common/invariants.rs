@@ -1,0 +1,176 @@
+//! What the docs of a plan promise, checked from first principles.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringview_query::{Kind, OrderNode, OutputKind, Plan, Source, VarId};
+
+/// Panics unless every promise holds.
+pub fn check(plan: &Plan) {
+    order(plan);
+    tree(plan);
+    stored(plan);
+    components(plan);
+    outputs(plan);
+    let text = serde_json::to_string(plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), *plan);
+    assert!(plan.explain().contains(&plan.view(plan.tree.root)));
+}
+
+fn of_atom(plan: &Plan, atom: usize) -> BTreeSet<VarId> {
+    let has = |id: &VarId| plan.variables[*id].columns.iter().any(|(a, _)| *a == atom);
+    (0..plan.variables.len()).filter(has).collect()
+}
+
+/// Each variable occurs once; each atom's variables lie on one path.
+fn order(plan: &Plan) {
+    fn walk(nodes: &[OrderNode], above: &[VarId], paths: &mut BTreeMap<VarId, Vec<VarId>>) {
+        for node in nodes {
+            let path: Vec<VarId> = above.iter().copied().chain([node.variable]).collect();
+            walk(&node.children, &path, paths);
+            assert!(paths.insert(node.variable, path).is_none(), "placed twice");
+        }
+    }
+    let mut paths = BTreeMap::new();
+    walk(&plan.order, &[], &mut paths);
+    assert_eq!(paths.len(), plan.variables.len());
+    for atom in 0..plan.atoms.len() {
+        let own = of_atom(plan, atom);
+        let on_one_path = |path: &Vec<VarId>| own.iter().all(|variable| path.contains(variable));
+        assert!(own.is_empty() || paths.values().any(on_one_path));
+    }
+}
+
+/// Keys follow from the children; each bound variable goes at one node, with all its atoms below.
+fn tree(plan: &Plan) {
+    let nodes = &plan.tree.nodes;
+    assert_eq!(plan.tree.root, nodes.len() - 1);
+    let mut below: Vec<BTreeSet<usize>> = Vec::new();
+    let mut gone: BTreeSet<VarId> = BTreeSet::new();
+    for (id, node) in nodes.iter().enumerate() {
+        let mut atoms: BTreeSet<usize> = node.atom.into_iter().collect();
+        let keys: BTreeSet<VarId> = node.keys.iter().copied().collect();
+        assert_eq!(keys.len(), node.keys.len());
+        for child in &node.children {
+            assert!(*child < id, "children come first");
+            assert_eq!(nodes[*child].parent, Some(id));
+            let overlap = below[*child].iter().any(|atom| !atoms.insert(*atom));
+            assert!(!overlap, "an atom occurs once");
+        }
+        match node.atom {
+            Some(atom) => {
+                assert!(node.children.is_empty() && node.variables.is_empty());
+                assert_eq!(keys, of_atom(plan, atom));
+            }
+            None => {
+                assert!(node.children.len() > 1, "a view joins");
+                let joined: BTreeSet<VarId> = node
+                    .children
+                    .iter()
+                    .flat_map(|c| nodes[*c].keys.clone())
+                    .collect();
+                let bound = |id: &&VarId| !plan.variables[**id].free;
+                for variable in node.variables.iter().filter(bound) {
+                    assert!(joined.contains(variable));
+                    assert!(gone.insert(*variable), "marginalised twice");
+                    for (atom, _) in &plan.variables[*variable].columns {
+                        assert!(atoms.contains(atom), "an atom left out");
+                    }
+                }
+                let left: BTreeSet<VarId> = joined.difference(&gone).copied().collect();
+                assert_eq!(keys, left);
+            }
+        }
+        below.push(atoms);
+    }
+    let all: BTreeSet<usize> = (0..plan.atoms.len()).collect();
+    assert_eq!(below[plan.tree.root], all);
+    let bound = (0..plan.variables.len()).filter(|id| !plan.variables[*id].free);
+    assert_eq!(gone, bound.collect());
+    let free = (0..plan.variables.len()).filter(|id| plan.variables[*id].free);
+    let root: BTreeSet<VarId> = nodes[plan.tree.root].keys.iter().copied().collect();
+    assert_eq!(root, free.collect());
+}
+
+/// Figure 5, by brute force: what some atom's delta looks up, and the root.
+fn stored(plan: &Plan) {
+    let nodes = &plan.tree.nodes;
+    let mut needed: BTreeSet<usize> = [plan.tree.root].into();
+    for (leaf, node) in nodes.iter().enumerate() {
+        if node.atom.is_none_or(|atom| plan.atoms[atom].is_static) {
+            continue;
+        }
+        let mut at = leaf;
+        while let Some(parent) = nodes[at].parent {
+            needed.extend(nodes[parent].children.iter().filter(|child| **child != at));
+            at = parent;
+        }
+    }
+    let stored = (0..nodes.len()).filter(|id| nodes[*id].stored);
+    assert_eq!(needed, stored.collect());
+}
+
+fn components(plan: &Plan) {
+    for (id, node) in plan.tree.nodes.iter().enumerate() {
+        let own = &plan.payload.nodes[id];
+        for (at, component) in own.iter().enumerate() {
+            assert!(!own[..at].contains(component), "shared, not repeated");
+            match &component.source {
+                Source::Count => assert_eq!((at, node.atom.is_some()), (0, true)),
+                Source::Leaf(factor) => {
+                    assert!(node.atom.is_some() && at > 0);
+                    let kind = factor.value.as_ref().map_or(Kind::Int, |value| value.kind);
+                    assert_eq!(component.kind, kind);
+                }
+                Source::Product { children, lifts } => {
+                    assert_eq!(children.len(), node.children.len());
+                    let mut kinds: Vec<Kind> = lifts.iter().map(|lift| lift.value.kind).collect();
+                    for (child, which) in node.children.iter().zip(children) {
+                        kinds.push(plan.payload.nodes[*child][*which].kind);
+                    }
+                    for lift in lifts {
+                        assert!(node.variables.contains(&lift.variable));
+                        assert!(!plan.variables[lift.variable].nullable);
+                    }
+                    let count = lifts.is_empty() && children.iter().all(|which| *which == 0);
+                    assert_eq!(at == 0, count);
+                    assert_eq!(component.kind, product(&kinds));
+                }
+            }
+        }
+    }
+}
+
+fn product(kinds: &[Kind]) -> Kind {
+    let decimal = |kind: &Kind| matches!(kind, Kind::Decimal { .. });
+    if kinds.contains(&Kind::Real) {
+        assert!(!kinds.iter().any(decimal), "real terms hold no decimals");
+        return Kind::Real;
+    }
+    let scale = kinds.iter().map(|kind| match kind {
+        Kind::Decimal { scale } => *scale,
+        Kind::Int | Kind::Real => 0,
+    });
+    if kinds.iter().any(decimal) {
+        Kind::Decimal { scale: scale.sum() }
+    } else {
+        Kind::Int
+    }
+}
+
+fn outputs(plan: &Plan) {
+    let root = &plan.payload.nodes[plan.tree.root];
+    for output in &plan.outputs {
+        match &output.kind {
+            OutputKind::Group { variable } => assert!(plan.variables[*variable].free),
+            OutputKind::Count { component } => assert_eq!(root[*component].kind, Kind::Int),
+            OutputKind::Sum { terms, nonnull } | OutputKind::Avg { terms, nonnull } => {
+                assert_eq!(root[*nonnull].kind, Kind::Int);
+                let kinds: BTreeSet<String> = terms
+                    .iter()
+                    .map(|term| format!("{:?}", root[*term].kind))
+                    .collect();
+                assert_eq!(kinds.len(), 1);
+            }
+        }
+    }
+}
