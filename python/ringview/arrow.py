@@ -7,13 +7,16 @@ says. Cost: O(columns).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from .errors import TypeMismatchError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+Kind = Literal["number", "text", "date", "timestamp", "timestamptz", "bool", "null", "interval"]
 
 
 class ArrowSchema(Protocol):
@@ -83,6 +86,31 @@ def schema(of: Any) -> pa.Schema:
         f"no schema in a {type(of).__name__}; pass a dict of names and types, "
         "a pyarrow.Schema or Arrow data"
     )
+
+
+def kind_of(arrow: pa.DataType) -> Kind | None:
+    """What may be done with values of an Arrow type; None for types that are not stored.
+
+    >>> import pyarrow as pa
+    >>> kind_of(pa.int32()), kind_of(pa.dictionary(pa.int8(), pa.string()))
+    ('number', 'text')
+    """
+    from pyarrow import types
+
+    if types.is_dictionary(arrow):
+        return kind_of(arrow.value_type)
+    if types.is_timestamp(arrow):
+        return "timestamp" if arrow.tz is None else "timestamptz"
+    if types.is_integer(arrow) or types.is_floating(arrow) or types.is_decimal(arrow):
+        return "number"
+    if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
+        return "text"
+    plain: list[tuple[Kind, Callable[[pa.DataType], bool]]] = [
+        ("bool", types.is_boolean),
+        ("date", types.is_date),
+        ("null", types.is_null),
+    ]
+    return next((kind for kind, test in plain if test(arrow)), None)
 
 
 def data_type(text: str) -> pa.DataType:

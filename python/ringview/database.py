@@ -12,7 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from . import _native, arrow
-from .errors import UnknownTableError, UnknownViewError, UnsupportedError
+from .errors import UnsupportedError
 from .rows import Rows, to_arrow
 from .table import Table
 from .transaction import Transaction
@@ -177,13 +177,13 @@ class Database:
 
     @property
     def tables(self) -> Mapping[str, Table]:
-        """The tables by name."""
-        return _Named(self._native, self._native.tables, Table, UnknownTableError)
+        """The tables by name; `db.tables["r"]` raises UnknownTableError if there is none."""
+        return _Named(self._native, self._native.tables, Table, self._native.table_info)
 
     @property
     def views(self) -> Mapping[str, View]:
-        """The views by name."""
-        return _Named(self._native, self._native.views, View, UnknownViewError)
+        """The views by name; `db.views["v"]` raises UnknownViewError if there is none."""
+        return _Named(self._native, self._native.views, View, self._native.view_len)
 
     def __getitem__(self, name: str) -> View:
         """A view by its name; raises UnknownViewError."""
@@ -208,9 +208,7 @@ class Database:
 
     def create_sample(self, name: str, sql: str, *, k: int, seed: int) -> NoReturn:
         """Keep a uniform sample of a join: not supported yet."""
-        raise UnsupportedError(
-            "samples of joins are not supported yet; keep its aggregates"
-        )
+        raise UnsupportedError("samples of joins are not supported yet; keep its aggregates")
 
     def update_factorised(self, name: str, *factors: object) -> NoReturn:
         """Change a matrix by a product of vectors: not supported yet."""
@@ -244,17 +242,16 @@ class _Named(Mapping[str, Item], Generic[Item]):
         native: _native.Database,
         names: Callable[[], list[str]],
         make: Callable[[_native.Database, str], Item],
-        error: type[UnknownTableError] | type[UnknownViewError],
+        check: Callable[[str], object],
     ) -> None:
-        self._native, self._names, self._make, self._error = native, names, make, error
+        self._native, self._names, self._make, self._check = native, names, make, check
 
     def __getitem__(self, name: str) -> Item:
-        names = self._names()
-        if name not in names:
-            what = "table" if self._error is UnknownTableError else "view"
-            known = ", ".join(names) or "none yet"
-            raise self._error(f"there is no {what} {name!r}; known: {known}")
+        self._check(name)
         return self._make(self._native, name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names())

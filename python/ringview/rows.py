@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .arrow import Arrow, is_arrow, is_pandas
+from .arrow import Arrow, is_arrow, is_pandas, kind_of
 from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError
 
 if TYPE_CHECKING:
@@ -111,18 +111,16 @@ class _Reader:
             raise UnknownColumnError(f"table {self.table!r} has no column {name!r}; known: {known}")
         kind = self.fields[name].type
         try:
-            return pa.array(values, type=kind)
+            return _convert(values, kind)
         except _MISFITS as problem:
             self._misfit(name, values, kind, problem)
 
     def _misfit(self, name: str, values: Any, kind: pa.DataType, problem: Exception) -> NoReturn:
         """Raise with the first row that does not fit."""
-        import pyarrow as pa
-
         error = TypeMismatchError if isinstance(problem, TypeError) else InvalidValueError
         for row, value in enumerate(values):
             try:
-                pa.array([value], type=kind)
+                _convert([value], kind)
             except _MISFITS as misfit:
                 error = TypeMismatchError if isinstance(misfit, TypeError) else InvalidValueError
                 raise error(
@@ -131,6 +129,24 @@ class _Reader:
                 ) from None
         raise error(f"table {self.table!r}, column {name!r}: {problem}") from None
 
+
+def _convert(values: Any, kind: pa.DataType) -> pa.Array:
+    """`values` as an array of `kind`; pyarrow alone would turn 1.5 into the integer 1."""
+    import pyarrow as pa
+
+    found = pa.array(values)
+    if found.type == kind or pa.types.is_dictionary(found.type):
+        return found
+    have, want = kind_of(found.type), kind_of(kind)
+    if have not in ("null", want) and (have, want) not in _WIDENS:
+        raise TypeError(f"it is a {found.type}")
+    if have == "date" or (pa.types.is_integer(kind) and have == "number"):
+        return found.cast(kind)
+    return pa.array(values, type=kind)
+
+
+# Kinds that go into another kind without loss; a naive time counts as UTC, as in Arrow.
+_WIDENS = {("date", "timestamp"), ("timestamp", "timestamptz"), ("timestamptz", "timestamptz")}
 
 # pyarrow raises subclasses of these; OverflowError for integers beyond 64 bits.
 _MISFITS = (TypeError, ValueError, OverflowError, NotImplementedError)

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, Inexact
 from typing import TypeVar
 
-from .names import Kind
+from ..arrow import Kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 import pyarrow as pa
 from sqlglot import exp
 
+from ..arrow import Kind, kind_of
 from ..errors import QueryError, UnknownColumnError
 from .place import Text
-
-Kind = Literal["number", "text", "date", "timestamp", "timestamptz", "bool", "null", "interval"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,9 @@ class Source:
 
 def source(atom: int, table: str, alias: str, schema: pa.Schema) -> Source:
     """The source of an atom over `table`, O(columns)."""
-    return Source(alias, table, tuple(Column(atom, f.name, kind_of(f.type)) for f in schema))
+    return Source(
+        alias, table, tuple(Column(atom, f.name, kind_of(f.type) or "null") for f in schema)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +139,3 @@ def find(name: exp.Identifier, known: Iterable[str]) -> str | None:
     if name.this in names:
         return str(name.this)
     return next((other for other in names if _same(name, other)), None)
-
-
-def kind_of(arrow: pa.DataType) -> Kind:
-    """What may be done with values of an Arrow type: the coarse type of the checks in SQL.
-
-    >>> kind_of(pa.int32()), kind_of(pa.dictionary(pa.int8(), pa.string()))
-    ('number', 'text')
-    """
-    if pa.types.is_dictionary(arrow):
-        return kind_of(arrow.value_type)
-    if pa.types.is_boolean(arrow):
-        return "bool"
-    if pa.types.is_date(arrow):
-        return "date"
-    if pa.types.is_timestamp(arrow):
-        return "timestamp" if arrow.tz is None else "timestamptz"
-    numbers = pa.types.is_integer(arrow) or pa.types.is_floating(arrow)
-    return "number" if numbers or pa.types.is_decimal(arrow) else "text"

@@ -13,9 +13,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from ..arrow import Kind
 from ..errors import QueryError, TypeMismatchError
 from . import literals
-from .names import Kind, Scope
+from .names import Scope
 from .scalars import Json, Scalar, constant, only_read, scalar
 
 

@@ -15,10 +15,11 @@ from typing import Any, NoReturn
 
 from sqlglot import exp
 
+from ..arrow import Kind
 from ..errors import QueryError, TypeMismatchError
 from . import literals
 from .literals import Constant, Interval
-from .names import Column, Kind, Scope
+from .names import Column, Scope
 from .place import Text
 
 Json = dict[str, Any]
