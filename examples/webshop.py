@@ -15,7 +15,6 @@ from datetime import date
 from decimal import Decimal
 
 import pyarrow as pa
-
 import ringview as rv
 
 

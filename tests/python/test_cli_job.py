@@ -1,4 +1,4 @@
-"""Job files: what is read from them, what is refused and with which words, and the order of rows."""
+"""Job files: what is read, what is refused and with which words, the order of rows."""
 
 from __future__ import annotations
 

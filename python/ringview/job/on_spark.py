@@ -21,6 +21,7 @@ from ringview.spark import Evaluation, prepare, session
 from ringview.spark.frames import column
 from ringview.spark.types import spark_schema, to_spark
 
+_NO_TEXT = "\0"
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
@@ -88,7 +89,14 @@ def _frame(spark: SparkSession, source: Source) -> DataFrame:
     else:
         # The types that Arrow finds, so that both engines read the same.
         schema = _readable(source, source.file_schema)
-        frame = spark.read.csv(paths, schema=spark_schema(schema), header=True, enforceSchema=False)
+        frame = spark.read.csv(
+            paths,
+            schema=spark_schema(schema),
+            header=True,
+            enforceSchema=False,
+            # Left at "", it would make NULL of a quoted empty text too.
+            nullValue=_NO_TEXT,
+        )
     kept = [
         column(field.name).cast(to_spark(field.type)).alias(field.name)
         if field.name in spec.types

@@ -1,0 +1,373 @@
+"""SQL over Spark DataFrames, on a local Spark, against DuckDB."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from oracle import comparable
+
+pytest.importorskip("pyspark", minversion="4.1")
+
+from pyspark.sql import DataFrame, SparkSession
+from ringview import errors
+from ringview.cli.commands import app
+from ringview.job import embedded, load
+from ringview.job.read import Source
+from ringview.spark import JavaNotFoundError, evaluate, prepare, session
+from ringview.spark.types import spark_schema
+from typer.testing import CliRunner
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "tpch_stream" / "job.toml"
+
+SCHEMAS = {
+    "orders": pa.schema(
+        {
+            "id": pa.int64(),
+            "customer": pa.int32(),
+            "day": pa.date32(),
+            "at": pa.timestamp("us"),
+            "urgent": pa.bool_(),
+        }
+    ),
+    "items": pa.schema(
+        {
+            "id": pa.int64(),
+            "product": pa.string(),
+            "price": pa.decimal128(12, 2),
+            "discount": pa.decimal128(4, 2),
+            "units": pa.int32(),
+            "weight": pa.float64(),
+        }
+    ),
+    # An int64 that joins an int32.
+    "customers": pa.schema({"customer": pa.int64(), "country": pa.string(), "parent": pa.int64()}),
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    config = {
+        "spark.master": "local[2]",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    try:
+        started = session("tests", config)
+    except JavaNotFoundError as error:
+        pytest.skip(str(error))
+    started.sparkContext.setLogLevel("ERROR")
+    yield started
+    started.stop()
+
+
+def tables(seed: int, orders: int = 200) -> dict[str, pa.Table]:
+    """Random rows: NULLs everywhere, one customer with half of all orders."""
+    draw = random.Random(seed)
+
+    def maybe(value: object) -> object:
+        return None if draw.random() < 0.1 else value
+
+    rows: dict[str, list[tuple[object, ...]]] = {"orders": [], "items": [], "customers": []}
+    for number in range(orders):
+        customer = 1 if draw.random() < 0.5 else draw.randrange(20)
+        day = date(2026, 1, 1) + timedelta(days=draw.randrange(60))
+        at = datetime(2026, 1, 1) + timedelta(seconds=draw.randrange(3))
+        rows["orders"].append(
+            (maybe(number), maybe(customer), maybe(day), maybe(at), maybe(draw.random() < 0.5))
+        )
+        for _ in range(draw.randrange(4)):
+            price, discount = Decimal(draw.randrange(-999, 99999)), Decimal(draw.randrange(11))
+            rows["items"].append(
+                (
+                    maybe(number),
+                    maybe(draw.choice(["tea", "", "ünïcode", "cup'"])),
+                    maybe(price / 100),
+                    maybe(discount / 100),
+                    maybe(draw.randrange(5)),
+                    maybe(draw.randrange(-8, 8) / 4),
+                )
+            )
+    for number in range(20):
+        country = draw.choice(["FR", "US", "ZZ"])
+        rows["customers"].append((maybe(number), maybe(country), maybe(draw.randrange(20))))
+    return {
+        name: pa.Table.from_pylist(
+            [dict(zip(SCHEMAS[name].names, row, strict=True)) for row in found], SCHEMAS[name]
+        )
+        for name, found in rows.items()
+    }
+
+
+def frames(spark: SparkSession, data: dict[str, pa.Table]) -> dict[str, DataFrame]:
+    return {name: frame(spark, table) for name, table in data.items()}
+
+
+def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    schema = spark_schema(table.schema)
+    if not table.num_rows:
+        return spark.createDataFrame([], schema)
+    # Without the schema, timestamps without a zone would get one.
+    return spark.createDataFrame(table, schema)
+
+
+def expected(sql: str, data: dict[str, pa.Table]) -> list[tuple[object, ...]]:
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("SET TimeZone = 'UTC'")
+    for name, table in data.items():
+        connection.register(name, table)
+    return comparable(connection.sql(sql).to_arrow_table())
+
+
+QUERIES = {
+    "total": "SELECT COUNT(*) AS n, SUM(price) AS s, AVG(price) AS a, COUNT(units) AS u FROM items",
+    "grouped": "SELECT product, SUM(price * (1 - discount)) AS s, AVG(weight) AS w FROM items "
+    "GROUP BY product",
+    "by the root": "SELECT o.id, SUM(i.price) AS s, COUNT(*) AS n, AVG(i.units) AS a "
+    "FROM orders o JOIN items i USING (id) GROUP BY o.id",
+    "by others": "SELECT o.day, o.at, o.urgent, i.product, SUM(i.price * i.units) AS s, "
+    "AVG(i.price) AS a, COUNT(i.weight) AS n FROM orders o JOIN items i ON o.id = i.id "
+    "GROUP BY o.day, o.at, o.urgent, i.product",
+    "not a key in sight": "SELECT SUM(i.weight * o.customer) AS s, AVG(i.discount) AS a "
+    "FROM orders o JOIN items i USING (id)",
+    "keys not shown": "SELECT COUNT(*) AS n FROM orders GROUP BY customer, urgent",
+    "broadcast": "SELECT c.country, SUM(i.price) AS s, COUNT(*) AS n FROM customers c "
+    "JOIN orders o ON c.customer = o.customer JOIN items i ON i.id = o.id GROUP BY c.country",
+    "widths": "SELECT c.customer, COUNT(*) AS n FROM customers c, orders o "
+    "WHERE c.customer = o.customer GROUP BY c.customer",
+    "self-join": "SELECT a.country, COUNT(*) AS n, SUM(b.customer) AS s "
+    "FROM customers a JOIN customers b ON a.parent = b.customer GROUP BY a.country",
+    "self-join on one side": "SELECT COUNT(*) AS n FROM orders a JOIN orders b USING (customer)",
+    "filters": "SELECT o.customer, SUM(i.price) AS s FROM orders o JOIN items i USING (id) "
+    "WHERE o.day BETWEEN DATE '2026-01-10' AND DATE '2026-02-10' AND i.product LIKE 't%' "
+    "AND o.at >= TIMESTAMP '2026-01-01 00:00:01' AND i.units IS NOT NULL GROUP BY o.customer",
+    "product": "SELECT COUNT(*) AS n, SUM(c.customer) AS s FROM customers c, customers d",
+    "no columns": "SELECT COUNT(*) AS n FROM orders",
+}
+
+
+@pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
+def test_a_query_equals_duckdb(spark: SparkSession, sql: str) -> None:
+    data = tables(seed=1)
+    found = evaluate(sql, frames(spark, data), partitions=3)
+    assert comparable(found.toArrow()) == expected(sql, data)
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("total", "items"),
+        ("grouped", "items"),
+        ("by the root", "orders"),
+        ("not a key in sight", "all"),
+        ("broadcast", "customers"),
+    ],
+)
+def test_empty_tables(spark: SparkSession, name: str, missing: str) -> None:
+    data = {
+        table: rows.slice(0, 0) if missing in (table, "all") else rows
+        for table, rows in tables(seed=2, orders=30).items()
+    }
+    found = evaluate(QUERIES[name], frames(spark, data), partitions=2)
+    assert comparable(found.toArrow()) == expected(QUERIES[name], data)
+
+
+def test_the_result_is_a_dataframe_like_any(spark: SparkSession) -> None:
+    data = tables(seed=3, orders=50)
+    result = evaluate(QUERIES["broadcast"], frames(spark, data))
+    kinds = [field.dataType.simpleString() for field in result.schema.fields]
+    assert kinds == ["string", "decimal(38,2)", "bigint"]
+    rows = result.where("country IS NOT NULL").orderBy("country").collect()
+    assert [row.country for row in rows] == sorted(row.country for row in rows) != []
+
+
+def test_rows_with_multiplicities(spark: SparkSession) -> None:
+    sql = (
+        "SELECT o.customer, SUM(i.price) AS s, AVG(i.units) AS a, COUNT(*) AS n "
+        "FROM orders o JOIN items i USING (id) GROUP BY o.customer"
+    )
+    data, draw = tables(seed=4), random.Random(4)
+    changes, left = {}, {}
+    for name, table in data.items():
+        gone = pa.array([draw.random() < 0.4 for _ in range(table.num_rows)])
+        deleted = table.filter(gone)
+        left[name] = pa.concat_tables([table, table]).filter(
+            pa.concat_arrays(
+                [pa.array([not g.as_py() for g in gone]), pa.array([True] * len(gone))]
+            )
+        )
+        # Twice inserted; deletions come first: Spark keeps no order, nor may we need one.
+        changes[name] = pa.concat_tables(
+            [
+                deleted.append_column("how often", pa.array([-1] * len(deleted), pa.int8())),
+                table.append_column("how often", pa.array([2] * len(table), pa.int8())),
+            ]
+        )
+    found = evaluate(sql, frames(spark, changes), multiplicity="how often", partitions=2)
+    assert comparable(found.toArrow()) == expected(sql, left)
+    only = {**frames(spark, data), "items": spark.createDataFrame(changes["items"])}
+    found = evaluate(sql, only, multiplicity={"items": "how often"}, partitions=2)
+    assert comparable(found.toArrow()) == expected(sql, {**data, "items": left["items"]})
+
+
+def test_everything_deleted_leaves_nothing(spark: SparkSession) -> None:
+    rows = [(1, "x", -1), (1, "x", 1), (2, "y", 1), (2, "y", -1)]
+    frame = spark.createDataFrame(rows, "a long, b string, m long")
+    found = evaluate("SELECT b, SUM(a) AS a FROM r GROUP BY b", {"r": frame}, multiplicity="m")
+    assert found.collect() == []
+
+
+def test_plain_map_partitions(spark: SparkSession) -> None:
+    data = tables(seed=5)
+    for name in ("broadcast", "by the root", "total"):
+        steps = prepare(QUERIES[name], frames(spark, data), partitions=3)
+        partials = steps.slots().rdd.mapPartitions(steps.partition.on_rows)
+        found = steps.merge(spark.createDataFrame(partials, steps.partial_schema))
+        assert comparable(found.toArrow()) == expected(QUERIES[name], data)
+
+
+def test_rows_are_where_the_route_says(spark: SparkSession) -> None:
+    data = tables(seed=6)
+    steps = prepare(QUERIES["broadcast"], frames(spark, data), partitions=3)
+    assert steps.explain() == "routed by id: o, i; broadcast: c; 3 partitions"
+    lies = (
+        steps.slots()
+        .rdd.mapPartitionsWithIndex(
+            lambda place, rows: [(row.atom, place, row.partition) for row in rows]
+        )
+        .collect()
+    )
+    assert all(place == wanted for _, place, wanted in lies)
+    sent = {atom: sum(atom == found for found, _, _ in lies) for atom in range(3)}
+    assert sent[0] == 3 * data["customers"].num_rows
+    # Rows without a key cannot join: they stay at home.
+    assert sent[1] == data["orders"].num_rows - data["orders"]["id"].null_count
+
+
+def test_rows_need_not_be_counted(spark: SparkSession) -> None:
+    data = tables(seed=6)
+    rows = {"orders": 10**5, "items": 10, "customers": 10**6}
+    steps = prepare(QUERIES["broadcast"], frames(spark, data), partitions=2, rows=rows)
+    assert "customer" in steps.explain().split(":")[0]
+    assert comparable(steps.to_df().toArrow()) == expected(QUERIES["broadcast"], data)
+
+
+def test_one_value_in_every_row(spark: SparkSession) -> None:
+    rows = pa.table({"k": pa.array([7] * 500), "x": pa.array(range(500))})
+    sql = "SELECT a.k, SUM(a.x * b.x) AS s, COUNT(*) AS n FROM r a JOIN r b USING (k) GROUP BY a.k"
+    found = evaluate(sql, {"r": spark.createDataFrame(rows)}, partitions=4)
+    assert comparable(found.toArrow()) == expected(sql, {"r": rows})
+
+
+def test_types_that_ringview_does_not_hold_may_be_there(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, [1, 2])], "a long, `an.array` array<long>")
+    assert evaluate("SELECT SUM(a) AS s FROM r", {"r": frame}).collect() == [(1,)]
+    with pytest.raises(errors.UnknownColumnError) as caught:
+        evaluate('SELECT SUM("an.array") AS s FROM r', {"r": frame})
+    assert "an.array (array<bigint>)" in caught.value.__notes__[0]
+
+
+def test_timestamps_with_a_zone_are_instants(spark: SparkSession) -> None:
+    at = pa.array([datetime(2026, 1, 1), datetime(2026, 1, 2)], pa.timestamp("us", tz="UTC"))
+    rows = pa.table({"at": at, "x": [1, 2]})
+    sql = "SELECT a.at, SUM(b.x) AS s FROM r a JOIN r b USING (at) GROUP BY a.at"
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        found = evaluate(sql, {"r": frame(spark, rows)}).toArrow()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert comparable(found) == comparable(rows)
+
+
+def test_strange_names(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, 2), (1, 3)], "`a.b c` long, `tick``` long")
+    sql = 'SELECT "a.b c", SUM("tick`") AS "s.u m" FROM r GROUP BY "a.b c"'
+    found = evaluate(sql, {"r": frame})
+    assert found.columns == ["a.b c", "s.u m"]
+    assert found.collect() == [(1, 5)]
+
+
+def test_zeros_of_both_signs_meet(spark: SparkSession) -> None:
+    left = spark.createDataFrame([(0.0,), (-0.0,), (1.5,)], "k double")
+    sql = "SELECT COUNT(*) AS n FROM l JOIN r USING (k)"
+    assert evaluate(sql, {"l": left, "r": left}, partitions=7).collect() == [(5,)]
+
+
+def test_sums_do_not_wrap(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(2**62,), (2**62,)], "a long")
+    with pytest.raises(Exception, match="ArithmeticOverflowError"):
+        evaluate("SELECT SUM(a) AS s FROM r", {"r": frame}).collect()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"partitions": 0}, errors.InvalidValueError, "at least 1"),
+        ({"multiplicity": "m"}, errors.InvalidValueError, 'no column "m"'),
+        ({"multiplicity": {"q": "a"}}, errors.UnknownTableError, 'no table "q"'),
+        ({"rows": {}}, errors.UnknownTableError, "rows: "),
+    ],
+)
+def test_wrong_options(spark: SparkSession, options, error, message: str) -> None:
+    frame = spark.range(3).toDF("a")
+    with pytest.raises(error, match=message):
+        evaluate("SELECT COUNT(*) AS n FROM r", {"r": frame}, **options)
+
+
+def test_wrong_sql_is_refused_before_anything_runs(spark: SparkSession) -> None:
+    frame = spark.range(3).toDF("a")
+    with pytest.raises(errors.UnknownTableError):
+        evaluate("SELECT COUNT(*) AS n FROM s", {"r": frame})
+    with pytest.raises(errors.UnsupportedError):
+        evaluate("SELECT MAX(a) AS n FROM r", {"r": frame})
+
+
+def test_a_job_on_spark_ends_where_the_embedded_one_ends(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    text = EXAMPLE.read_text().replace('engine = "embedded"', 'engine = "spark"')
+    text = text.replace("../data", str(EXAMPLE.parents[1] / "data"))
+    outputs = "".join(f'{view} = "{view}.parquet"\n' for view in ("q1", "q3", "q5", "q10"))
+    job = tmp_path / "job.toml"
+    job.write_text(f"{text}\n[output]\n{outputs}")
+    done = CliRunner().invoke(app, ["run", str(job)])
+    assert done.exit_code == 0, done.stderr
+    assert "spark: " in done.stdout
+    here = load(EXAMPLE)
+    wanted = embedded.run(here, [Source(spec) for spec in here.tables], lambda _: None)
+    for view, table in wanted.results.items():
+        assert comparable(pq.read_table(tmp_path / f"{view}.parquet")) == comparable(table)
+    explained = CliRunner().invoke(app, ["explain", str(job)])
+    assert "routed by orderkey: o, l; broadcast: c; 2 partitions" in explained.stdout
+
+
+def test_csv_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text('k,p,s\n1,1.50,"NA"\n1,,""\n2,2.25,\n')
+    job = tmp_path / "job.toml"
+    text = (
+        '[[table]]\nname = "r"\npath = "r.csv"\ntypes = {p = "decimal128(12, 2)"}\n'
+        '[[view]]\nname = "v"\n'
+        'sql = "SELECT k, s, SUM(p) AS p, COUNT(*) AS n FROM r GROUP BY k, s"\n'
+        '[output]\nv = "v.parquet"\n'
+    )
+    results = []
+    for engine in ("embedded", "spark"):
+        job.write_text(f'engine = "{engine}"\n{text}')
+        done = CliRunner().invoke(app, ["run", str(job)])
+        assert done.exit_code == 0, done.stderr
+        results.append(comparable(pq.read_table(tmp_path / "v.parquet")))
+    assert results[0] == results[1]
+    assert len(results[0]) == 3

@@ -1,0 +1,160 @@
+"""The parts of the Spark bridge that need no Java: routes, slots, the split into two steps."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark", minversion="4.1")
+
+from ringview.spark.partial import split
+from ringview.spark.route import choose, covers_all, needed, variables
+from ringview.spark.session import JavaNotFoundError, check_java
+from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, Layout, rows_to_batches
+from ringview.sql import translate
+
+SCHEMAS = {
+    "r": pa.schema({"a": pa.int64(), "b": pa.int64(), "x": pa.int64()}),
+    "s": pa.schema({"b": pa.int64(), "c": pa.int64(), "name": pa.string()}),
+    "t": pa.schema({"c": pa.int64(), "y": pa.decimal128(12, 2)}),
+}
+
+
+def query(sql: str):
+    return translate(sql, SCHEMAS)
+
+
+PATH = "SELECT r.a, SUM(t.y) AS y FROM r JOIN s USING (b) JOIN t USING (c) GROUP BY r.a"
+STAR = "SELECT b, COUNT(*) AS n FROM r JOIN s USING (b) GROUP BY b"
+
+
+def test_a_variable_is_every_column_that_is_equal() -> None:
+    assert variables(query(PATH)) == [{0: "b", 1: "b"}, {1: "c", 2: "c"}]
+    merged = query("SELECT COUNT(*) AS n FROM r, s, t WHERE r.b = s.b AND t.c = s.c AND s.b = t.c")
+    assert variables(merged) == [{0: "b", 1: "b", 2: "c"}]
+
+
+def test_a_variable_of_all_relations_routes_them_all() -> None:
+    route = choose(query(STAR), None, 4)
+    assert covers_all(query(STAR))
+    assert route.columns == {0: "b", 1: "b"}
+    assert route.broadcast(2) == []
+    assert route.separates(query(STAR))
+
+
+@pytest.mark.parametrize(
+    ("rows", "routed", "broadcast"),
+    [
+        ({"r": 10**6, "s": 10**6, "t": 10}, {0: "b", 1: "b"}, [2]),
+        ({"r": 10, "s": 10**6, "t": 10**6}, {1: "c", 2: "c"}, [0]),
+        ({"r": 10**6, "s": 10**3, "t": 10}, {0: "b", 1: "b"}, [2]),
+    ],
+)
+def test_the_largest_relations_are_routed(rows, routed, broadcast) -> None:
+    assert not covers_all(query(PATH))
+    route = choose(query(PATH), rows, 8)
+    assert (route.columns, route.scattered) == (routed, None)
+    assert route.broadcast(3) == broadcast
+
+
+def test_few_values_do_not_hold_a_large_relation_back() -> None:
+    route = choose(query(STAR), {"r": 10**6, "s": 5}, 8)
+    assert (route.columns, route.scattered, route.broadcast(2)) == ({}, 0, [1])
+    assert not route.separates(query(STAR))
+
+
+def test_a_product_scatters_its_largest_relation() -> None:
+    route = choose(query("SELECT COUNT(*) AS n FROM r, s"), {"r": 5, "s": 50}, 8)
+    assert (route.columns, route.scattered, route.broadcast(2)) == ({}, 1, [0])
+
+
+def test_self_joins_route_each_occurrence_by_its_own_column() -> None:
+    chain = query("SELECT COUNT(*) AS n FROM r r1 JOIN r r2 ON r1.b = r2.a")
+    assert choose(chain, None, 4).columns == {0: "b", 1: "a"}
+
+
+def test_only_used_columns_travel() -> None:
+    used = query("SELECT name, SUM(x) AS x FROM r JOIN s USING (b) WHERE c > 1 GROUP BY name")
+    assert [sorted(columns) for columns in needed(used)] == [["b", "x"], ["b", "c", "name"]]
+
+
+def test_slots_are_shared_by_type_and_read_back() -> None:
+    schemas = list(SCHEMAS.values())
+    layout = Layout.of(schemas)
+    assert layout.slots == (pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.decimal128(12, 2))
+    assert layout.places == ((0, 1, 2), (0, 1, 3), (0, 4))
+    rows = [
+        (0, 0, 1, 1, 2, 3, None, None),
+        (0, 0, -1, 4, 5, None, None, None),
+        (NOBODY, 0, 0, None, None, None, None, None),
+        (1, 0, 2, 6, 7, None, "x", None),
+        (0, 0, 1, 8, 9, 10, None, None),
+    ]
+    [batch] = rows_to_batches(rows, layout.schema)
+    read = [(atom, part.to_pylist()) for atom, part in layout.relations(batch, schemas)]
+    assert [atom for atom, _ in read] == [0, 1, 0]
+    assert read[0][1] == [
+        {"a": 1, "b": 2, "x": 3, MULTIPLICITY: 1},
+        {"a": 4, "b": 5, "x": None, MULTIPLICITY: -1},
+    ]
+    assert read[1][1] == [{"b": 6, "c": 7, "name": "x", MULTIPLICITY: 2}]
+    assert batch.schema.names[0] == ATOM
+
+
+def test_rows_come_in_batches() -> None:
+    schema = pa.schema({"a": pa.int64()})
+    batches = list(rows_to_batches(((i,) for i in range(5)), schema, size=2))
+    assert [batch.num_rows for batch in batches] == [2, 2, 1]
+
+
+def test_an_average_is_kept_as_sum_and_count() -> None:
+    steps = split(query("SELECT AVG(x) AS x, a FROM r GROUP BY a, b"))
+    assert [output["name"] for output in steps.first["outputs"]] == [
+        "key0",
+        "key1",
+        "sum0",
+        "count0",
+    ]
+    summed = pa.table({"key0": [1, 2], "key1": [1, 1], "sum0": [3, None], "count0": [2, 0]})
+    schema = pa.schema({"x": pa.float64(), "a": pa.int64()})
+    assert steps.finish(summed, schema).to_pydict() == {"x": [1.5, None], "a": [1, 2]}
+
+
+def test_without_java_the_error_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(JavaNotFoundError, match=r"none was found.*\n.*apt install openjdk-17"):
+        check_java()
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("exit 1", "does not run"),
+        ("echo 'openjdk version \"11.0.2\"' >&2", "a newer Java than 11"),
+        ("echo 'java version \"1.8.0_292\"' >&2", "a newer Java than 8"),
+    ],
+)
+def test_a_java_that_does_not_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path, script: str, message: str
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\n{script}\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(JavaNotFoundError, match=message):
+        check_java()
+
+
+def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("ringview.spark")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(ImportError, match=r"pip install 'ringview\[spark\]'"):
+        importlib.import_module("ringview.spark")
