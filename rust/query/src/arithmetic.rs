@@ -31,7 +31,7 @@ impl Kind {
                 let scale = left
                     .scale()
                     .checked_add(right.scale())
-                    .filter(|scale| *scale <= MAX_SCALE);
+                    .filter(|scale| (-MAX_SCALE..=MAX_SCALE).contains(scale));
                 Kind::Decimal {
                     scale: scale.ok_or_else(too_many_digits)?,
                 }
@@ -296,10 +296,10 @@ fn overflow() -> Error {
     }
 }
 
-fn too_many_digits() -> Error {
+pub(crate) fn too_many_digits() -> Error {
     Error::Unsupported {
-        what: format!("a product of decimals with more than {MAX_SCALE} digits after the point"),
+        what: format!("arithmetic on decimals with more than {MAX_SCALE} digits after the point"),
         why: "decimals have at most 38 digits".to_owned(),
-        instead: "declare its factors with fewer digits after the point, or as float64".to_owned(),
+        instead: "declare the columns with fewer digits after the point, or as float64".to_owned(),
     }
 }

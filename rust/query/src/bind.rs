@@ -9,7 +9,6 @@ use ringview_core::{Error, Result, Type};
 
 use crate::classes::classify;
 use crate::expr::Kind;
-use crate::filter::all;
 use crate::hypergraph::Hypergraph;
 use crate::order;
 use crate::payload::{NotNull, Payload};
@@ -17,6 +16,7 @@ use crate::plan::{
     Catalog, Factor, OutputKind, Plan, PlanAtom, PlanOutput, Source, SumProduct, TableInfo,
     ViewTree,
 };
+use crate::predicate::all;
 use crate::query::{ColumnRef, Function, Output, Query, Scalar};
 use crate::scalar::{Scope, each_column};
 use crate::set::Set;

@@ -3,18 +3,13 @@
 //! Invariant: three-valued logic throughout; nothing is rounded on the way, so that a filter keeps
 //! exactly the rows that SQL keeps. Cost: linear in the filter.
 
-use std::cmp::Ordering;
-
 use ringview_core::{Error, Result, TimeUnit, Type};
 
 use crate::expr::{Comparison, Expr, Kind, Number, Predicate, TextOperand};
 use crate::literal::{date, decimal, per_second, timestamp};
+use crate::predicate::{FALSE, TRUE, UNKNOWN, all, any, as_list, order, truth};
 use crate::query::{Condition, Literal, Scalar};
 use crate::scalar::{Purpose, Scope, each_column, shown};
-
-const TRUE: Predicate = Predicate::Constant { value: Some(true) };
-const FALSE: Predicate = Predicate::Constant { value: Some(false) };
-const UNKNOWN: Predicate = Predicate::Constant { value: None };
 
 /// What the values of an operand mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -277,85 +272,6 @@ impl Scope<'_> {
     }
 }
 
-/// All of them, without what does not matter.
-pub(crate) fn all(operands: Vec<Predicate>) -> Predicate {
-    let mut kept = Vec::new();
-    for operand in operands {
-        match operand {
-            TRUE => {}
-            FALSE => return FALSE,
-            Predicate::And { operands } => kept.extend(operands),
-            operand => kept.push(operand),
-        }
-    }
-    match kept.len() {
-        0 => TRUE,
-        1 => kept.swap_remove(0),
-        _ => Predicate::And { operands: kept },
-    }
-}
-
-fn any(operands: Vec<Predicate>) -> Predicate {
-    let mut kept = Vec::new();
-    for operand in operands {
-        match operand {
-            FALSE => {}
-            TRUE => return TRUE,
-            Predicate::Or { operands } => kept.extend(operands),
-            operand => kept.push(operand),
-        }
-    }
-    match kept.len() {
-        0 => FALSE,
-        1 => kept.swap_remove(0),
-        _ => Predicate::Or { operands: kept },
-    }
-}
-
-fn as_list(equalities: &[Predicate], null: bool) -> Option<Predicate> {
-    match equalities.first()? {
-        Predicate::Compare { left, .. } => {
-            let mut list = Vec::with_capacity(equalities.len());
-            for equality in equalities {
-                match equality {
-                    Predicate::Compare { left: l, right, .. } if l == left => {
-                        list.push(right.value()?);
-                    }
-                    _ => return None,
-                }
-            }
-            list.sort_by(|a, b| order(*a, *b).unwrap_or(Ordering::Equal));
-            list.dedup();
-            let operand = left.clone();
-            Some(Predicate::In {
-                operand,
-                list,
-                null,
-            })
-        }
-        Predicate::CompareText {
-            left: TextOperand::Column { column },
-            ..
-        } => {
-            let mut list = Vec::with_capacity(equalities.len());
-            for equality in equalities {
-                match equality {
-                    Predicate::CompareText {
-                        right: TextOperand::Literal { value },
-                        ..
-                    } => list.push(value.clone()),
-                    _ => return None,
-                }
-            }
-            list.sort_unstable();
-            list.dedup();
-            let column = *column;
-            Some(Predicate::InText { column, list, null })
-        }
-        _ => None,
-    }
-}
-
 /// A constant in quotes, as what it is compared with.
 fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Expr, Domain)> {
     let wrong = |expected: &str| Error::Value {
@@ -435,57 +351,4 @@ fn describe(domain: Domain) -> String {
         Domain::Timestamp { .. } => "a timestamp without a time zone",
     }
     .to_owned()
-}
-
-fn order(a: Number, b: Number) -> Option<Ordering> {
-    match (a, b) {
-        (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
-        (Number::Decimal(a), Number::Decimal(b)) => Some(a.cmp(&b)),
-        (Number::Real(a), Number::Real(b)) => a.partial_cmp(&b),
-        _ => None,
-    }
-}
-
-fn truth(comparison: Comparison, order: Ordering) -> Predicate {
-    let value = match comparison {
-        Comparison::Eq => order.is_eq(),
-        Comparison::Ne => order.is_ne(),
-        Comparison::Lt => order.is_lt(),
-        Comparison::Le => order.is_le(),
-        Comparison::Gt => order.is_gt(),
-        Comparison::Ge => order.is_ge(),
-    };
-    Predicate::Constant { value: Some(value) }
-}
-
-impl Predicate {
-    /// Whether every row passes.
-    pub(crate) fn is_true(&self) -> bool {
-        *self == TRUE
-    }
-
-    /// Calls `see` with every column, by position.
-    pub(crate) fn each_column(&self, see: &mut impl FnMut(usize)) {
-        match self {
-            Predicate::Constant { .. } => {}
-            Predicate::Compare { left, right, .. } => {
-                left.each_column(see);
-                right.each_column(see);
-            }
-            Predicate::CompareText { left, right, .. } => {
-                for operand in [left, right] {
-                    if let TextOperand::Column { column } = operand {
-                        see(*column);
-                    }
-                }
-            }
-            Predicate::In { operand, .. } => operand.each_column(see),
-            Predicate::InText { column, .. } | Predicate::Like { column, .. } => see(*column),
-            Predicate::IsNull { columns } => columns.iter().for_each(|column| see(*column)),
-            Predicate::And { operands } | Predicate::Or { operands } => {
-                operands.iter().for_each(|operand| operand.each_column(see));
-            }
-            Predicate::Not { operand } => operand.each_column(see),
-        }
-    }
 }

@@ -6,7 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `query`, `plan`, `expr` | the types: what comes in, what goes out |
-//! | `bind`, `variables`, `scalar`, `filter`, `literal`, `arithmetic` | names and types |
+//! | `bind`, `variables`, `scalar`, `filter`, `predicate`, `literal`, `arithmetic` | names and types |
 //! | `terms`, `payload` | aggregates as sums of products, one component a view |
 //! | `hypergraph`, `classes`, `cover` | acyclicity, query classes, widths |
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
@@ -24,6 +24,7 @@ mod literal;
 mod order;
 mod payload;
 pub mod plan;
+mod predicate;
 mod query;
 mod scalar;
 mod set;

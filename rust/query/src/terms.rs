@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use ringview_core::{Error, Result};
 
+use crate::arithmetic::too_many_digits;
 use crate::expr::{Expr, Kind};
 use crate::query::Scalar;
 use crate::scalar::{Purpose, Scope, atoms};
@@ -65,7 +66,9 @@ impl Term {
             return Ok(self);
         }
         // The coefficient takes the digits that the factors lack.
-        let scale = kind.scale() - own.scale() + self.coefficient.kind.scale();
+        let lacking = kind.scale().checked_sub(own.scale());
+        let scale = lacking.and_then(|digits| digits.checked_add(self.coefficient.kind.scale()));
+        let scale = scale.ok_or_else(too_many_digits)?;
         self.coefficient = self.coefficient.convert(Kind::Decimal { scale })?;
         Ok(self)
     }
