@@ -1,7 +1,7 @@
 """What the commands print: progress, results, the final table.
 
 Invariant: on a terminal there are bars and boxes, anywhere else plain lines without
-control codes, and no column is cut. Cost: of a result only the first rows are formatted.
+control codes. No value is cut. Cost: of a result only the first rows are formatted.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 import pyarrow as pa
 from rich import box
@@ -111,7 +112,8 @@ def _result(console: Console, view: ViewReport) -> None:
     console.print(f"[bold]{escape(view.name)}[/bold]{more}", highlight=False)
     table = _table()
     for field in view.result.schema:
-        table.add_column(escape(field.name), justify="right" if _is_number(field.type) else "left")
+        justify: Literal["left", "right"] = "right" if _is_number(field.type) else "left"
+        table.add_column(escape(field.name), justify=justify, overflow="fold")
     for row in view.result.slice(0, _ROWS_SHOWN).to_pylist():
         table.add_row(*(escape(_text(value)) for value in row.values()))
     console.print(table)
