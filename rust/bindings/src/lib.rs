@@ -1,1 +1,36 @@
 //! The Python extension of ringview: classes, Arrow in and out, errors to exceptions.
+//!
+//! Nothing is computed here, and nothing is done a row: a call turns names and Arrow capsules into
+//! what the engine takes, in microseconds, and its answer into capsules again.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `database` | the class `Database` |
+//! | `busy` | one call at a time, without deadlock |
+//! | `watch` | Ctrl-C and progress during long calls |
+//! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
+//! | `outgoing` | schemas and rows handed to such a library |
+//! | `errors` | errors to the exceptions of `ringview.errors` |
+
+mod busy;
+mod database;
+mod errors;
+mod incoming;
+mod outgoing;
+mod watch;
+
+/// The module `ringview._native`.
+#[pyo3::pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::database::Database;
+    #[pymodule_export]
+    use super::outgoing::{Columns, Rows};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

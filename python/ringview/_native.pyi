@@ -1,0 +1,97 @@
+"""The engine: names and Arrow capsules in, capsules and texts out. See `ringview.Database`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, final
+
+__version__: str
+
+class _Schema(Protocol):
+    def __arrow_c_schema__(self) -> object: ...
+
+class _Stream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class _Array(Protocol):
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
+
+_Op = tuple[str, int, _Stream | _Array, str | None]
+
+@final
+class Columns:
+    """The columns of a table: a schema by the Arrow C interface."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
+class Rows:
+    """Rows of a view: a stream by the Arrow C interface, which can be read any number of times."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __len__(self) -> int: ...
+
+@final
+class Database:
+    """Tables, and views that are exact after every call of `apply`."""
+
+    def __new__(cls, trust_deletes: bool = False) -> Database: ...
+    def create_table(
+        self,
+        name: str,
+        schema: _Schema,
+        unique: Sequence[str] | None = None,
+        static: bool = False,
+    ) -> None:
+        """Declare a table with the columns of a schema."""
+
+    def drop_table(self, name: str) -> None:
+        """Forget a table that no view reads."""
+
+    def create_view(self, name: str, query_json: str) -> None:
+        """Declare a view by a query in JSON, and fill it from the rows that are there."""
+
+    def drop_view(self, name: str) -> None:
+        """Forget a view."""
+
+    def apply(
+        self, ops: Sequence[_Op], progress: Callable[[int], object] | None = None
+    ) -> None:
+        """Apply changes, all or none.
+
+        An op is a table, 1 to insert or -1 to delete, rows, and the name of a column that says how
+        often each row counts, or None. `progress` is called with the number of rows done; an
+        exception from it undoes everything.
+        """
+
+    def tables(self) -> list[str]:
+        """The names of the tables, oldest first."""
+
+    def table_schema(self, name: str) -> Columns:
+        """The columns of a table."""
+
+    def table_info(self, name: str) -> dict[str, Any]:
+        """What is known of a table: `rows`, `unique`, `static` and `bytes`."""
+
+    def views(self) -> list[str]:
+        """The names of the views, oldest first."""
+
+    def view_result(self, name: str) -> Rows:
+        """The rows of a view. O(rows)."""
+
+    def view_changes(self, name: str) -> Rows:
+        """What moved in a view since the last call, with a last column `multiplicity`."""
+
+    def view_len(self, name: str) -> int:
+        """How many rows a view has. O(1)."""
+
+    def view_explain(self, name: str) -> str:
+        """How a view is maintained, with what each node holds."""
+
+    def view_query(self, name: str) -> str:
+        """The query of a view, in JSON."""
+
+    def memory_usage(self) -> dict[str, int]:
+        """Bytes held, part by part."""
+
+    def plan(self, query_json: str) -> str:
+        """How a view of a query in JSON would be maintained."""

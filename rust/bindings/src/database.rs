@@ -1,0 +1,266 @@
+//! The class `Database`: names and capsules in, capsules and texts out.
+//!
+//! Invariant: one call at a time, whichever thread it comes from; the interpreter is free while the
+//! engine works on more than a few rows. Cost above the engine's: microseconds a call, nothing a row.
+
+use std::sync::{Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use ringview_core::Schema;
+use ringview_engine::{Database as Engine, Direction, Op, Options};
+use ringview_query::Query;
+
+use crate::busy::{Busy, Hold};
+use crate::errors::{OrRaise, named};
+use crate::incoming::{Schemas, rows, schema};
+use crate::outgoing::{Columns, Rows};
+use crate::watch::Watch;
+
+/// Calls with fewer rows keep the interpreter: letting it go would take longer than they do.
+const FEW: u64 = 64;
+
+/// Tables, and views that are exact after every call of `apply`.
+///
+/// >>> import pyarrow as pa
+/// >>> from ringview._native import Database
+/// >>> db = Database()
+/// >>> db.create_table("r", pa.schema({"a": pa.int64()}), None, False)
+/// >>> db.apply([("r", 1, pa.record_batch({"a": [1, 2]}), None)])
+/// >>> db.table_info("r")["rows"]
+/// 2
+#[pyclass(frozen, module = "ringview._native")]
+#[derive(Debug)]
+pub(crate) struct Database {
+    engine: Busy<Engine>,
+    schemas: Mutex<Schemas>,
+}
+
+/// One change, its names still those of Python and its rows a range of all batches of the call.
+struct Change<'py> {
+    table: Bound<'py, PyString>,
+    direction: Direction,
+    multiplicity: Option<Bound<'py, PyString>>,
+    batches: std::ops::Range<usize>,
+}
+
+#[pymethods]
+impl Database {
+    #[new]
+    #[pyo3(signature = (trust_deletes=false))]
+    fn new(trust_deletes: bool) -> Database {
+        Database {
+            engine: Busy::new(Engine::new(Options { trust_deletes })),
+            schemas: Mutex::default(),
+        }
+    }
+
+    /// Declares a table with the columns of a schema (anything with `__arrow_c_schema__`).
+    #[pyo3(signature = (name, schema, unique=None, r#static=false))]
+    fn create_table(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        schema: &Bound<'_, PyAny>,
+        unique: Option<Vec<String>>,
+        r#static: bool,
+    ) -> PyResult<()> {
+        let schema = Schema::from_arrow(&self::schema(schema)?).or_raise(py)?;
+        let mut engine = self.engine(py)?;
+        engine
+            .value
+            .create_table(name, schema, unique.as_deref(), r#static)
+            .or_raise(py)
+    }
+
+    /// Forgets a table that no view reads.
+    fn drop_table(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.engine(py)?.value.drop_table(name).or_raise(py)
+    }
+
+    /// Declares a view by a query in JSON, and fills it from the rows that are there.
+    fn create_view(&self, py: Python<'_>, name: &str, query_json: &str) -> PyResult<()> {
+        let query = Query::from_json(query_json).or_raise(py)?;
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        let mut watch = Watch::new(None, 0);
+        let done = py.detach(|| engine.create_view(name, &query, &mut |done| watch.poll(done)));
+        finish(py, done, watch)
+    }
+
+    /// Forgets a view.
+    fn drop_view(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.engine(py)?.value.drop_view(name).or_raise(py)
+    }
+
+    /// Applies changes, all or none: (table, 1 to insert or -1 to delete, Arrow data, the name of a
+    /// column of multiplicities or None). `progress` is called with the number of rows done.
+    #[pyo3(signature = (ops, progress=None))]
+    fn apply(
+        &self,
+        py: Python<'_>,
+        ops: Vec<Bound<'_, PyTuple>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let mut batches = Vec::with_capacity(ops.len());
+        let changes = self.read(&ops, &mut batches)?;
+        let ops = changes
+            .iter()
+            .map(|change| change.op(&batches))
+            .collect::<PyResult<Vec<_>>>()?;
+        let total = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+        let mut watch = Watch::new(progress, total);
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        let mut run = || engine.apply(&ops, &mut |done| watch.poll(done));
+        let done = if total < FEW { run() } else { py.detach(run) };
+        finish(py, done, watch)
+    }
+
+    /// The names of the tables, oldest first.
+    fn tables(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.engine(py)?.value.tables())
+    }
+
+    /// The columns of a table, as an object with `__arrow_c_schema__`.
+    fn table_schema(&self, py: Python<'_>, name: &str) -> PyResult<Columns> {
+        let status = self.engine(py)?.value.table(name).or_raise(py)?;
+        Ok(Columns::new(status.schema.to_arrow()))
+    }
+
+    /// What is known of a table: `rows`, `unique`, `static` and `bytes`.
+    fn table_info<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        let status = self.engine(py)?.value.table(name).or_raise(py)?;
+        let info = PyDict::new(py);
+        info.set_item("rows", status.rows)?;
+        info.set_item("unique", status.unique)?;
+        info.set_item("static", status.is_static)?;
+        info.set_item("bytes", status.bytes)?;
+        Ok(info)
+    }
+
+    /// The names of the views, oldest first.
+    fn views(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.engine(py)?.value.views())
+    }
+
+    /// The rows of a view, as an object with `__arrow_c_stream__`.
+    fn view_result(&self, py: Python<'_>, name: &str) -> PyResult<Rows> {
+        let engine = self.engine(py)?;
+        let engine = &*engine.value;
+        let batch = py.detach(|| engine.view_result(name)).or_raise(py)?;
+        Ok(Rows::new(batch))
+    }
+
+    /// What moved in a view since the last call, with a last column `multiplicity`.
+    fn view_changes(&self, py: Python<'_>, name: &str) -> PyResult<Rows> {
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        let batch = py.detach(|| engine.view_changes(name)).or_raise(py)?;
+        Ok(Rows::new(batch))
+    }
+
+    /// How many rows a view has.
+    fn view_len(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
+        self.engine(py)?.value.view_len(name).or_raise(py)
+    }
+
+    /// How a view is maintained, with what each node holds.
+    fn view_explain(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        self.engine(py)?.value.view_explain(name).or_raise(py)
+    }
+
+    /// The query of a view, in JSON.
+    fn view_query(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        let engine = self.engine(py)?;
+        let query = engine.value.view_query(name).or_raise(py)?;
+        query.to_json().or_raise(py)
+    }
+
+    /// Bytes held, part by part.
+    fn memory_usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let parts = PyDict::new(py);
+        for (part, bytes) in self.engine(py)?.value.memory_usage() {
+            parts.set_item(part, bytes)?;
+        }
+        Ok(parts)
+    }
+
+    /// How a view of a query in JSON would be maintained.
+    fn plan(&self, py: Python<'_>, query_json: &str) -> PyResult<String> {
+        let query = Query::from_json(query_json).or_raise(py)?;
+        let plan = self.engine(py)?.value.plan(&query).or_raise(py)?;
+        Ok(plan.explain())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let engine = self.engine(py)?;
+        let (tables, views) = (engine.value.tables(), engine.value.views());
+        Ok(format!("Database(tables={tables:?}, views={views:?})"))
+    }
+}
+
+impl Database {
+    fn engine(&self, py: Python<'_>) -> PyResult<Hold<'_, Engine>> {
+        self.engine.hold(py)
+    }
+
+    /// Reads the changes of a call; their rows go to `batches`.
+    fn read<'py>(
+        &self,
+        ops: &[Bound<'py, PyTuple>],
+        batches: &mut Vec<RecordBatch>,
+    ) -> PyResult<Vec<Change<'py>>> {
+        let mut changes = Vec::with_capacity(ops.len());
+        for op in ops {
+            let py = op.py();
+            let (table, sign, data, multiplicity): (_, i64, Bound<'_, PyAny>, _) = op.extract()?;
+            let direction = match sign {
+                1 => Direction::Insert,
+                -1 => Direction::Delete,
+                _ => {
+                    let message = format!("the sign of a change is 1 or -1, not {sign}");
+                    return Err(named(py, "InvalidValueError", &message));
+                }
+            };
+            let start = batches.len();
+            // A stream may run Python code, so the lock is not held while it is read.
+            let lock = || self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut schemas = std::mem::take(&mut *lock());
+            let read = rows(&data, &mut schemas, batches);
+            *lock() = schemas;
+            read?;
+            changes.push(Change {
+                table,
+                direction,
+                multiplicity,
+                batches: start..batches.len(),
+            });
+        }
+        Ok(changes)
+    }
+}
+
+impl Change<'_> {
+    fn op<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<Op<'a>> {
+        Ok(Op {
+            table: self.table.to_str()?,
+            direction: self.direction,
+            rows: &batches[self.batches.clone()],
+            multiplicity: match &self.multiplicity {
+                Some(name) => Some(name.to_str()?),
+                None => None,
+            },
+        })
+    }
+}
+
+/// What a watched call comes to: what stopped it goes before the engine's own words for it.
+fn finish(py: Python<'_>, done: ringview_core::Result<()>, watch: Watch) -> PyResult<()> {
+    match (done, watch.raised()) {
+        (Ok(()), _) => Ok(()),
+        (Err(_), Some(raised)) => Err(raised),
+        (Err(error), None) => Err(error).or_raise(py),
+    }
+}

@@ -1,0 +1,51 @@
+//! Errors to exceptions, in one place: a variant of `Error` is a class of `ringview.errors`.
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use ringview_core::Error;
+
+/// The exception for an error of the engine.
+pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
+    let class = match error {
+        Error::UnknownTable { .. } => "UnknownTableError",
+        Error::UnknownView { .. } => "UnknownViewError",
+        Error::UnknownColumn { .. } => "UnknownColumnError",
+        Error::Exists { .. } => "ExistsError",
+        Error::InUse { .. } => "InUseError",
+        Error::Type { .. } => "TypeMismatchError",
+        Error::Value { .. } => "InvalidValueError",
+        Error::Null { .. } | Error::NotANumber { .. } => "NullKeyError",
+        Error::OverDelete { .. } => "OverDeleteError",
+        Error::Duplicate { .. } => "DuplicateKeyError",
+        Error::Overflow { .. } => "ArithmeticOverflowError",
+        Error::Static { .. } => "StaticTableError",
+        Error::Unsupported { .. } => "UnsupportedError",
+        Error::Snapshot { .. } => "SnapshotError",
+        Error::Interrupted => return PyKeyboardInterrupt::new_err(error.to_string()),
+        _ => "RingviewError",
+    };
+    named(py, class, &error.to_string())
+}
+
+/// An exception of `ringview.errors`, by the name of its class.
+pub(crate) fn named(py: Python<'_>, class: &str, message: &str) -> PyErr {
+    let made = py
+        .import("ringview.errors")
+        .and_then(|module| module.getattr(class)?.call1((message,)));
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(problem) => problem,
+    }
+}
+
+/// Turns the error of a result of the engine into its exception.
+pub(crate) trait OrRaise<T> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for ringview_core::Result<T> {
+    #[inline]
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| exception(py, &error))
+    }
+}

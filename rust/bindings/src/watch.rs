@@ -1,0 +1,61 @@
+//! Ctrl-C and progress during long calls.
+//!
+//! Cost: a call that handles few rows never looks; a long one looks once in `EVERY` rows.
+
+use pyo3::prelude::*;
+use ringview_core::Error;
+
+/// Rows between two looks.
+const EVERY: u64 = 1 << 16;
+
+/// Watches over one call.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    progress: Option<Py<PyAny>>,
+    /// Rows of the whole call, if known.
+    total: u64,
+    seen: u64,
+    raised: Option<PyErr>,
+}
+
+impl Watch {
+    pub(crate) fn new(progress: Option<Py<PyAny>>, total: u64) -> Watch {
+        Watch {
+            progress,
+            total,
+            seen: 0,
+            raised: None,
+        }
+    }
+
+    /// Notes that so many rows are done. An error means that the caller wants to stop.
+    #[inline]
+    pub(crate) fn poll(&mut self, done: u64) -> ringview_core::Result<()> {
+        let last = self.progress.is_some() && done == self.total;
+        if done - self.seen < EVERY && !last {
+            return Ok(());
+        }
+        self.seen = done;
+        self.look(done)
+    }
+
+    #[cold]
+    fn look(&mut self, done: u64) -> ringview_core::Result<()> {
+        let looked = Python::attach(|py| {
+            py.check_signals()?;
+            match &self.progress {
+                Some(progress) => progress.call1(py, (done,)).map(drop),
+                None => Ok(()),
+            }
+        });
+        looked.map_err(|error| {
+            self.raised = Some(error);
+            Error::Interrupted
+        })
+    }
+
+    /// The exception that stopped the call, if one did: it goes on to the caller as it is.
+    pub(crate) fn raised(self) -> Option<PyErr> {
+        self.raised
+    }
+}
