@@ -12,7 +12,7 @@ use crate::hash::HashDirectory;
 use crate::layout::KeyLayout;
 
 /// Rows between asking for a line and using it.
-pub(crate) const AHEAD: usize = 12;
+pub(crate) const AHEAD: usize = 16;
 
 /// One seed for all: the same input gives the same layout of memory on every machine.
 const SEED: u64 = 0x5269_6e67_5669_6577;

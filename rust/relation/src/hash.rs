@@ -207,19 +207,33 @@ impl HashDirectory {
                 .iter()
                 .rposition(|&e| e == EMPTY)
                 .map_or(0, |at| at + 1);
-            run.extend_from_slice(&self.entries[start..end]);
-            self.entries[start..end].fill(EMPTY);
             let mut next = 0;
-            for entry in run.drain(..) {
-                next = next.max(self.home(entry >> 32));
-                if next + 1 >= self.entries.len() {
-                    self.entries.extend([EMPTY; TAIL]);
+            if start < end && self.home(self.entries[start] >> 32) >= end {
+                // All of the run moves out of its old place.
+                for at in start..end {
+                    let entry = std::mem::replace(&mut self.entries[at], EMPTY);
+                    next = self.settle(entry, next);
                 }
-                self.entries[next] = entry;
-                next += 1;
+            } else {
+                run.extend_from_slice(&self.entries[start..end]);
+                self.entries[start..end].fill(EMPTY);
+                for entry in run.drain(..) {
+                    next = self.settle(entry, next);
+                }
             }
             end = start.saturating_sub(1);
         }
+    }
+
+    /// Puts an entry at its home, or at `next` if that is further; returns the place behind it.
+    #[inline(always)]
+    fn settle(&mut self, entry: u64, next: usize) -> usize {
+        let at = next.max(self.home(entry >> 32));
+        if at + 1 >= self.entries.len() {
+            self.entries.extend([EMPTY; TAIL]);
+        }
+        self.entries[at] = entry;
+        at + 1
     }
 
     /// Forgets every entry, keeping the room.
