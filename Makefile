@@ -3,6 +3,8 @@
 # Stamps in .venv say what is installed, so a second run does only what changed. The extension that Python imports is
 # of one profile at a time: `checked` (optimised, every check on) for tests, `release` for the demo and the benches.
 
+SHELL := bash
+.SHELLFLAGS := -o pipefail -ec
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -1,7 +1,7 @@
 """Print what pyproject.toml declares: its dependencies, and those of the extras named.
 
-`python .ci/requirements.py cli test` lists both extras; `build` stands for the build system. pip takes
-the list from standard input, so the environment has them before the extension is built.
+`python .ci/requirements.py cli test` lists both extras; `build` stands for the build system. pip
+takes the list from standard input, so the environment has them before the extension is built.
 """
 
 import sys

@@ -70,7 +70,7 @@ impl Cell<'_> {
         let mut agreed: Option<Totals> = None;
         for &name in &self.settings.systems {
             let before = resident();
-            let mut system = name.build(self.workload);
+            let mut system = name.build(self.workload, self.data);
             for &relation in self.workload.loaded() {
                 system.apply(relation, self.data.batch(relation), 1);
             }

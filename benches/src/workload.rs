@@ -3,6 +3,7 @@
 use crate::data::{Dataset, Order, housing, retailer};
 use crate::first_order;
 use crate::handwritten::{fact::Fact, housing::Housing, retailer::Retailer};
+use crate::stream::Stream;
 use crate::system::System;
 use crate::table::{Arrays, Tables};
 
@@ -65,13 +66,17 @@ impl Workload {
 pub(crate) enum SystemName {
     HandwrittenArrays,
     HandwrittenTables,
+    RingviewTrusted,
+    RingviewChecked,
     FirstOrder,
 }
 
 impl SystemName {
-    const ALL: [Self; 3] = [
+    const ALL: [Self; 5] = [
         Self::HandwrittenArrays,
         Self::HandwrittenTables,
+        Self::RingviewTrusted,
+        Self::RingviewChecked,
         Self::FirstOrder,
     ];
 
@@ -79,6 +84,8 @@ impl SystemName {
         match self {
             Self::HandwrittenArrays => "handwritten-arrays",
             Self::HandwrittenTables => "handwritten-tables",
+            Self::RingviewTrusted => "ringview-trusted",
+            Self::RingviewChecked => "ringview-checked",
             Self::FirstOrder => "first-order",
         }
     }
@@ -91,7 +98,7 @@ impl SystemName {
     }
 
     /// An empty system for the workload.
-    pub(crate) fn build(self, workload: Workload) -> Box<dyn System> {
+    pub(crate) fn build(self, workload: Workload, data: &Dataset) -> Box<dyn System> {
         use Workload as W;
         match (self, workload) {
             (Self::HandwrittenArrays, W::Retailer) => Box::new(Retailer::<Arrays>::new()),
@@ -100,6 +107,8 @@ impl SystemName {
             (Self::HandwrittenTables, W::Retailer) => Box::new(Retailer::<Tables>::new()),
             (Self::HandwrittenTables, W::RetailerFact) => Box::new(Fact::<Tables>::new()),
             (Self::HandwrittenTables, W::Housing) => Box::new(Housing::<Tables>::new()),
+            (Self::RingviewTrusted, _) => Box::new(Stream::new(workload, data, true)),
+            (Self::RingviewChecked, _) => Box::new(Stream::new(workload, data, false)),
             (Self::FirstOrder, W::Retailer | W::RetailerFact) => {
                 Box::new(first_order::Retailer::new())
             }

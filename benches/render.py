@@ -1,0 +1,141 @@
+"""Turn measured lines into the tables of docs/benchmarks.md.
+
+Invariant: every figure is the median of its repetitions; nothing is typed in but the anchors, which
+were measured elsewhere and are marked so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+RUST_SYSTEMS = (
+    "handwritten-arrays",
+    "handwritten-tables",
+    "ringview-trusted",
+    "ringview-checked",
+    "first-order",
+)
+COLUMNS = {
+    "handwritten-arrays": "by hand, arrays",
+    "handwritten-tables": "by hand, tables",
+    "ringview-trusted": "ringview, trusted deletes",
+    "ringview-checked": "ringview",
+    "python-trusted": "Python, trusted deletes",
+    "python-checked": "Python",
+    "first-order": "first order",
+    "duckdb": "DuckDB recomputing †",
+}
+WORKLOADS = {
+    "retailer": "Retailer SUM, all change",
+    "retailer-fact": "Retailer SUM, only Inventory changes",
+    "housing": "Housing SUM",
+}
+# F-IVM's own compiled C++, million tuples a second, by batch size.
+SIZES = (1, 100, 1_000, 10_000, 100_000)
+ANCHORS = {
+    ("retailer", "sorted"): dict(zip(SIZES, (3.3, 9.3, 9.3, 8.1, 6.9), strict=True)),
+    ("retailer", "shuffled"): dict(zip(SIZES, (1.2, 2.1, 3.1, 3.2, 2.2), strict=True)),
+    ("retailer-fact", "sorted"): {1_000: 50.0},
+    ("retailer-fact", "shuffled"): {1_000: 13.2},
+    ("housing", "sorted"): dict(zip(SIZES, (5.9, 39.0, 51.0, 50.0, 42.0), strict=True)),
+    ("housing", "shuffled"): dict(zip(SIZES, (2.3, 9.5, 10.4, 11.0, 20.0), strict=True)),
+}
+ANCHOR_BYTES = {"retailer": 109, "retailer-fact": 0, "housing": 13}
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+NONE = "-"
+Line = dict[str, Any]
+
+
+def tables(results: dict[str, Any]) -> str:
+    """All tables, with the machine's description above them."""
+    described = "; ".join(f"{name}: {value}" for name, value in results["machine"].items())
+    lines = Lines(results["lines"])
+    sizes = [lines.by_size(workload) for workload in WORKLOADS if lines.has(workload)]
+    return "\n\n".join([described, lines.at_a_thousand(), *sizes, lines.memory()])
+
+
+def replace(path: Path, text: str) -> None:
+    """Put the tables between the marks of the page."""
+    page = path.read_text()
+    head, tail = page.split(BEGIN)[0], page.split(END)[1]
+    path.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")
+
+
+class Lines:
+    """Measured lines, looked up by cell."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self._cells: dict[tuple[str, str, int, str, str], list[Line]] = {}
+        for line in lines:
+            key = tuple(line[part] for part in ("workload", "order", "batch", "system", "phase"))
+            self._cells.setdefault(key, []).append(line)
+
+    def has(self, workload: str) -> bool:
+        """Whether anything was measured for it."""
+        return any(key[0] == workload for key in self._cells)
+
+    def speed(self, workload: str, order: str, batch: int, system: str, phase: str) -> str:
+        """The median in million tuples a second, or a dash."""
+        lines = self._cells.get((workload, order, batch, system, phase))
+        if not lines:
+            return NONE
+        return figure(median(line["tuples_per_second"] for line in lines) / 1e6)
+
+    def at_a_thousand(self) -> str:
+        """Every system in batches of 1,000, inserts and deletes."""
+        rows = []
+        for workload, title in WORKLOADS.items():
+            for order in ("sorted", "shuffled"):
+                for phase, doing in (("insert", "insert"), ("delete-back", "delete")):
+                    cells = [
+                        self.speed(workload, order, 1_000, system, phase) for system in COLUMNS
+                    ]
+                    anchor = ANCHORS[workload, order].get(1_000) if phase == "insert" else None
+                    if set(cells) != {NONE}:
+                        rows.append([title, order, doing, *cells, figure(anchor)])
+        head = ["batches of 1,000, M tuples/s", "order", "", *COLUMNS.values(), "C++ ‡"]
+        return table(head, rows)
+
+    def by_size(self, workload: str) -> str:
+        """One workload by batch size, inserts."""
+        systems = [name for name in COLUMNS if name != "handwritten-tables"]
+        rows = []
+        for order in ("sorted", "shuffled"):
+            for size in SIZES:
+                cells = [self.speed(workload, order, size, system, "insert") for system in systems]
+                if set(cells) != {NONE}:
+                    anchor = figure(ANCHORS[workload, order].get(size))
+                    rows.append([order, f"{size:,}", *cells, anchor])
+        head = [f"{WORKLOADS[workload]}, M tuples/s", "batch", *(COLUMNS[s] for s in systems)]
+        return table([*head, "C++ ‡"], rows)
+
+    def memory(self) -> str:
+        """Bytes a tuple after all inserts: as the system counts, and as its process grew."""
+        rows = []
+        for workload, title in WORKLOADS.items():
+            cells = []
+            for system in RUST_SYSTEMS:
+                lines = self._cells.get((workload, "shuffled", 1_000, system, "memory"), [])
+                for line in lines[:1]:
+                    grown = (line["resident_bytes"] or 0) / line["tuples"]
+                    cells.append(f"{line['bytes'] / line['tuples']:.0f} ({grown:.0f})")
+                cells += [NONE] * (not lines)
+            rows.append([title, *cells, str(ANCHOR_BYTES[workload])])
+        head = ["bytes a tuple: counted (resident)", *(COLUMNS[s] for s in RUST_SYSTEMS), "C++ ‡"]
+        return table(head, rows)
+
+
+def figure(value: float | None) -> str:
+    """Two significant digits, or a dash for nothing."""
+    if value is None:
+        return NONE
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A table in Markdown."""
+    rule = ["---"] * len(head)
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, rule, *rows))
