@@ -154,12 +154,12 @@ impl Database {
         self.views[index].tree.changes(&self.dictionary)
     }
 
-    /// How many rows a view has. O(1).
+    /// How many rows a view has. O(1), or O(groups) with HAVING.
     ///
     /// # Errors
-    /// `UnknownView`.
+    /// `UnknownView`; `Overflow` if what HAVING computes does not fit.
     pub fn view_len(&self, name: &str) -> Result<usize> {
-        Ok(self.view(name)?.tree.len())
+        self.view(name)?.tree.len(&self.dictionary)
     }
 
     /// The query of a view.

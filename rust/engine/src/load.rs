@@ -32,7 +32,7 @@ impl Database {
         self.load(&mut view, true, &mut done, poll)?;
         view.tree.seal();
         self.load(&mut view, false, &mut done, poll)?;
-        view.tree.commit();
+        view.tree.commit(&self.dictionary);
         self.views.push(view);
         self.wire();
         Ok(())

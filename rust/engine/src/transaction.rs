@@ -14,7 +14,6 @@ use ringview_core::{Batch, Error, Result};
 
 use crate::database::Database;
 use crate::table::Table;
-use crate::view::View;
 use crate::{CHUNK, Poll};
 
 /// Whether rows come or go.
@@ -214,13 +213,15 @@ impl Database {
     }
 
     fn commit(&mut self, undo: &Undo) {
-        for view in self.touched(undo) {
-            view.tree.commit();
+        let views = self.views.iter_mut().zip(&undo.touched);
+        for (view, _) in views.filter(|(_, touched)| **touched) {
+            view.tree.commit(&self.dictionary);
         }
     }
 
     fn roll_back(&mut self, ops: &[Op<'_>], undo: &Undo, batch: &mut Batch) {
-        for view in self.touched(undo) {
+        let views = self.views.iter_mut().zip(&undo.touched);
+        for (view, _) in views.filter(|(_, touched)| **touched) {
             view.tree.rollback();
         }
         for &(table, total) in undo.totals.iter().rev() {
@@ -237,11 +238,6 @@ impl Database {
                 }
             }
         }
-    }
-
-    fn touched<'a>(&'a mut self, undo: &'a Undo) -> impl Iterator<Item = &'a mut View> {
-        let views = self.views.iter_mut().zip(&undo.touched);
-        views.filter(|(_, touched)| **touched).map(|(view, _)| view)
     }
 }
 

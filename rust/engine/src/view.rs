@@ -39,9 +39,9 @@ impl View {
             None => String::new(),
         };
         format!(
-            "view {:?}, {} rows, {} bytes\n{}",
+            "view {:?}, {} groups, {} bytes\n{}",
             self.name,
-            self.tree.len(),
+            self.tree.groups(),
             self.tree.memory_usage(),
             self.plan.explain_with(&note)
         )

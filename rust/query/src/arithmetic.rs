@@ -286,7 +286,7 @@ fn nearest_real(value: i128, scale: i8) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
-fn power_of_ten(digits: i8) -> Option<i128> {
+pub(crate) fn power_of_ten(digits: i8) -> Option<i128> {
     10i128.checked_pow(u32::try_from(digits).ok()?)
 }
 

@@ -5,27 +5,23 @@
 
 use std::collections::BTreeSet;
 
-use ringview_core::{Error, Result, Type};
+use ringview_core::{Error, Result};
 
+use crate::aggregate::Aggregates;
 use crate::classes::classify;
-use crate::expr::Kind;
+use crate::companion;
 use crate::hypergraph::Hypergraph;
 use crate::order;
-use crate::payload::{NotNull, Payload};
+use crate::payload::Payload;
 use crate::plan::{
-    Catalog, Factor, OutputKind, Plan, PlanAtom, PlanOutput, Source, SumProduct, TableInfo,
-    ViewTree,
+    Catalog, Companion, Factor, Plan, PlanAtom, PlanOutput, Source, SumProduct, TableInfo, ViewTree,
 };
 use crate::predicate::all;
-use crate::query::{ColumnRef, Function, Output, Query, Scalar};
-use crate::scalar::{Scope, each_column};
+use crate::query::{ColumnRef, Query};
+use crate::scalar::Scope;
 use crate::set::Set;
-use crate::terms::expand;
 use crate::tree;
 use crate::variables::{Variables, resolve, variables};
-
-/// The digits of a decimal sum: all that there can be.
-const SUM_PRECISION: u8 = 38;
 
 /// Checks a query against the tables and plans its view.
 ///
@@ -68,17 +64,35 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
     };
     let tree = tree::build(&order, &graph, &atoms, &variables.all);
 
-    let mut payload = Payload::new(&tree, &variables)?;
+    let mut aggregates = Aggregates::new(&scopes, &variables, Payload::new(&tree, &variables)?);
     let outputs: Vec<PlanOutput> = query
         .outputs
         .iter()
-        .map(|output| bind_output(output, &scopes, &variables, &mut payload))
+        .map(|output| aggregates.output(output))
         .collect::<Result<_>>()?;
+    let having = match &query.having {
+        Some(condition) => Some(aggregates.having(condition)?),
+        None => None,
+    };
+    let Aggregates {
+        payload,
+        measures,
+        companions,
+        ..
+    } = aggregates;
     let payload = payload.finish();
+    let companions: Vec<Companion> = companions
+        .iter()
+        .map(|place| companion::plan(query, *place, &scopes, &variables, catalog))
+        .collect::<Result<_>>()?;
 
     let class = classify(&graph, &tree);
     for (id, atom) in atoms.iter_mut().enumerate() {
-        atom.columns = read_columns(id, atom, &variables, &tree, &payload);
+        let mut columns = read_columns(id, atom, &variables, &tree, &payload);
+        for companion in &companions {
+            columns.extend(&companion.plan.atoms[id].columns);
+        }
+        atom.columns = columns.into_iter().collect();
     }
     Ok(Plan {
         atoms,
@@ -87,6 +101,9 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
         tree,
         payload,
         outputs,
+        measures,
+        having,
+        companions,
         class,
     })
 }
@@ -120,9 +137,8 @@ fn check_shape(query: &Query) -> Result<()> {
     }
     let mut names = BTreeSet::new();
     for output in &query.outputs {
-        let (Output::Group { name, .. } | Output::Aggregate { name, .. }) = output;
-        if !names.insert(name) {
-            let name = name.clone();
+        if !names.insert(output.name()) {
+            let name = output.name().to_owned();
             return Err(Error::Exists {
                 kind: "output column",
                 name,
@@ -165,125 +181,6 @@ fn plan_atoms(
     Ok(atoms)
 }
 
-fn bind_output(
-    output: &Output,
-    scopes: &[Scope<'_>],
-    variables: &Variables,
-    payload: &mut Payload<'_>,
-) -> Result<PlanOutput> {
-    match output {
-        Output::Group { name, column } => group(name, column, scopes, variables),
-        Output::Aggregate {
-            name,
-            function,
-            argument,
-        } => {
-            let (ty, kind) = aggregate(name, *function, argument, scopes, variables, payload)?;
-            let name = name.clone();
-            Ok(PlanOutput { name, ty, kind })
-        }
-    }
-}
-
-fn group(
-    name: &str,
-    column: &ColumnRef,
-    scopes: &[Scope<'_>],
-    variables: &Variables,
-) -> Result<PlanOutput> {
-    let place = resolve(scopes, column)?;
-    let variable = variables.of.get(&place).copied();
-    let free = variable.filter(|variable| variables.all[*variable].free);
-    let variable = free.ok_or_else(|| Error::Unsupported {
-        what: format!("the output {name:?}"),
-        why: format!(
-            "{} is neither grouped by nor aggregated",
-            scopes[place.0].name(place.1)
-        ),
-        instead: "add it to GROUP BY, or aggregate it".to_owned(),
-    })?;
-    Ok(PlanOutput {
-        name: name.to_owned(),
-        // The narrowest of the class may be asked for: what joins fits in all of its types.
-        ty: scopes[place.0].ty(place.1).clone(),
-        kind: OutputKind::Group { variable },
-    })
-}
-
-fn aggregate(
-    name: &str,
-    function: Function,
-    argument: &Option<Scalar>,
-    scopes: &[Scope<'_>],
-    variables: &Variables,
-    payload: &mut Payload<'_>,
-) -> Result<(Type, OutputKind)> {
-    let Some(argument) = argument else {
-        if function == Function::Count {
-            return Ok((Type::Int64, OutputKind::Count { component: 0 }));
-        }
-        return Err(Error::Value {
-            place: format!("the output {name:?}"),
-            problem: "only COUNT(*) goes without an argument".to_owned(),
-        });
-    };
-    let not_null = not_null(argument, scopes, variables)?;
-    if function == Function::Count && matches!(argument, Scalar::Column { .. }) {
-        // Any column can be counted, not only numbers.
-        let component = payload.count(&not_null)?;
-        return Ok((Type::Int64, OutputKind::Count { component }));
-    }
-    let terms = expand(argument, scopes)?.ok_or_else(|| Error::Unsupported {
-        what: format!("the aggregate {name:?}"),
-        why: "its argument is NULL for every row".to_owned(),
-        instead: "drop it".to_owned(),
-    })?;
-    let nonnull = payload.count(&not_null)?;
-    if function == Function::Count {
-        let component = nonnull;
-        return Ok((Type::Int64, OutputKind::Count { component }));
-    }
-    let mut components = Vec::with_capacity(terms.len());
-    for term in &terms {
-        components.push(payload.term(term, &not_null)?);
-    }
-    let terms = components;
-    if function == Function::Avg {
-        return Ok((Type::Float64, OutputKind::Avg { terms, nonnull }));
-    }
-    let ty = match payload.kind(&terms) {
-        Kind::Int => Type::Int64,
-        Kind::Real => Type::Float64,
-        Kind::Decimal { scale } => Type::Decimal {
-            precision: SUM_PRECISION,
-            scale,
-        },
-    };
-    Ok((ty, OutputKind::Sum { terms, nonnull }))
-}
-
-/// The nullable columns of an argument; those that join are never NULL in a row that counts.
-fn not_null(argument: &Scalar, scopes: &[Scope<'_>], variables: &Variables) -> Result<NotNull> {
-    let mut columns = Vec::new();
-    each_column(argument, &mut |atom, column| {
-        let column = column.to_owned();
-        columns.push(ColumnRef { atom, column });
-    });
-    let mut not_null = NotNull::new();
-    for column in &columns {
-        let (atom, column) = resolve(scopes, column)?;
-        let joins = variables.not_null[atom].contains(&column);
-        if scopes[atom].nullable(column) && !joins {
-            not_null.entry(atom).or_default().push(column);
-        }
-    }
-    for columns in not_null.values_mut() {
-        columns.sort_unstable();
-        columns.dedup();
-    }
-    Ok(not_null)
-}
-
 /// Every column of an atom that its leaf reads.
 fn read_columns(
     id: usize,
@@ -291,7 +188,7 @@ fn read_columns(
     variables: &Variables,
     tree: &ViewTree,
     payload: &SumProduct,
-) -> Vec<usize> {
+) -> BTreeSet<usize> {
     let mut columns: BTreeSet<usize> = atom.join_columns_not_null.iter().copied().collect();
     let own = variables.all.iter().flat_map(|v| &v.columns);
     columns.extend(own.filter(|(of, _)| *of == id).map(|(_, column)| *column));
@@ -311,5 +208,5 @@ fn read_columns(
             }
         }
     }
-    columns.into_iter().collect()
+    columns
 }

@@ -36,6 +36,14 @@ impl Plan {
         for (id, atom) in self.atoms.iter().enumerate() {
             let _ = writeln!(text, "  {:width$}  {}", atom.alias, self.update_cost(id));
         }
+        for companion in &self.companions {
+            let _ = write!(
+                text,
+                "\nbeside it, the values of {} by group\n{}",
+                companion.name,
+                companion.plan.explain()
+            );
+        }
         text
     }
 

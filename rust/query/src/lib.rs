@@ -12,15 +12,19 @@
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
 //! | `explain` | all that as text |
 
+mod aggregate;
 mod arithmetic;
 mod bind;
 mod classes;
+mod companion;
+mod computed;
 mod cover;
 mod explain;
 mod expr;
 mod filter;
 mod hypergraph;
 mod literal;
+mod measures;
 mod order;
 mod payload;
 pub mod plan;
@@ -35,4 +39,6 @@ mod variables;
 
 pub use bind::bind;
 pub use plan::*;
-pub use query::{Atom, ColumnRef, Condition, Function, Literal, OrderRef, Output, Query, Scalar};
+pub use query::{
+    Atom, ColumnRef, Condition, Function, Literal, Measure, OrderRef, Output, Query, Scalar,
+};

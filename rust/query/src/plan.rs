@@ -10,6 +10,10 @@ use std::sync::Arc;
 use ringview_core::{Result, Schema, Type};
 use serde::{Deserialize, Serialize};
 
+use crate::query::Function;
+
+pub use crate::companion::Companion;
+pub use crate::computed::{Computed, ComputedOp, Having};
 pub use crate::expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
 
 /// A variable's position in [`Plan::variables`].
@@ -49,6 +53,13 @@ pub struct Plan {
     pub payload: SumProduct,
     /// The columns of the result.
     pub outputs: Vec<PlanOutput>,
+    /// What computed columns and `having` read.
+    pub measures: Vec<PlanOutput>,
+    /// Which groups are rows of the result; all where absent.
+    pub having: Option<Having>,
+    /// The views kept beside this one, one for each column of which MIN, MAX or COUNT(DISTINCT) is
+    /// asked.
+    pub companions: Vec<Companion>,
     /// What kind of query this is.
     pub class: Class,
 }
@@ -194,7 +205,7 @@ pub struct PlanOutput {
 }
 
 /// Where a column of the result comes from. Components are the root's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum OutputKind {
     /// A free variable.
@@ -221,6 +232,49 @@ pub enum OutputKind {
         /// How many rows had a value.
         nonnull: usize,
     },
+    /// A variance, covariance, correlation or regression.
+    Statistic {
+        /// Which.
+        function: Function,
+        /// What it is computed from.
+        moments: Moments,
+    },
+    /// The least or the greatest value; NULL where there is none.
+    Extreme {
+        /// Which companion holds the values.
+        companion: usize,
+        /// The greatest, not the least.
+        greatest: bool,
+    },
+    /// How many different values there are.
+    Distinct {
+        /// Which companion holds the values.
+        companion: usize,
+    },
+    /// Computed from the plan's measures.
+    Computed {
+        /// How.
+        value: Computed,
+    },
+}
+
+/// Counts, sums and sums of products over the rows where no argument is NULL. Each sum is a list of
+/// components to add; what a function does not need is empty. Where the arguments are exact, so are
+/// these, and products of integers are Decimal of scale 0, which has room for squares.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moments {
+    /// How many rows.
+    pub count: usize,
+    /// Sum of x.
+    pub x: Vec<usize>,
+    /// Sum of y.
+    pub y: Vec<usize>,
+    /// Sum of x squared.
+    pub xx: Vec<usize>,
+    /// Sum of x times y.
+    pub xy: Vec<usize>,
+    /// Sum of y squared.
+    pub yy: Vec<usize>,
 }
 
 /// What is known of a query's hardness.

@@ -36,6 +36,9 @@ pub struct Query {
     pub group_by: Vec<ColumnRef>,
     /// The columns of the result, in order.
     pub outputs: Vec<Output>,
+    /// Which groups are rows of the result; all where absent.
+    #[serde(default)]
+    pub having: Option<Condition<Measure>>,
     /// The variable order, a forest; chosen by cost where absent.
     #[serde(default)]
     pub order: Option<Vec<OrderRef>>,
@@ -85,9 +88,27 @@ pub enum Output {
         #[serde(default)]
         argument: Option<Scalar>,
     },
+    /// A value computed from aggregates and the values by which rows are grouped.
+    Expression {
+        /// Its name in the result.
+        name: String,
+        /// How.
+        value: Measure,
+    },
 }
 
-/// An aggregate function.
+impl Output {
+    /// Its name in the result.
+    pub fn name(&self) -> &str {
+        match self {
+            Output::Group { name, .. }
+            | Output::Aggregate { name, .. }
+            | Output::Expression { name, .. } => name,
+        }
+    }
+}
+
+/// An aggregate function. Those of two arguments take y, then x, and the rows where neither is NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Function {
@@ -97,6 +118,102 @@ pub enum Function {
     Count,
     /// The mean of the values that are not NULL.
     Avg,
+    /// The least value.
+    Min,
+    /// The greatest value.
+    Max,
+    /// How many different values that are not NULL.
+    CountDistinct,
+    /// The variance of a population.
+    VarPop,
+    /// The variance as estimated from a sample.
+    VarSamp,
+    /// The square root of `VarPop`.
+    StddevPop,
+    /// The square root of `VarSamp`.
+    StddevSamp,
+    /// The covariance of a population.
+    CovarPop,
+    /// The covariance as estimated from a sample.
+    CovarSamp,
+    /// Pearson's correlation.
+    Corr,
+    /// The slope of the least-squares line.
+    RegrSlope,
+    /// Where that line meets x = 0.
+    RegrIntercept,
+    /// How much of the variance of y the line explains.
+    RegrR2,
+    /// How many pairs there are.
+    RegrCount,
+}
+
+/// An expression over aggregates and groups: what a row of the result is computed from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Measure {
+    /// A column of `group_by`, or one that equals it.
+    Group {
+        /// Which.
+        column: ColumnRef,
+    },
+    /// A value computed over the rows of the group.
+    Aggregate {
+        /// How.
+        function: Function,
+        /// Over what; none for `COUNT(*)`.
+        arguments: Vec<Scalar>,
+    },
+    /// A constant.
+    Literal {
+        /// Which.
+        value: Literal,
+    },
+    /// `left + right`
+    Add {
+        /// Left operand.
+        left: Box<Measure>,
+        /// Right operand.
+        right: Box<Measure>,
+    },
+    /// `left - right`
+    Subtract {
+        /// Left operand.
+        left: Box<Measure>,
+        /// Right operand.
+        right: Box<Measure>,
+    },
+    /// `left * right`
+    Multiply {
+        /// Left operand.
+        left: Box<Measure>,
+        /// Right operand.
+        right: Box<Measure>,
+    },
+    /// `left / right`, always a double.
+    Divide {
+        /// Left operand.
+        left: Box<Measure>,
+        /// Right operand.
+        right: Box<Measure>,
+    },
+    /// `-operand`
+    Negate {
+        /// The operand.
+        operand: Box<Measure>,
+    },
+    /// The first operand that is not NULL.
+    Coalesce {
+        /// The operands.
+        operands: Vec<Measure>,
+    },
+    /// NULL where both are equal, else the left one.
+    NullIf {
+        /// Left operand.
+        left: Box<Measure>,
+        /// Right operand.
+        right: Box<Measure>,
+    },
 }
 
 /// An expression over columns.
@@ -166,30 +283,30 @@ pub enum Literal {
     Timestamp(String),
 }
 
-/// A condition on the rows of one atom, in SQL's three-valued logic.
+/// A condition in SQL's three-valued logic: on the rows of one atom, or on those of the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Condition {
+pub enum Condition<S = Scalar> {
     /// `left <comparison> right`
     Compare {
         /// Which comparison.
         comparison: Comparison,
         /// Left operand.
-        left: Scalar,
+        left: S,
         /// Right operand.
-        right: Scalar,
+        right: S,
     },
     /// `operand IN (list)`
     In {
         /// What is looked for.
-        operand: Scalar,
+        operand: S,
         /// Among what.
         list: Vec<Literal>,
     },
     /// `operand LIKE pattern`
     Like {
         /// A column of strings.
-        operand: Scalar,
+        operand: S,
         /// With `%` and `_`.
         pattern: String,
         /// The character that makes the next one literal.
@@ -202,22 +319,22 @@ pub enum Condition {
     /// `operand IS NULL`
     IsNull {
         /// The operand.
-        operand: Scalar,
+        operand: S,
     },
     /// All of them.
     And {
         /// The operands.
-        operands: Vec<Condition>,
+        operands: Vec<Condition<S>>,
     },
     /// Any of them.
     Or {
         /// The operands.
-        operands: Vec<Condition>,
+        operands: Vec<Condition<S>>,
     },
     /// Its opposite; unknown stays unknown.
     Not {
         /// The operand.
-        operand: Box<Condition>,
+        operand: Box<Condition<S>>,
     },
     /// TRUE or FALSE.
     Constant {

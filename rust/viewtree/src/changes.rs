@@ -6,7 +6,8 @@
 
 use ringview_relation::{Change, KeyScratch, Keys, Part};
 
-use crate::result::ResultRows;
+use crate::companion::{Companion, Summaries};
+use crate::result::{ResultRows, width};
 
 /// What the result had for a key: the first word of the log's payload.
 const ABSENT: u64 = 1;
@@ -20,17 +21,18 @@ pub(crate) struct ChangeLog {
 }
 
 impl ChangeLog {
-    /// An empty log of changes to `result`.
-    pub(crate) fn new(result: &Part) -> Self {
-        let old = Part::new(result.layout().clone(), 1 + result.stride());
+    /// An empty log of changes to `result`, with what companions add to its rows.
+    pub(crate) fn new(result: &Part, companions: &[Companion]) -> Self {
+        let old = Part::new(result.layout().clone(), 1 + width(result, companions));
         Self {
             old,
             scratch: KeyScratch::default(),
         }
     }
 
-    /// Takes in what the running transaction did to `result`, before it is committed.
-    pub(crate) fn record(&mut self, result: &Part) {
+    /// Takes in what the running transaction did to `result`, before it is committed. Companions
+    /// change at their commit, so they still tell what was.
+    pub(crate) fn record(&mut self, result: &Part, companions: &[Companion]) {
         let changes: Vec<Change<'_>> = result.changes().collect();
         let fields: Vec<usize> = (0..result.layout().fields()).collect();
         let slot_of = |change: &Change<'_>| match *change {
@@ -50,7 +52,8 @@ impl ChangeLog {
             rows: changes.len(),
         };
         self.old.locate(keys, &mut self.scratch, &mut slots);
-        for (&slot, change) in slots.iter().zip(&changes) {
+        let summaries = Summaries::of(companions, &columns, changes.len());
+        for (row, (&slot, change)) in slots.iter().zip(&changes).enumerate() {
             let entry = self.old.payload_mut(slot);
             if entry[0] != 0 {
                 continue;
@@ -59,7 +62,9 @@ impl ChangeLog {
                 Change::New(_) => entry[0] = ABSENT,
                 Change::Was(_, payload) => {
                     entry[0] = PRESENT;
-                    entry[1..].copy_from_slice(payload);
+                    let (sums, rest) = entry[1..].split_at_mut(payload.len());
+                    sums.copy_from_slice(payload);
+                    rest.copy_from_slice(summaries.row(row));
                 }
             }
         }
@@ -67,11 +72,12 @@ impl ChangeLog {
 
     /// The old and new rows of the keys whose payload differs, each with its multiplicity (-1 old,
     /// +1 new); forgets them.
-    pub(crate) fn take(&mut self, result: &Part) -> (ResultRows, Vec<i64>) {
-        let old = std::mem::replace(
-            &mut self.old,
-            Part::new(result.layout().clone(), 1 + result.stride()),
-        );
+    pub(crate) fn take(
+        &mut self,
+        result: &Part,
+        companions: &[Companion],
+    ) -> (ResultRows, Vec<i64>) {
+        let old = std::mem::replace(self, Self::new(result, companions)).old;
         let fields: Vec<usize> = (0..result.layout().fields()).collect();
         let keys: Vec<u32> = old.iter().collect();
         let column = |&f: &usize| keys.iter().map(|&slot| old.field(slot, f)).collect();
@@ -84,11 +90,13 @@ impl ChangeLog {
         };
         result.find(batch, &mut self.scratch, &mut now);
 
-        let zero = vec![0; result.stride()];
+        let zero = vec![0; width(result, companions)];
+        let summaries = Summaries::of(companions, &columns, keys.len());
+        let mut current = Vec::new();
         // An aggregate without GROUP BY has a row even over nothing.
         let always = fields.is_empty();
         let (mut rows, mut multiplicities) = (ResultRows::new(fields.len()), Vec::new());
-        for (&slot, &now) in keys.iter().zip(&now) {
+        for (row, (&slot, &now)) in keys.iter().zip(&now).enumerate() {
             let entry = old.payload(slot);
             let before = match entry[0] {
                 PRESENT => Some(&entry[1..]),
@@ -96,7 +104,12 @@ impl ChangeLog {
             };
             let after = match now {
                 ringview_relation::ABSENT => always.then_some(&zero[..]),
-                now => Some(result.payload(now)),
+                now => {
+                    current.clear();
+                    current.extend_from_slice(result.payload(now));
+                    current.extend_from_slice(summaries.row(row));
+                    Some(&current[..])
+                }
             };
             if before == after {
                 continue;

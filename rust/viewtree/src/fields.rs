@@ -74,6 +74,13 @@ impl Fields {
         variables.iter().flat_map(|&v| self.of[v].clone()).collect()
     }
 
+    /// Where the fields of a variable stand among those of a key of these variables.
+    pub(crate) fn positions(&self, keys: &[VarId], variable: VarId) -> Vec<usize> {
+        let all = self.of_all(keys);
+        let own = |&at: &usize| self.all[all[at]].variable == variable;
+        (0..all.len()).filter(own).collect()
+    }
+
     /// The layout of a key of these fields.
     pub(crate) fn layout(&self, ids: &[usize]) -> KeyLayout {
         let keys: Vec<KeyField> = ids.iter().map(|&id| self.all[id].key).collect();

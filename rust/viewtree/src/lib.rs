@@ -15,17 +15,24 @@
 //! | `view` | one view and its part |
 //! | `tree` | the climb |
 //! | `payloads` | where payloads come from |
+//! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
+//! | `cells`, `computed`, `statistics` | its columns: values, expressions and HAVING, variances |
 //! | `sums` | `ViewTree`: the tree of counts and sums, whole |
 
+mod cells;
 mod changes;
+mod companion;
+mod computed;
 mod delta;
 mod fields;
 mod leaf;
+mod multiset;
 mod partners;
 mod payloads;
 mod program;
 mod result;
+mod statistics;
 mod sums;
 mod tree;
 mod view;

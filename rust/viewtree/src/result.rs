@@ -4,22 +4,33 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
-use ringview_core::{Dictionary, Error, Result, Type, decode};
+use ringview_core::{Dictionary, Error, Result, Type};
+use ringview_query as query;
 use ringview_query::{Kind, OutputKind, Plan, PlanOutput};
 use ringview_relation::Part;
 use ringview_ring::{Element, Number, NumberKind, PayloadRing, SumProduct, SumProductShape};
 
+use crate::cells::{Cells, retain};
+use crate::companion::{Companion, SUMMARY, Summaries};
+use crate::computed::Measures;
 use crate::fields::{Aspect, Fields};
 use crate::overflow;
+use crate::statistics::{Moments, Sum};
 
-/// Rows of a result: fields of the keys column by column, payloads row by row.
+/// Rows of a result: fields of the keys column by column, payloads row by row, each with what the
+/// companions say of its group behind it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ResultRows {
     pub(crate) rows: usize,
     pub(crate) columns: Vec<Vec<u64>>,
     pub(crate) payloads: Vec<u64>,
+}
+
+/// Words of a payload of [`ResultRows`].
+pub(crate) fn width(part: &Part, companions: &[Companion]) -> usize {
+    part.stride() + SUMMARY * companions.len()
 }
 
 impl ResultRows {
@@ -40,7 +51,7 @@ impl ResultRows {
     }
 
     /// All rows of a part; of one without key fields its one row, zero if it has none.
-    pub(crate) fn all(part: &Part) -> Self {
+    pub(crate) fn all(part: &Part, companions: &[Companion]) -> Self {
         let mut all = Self::new(part.layout().fields());
         for slot in part.iter() {
             all.push(part, slot, part.payload(slot));
@@ -49,7 +60,31 @@ impl ResultRows {
             all.payloads.resize(part.stride(), 0);
             all.rows = 1;
         }
+        if !companions.is_empty() {
+            let summaries = Summaries::of(companions, &all.columns, all.rows);
+            let sums = std::mem::take(&mut all.payloads);
+            for (row, sums) in sums.chunks_exact(part.stride()).enumerate() {
+                all.payloads.extend_from_slice(sums);
+                all.payloads.extend_from_slice(summaries.row(row));
+            }
+        }
         all
+    }
+
+    /// Keeps some rows; a payload has `width` words.
+    fn retain(&mut self, kept: &[bool], width: usize) {
+        for column in &mut self.columns {
+            retain(column, kept);
+        }
+        let payloads = std::mem::take(&mut self.payloads);
+        for (payload, _) in payloads
+            .chunks_exact(width)
+            .zip(kept)
+            .filter(|(_, kept)| **kept)
+        {
+            self.payloads.extend_from_slice(payload);
+        }
+        self.rows = kept.iter().filter(|kept| **kept).count();
     }
 }
 
@@ -58,6 +93,8 @@ pub(crate) struct Assembler<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) fields: &'a Fields,
     pub(crate) shape: &'a SumProductShape,
+    /// Words of a payload.
+    pub(crate) width: usize,
     pub(crate) dictionary: &'a Dictionary,
 }
 
@@ -66,8 +103,12 @@ pub(crate) fn schema(plan: &Plan) -> ArrowSchema {
     let field = |output: &PlanOutput| {
         let nullable = match output.kind {
             OutputKind::Group { variable } => plan.variables[variable].nullable,
-            OutputKind::Count { .. } => false,
-            OutputKind::Sum { .. } | OutputKind::Avg { .. } => true,
+            OutputKind::Count { .. } | OutputKind::Distinct { .. } => false,
+            OutputKind::Sum { .. }
+            | OutputKind::Avg { .. }
+            | OutputKind::Statistic { .. }
+            | OutputKind::Extreme { .. }
+            | OutputKind::Computed { .. } => true,
         };
         ArrowField::new(&output.name, output.ty.to_arrow(), nullable)
     };
@@ -75,25 +116,65 @@ pub(crate) fn schema(plan: &Plan) -> ArrowSchema {
 }
 
 impl Assembler<'_> {
-    /// The rows as a record batch, with further columns behind.
-    pub(crate) fn batch(
+    /// The rows as a record batch, without those that HAVING leaves out.
+    pub(crate) fn batch(&self, mut rows: ResultRows) -> Result<RecordBatch> {
+        if let Some(kept) = self.kept(&rows)? {
+            rows.retain(&kept, self.width);
+        }
+        self.arrow(rows.rows, &self.outputs(&rows)?, None)
+    }
+
+    /// How many rows HAVING leaves.
+    pub(crate) fn count(&self, rows: &ResultRows) -> Result<usize> {
+        let kept = self.kept(rows)?;
+        Ok(kept.map_or(rows.rows, |kept| kept.iter().filter(|kept| **kept).count()))
+    }
+
+    /// As `batch`, with a column of multiplicities behind. A row that leaves and comes right back, for
+    /// what moved in its group cannot be seen, has not moved.
+    pub(crate) fn changes(
         &self,
-        rows: &ResultRows,
-        more: Vec<(ArrowField, ArrayRef)>,
+        mut rows: ResultRows,
+        mut multiplicities: Vec<i64>,
     ) -> Result<RecordBatch> {
-        let mut arrays = self
-            .plan
-            .outputs
-            .iter()
-            .map(|output| self.column(rows, output))
-            .collect::<Result<Vec<ArrayRef>>>()?;
+        if let Some(kept) = self.kept(&rows)? {
+            rows.retain(&kept, self.width);
+            retain(&mut multiplicities, &kept);
+        }
+        let mut outputs = self.outputs(&rows)?;
+        let mut kept = vec![true; rows.rows];
+        for row in 1..rows.rows {
+            let pair = multiplicities[row - 1] == -1 && multiplicities[row] == 1;
+            if pair && outputs.iter().all(|cells| cells.same(row - 1, row)) {
+                (kept[row - 1], kept[row]) = (false, false);
+            }
+        }
+        if kept.contains(&false) {
+            outputs.iter_mut().for_each(|cells| cells.retain(&kept));
+            retain(&mut multiplicities, &kept);
+        }
+        let column = Int64Array::from(multiplicities);
+        self.arrow(column.len(), &outputs, Some(column))
+    }
+
+    fn arrow(
+        &self,
+        rows: usize,
+        outputs: &[Cells],
+        multiplicity: Option<Int64Array>,
+    ) -> Result<RecordBatch> {
         let mut fields: Vec<_> = schema(self.plan).fields().iter().cloned().collect();
-        for (field, array) in more {
+        let cells = outputs.iter().zip(&self.plan.outputs);
+        let mut arrays: Vec<ArrayRef> = cells
+            .map(|(cells, output)| cells.array(&output.ty, self.dictionary))
+            .collect::<Result<_>>()?;
+        if let Some(column) = multiplicity {
+            let field = ArrowField::new("multiplicity", column.data_type().clone(), false);
             fields.push(Arc::new(field));
-            arrays.push(array);
+            arrays.push(Arc::new(column));
         }
         let schema: SchemaRef = Arc::new(ArrowSchema::new(fields));
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.rows));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|problem| {
             Error::Value {
                 place: "the result of the view".to_owned(),
@@ -102,52 +183,160 @@ impl Assembler<'_> {
         })
     }
 
-    fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<ArrayRef> {
+    /// Which rows HAVING keeps; `None` if there is none.
+    fn kept(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
+        let Some(having) = &self.plan.having else {
+            return Ok(None);
+        };
+        let measures = self.measures(rows)?;
+        let kept = (0..rows.rows).map(|row| Ok(measures.holds(having, row)? == Some(true)));
+        kept.collect::<Result<_>>().map(Some)
+    }
+
+    fn measures(&self, rows: &ResultRows) -> Result<Measures<'_>> {
+        let outputs = &self.plan.measures;
+        let cells = outputs.iter().map(|output| self.column(rows, output));
+        Ok(Measures {
+            cells: cells.collect::<Result<_>>()?,
+            outputs,
+            dictionary: self.dictionary,
+        })
+    }
+
+    fn outputs(&self, rows: &ResultRows) -> Result<Vec<Cells>> {
+        let computed = |output: &PlanOutput| matches!(output.kind, OutputKind::Computed { .. });
+        if !self.plan.outputs.iter().any(computed) {
+            let outputs = self.plan.outputs.iter();
+            return outputs.map(|output| self.column(rows, output)).collect();
+        }
+        let measures = self.measures(rows)?;
+        let column = |output: &PlanOutput| match &output.kind {
+            OutputKind::Computed { value } => {
+                let values = (0..rows.rows).map(|row| measures.evaluate(&output.name, value, row));
+                Ok(Cells::of_values(
+                    &values.collect::<Result<Vec<_>>>()?,
+                    &output.ty,
+                ))
+            }
+            _ => self.column(rows, output),
+        };
+        self.plan.outputs.iter().map(column).collect()
+    }
+
+    /// A column that is not computed from others.
+    fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
         match &output.kind {
-            OutputKind::Group { variable } => self.group(rows, *variable, &output.ty),
+            OutputKind::Group { variable } => Ok(self.group(rows, *variable)),
             OutputKind::Count { component } => {
-                let counts: Vec<u64> = self.integers(rows, *component).map(|n| n as u64).collect();
-                decode(&output.ty, &counts, &[], None, self.dictionary)
+                let counts = self.integers(rows, *component).map(|n| n as u64);
+                Ok(Cells::of_words(counts.collect()))
             }
             OutputKind::Sum { terms, nonnull } => self.sum(rows, terms, *nonnull, output),
             OutputKind::Avg { terms, nonnull } => {
-                let counts: Vec<i64> = self.integers(rows, *nonnull).collect();
-                let valid: Vec<bool> = counts.iter().map(|&count| count != 0).collect();
-                let mean = |(sum, count): (f64, &i64)| {
-                    if *count == 0 {
-                        0
-                    } else {
-                        (sum / *count as f64).to_bits()
-                    }
-                };
-                let means: Vec<u64> = self
-                    .totals(rows, terms, output)?
-                    .into_iter()
-                    .zip(&counts)
-                    .map(mean)
-                    .collect();
-                decode(&output.ty, &means, &[], Some(&valid), self.dictionary)
+                let totals = self.totals(rows, terms, output)?.into_iter();
+                let counts = self.integers(rows, *nonnull);
+                let mean = |(sum, count): (f64, i64)| (count != 0).then(|| sum / count as f64);
+                Ok(Cells::of_doubles(totals.zip(counts).map(mean)))
             }
+            OutputKind::Statistic { function, moments } => {
+                let moments = self.moments(rows, moments, output)?.into_iter();
+                Ok(Cells::of_doubles(
+                    moments.map(|group| group.evaluate(*function)),
+                ))
+            }
+            OutputKind::Extreme {
+                companion,
+                greatest,
+            } => Ok(self.extreme(rows, *companion, *greatest, &output.ty)),
+            OutputKind::Distinct { companion } => {
+                let count = |summary: &[u64]| summary[0];
+                Ok(Cells::of_words(
+                    self.summaries(rows, *companion).map(count).collect(),
+                ))
+            }
+            OutputKind::Computed { .. } => unreachable!("measures are not computed from others"),
         }
     }
 
-    fn group(&self, rows: &ResultRows, variable: usize, ty: &Type) -> Result<ArrayRef> {
+    /// What a companion says of each row.
+    fn summaries<'r>(
+        &self,
+        rows: &'r ResultRows,
+        companion: usize,
+    ) -> impl Iterator<Item = &'r [u64]> + use<'r> {
+        let at = SumProduct::stride(self.shape) + companion * SUMMARY;
+        let payloads = rows.payloads.chunks_exact(self.width);
+        payloads.map(move |payload| &payload[at..][..SUMMARY])
+    }
+
+    fn extreme(&self, rows: &ResultRows, companion: usize, greatest: bool, ty: &Type) -> Cells {
+        let at = if greatest { 3 } else { 1 };
+        let word = |at: usize| {
+            let summaries = self.summaries(rows, companion);
+            summaries.map(move |summary| summary[at]).collect()
+        };
+        let valid = self
+            .summaries(rows, companion)
+            .map(|summary| summary[0] != 0);
+        Cells::Words {
+            words: word(at),
+            high: match ty {
+                Type::Decimal { .. } => word(at + 1),
+                _ => Vec::new(),
+            },
+            valid: Some(valid.collect()),
+        }
+    }
+
+    fn moments(
+        &self,
+        rows: &ResultRows,
+        moments: &query::Moments,
+        output: &PlanOutput,
+    ) -> Result<Vec<Moments>> {
+        let count = |count| Moments {
+            count,
+            ..Moments::default()
+        };
+        let mut groups: Vec<Moments> = self.integers(rows, moments.count).map(count).collect();
+        let query::Moments {
+            x, y, xx, xy, yy, ..
+        } = moments;
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, x, output)?) {
+            group.x = sum;
+        }
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, y, output)?) {
+            group.y = sum;
+        }
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, xx, output)?) {
+            group.xx = sum;
+        }
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, xy, output)?) {
+            group.xy = sum;
+        }
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, yy, output)?) {
+            group.yy = sum;
+        }
+        Ok(groups)
+    }
+
+    fn group(&self, rows: &ResultRows, variable: usize) -> Cells {
         let root = &self.plan.tree.nodes[self.plan.tree.root];
-        let (mut words, mut high, mut valid) = (&[][..], &[][..], None);
+        let (mut words, mut high, mut valid) = (Vec::new(), Vec::new(), None);
         for (column, id) in rows.columns.iter().zip(self.fields.of_all(&root.keys)) {
             let field = self.fields.field(id);
             if field.variable != variable {
                 continue;
             }
             match field.aspect {
-                Aspect::Word => words = column,
-                Aspect::High => high = column,
+                Aspect::Word => words.clone_from(column),
+                Aspect::High => high.clone_from(column),
                 Aspect::Null => {
                     valid = Some(column.iter().map(|&null| null == 0).collect::<Vec<_>>())
                 }
             }
         }
-        decode(ty, words, high, valid.as_deref(), self.dictionary)
+        Cells::Words { words, high, valid }
     }
 
     fn element(&self, component: usize) -> Element {
@@ -159,10 +348,9 @@ impl Assembler<'_> {
         rows: &'r ResultRows,
         component: usize,
     ) -> impl Iterator<Item = N> + use<'r, N> {
-        let (stride, word) = (SumProduct::stride(self.shape), self.element(component).word);
-        rows.payloads
-            .chunks_exact(stride)
-            .map(move |payload| N::load(payload, word))
+        let word = self.element(component).word;
+        let payloads = rows.payloads.chunks_exact(self.width);
+        payloads.map(move |payload| N::load(payload, word))
     }
 
     fn integers<'r>(
@@ -201,7 +389,7 @@ impl Assembler<'_> {
         terms: &[usize],
         nonnull: usize,
         output: &PlanOutput,
-    ) -> Result<ArrayRef> {
+    ) -> Result<Cells> {
         let valid: Vec<bool> = self
             .integers(rows, nonnull)
             .map(|count| count != 0)
@@ -236,32 +424,43 @@ impl Assembler<'_> {
                 }
             }
         }
-        decode(&output.ty, &words, &high, Some(&valid), self.dictionary)
+        let valid = Some(valid);
+        Ok(Cells::Words { words, high, valid })
     }
 
     /// The sums of the terms as doubles.
     fn totals(&self, rows: &ResultRows, terms: &[usize], output: &PlanOutput) -> Result<Vec<f64>> {
+        let sums = self.totals_of(rows, terms, output)?;
+        Ok(sums.into_iter().map(Sum::real).collect())
+    }
+
+    /// The sums of the terms.
+    fn totals_of(
+        &self,
+        rows: &ResultRows,
+        terms: &[usize],
+        output: &PlanOutput,
+    ) -> Result<Vec<Sum>> {
+        if terms.is_empty() {
+            return Ok(Vec::new());
+        }
+        let root = self.plan.tree.root;
+        let scale = match self.plan.payload.nodes[root][terms[0]].kind {
+            Kind::Decimal { scale } => scale,
+            Kind::Int | Kind::Real => 0,
+        };
         Ok(match self.kind(terms) {
-            NumberKind::Integer => self
-                .exact::<i64>(rows, terms, output)?
-                .iter()
-                .map(|&n| n as f64)
-                .collect(),
-            NumberKind::Real => self.exact::<f64>(rows, terms, output)?,
+            NumberKind::Integer => {
+                let sums = self.exact::<i64>(rows, terms, output)?.into_iter();
+                sums.map(|sum| Sum::Exact(i128::from(sum), 0)).collect()
+            }
+            NumberKind::Real => {
+                let sums = self.exact::<f64>(rows, terms, output)?.into_iter();
+                sums.map(Sum::Real).collect()
+            }
             NumberKind::Decimal => {
-                let root = self.plan.tree.root;
-                let scale = match terms
-                    .first()
-                    .map(|&t| self.plan.payload.nodes[root][t].kind)
-                {
-                    Some(Kind::Decimal { scale }) => i32::from(scale),
-                    _ => 0,
-                };
-                let unit = 10f64.powi(scale);
-                self.exact::<i128>(rows, terms, output)?
-                    .iter()
-                    .map(|&n| n as f64 / unit)
-                    .collect()
+                let sums = self.exact::<i128>(rows, terms, output)?.into_iter();
+                sums.map(|sum| Sum::Exact(sum, scale)).collect()
             }
         })
     }

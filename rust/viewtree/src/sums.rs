@@ -3,14 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Result, Schema};
 use ringview_query::Plan;
 
 use crate::changes::ChangeLog;
+use crate::companion::Companion;
 use crate::payloads::SumProductPayloads;
-use crate::result::{Assembler, ResultRows, schema};
+use crate::result::{Assembler, ResultRows, schema, width};
 use crate::tree::Tree;
 
 /// What a node of the tree holds at the moment.
@@ -32,6 +33,7 @@ pub struct NodeStatus {
 pub struct ViewTree {
     plan: Arc<Plan>,
     tree: Tree<SumProductPayloads>,
+    companions: Vec<Companion>,
     log: Option<ChangeLog>,
 }
 
@@ -51,7 +53,11 @@ impl ViewTree {
     pub fn new(plan: Arc<Plan>, schemas: &[Schema]) -> Result<Self> {
         let payloads = SumProductPayloads::compile(&plan, schemas)?;
         let tree = Tree::new(Arc::clone(&plan), payloads);
+        let keys = &plan.tree.nodes[plan.tree.root].keys;
+        let companion = |c| Companion::new(c, schemas, &tree.fields, keys);
+        let companions = plan.companions.iter().map(companion);
         Ok(Self {
+            companions: companions.collect::<Result<_>>()?,
             plan,
             tree,
             log: None,
@@ -77,18 +83,24 @@ impl ViewTree {
         sign: i64,
         dictionary: &Dictionary,
     ) -> Result<()> {
-        self.tree.apply(atom, batch, sign, dictionary)
+        self.tree.apply(atom, batch, sign, dictionary)?;
+        let mut companions = self.companions.iter_mut();
+        companions.try_for_each(|companion| companion.apply(atom, batch, sign, dictionary))
     }
 
     /// Ends loading of the static relations: frees what only loading needed.
     pub fn seal(&mut self) {
         self.tree.seal();
+        self.companions.iter_mut().for_each(Companion::seal);
     }
 
     /// Keeps the changes since the last commit.
-    pub fn commit(&mut self) {
+    pub fn commit(&mut self, dictionary: &Dictionary) {
         if let (Some(log), Some(result)) = (&mut self.log, self.tree.result()) {
-            log.record(result);
+            log.record(result, &self.companions);
+        }
+        for companion in &mut self.companions {
+            companion.commit(dictionary);
         }
         self.tree.commit();
     }
@@ -96,21 +108,27 @@ impl ViewTree {
     /// Undoes the changes since the last commit, exactly.
     pub fn rollback(&mut self) {
         self.tree.rollback();
+        self.companions.iter_mut().for_each(Companion::rollback);
     }
 
-    /// The number of rows of the result.
+    /// The number of groups: of the result's rows, where no HAVING leaves some out. O(1).
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn groups(&self) -> usize {
         match self.tree.result() {
             Some(result) if result.layout().fields() > 0 => result.len(),
             _ => 1,
         }
     }
 
-    /// Whether the result has no row.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// The number of rows of the result. O(1), or O(groups) with HAVING.
+    ///
+    /// # Errors
+    /// `Overflow` if what HAVING computes does not fit.
+    pub fn len(&self, dictionary: &Dictionary) -> Result<usize> {
+        if self.plan.having.is_none() {
+            return Ok(self.groups());
+        }
+        self.assembler(dictionary).count(&self.rows())
     }
 
     /// The schema of the result.
@@ -122,10 +140,15 @@ impl ViewTree {
     /// The result. O(rows).
     ///
     /// # Errors
-    /// `Overflow` if a sum of several terms does not fit.
+    /// `Overflow` if a sum of several terms, or what is computed from aggregates, does not fit.
     pub fn result(&self, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let rows = self.tree.result().map(ResultRows::all).unwrap_or_default();
-        self.assembler(dictionary).batch(&rows, Vec::new())
+        self.assembler(dictionary).batch(self.rows())
+    }
+
+    /// A row for each group.
+    fn rows(&self) -> ResultRows {
+        let all = |result| ResultRows::all(result, &self.companions);
+        self.tree.result().map(all).unwrap_or_default()
     }
 
     /// What moved since the last call: old rows with multiplicity -1, new ones with +1. The first
@@ -137,19 +160,17 @@ impl ViewTree {
         let Some(result) = self.tree.result() else {
             return self.result(dictionary);
         };
+        let companions = &self.companions;
         let (rows, multiplicities) = match &mut self.log {
-            Some(log) => log.take(result),
+            Some(log) => log.take(result, companions),
             None => {
-                let rows = ResultRows::all(result);
+                let rows = ResultRows::all(result, companions);
                 let ones = vec![1; rows.rows];
-                self.log = Some(ChangeLog::new(result));
+                self.log = Some(ChangeLog::new(result, companions));
                 (rows, ones)
             }
         };
-        let field = Field::new("multiplicity", DataType::Int64, false);
-        let column: ArrayRef = Arc::new(Int64Array::from(multiplicities));
-        self.assembler(dictionary)
-            .batch(&rows, vec![(field, column)])
+        self.assembler(dictionary).changes(rows, multiplicities)
     }
 
     fn assembler<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
@@ -157,6 +178,7 @@ impl ViewTree {
             plan: &self.plan,
             fields: &self.tree.fields,
             shape: self.tree.payloads.shape_of(self.plan.tree.root),
+            width: self.tree.result().map_or(0, |r| width(r, &self.companions)),
             dictionary,
         }
     }
@@ -180,14 +202,17 @@ impl ViewTree {
     pub fn memory_usage(&self) -> usize {
         use crate::payloads::Payloads;
         let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
-        log + self.tree.payloads.memory_usage()
+        let companions = self.companions.iter().map(Companion::memory_usage);
+        log + companions.sum::<usize>()
+            + self.tree.payloads.memory_usage()
             + self.describe().iter().map(|node| node.bytes).sum::<usize>()
     }
 
     /// Rows handled so far, at leaves, joins and views: the work that complexity is about.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        self.tree.steps
+        let companions = self.companions.iter().map(Companion::steps);
+        self.tree.steps + companions.sum::<u64>()
     }
 
     /// Checks the invariants of every part; for tests.
@@ -198,5 +223,6 @@ impl ViewTree {
         for part in self.tree.views.iter().filter_map(|view| view.part.as_ref()) {
             part.check();
         }
+        self.companions.iter().for_each(Companion::check);
     }
 }

@@ -19,6 +19,7 @@ use ringview_core::{Batch, Dictionary, Error, Result, Schema};
 use ringview_query::{Factor, Kind, Lift, Plan, Source as Origin};
 
 use input::Input;
+pub(crate) use like::Pattern;
 use number::Source;
 use predicate::{Check, TRUE, nulls};
 use scalar::Scalar;

@@ -18,7 +18,7 @@ fn steps_of_one(query: &Query, tables: &Tables, table: &'static str, size: i64) 
             .map(|at| row(&vec![at % 100; columns.len()]))
             .collect();
         feed(&plan, &mut view, name, &batch(columns.len(), &all), 1).unwrap();
-        view.commit();
+        view.commit(&Dictionary::new());
     }
     let before = view.steps();
     let one = batch(
@@ -26,7 +26,7 @@ fn steps_of_one(query: &Query, tables: &Tables, table: &'static str, size: i64) 
         &[row(&vec![7; tables.columns[table].len()])],
     );
     feed(&plan, &mut view, table, &one, 1).unwrap();
-    view.commit();
+    view.commit(&Dictionary::new());
     view.steps() - before
 }
 
@@ -64,10 +64,10 @@ fn a_change_below_the_root_costs_one_path_and_one_at_a_leaf_its_group() {
     view.seal();
     let fan: Vec<(Row, i64)> = (0..500).map(|b| row(&[b, 7])).collect();
     feed(&plan, &mut view, "S", &batch(2, &fan), 1).unwrap();
-    view.commit();
+    view.commit(&Dictionary::new());
     let before = view.steps();
     feed(&plan, &mut view, "T", &batch(2, &[row(&[7, 1])]), 1).unwrap();
-    view.commit();
+    view.commit(&Dictionary::new());
     let steps = view.steps() - before;
     assert!((500..2_100).contains(&steps), "{steps} steps");
 }
@@ -89,7 +89,7 @@ fn groups_of_any_size() {
         1,
     )
     .unwrap();
-    view.commit();
+    view.commit(&Dictionary::new());
     let sum = (0..70_000i64).sum::<i64>() * 10;
     let found = rows(&view.result(&Dictionary::new()).unwrap(), false);
     assert_eq!(
@@ -123,7 +123,7 @@ fn overflowing() -> (std::sync::Arc<ringview_query::Plan>, ViewTree) {
         1,
     )
     .unwrap();
-    view.commit();
+    view.commit(&Dictionary::new());
     (plan, view)
 }
 
@@ -149,7 +149,7 @@ fn overflow_is_refused_wherever_it_happens_and_leaves_all_as_it_was() {
         assert_eq!(rows(&view.result(&dictionary).unwrap(), false), before);
     }
     feed(&plan, &mut view, "S", &batch(2, &[row(&[2, 3])]), 1).unwrap();
-    view.commit();
+    view.commit(&Dictionary::new());
     let after = rows(&view.result(&dictionary).unwrap(), false);
     assert_eq!(after.get(&vec![Some(2), Some(20)]), Some(&1));
 }

@@ -103,6 +103,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         joins,
         group_by,
         outputs,
+        having: None,
         order: None,
     }
 }

@@ -158,7 +158,7 @@ fn run(query: &Query, steps: &[Step]) {
         if step.undo {
             view.rollback();
         } else {
-            view.commit();
+            view.commit(&Dictionary::new());
             tables.apply(step.table, &legal);
         }
         view.check();
@@ -183,7 +183,7 @@ fn run(query: &Query, steps: &[Step]) {
             -1,
         )
         .unwrap();
-        view.commit();
+        view.commit(&Dictionary::new());
         tables.rows.get_mut(table).unwrap().clear();
     }
     assert_eq!(
@@ -226,7 +226,7 @@ proptest! {
                 let legal = legal(&tables, step);
                 let encoded = batch(tables.columns[step.table].len(), &legal);
                 feed(&plan, &mut view, step.table, &encoded, 1).unwrap();
-                view.commit();
+                view.commit(&Dictionary::new());
                 tables.apply(step.table, &legal);
             }
             if streams.is_empty() {

@@ -1,0 +1,266 @@
+//! A companion at work: the values of one column by group, for MIN, MAX and COUNT(DISTINCT).
+//!
+//! Its tree is the view's join with the column as one more free variable. Invariant: after a commit
+//! `groups` has a key for each group with a value, how many different ones it has, and `ordered`, at
+//! the same slot, the slots of the root that hold them, least first. Within a transaction only the
+//! tree moves; what its root gained and lost is taken in at the commit, so a rollback has nothing to
+//! do here. Cost: O(log n) comparisons a value that comes or leaves; nothing for one that stays.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use ringview_core::{Batch, Dictionary, Result, Schema, Type};
+use ringview_query as query;
+use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
+
+use crate::fields::{Aspect, Fields};
+use crate::multiset::OrderedSlots;
+use crate::payloads::{Payloads, SumProductPayloads};
+use crate::tree::Tree;
+
+/// Words of a summary: how many values, then the least and the greatest, two words each.
+pub(crate) const SUMMARY: usize = 5;
+
+/// The values of one column, by group.
+pub(crate) struct Companion {
+    tree: Tree<SumProductPayloads>,
+    /// The fields of the root's key that tell the group, in the order of `groups`.
+    key: Vec<usize>,
+    /// The fields of the root's key that hold the value: its word, for decimals its upper half too.
+    value: Vec<usize>,
+    ty: Type,
+    /// The fields of the view's key (positions among them) in the order of `groups`.
+    outer: Vec<usize>,
+    groups: Part,
+    ordered: Vec<OrderedSlots>,
+    scratch: KeyScratch,
+}
+
+impl Companion {
+    /// An empty companion of a view with these fields and this root key.
+    pub(crate) fn new(
+        companion: &query::Companion,
+        schemas: &[Schema],
+        fields: &Fields,
+        keys: &[query::VarId],
+    ) -> Result<Self> {
+        let plan = Arc::new(companion.plan.clone());
+        let payloads = SumProductPayloads::compile(&plan, schemas)?;
+        let tree = Tree::new(Arc::clone(&plan), payloads);
+        let inner_keys = &plan.tree.nodes[plan.tree.root].keys;
+        let (mut key, mut outer) = (Vec::new(), Vec::new());
+        for (variable, inner) in &companion.groups {
+            outer.extend(fields.positions(keys, *variable));
+            key.extend(tree.fields.positions(inner_keys, *inner));
+        }
+        let all = tree.fields.of_all(inner_keys);
+        let mut value = tree.fields.positions(inner_keys, companion.value);
+        // The plan leaves NULLs out.
+        value.retain(|&at| tree.fields.field(all[at]).aspect != Aspect::Null);
+        Ok(Self {
+            groups: Part::new(tree.fields.layout(&all).project(&key), 1),
+            value,
+            ty: companion.ty.clone(),
+            key,
+            outer,
+            ordered: Vec::new(),
+            scratch: KeyScratch::default(),
+            tree,
+        })
+    }
+
+    pub(crate) fn apply(
+        &mut self,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dictionary: &Dictionary,
+    ) -> Result<()> {
+        self.tree.apply(atom, batch, sign, dictionary)
+    }
+
+    pub(crate) fn seal(&mut self) {
+        self.tree.seal();
+    }
+
+    pub(crate) fn rollback(&mut self) {
+        self.tree.rollback();
+    }
+
+    /// Takes in what the transaction changed, and keeps it.
+    pub(crate) fn commit(&mut self, dictionary: &Dictionary) {
+        self.absorb(dictionary);
+        self.tree.commit();
+    }
+
+    fn absorb(&mut self, dictionary: &Dictionary) {
+        let Some(root) = self.tree.result() else {
+            return;
+        };
+        let mut moved: Vec<(u32, bool)> = root
+            .changes()
+            .map(|change| match change {
+                Change::New(slot) => (slot, false),
+                Change::Was(slot, _) => (slot, true),
+            })
+            .collect();
+        // The first change of a slot tells what was there before.
+        moved.sort_by_key(|&(slot, _)| slot);
+        moved.dedup_by_key(|&mut (slot, _)| slot);
+        moved.retain(|&(slot, before)| before != is_there(root, slot));
+        let column = |&field: &usize| moved.iter().map(|&(s, _)| root.field(s, field)).collect();
+        let columns: Vec<Vec<u64>> = self.key.iter().map(column).collect();
+        let fields: Vec<usize> = (0..columns.len()).collect();
+        let keys = Keys {
+            columns: &columns,
+            fields: &fields,
+            rows: moved.len(),
+        };
+        let mut slots = Vec::new();
+        self.groups.locate(keys, &mut self.scratch, &mut slots);
+        self.ordered
+            .resize_with(self.groups.slots(), OrderedSlots::default);
+        let values = Values {
+            root,
+            fields: &self.value,
+            ty: &self.ty,
+            dictionary,
+        };
+        let mut emptied = Vec::new();
+        for (&group, &(slot, before)) in slots.iter().zip(&moved) {
+            let ordered = &mut self.ordered[group as usize];
+            let count = &mut self.groups.payload_mut(group)[0];
+            if before {
+                ordered.remove(slot, |other| values.compare(other, slot));
+                *count -= 1;
+                if *count == 0 {
+                    emptied.push(group);
+                }
+            } else {
+                ordered.insert(slot, |other| values.compare(other, slot));
+                *count += 1;
+            }
+        }
+        self.groups.commit(&emptied, |payload| payload[0] == 0);
+    }
+
+    /// A summary for each row: `columns` are the fields of the view's key.
+    fn summaries(&self, columns: &[Vec<u64>], rows: usize) -> Vec<[u64; SUMMARY]> {
+        let keys = Keys {
+            columns,
+            fields: &self.outer,
+            rows,
+        };
+        let mut slots = Vec::new();
+        self.groups
+            .find(keys, &mut KeyScratch::default(), &mut slots);
+        slots.iter().map(|&slot| self.summary(slot)).collect()
+    }
+
+    fn summary(&self, group: u32) -> [u64; SUMMARY] {
+        let mut summary = [0; SUMMARY];
+        let (Some(root), true) = (self.tree.result(), group != ABSENT) else {
+            return summary;
+        };
+        summary[0] = self.groups.payload(group)[0];
+        let ordered = &self.ordered[group as usize];
+        for (at, slot) in [(1, ordered.first()), (3, ordered.last())] {
+            for (word, &field) in self.value.iter().enumerate() {
+                summary[at + word] = slot.map_or(0, |slot| root.field(slot, field));
+            }
+        }
+        summary
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        let parts = self.tree.views.iter().filter_map(|view| view.part.as_ref());
+        let ordered: usize = self.ordered.iter().map(OrderedSlots::memory_usage).sum();
+        parts.map(Part::memory_usage).sum::<usize>()
+            + self.tree.payloads.memory_usage()
+            + self.groups.memory_usage()
+            + self.ordered.capacity() * size_of::<OrderedSlots>()
+            + ordered
+    }
+
+    pub(crate) fn steps(&self) -> u64 {
+        self.tree.steps
+    }
+
+    /// Checks the invariants; for tests.
+    pub(crate) fn check(&self) {
+        for part in self.tree.views.iter().filter_map(|view| view.part.as_ref()) {
+            part.check();
+        }
+        self.groups.check();
+        let values: u64 = self
+            .groups
+            .iter()
+            .map(|slot| self.groups.payload(slot)[0])
+            .sum();
+        let root = self.tree.result().map_or(0, Part::len);
+        assert_eq!(
+            values, root as u64,
+            "each value of the root stands in its group"
+        );
+    }
+}
+
+/// What companions say of some rows of a view, row by row.
+pub(crate) struct Summaries {
+    words: Vec<u64>,
+    width: usize,
+}
+
+impl Summaries {
+    /// `columns` are the fields of the view's key.
+    pub(crate) fn of(companions: &[Companion], columns: &[Vec<u64>], rows: usize) -> Self {
+        let width = SUMMARY * companions.len();
+        let mut words = vec![0; width * rows];
+        for (at, companion) in companions.iter().enumerate() {
+            let summaries = companion.summaries(columns, rows);
+            for (row, summary) in words.chunks_exact_mut(width).zip(summaries) {
+                row[at * SUMMARY..][..SUMMARY].copy_from_slice(&summary);
+            }
+        }
+        Self { words, width }
+    }
+
+    /// The summaries of a row, one companion after the other.
+    pub(crate) fn row(&self, row: usize) -> &[u64] {
+        &self.words[row * self.width..][..self.width]
+    }
+}
+
+fn is_there(root: &Part, slot: u32) -> bool {
+    root.is_live(slot) && root.payload(slot)[0] != 0
+}
+
+/// The values that slots of a root hold.
+struct Values<'a> {
+    root: &'a Part,
+    fields: &'a [usize],
+    ty: &'a Type,
+    dictionary: &'a Dictionary,
+}
+
+impl Values<'_> {
+    /// By value; equal values have one slot.
+    fn compare(&self, left: u32, right: u32) -> Ordering {
+        let word = |slot| self.root.field(slot, self.fields[0]);
+        let (a, b) = (word(left), word(right));
+        match self.ty {
+            Type::Utf8 => {
+                let text = |word: u64| self.dictionary.text(word as u32);
+                text(a).cmp(text(b))
+            }
+            Type::Float32 | Type::Float64 => f64::from_bits(a).total_cmp(&f64::from_bits(b)),
+            Type::Decimal { .. } => {
+                let high = |slot| self.root.field(slot, self.fields[1]) as i64;
+                (high(left), a).cmp(&(high(right), b))
+            }
+            ty if ty.is_signed() => (a as i64).cmp(&(b as i64)),
+            _ => a.cmp(&b),
+        }
+    }
+}
