@@ -63,6 +63,9 @@ fn plan(filter: Option<Predicate>, not_null: Vec<usize>, factors: Vec<Factor>) -
             ],
         },
         outputs: Vec::new(),
+        measures: Vec::new(),
+        having: None,
+        companions: Vec::new(),
         class: Class {
             acyclic: true,
             hierarchical: true,
