@@ -28,7 +28,7 @@ const AHEAD_ROWS: usize = 12;
 /// The rows of one table with their multiplicities.
 ///
 /// ```
-/// use ringview_core::{Batch, Dictionary, Field, Schema, Type};
+/// use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
 /// use ringview_relation::RowStore;
 ///
 /// let schema = Schema::new(vec![Field::new("id", Type::Int32, false)])?;
