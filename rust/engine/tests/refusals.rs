@@ -188,7 +188,7 @@ fn static_tables_stand_still_once_a_view_reads_them() {
     });
     let row = vec![vec![Value::Int(1), Value::Int(2)]];
     apply(&mut db, &[Change::insert(2, row.clone())]).unwrap();
-    let cross = &queries::all()[5];
+    let cross = &queries::all()[6];
     db.create_view("v", cross, &mut unpolled).unwrap();
     let error = apply(
         &mut db,
@@ -390,7 +390,7 @@ fn an_overflow_while_a_view_is_filled_leaves_no_view() {
         &[Change::insert(0, vec![r(i64::MAX, 1, 0.0), r(2, 1, 0.0)])],
     )
     .unwrap();
-    let sum = &queries::all()[3];
+    let sum = &queries::all()[4];
     let outcome = db.create_view("v", sum, &mut unpolled);
     assert!(
         matches!(outcome, Err(Error::Overflow { .. })),

@@ -77,6 +77,12 @@ pub fn all() -> Vec<Query> {
             &[count.clone(), aggregate("aa", "sum", &times(A, own_c))],
         ),
         query(
+            &["r", "r", "s"],
+            r#"[{"atom": 0, "column": "b"}, {"atom": 1, "column": "b"}, {"atom": 2, "column": "b"}]"#,
+            r#"{"atom": 2, "column": "t"}"#,
+            &[group(2, "t"), count.clone(), aggregate("a", "sum", A)],
+        ),
+        query(
             &[&format!("r {positive}")],
             "",
             r#"{"atom": 0, "column": "b"}"#,
