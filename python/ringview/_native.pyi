@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, final
 
+__all__ = ["Columns", "Database", "Rows", "__version__"]
+
 __version__: str
 
 class _Schema(Protocol):
