@@ -23,8 +23,11 @@ pub enum Value {
 
 pub type Row = Vec<Value>;
 
-/// The tables of all tests: (name, columns, static).
-pub const TABLES: [(&str, &[(&str, Type)], bool); 3] = [
+/// A table: name, columns, whether it is static.
+pub type Declared = (&'static str, &'static [(&'static str, Type)], bool);
+
+/// The tables of all tests.
+pub const TABLES: [Declared; 3] = [
     (
         "r",
         &[("a", Type::Int64), ("b", Type::Int64), ("x", Type::Float64)],
