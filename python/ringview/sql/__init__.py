@@ -9,7 +9,8 @@ refused with its line, its column and what to do instead. No algorithm of mainte
 | names | tables, aliases, columns |
 | literals, scalars, predicates | expressions and conditions, one handler a node type |
 | joins | FROM, ON, USING, NATURAL, WHERE |
-| select | SELECT, GROUP BY |
+| grouped | expressions over aggregates and groups |
+| select | SELECT, GROUP BY, HAVING |
 | order | a variable order |
 """
 
@@ -40,7 +41,8 @@ def translate(sql: str, catalog: Mapping[str, pa.Schema], order: Order | None = 
         order: A variable order to use: names of columns, nested; chosen by cost if None.
 
     Returns:
-        `atoms`, `joins`, `group_by`, `outputs`, `order`; ready for `json.dumps`.
+        `atoms`, `joins`, `group_by`, `outputs`, `order`, and `having` where there is one; ready
+        for `json.dumps`.
 
     Raises:
         QueryError: The text is no SQL, a name is ambiguous, a value is out of place.

@@ -8,9 +8,9 @@ Cost: O(columns in scope) a name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pyarrow as pa
 from sqlglot import exp
@@ -61,6 +61,10 @@ class Scope:
     def of(text: Text, one: Source) -> Scope:
         """The scope of a single table."""
         return Scope(text, (one,), one.columns)
+
+    def handler(self, kind: type[exp.Expr]) -> Callable[[Any, Any], Any] | None:
+        """What translates a node of this kind in this scope alone; nothing in one of rows."""
+        return None
 
     def plus(self, other: Scope, merged: Iterable[Column] = ()) -> Scope:
         """Both scopes; the columns `merged` of the right one are no longer seen by bare name."""

@@ -48,11 +48,12 @@ class Scalar:
 
 def scalar(node: exp.Expr, scope: Scope) -> Scalar:
     """Translate `node`; raises with its place in the text."""
-    handler = HANDLERS.get(type(node))
+    handler = scope.handler(type(node)) or HANDLERS.get(type(node))
     if handler is None:
         refuse(node, scope.text)
     only_read(node, scope.text)
-    return handler(node, scope)
+    found: Scalar = handler(node, scope)
+    return found
 
 
 def only_read(node: exp.Expr, text: Text) -> None:
@@ -76,7 +77,7 @@ def refuse(node: exp.Expr, text: Text) -> NoReturn:
         text.refuse(
             node,
             f"no function {_name_of(node)!r} here",
-            "views know SUM, COUNT and AVG over columns, + - *; "
+            "views know aggregates of columns, + - *, and / over aggregates; "
             "compute anything else into a column before the rows are inserted",
         )
     text.refuse(
@@ -285,6 +286,14 @@ HANDLERS: dict[type[exp.Expr], Callable[[Any, Scope], Scalar]] = {
     exp.Mul: _arithmetic("multiply", literals.multiply),
 }
 
+# The aggregates that `grouped` translates.
+AGGREGATES: tuple[type[exp.Expr], ...] = (
+    *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max),
+    *(exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp),
+    *(exp.CovarPop, exp.CovarSamp, exp.Corr),
+    *(exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount),
+)
+
 # What people write and views cannot keep: node types, what to say, what to do instead.
 REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
     (
@@ -294,22 +303,26 @@ REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
     ),
     ((exp.Window,), "window functions cannot be maintained", "group by the partition's columns"),
     ((exp.Filter,), "FILTER is not supported", "make a second view with the filter in WHERE"),
-    ((exp.Distinct,), "DISTINCT aggregates are not supported", "make a view grouped by the column"),
     (
-        (exp.Min, exp.Max),
-        "MIN and MAX cannot be maintained under deletes in a ring",
-        "group by the column and take the least or greatest group",
+        (exp.Distinct,),
+        "DISTINCT is for COUNT, MIN and MAX alone",
+        "make a view grouped by the column",
+    ),
+    (
+        AGGREGATES,
+        "an aggregate does not stand here",
+        "aggregates stand in SELECT and HAVING, not in WHERE, in ON or in another aggregate",
     ),
     (
         (exp.AggFunc,),
         "this aggregate is not supported",
-        "views know SUM, COUNT and AVG",
+        "views know SUM, COUNT, AVG, MIN, MAX, VAR, STDDEV, COVAR, CORR and REGR",
     ),
     ((exp.Case, exp.If), "CASE is not supported", "make a view with the condition in WHERE"),
     (
         (exp.Div, exp.IntDiv, exp.Mod),
-        "division is not supported in a view",
-        "multiply by the inverse of a constant, or divide what you read",
+        "rows are not divided in a view",
+        "multiply by the inverse of a constant, or divide aggregates: SUM(a) / SUM(b)",
     ),
     ((exp.Pow,), "powers are not supported", "write x * x"),
     ((exp.Placeholder, exp.Parameter), "parameters are not supported", "write the value"),
