@@ -37,12 +37,19 @@ def comparable(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def _plain(value: Any) -> Any:
-    """Integers and decimals by value, floats to nine digits (sums may be added in any order)."""
+    """Integers and decimals by value, floats to nine digits (sums may be added in any order).
+
+    NaN equals NaN here, and a float that is as good as zero is zero.
+    """
     from decimal import Decimal
 
     if isinstance(value, bool):
         return value
     if isinstance(value, float):
+        if value != value:
+            return "NaN"
+        if abs(value) < 1e-12:
+            return 0.0
         return float(f"{value:.9g}") + 0.0
     if isinstance(value, (int, Decimal)):
         return Decimal(value).normalize() + 0

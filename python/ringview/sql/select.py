@@ -1,7 +1,7 @@
 """SELECT, GROUP BY and HAVING: the outputs of a view.
 
 Invariant: an output is a column of GROUP BY, an aggregate or an expression over those; everything
-else is refused with its place. What has no AS is named by its own text, as `sum(b.price * b.volume)`.
+else is refused with its place. What has no AS is named by its own text: `sum(b.price * b.volume)`.
 Cost: O(nodes + outputs * group columns).
 """
 
