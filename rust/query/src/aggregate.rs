@@ -23,8 +23,8 @@ pub(crate) struct Aggregates<'a> {
     pub(crate) payload: Payload<'a>,
     /// What computed columns read.
     pub(crate) measures: Vec<PlanOutput>,
-    /// The columns whose values companions hold.
-    pub(crate) companions: Vec<Place>,
+    /// The columns whose values companions hold, and whether in order.
+    pub(crate) companions: Vec<(Place, bool)>,
 }
 
 impl<'a> Aggregates<'a> {
@@ -159,11 +159,12 @@ impl<'a> Aggregates<'a> {
             // All rows of a group agree in it.
             return self.group(name, &column);
         }
-        let known = self.companions.iter().position(|other| *other == place);
+        let known = self.companions.iter().position(|known| known.0 == place);
         let companion = known.unwrap_or_else(|| {
-            self.companions.push(place);
+            self.companions.push((place, false));
             self.companions.len() - 1
         });
+        self.companions[companion].1 |= !counts;
         if counts {
             return Ok((Type::Int64, OutputKind::Distinct { companion }));
         }

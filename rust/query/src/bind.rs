@@ -83,7 +83,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
     let payload = payload.finish();
     let companions: Vec<Companion> = companions
         .iter()
-        .map(|place| companion::plan(query, *place, &scopes, &variables, catalog))
+        .map(|kept| companion::plan(query, *kept, &scopes, &variables, catalog))
         .collect::<Result<_>>()?;
 
     let class = classify(&graph, &tree);

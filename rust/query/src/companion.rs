@@ -25,6 +25,8 @@ pub struct Companion {
     pub plan: Plan,
     /// The free variables of the view, each with its variable in `plan`.
     pub groups: Vec<(VarId, VarId)>,
+    /// Whether MIN or MAX is asked of them; for COUNT(DISTINCT) alone they need no order.
+    pub ordered: bool,
     /// The variable in `plan` that holds the values. It may be one of the groups.
     pub value: VarId,
 }
@@ -32,7 +34,7 @@ pub struct Companion {
 /// Plans the companion for the values of one column.
 pub(crate) fn plan(
     query: &Query,
-    place: Place,
+    (place, ordered): (Place, bool),
     scopes: &[Scope<'_>],
     variables: &Variables,
     catalog: &dyn Catalog,
@@ -64,6 +66,7 @@ pub(crate) fn plan(
         ty: scope.ty(place.1).clone(),
         plan,
         groups,
+        ordered,
         value,
     })
 }

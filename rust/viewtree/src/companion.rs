@@ -32,7 +32,8 @@ pub(crate) struct Companion {
     /// The fields of the view's key (positions among them) in the order of `groups`.
     outer: Vec<usize>,
     groups: Part,
-    ordered: Vec<OrderedSlots>,
+    /// `None` if nobody asks for the least or the greatest.
+    ordered: Option<Vec<OrderedSlots>>,
     scratch: KeyScratch,
 }
 
@@ -63,7 +64,7 @@ impl Companion {
             ty: companion.ty.clone(),
             key,
             outer,
-            ordered: Vec::new(),
+            ordered: companion.ordered.then(Vec::new),
             scratch: KeyScratch::default(),
             tree,
         })
@@ -118,8 +119,9 @@ impl Companion {
         };
         let mut slots = Vec::new();
         self.groups.locate(keys, &mut self.scratch, &mut slots);
-        self.ordered
-            .resize_with(self.groups.slots(), OrderedSlots::default);
+        if let Some(ordered) = &mut self.ordered {
+            ordered.resize_with(self.groups.slots(), OrderedSlots::default);
+        }
         let values = Values {
             root,
             fields: &self.value,
@@ -128,17 +130,20 @@ impl Companion {
         };
         let mut emptied = Vec::new();
         for (&group, &(slot, before)) in slots.iter().zip(&moved) {
-            let ordered = &mut self.ordered[group as usize];
             let count = &mut self.groups.payload_mut(group)[0];
+            *count = if before { *count - 1 } else { *count + 1 };
+            if *count == 0 {
+                emptied.push(group);
+            }
+            let Some(ordered) = &mut self.ordered else {
+                continue;
+            };
+            let order = |other| values.compare(other, slot);
+            let group = &mut ordered[group as usize];
             if before {
-                ordered.remove(slot, |other| values.compare(other, slot));
-                *count -= 1;
-                if *count == 0 {
-                    emptied.push(group);
-                }
+                group.remove(slot, order);
             } else {
-                ordered.insert(slot, |other| values.compare(other, slot));
-                *count += 1;
+                group.insert(slot, order);
             }
         }
         self.groups.commit(&emptied, |payload| payload[0] == 0);
@@ -163,7 +168,9 @@ impl Companion {
             return summary;
         };
         summary[0] = self.groups.payload(group)[0];
-        let ordered = &self.ordered[group as usize];
+        let Some(ordered) = self.ordered.as_ref().map(|all| &all[group as usize]) else {
+            return summary;
+        };
         for (at, slot) in [(1, ordered.first()), (3, ordered.last())] {
             for (word, &field) in self.value.iter().enumerate() {
                 summary[at + word] = slot.map_or(0, |slot| root.field(slot, field));
@@ -175,12 +182,14 @@ impl Companion {
     /// Bytes that it takes.
     pub(crate) fn memory_usage(&self) -> usize {
         let parts = self.tree.views.iter().filter_map(|view| view.part.as_ref());
-        let ordered: usize = self.ordered.iter().map(OrderedSlots::memory_usage).sum();
+        let ordered = self.ordered.iter().map(|all| {
+            let slots: usize = all.iter().map(OrderedSlots::memory_usage).sum();
+            slots + all.capacity() * size_of::<OrderedSlots>()
+        });
         parts.map(Part::memory_usage).sum::<usize>()
             + self.tree.payloads.memory_usage()
             + self.groups.memory_usage()
-            + self.ordered.capacity() * size_of::<OrderedSlots>()
-            + ordered
+            + ordered.sum::<usize>()
     }
 
     pub(crate) fn steps(&self) -> u64 {

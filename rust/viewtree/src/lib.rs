@@ -17,11 +17,12 @@
 //! | `payloads` | where payloads come from |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
-//! | `cells`, `computed`, `statistics` | its columns: values, expressions and HAVING, variances |
+//! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `sums` | `ViewTree`: the tree of counts and sums, whole |
 
 mod cells;
 mod changes;
+mod columns;
 mod companion;
 mod computed;
 mod delta;

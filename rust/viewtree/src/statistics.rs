@@ -62,7 +62,7 @@ impl Moments {
                 if spread == 0.0 {
                     f64::NAN
                 } else {
-                    self.c_xy() / spread
+                    (self.c_xy() / spread).clamp(-1.0, 1.0)
                 }
             }
             RegrSlope => self.slope().unwrap_or(f64::NAN),

@@ -1,0 +1,266 @@
+//! The columns of a result that are read from keys, payloads and companions.
+//!
+//! Invariant: sums stay exact until the last division; a sum over no value is NULL, and what does not
+//! fit its type is an overflow. Cost: O(rows) a column.
+
+use ringview_core::{Result, Type};
+use ringview_query as query;
+use ringview_query::{Kind, OutputKind, PlanOutput};
+use ringview_ring::{Element, Number, NumberKind, PayloadRing, SumProduct};
+
+use crate::cells::Cells;
+use crate::companion::SUMMARY;
+use crate::fields::Aspect;
+use crate::overflow;
+use crate::result::{Assembler, ResultRows};
+use crate::statistics::{Moments, Sum};
+
+impl Assembler<'_> {
+    /// A column that is not computed from others.
+    pub(crate) fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
+        match &output.kind {
+            OutputKind::Group { variable } => Ok(self.group(rows, *variable)),
+            OutputKind::Count { component } => {
+                let counts = self.integers(rows, *component).map(|n| n as u64);
+                Ok(Cells::of_words(counts.collect()))
+            }
+            OutputKind::Sum { terms, nonnull } => self.sum(rows, terms, *nonnull, output),
+            OutputKind::Avg { terms, nonnull } => {
+                let totals = self.totals(rows, terms, output)?.into_iter();
+                let counts = self.integers(rows, *nonnull);
+                let mean = |(sum, count): (f64, i64)| (count != 0).then(|| sum / count as f64);
+                Ok(Cells::of_doubles(totals.zip(counts).map(mean)))
+            }
+            OutputKind::Statistic { function, moments } => {
+                let moments = self.moments(rows, moments, output)?.into_iter();
+                Ok(Cells::of_doubles(
+                    moments.map(|group| group.evaluate(*function)),
+                ))
+            }
+            OutputKind::Extreme {
+                companion,
+                greatest,
+            } => Ok(self.extreme(rows, *companion, *greatest, &output.ty)),
+            OutputKind::Distinct { companion } => {
+                let count = |summary: &[u64]| summary[0];
+                Ok(Cells::of_words(
+                    self.summaries(rows, *companion).map(count).collect(),
+                ))
+            }
+            OutputKind::Computed { .. } => unreachable!("measures are not computed from others"),
+        }
+    }
+
+    /// What a companion says of each row.
+    fn summaries<'r>(
+        &self,
+        rows: &'r ResultRows,
+        companion: usize,
+    ) -> impl Iterator<Item = &'r [u64]> + use<'r> {
+        let at = SumProduct::stride(self.shape) + companion * SUMMARY;
+        let payloads = rows.payloads.chunks_exact(self.width);
+        payloads.map(move |payload| &payload[at..][..SUMMARY])
+    }
+
+    fn extreme(&self, rows: &ResultRows, companion: usize, greatest: bool, ty: &Type) -> Cells {
+        let at = if greatest { 3 } else { 1 };
+        let word = |at: usize| {
+            let summaries = self.summaries(rows, companion);
+            summaries.map(move |summary| summary[at]).collect()
+        };
+        let valid = self
+            .summaries(rows, companion)
+            .map(|summary| summary[0] != 0);
+        Cells::Words {
+            words: word(at),
+            high: match ty {
+                Type::Decimal { .. } => word(at + 1),
+                _ => Vec::new(),
+            },
+            valid: Some(valid.collect()),
+        }
+    }
+
+    fn moments(
+        &self,
+        rows: &ResultRows,
+        moments: &query::Moments,
+        output: &PlanOutput,
+    ) -> Result<Vec<Moments>> {
+        let count = |count| Moments {
+            count,
+            ..Moments::default()
+        };
+        let mut groups: Vec<Moments> = self.integers(rows, moments.count).map(count).collect();
+        let query::Moments {
+            x, y, xx, xy, yy, ..
+        } = moments;
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, x, output)?) {
+            group.x = sum;
+        }
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, y, output)?) {
+            group.y = sum;
+        }
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, xx, output)?) {
+            group.xx = sum;
+        }
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, xy, output)?) {
+            group.xy = sum;
+        }
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, yy, output)?) {
+            group.yy = sum;
+        }
+        Ok(groups)
+    }
+
+    fn group(&self, rows: &ResultRows, variable: usize) -> Cells {
+        let root = &self.plan.tree.nodes[self.plan.tree.root];
+        let (mut words, mut high, mut valid) = (Vec::new(), Vec::new(), None);
+        for (column, id) in rows.columns.iter().zip(self.fields.of_all(&root.keys)) {
+            let field = self.fields.field(id);
+            if field.variable != variable {
+                continue;
+            }
+            match field.aspect {
+                Aspect::Word => words.clone_from(column),
+                Aspect::High => high.clone_from(column),
+                Aspect::Null => {
+                    valid = Some(column.iter().map(|&null| null == 0).collect::<Vec<_>>())
+                }
+            }
+        }
+        Cells::Words { words, high, valid }
+    }
+
+    fn element(&self, component: usize) -> Element {
+        self.shape.elements()[component]
+    }
+
+    fn numbers<'r, N: Number>(
+        &self,
+        rows: &'r ResultRows,
+        component: usize,
+    ) -> impl Iterator<Item = N> + use<'r, N> {
+        let word = self.element(component).word;
+        let payloads = rows.payloads.chunks_exact(self.width);
+        payloads.map(move |payload| N::load(payload, word))
+    }
+
+    fn integers<'r>(
+        &self,
+        rows: &'r ResultRows,
+        component: usize,
+    ) -> impl Iterator<Item = i64> + use<'r> {
+        self.numbers(rows, component)
+    }
+
+    /// The exact sum of the terms a row; or an overflow.
+    fn exact<N: Number>(
+        &self,
+        rows: &ResultRows,
+        terms: &[usize],
+        output: &PlanOutput,
+    ) -> Result<Vec<N>> {
+        let mut sums = vec![N::ZERO; rows.rows];
+        for &term in terms {
+            for (sum, value) in sums.iter_mut().zip(self.numbers::<N>(rows, term)) {
+                let Some(next) = sum.plus(value) else {
+                    return Err(overflow(format!(
+                        "the column {:?} of the result",
+                        output.name
+                    )));
+                };
+                *sum = next;
+            }
+        }
+        Ok(sums)
+    }
+
+    fn sum(
+        &self,
+        rows: &ResultRows,
+        terms: &[usize],
+        nonnull: usize,
+        output: &PlanOutput,
+    ) -> Result<Cells> {
+        let valid: Vec<bool> = self
+            .integers(rows, nonnull)
+            .map(|count| count != 0)
+            .collect();
+        let (mut words, mut high) = (Vec::with_capacity(rows.rows), Vec::new());
+        match self.kind(terms) {
+            NumberKind::Integer => {
+                words.extend(
+                    self.exact::<i64>(rows, terms, output)?
+                        .iter()
+                        .map(|&n| n as u64),
+                );
+            }
+            NumberKind::Real => {
+                words.extend(
+                    self.exact::<f64>(rows, terms, output)?
+                        .iter()
+                        .map(|n| n.to_bits()),
+                );
+            }
+            NumberKind::Decimal => {
+                const LIMIT: i128 = 10i128.pow(38);
+                for sum in self.exact::<i128>(rows, terms, output)? {
+                    if !(-LIMIT < sum && sum < LIMIT) {
+                        return Err(overflow(format!(
+                            "the column {:?} of the result",
+                            output.name
+                        )));
+                    }
+                    words.push(sum as u64);
+                    high.push((sum >> 64) as u64);
+                }
+            }
+        }
+        let valid = Some(valid);
+        Ok(Cells::Words { words, high, valid })
+    }
+
+    /// The sums of the terms as doubles.
+    fn totals(&self, rows: &ResultRows, terms: &[usize], output: &PlanOutput) -> Result<Vec<f64>> {
+        let sums = self.totals_of(rows, terms, output)?;
+        Ok(sums.into_iter().map(Sum::real).collect())
+    }
+
+    /// The sums of the terms.
+    fn totals_of(
+        &self,
+        rows: &ResultRows,
+        terms: &[usize],
+        output: &PlanOutput,
+    ) -> Result<Vec<Sum>> {
+        if terms.is_empty() {
+            return Ok(Vec::new());
+        }
+        let root = self.plan.tree.root;
+        let scale = match self.plan.payload.nodes[root][terms[0]].kind {
+            Kind::Decimal { scale } => scale,
+            Kind::Int | Kind::Real => 0,
+        };
+        Ok(match self.kind(terms) {
+            NumberKind::Integer => {
+                let sums = self.exact::<i64>(rows, terms, output)?.into_iter();
+                sums.map(|sum| Sum::Exact(i128::from(sum), 0)).collect()
+            }
+            NumberKind::Real => {
+                let sums = self.exact::<f64>(rows, terms, output)?.into_iter();
+                sums.map(Sum::Real).collect()
+            }
+            NumberKind::Decimal => {
+                let sums = self.exact::<i128>(rows, terms, output)?.into_iter();
+                sums.map(|sum| Sum::Exact(sum, scale)).collect()
+            }
+        })
+    }
+
+    fn kind(&self, terms: &[usize]) -> NumberKind {
+        terms
+            .first()
+            .map_or(NumberKind::Integer, |&term| self.element(term).kind)
+    }
+}
