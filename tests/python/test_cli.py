@@ -9,11 +9,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from click.testing import Result
 from ringview import cli
 from ringview.cli import show
 from ringview.cli.commands import app
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 JOB = """
 batch_size = 2
