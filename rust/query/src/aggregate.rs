@@ -119,8 +119,8 @@ impl<'a> Aggregates<'a> {
         argument: &Scalar,
     ) -> Result<(Type, OutputKind)> {
         let not_null = self.not_null(argument)?;
-        let terms = self.terms(name, argument, &not_null)?;
         let nonnull = self.payload.count(&not_null)?;
+        let terms = self.terms(name, argument, &not_null)?;
         if function == Function::Avg {
             return Ok((Type::Float64, OutputKind::Avg { terms, nonnull }));
         }

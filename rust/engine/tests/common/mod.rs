@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,7 +12,9 @@ use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, String
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
 use ringview_core::{Field, Result, Schema, Type};
 use ringview_engine::{Database, Direction, Op, Options};
-use ringview_query::{ColumnRef, Comparison, Condition, Function, Literal, Output, Query, Scalar};
+use ringview_query::{
+    ColumnRef, Comparison, Condition, Function, Literal, Measure, Output, Query, Scalar,
+};
 
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub enum Value {
@@ -239,26 +242,56 @@ impl Model {
         if query.group_by.is_empty() {
             groups.entry("[]".to_owned()).or_default();
         }
-        let mut result: Vec<Row> = groups
-            .values()
-            .map(|group| {
-                let output = |output: &Output| match output {
-                    Output::Group { column, .. } => get(&group[0], column),
-                    Output::Aggregate {
-                        function, argument, ..
-                    } => {
-                        let value = |rows: &Vec<&Row>| match argument {
-                            None => Value::Int(1),
-                            Some(scalar) => compute(scalar, &|c| get(rows, c)),
-                        };
-                        aggregate(*function, group.iter().map(value))
-                    }
-                };
-                query.outputs.iter().map(output).collect()
-            })
-            .collect();
+        let mut result: Vec<Row> = Vec::new();
+        for group in groups.values() {
+            let value = |measure: &Measure| compute_group(measure, group, &get);
+            if let Some(having) = &query.having
+                && holds_of(having, &value) != Some(true)
+            {
+                continue;
+            }
+            let output = |output: &Output| match output {
+                Output::Group { column, .. } => get(&group[0], column),
+                Output::Aggregate {
+                    function, argument, ..
+                } => value(&Measure::Aggregate {
+                    function: *function,
+                    arguments: argument.iter().cloned().collect(),
+                }),
+                Output::Expression { value: measure, .. } => value(measure),
+            };
+            result.push(query.outputs.iter().map(output).collect());
+        }
         sort(&mut result);
         result
+    }
+}
+
+/// A measure over the rows of a group; integers alone are subtracted.
+fn compute_group<'a>(
+    measure: &Measure,
+    group: &[Vec<&'a Row>],
+    get: &dyn Fn(&[&'a Row], &ColumnRef) -> Value,
+) -> Value {
+    let of = |side: &Measure| compute_group(side, group, get);
+    match measure {
+        Measure::Group { column } => get(&group[0], column),
+        Measure::Aggregate {
+            function,
+            arguments,
+        } => {
+            let value = |rows: &Vec<&'a Row>| match arguments.first() {
+                None => Value::Int(1),
+                Some(scalar) => compute(scalar, &|c| get(rows, c)),
+            };
+            aggregate(*function, group.iter().map(value))
+        }
+        Measure::Literal { value } => literal(value),
+        Measure::Subtract { left, right } => match (of(left), of(right)) {
+            (Value::Int(l), Value::Int(r)) => Value::Int(l - r),
+            _ => Value::Null,
+        },
+        other => panic!("{other:?} is not in the tests' queries"),
     }
 }
 
@@ -271,7 +304,22 @@ fn aggregate(function: Function, values: impl Iterator<Item = Value>) -> Value {
     };
     match (function, &values[..]) {
         (Function::Count, _) => Value::Int(values.len() as i64),
+        (Function::CountDistinct, values) => {
+            let different = |at: &usize| !values[..*at].contains(&values[*at]);
+            Value::Int((0..values.len()).filter(different).count() as i64)
+        }
         (_, []) => Value::Null,
+        (Function::Min | Function::Max, values) => {
+            let wanted = match function {
+                Function::Min => Ordering::Less,
+                _ => Ordering::Greater,
+            };
+            let better = |best: Value, other: &Value| match other.partial_cmp(&best) {
+                Some(order) if order == wanted => other.clone(),
+                _ => best,
+            };
+            values.iter().fold(values[0].clone(), better)
+        }
         (Function::Sum, [Value::Int(_), ..]) => Value::Int(
             values
                 .iter()
@@ -282,6 +330,7 @@ fn aggregate(function: Function, values: impl Iterator<Item = Value>) -> Value {
         (Function::Avg, _) => {
             Value::Real(values.iter().map(real).sum::<f64>() / values.len() as f64 + 0.0)
         }
+        (other, _) => panic!("{other:?} is not in the tests' queries"),
     }
 }
 
@@ -323,13 +372,21 @@ fn literal(literal: &Literal) -> Value {
 }
 
 fn holds(condition: &Condition, get: &dyn Fn(&ColumnRef) -> Value) -> Option<bool> {
+    holds_of(condition, &|scalar| compute(scalar, get))
+}
+
+/// Of rows or of groups.
+fn holds_of<S: std::fmt::Debug>(
+    condition: &Condition<S>,
+    value: &dyn Fn(&S) -> Value,
+) -> Option<bool> {
     match condition {
         Condition::Compare {
             comparison,
             left,
             right,
         } => {
-            let (left, right) = (compute(left, get), compute(right, get));
+            let (left, right) = (value(left), value(right));
             if left == Value::Null || right == Value::Null {
                 return None;
             }
@@ -343,8 +400,8 @@ fn holds(condition: &Condition, get: &dyn Fn(&ColumnRef) -> Value) -> Option<boo
                 Comparison::Ge => order.is_ge(),
             })
         }
-        Condition::IsNull { operand } => Some(compute(operand, get) == Value::Null),
-        Condition::Not { operand } => holds(operand, get).map(|held| !held),
+        Condition::IsNull { operand } => Some(value(operand) == Value::Null),
+        Condition::Not { operand } => holds_of(operand, value).map(|held| !held),
         other => panic!("{other:?} is not in the tests' queries"),
     }
 }

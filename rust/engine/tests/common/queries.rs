@@ -4,6 +4,7 @@ use ringview_query::Query;
 
 const A: &str = r#"{"op": "column", "atom": 0, "column": "a"}"#;
 const X: &str = r#"{"op": "column", "atom": 0, "column": "x"}"#;
+const T: &str = r#"{"op": "column", "atom": 1, "column": "t"}"#;
 const C: &str = r#"{"op": "column", "atom": 1, "column": "c"}"#;
 
 fn aggregate(name: &str, function: &str, argument: &str) -> String {
@@ -39,6 +40,11 @@ fn query(atoms: &[&str], joins: &str, group_by: &str, outputs: &[String]) -> Que
         outputs.join(", ")
     );
     Query::from_json(&text).unwrap()
+}
+
+fn having(mut query: Query, condition: &str) -> Query {
+    query.having = Some(serde_json::from_str(condition).unwrap());
+    query
 }
 
 /// Queries over r(a, b, x), s(b, c, t) and the static u(c, d), one of each shape.
@@ -103,7 +109,43 @@ pub fn all() -> Vec<Query> {
             &["r", "u"],
             "",
             r#"{"atom": 1, "column": "d"}"#,
-            &[group(1, "d"), aggregate("x", "sum", X), count],
+            &[group(1, "d"), aggregate("x", "sum", X), count.clone()],
+        ),
+        query(
+            &["r", "s"],
+            on_b,
+            r#"{"atom": 0, "column": "a"}"#,
+            &[
+                group(0, "a"),
+                aggregate("least", "min", X),
+                aggregate("last", "max", T),
+                aggregate("texts", "count_distinct", T),
+                aggregate("own", "max", A),
+                count.clone(),
+            ],
+        ),
+        query(
+            &["r", "s", "u"],
+            &format!("{on_b}, {on_c}"),
+            "",
+            &[aggregate("first", "min", T), aggregate("c", "max", C), aggregate("d", "count_distinct", C)],
+        ),
+        having(
+            query(
+                &["r", "u"],
+                "",
+                r#"{"atom": 1, "column": "d"}"#,
+                &[
+                    group(1, "d"),
+                    r#"{"kind": "expression", "name": "less", "value": {"op": "subtract",
+                        "left": {"op": "aggregate", "function": "sum", "arguments": [{"op": "column", "atom": 0, "column": "a"}]},
+                        "right": {"op": "aggregate", "function": "count", "arguments": []}}}"#
+                        .to_owned(),
+                ],
+            ),
+            r#"{"op": "compare", "comparison": "gt",
+                "left": {"op": "aggregate", "function": "max", "arguments": [{"op": "column", "atom": 0, "column": "b"}]},
+                "right": {"op": "literal", "value": {"type": "int", "value": 1}}}"#,
         ),
     ]
 }

@@ -159,7 +159,7 @@ fn product(kinds: &[Kind]) -> Kind {
 
 fn outputs(plan: &Plan) {
     let root = &plan.payload.nodes[plan.tree.root];
-    for output in &plan.outputs {
+    for output in plan.outputs.iter().chain(&plan.measures) {
         match &output.kind {
             OutputKind::Group { variable } => assert!(plan.variables[*variable].free),
             OutputKind::Count { component } => assert_eq!(root[*component].kind, Kind::Int),
@@ -171,6 +171,33 @@ fn outputs(plan: &Plan) {
                     .collect();
                 assert_eq!(kinds.len(), 1);
             }
+            OutputKind::Statistic { moments, .. } => {
+                assert_eq!(root[moments.count].kind, Kind::Int);
+                let sums = [
+                    &moments.x,
+                    &moments.y,
+                    &moments.xx,
+                    &moments.xy,
+                    &moments.yy,
+                ];
+                assert!(sums.into_iter().flatten().all(|term| *term < root.len()));
+            }
+            OutputKind::Extreme { companion, .. } | OutputKind::Distinct { companion } => {
+                let beside = &plan.companions[*companion];
+                check(&beside.plan);
+                let names = |plan: &Plan| plan.atoms.iter().map(|a| a.alias.clone()).collect();
+                let (ours, theirs): (Vec<_>, Vec<_>) = (names(plan), names(&beside.plan));
+                assert_eq!(ours, theirs, "a change of an atom is applied to both");
+                assert!(beside.plan.variables[beside.value].free);
+                for (outer, inner) in &beside.groups {
+                    let (outer, inner) = (&plan.variables[*outer], &beside.plan.variables[*inner]);
+                    assert_eq!((&outer.columns, outer.free), (&inner.columns, inner.free));
+                }
+                for (atom, other) in plan.atoms.iter().zip(&beside.plan.atoms) {
+                    assert!(other.columns.iter().all(|c| atom.columns.contains(c)));
+                }
+            }
+            OutputKind::Computed { .. } => {}
         }
     }
 }

@@ -41,7 +41,7 @@ pub fn by_plan(plan: &Plan, data: &Data) -> Answer {
             OutputKind::Sum { terms, nonnull } => {
                 (numbers[*nonnull] != 0).then(|| terms.iter().map(|t| numbers[*t]).sum())
             }
-            OutputKind::Avg { .. } => panic!("not over integers"),
+            other => panic!("{other:?} is not a number of the payload"),
         };
         rows.push(plan.outputs.iter().map(|o| output(&o.kind)).collect());
     }
@@ -201,6 +201,7 @@ pub fn by_loops(query: &Query, columns: &dyn Fn(usize, &str) -> usize, data: &Da
                     _ => Some(values.iter().map(|(v, w)| v * w).sum()),
                 }
             }
+            Output::Expression { .. } => panic!("the oracle has no expressions"),
         };
         rows.push(query.outputs.iter().map(output).collect());
     }

@@ -48,7 +48,8 @@ fn column(text: &str, atoms: &[Atom]) -> (usize, String) {
 }
 
 /// A query in a few strings: atoms "table alias", joins "a.x = b.y", groups "a.x", and sums of
-/// products "a.x * b.y" (the empty product counts, a leading "avg " averages).
+/// products "a.x * b.y" (the empty product counts, a leading "avg " averages; "min a.x", "max a.x" and
+/// "distinct a.x" are what they say).
 pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> Query {
     let atom = |text: &&str| {
         let (table, alias) = text.split_once(' ').unwrap_or((text, text));
@@ -76,10 +77,13 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         })
         .collect();
     for sum in sums {
-        let (function, product) = match sum.strip_prefix("avg ") {
-            Some(product) => (Function::Avg, product),
-            None if sum.is_empty() => (Function::Count, *sum),
-            None => (Function::Sum, *sum),
+        let (function, product) = match sum.split_once(' ') {
+            Some(("avg", product)) => (Function::Avg, product),
+            Some(("min", column)) => (Function::Min, column),
+            Some(("max", column)) => (Function::Max, column),
+            Some(("distinct", column)) => (Function::CountDistinct, column),
+            _ if sum.is_empty() => (Function::Count, *sum),
+            _ => (Function::Sum, *sum),
         };
         let factors = product
             .split(" * ")
@@ -144,7 +148,7 @@ impl Tables {
 
     /// The result by nested loops.
     pub fn evaluate(&self, query: &Query) -> Rows {
-        let mut groups: BTreeMap<Row, Vec<(i64, i64)>> = BTreeMap::new();
+        let mut groups: BTreeMap<Row, Vec<BTreeMap<i64, i64>>> = BTreeMap::new();
         let aggregates: Vec<(Function, Option<&Scalar>)> = query
             .outputs
             .iter()
@@ -152,11 +156,11 @@ impl Tables {
                 Output::Aggregate {
                     function, argument, ..
                 } => Some((*function, argument.as_ref())),
-                Output::Group { .. } => None,
+                Output::Group { .. } | Output::Expression { .. } => None,
             })
             .collect();
         if query.group_by.is_empty() {
-            groups.insert(Vec::new(), vec![(0, 0); aggregates.len()]);
+            groups.insert(Vec::new(), vec![BTreeMap::new(); aggregates.len()]);
         }
         let mut rows = Vec::new();
         self.join(query, &mut rows, 1, &mut |rows, times| {
@@ -166,22 +170,26 @@ impl Tables {
                 .map(|c| self.value(query, rows, c.atom, &c.column));
             let sums = groups
                 .entry(key.collect())
-                .or_insert_with(|| vec![(0, 0); aggregates.len()]);
-            for ((sum, count), (_, argument)) in sums.iter_mut().zip(&aggregates) {
+                .or_insert_with(|| vec![BTreeMap::new(); aggregates.len()]);
+            for (values, (_, argument)) in sums.iter_mut().zip(&aggregates) {
                 let value = argument.map_or(Some(1), |scalar| self.scalar(query, rows, scalar));
                 if let Some(value) = value {
-                    *sum += times * value;
-                    *count += times;
+                    *values.entry(value).or_default() += times;
                 }
             }
         });
         let mut result = Rows::new();
         for (mut row, sums) in groups {
-            for ((sum, count), (function, _)) in sums.into_iter().zip(&aggregates) {
+            for (values, (function, _)) in sums.into_iter().zip(&aggregates) {
+                let count: i64 = values.values().sum();
+                let sum: i64 = values.iter().map(|(value, times)| value * times).sum();
                 row.push(match function {
                     Function::Count => Some(count),
-                    Function::Sum => (count != 0).then_some(sum),
+                    Function::CountDistinct => Some(values.len() as i64),
+                    Function::Min => values.keys().next().copied(),
+                    Function::Max => values.keys().next_back().copied(),
                     Function::Avg => (count != 0).then(|| average(sum, count)),
+                    _ => (count != 0).then_some(sum),
                 });
             }
             *result.entry(row).or_default() += 1;

@@ -91,6 +91,26 @@ fn queries() -> Vec<Query> {
             &["R.b"],
             &["S.e", "T.d"],
         ),
+        query(&["R"], &[], &[], &["min R.b", "max R.b", "distinct R.b"]),
+        query(&["R"], &[], &["R.a"], &["max R.b", "distinct R.a", "R.b"]),
+        query(
+            &["R", "S", "T"],
+            &["R.a = S.a", "S.c = T.c"],
+            &["R.b"],
+            &["min S.e", "max S.e", "distinct T.d", "min R.a", "max R.b"],
+        ),
+        query(
+            &["R", "T", "U"],
+            &["R.b = T.c", "T.d = U.d", "U.a = R.a"],
+            &[],
+            &["min T.d", "distinct R.a", "max U.a", "R.b"],
+        ),
+        query(
+            &["R x", "R y"],
+            &["x.b = y.a"],
+            &["x.a"],
+            &["min y.b", "max x.b"],
+        ),
     ]
 }
 
