@@ -81,7 +81,7 @@ class Database:
 
         Args:
             name: Its name.
-            sql: `SELECT` of group columns, `SUM`, `COUNT`, `AVG` over inner joins.
+            sql: `SELECT` of group columns, aggregates and expressions over them, from inner joins.
             order: A variable order: names of columns, nested, as
                 `{"postcode": {"h.house": {}, "s.shop": {}}}`; chosen by cost if None.
 

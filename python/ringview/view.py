@@ -84,7 +84,8 @@ class View:
         """What moved since the last call: rows with a last column `multiplicity`.
 
         A row that came has multiplicity 1, one that left has -1; a row whose aggregate moved leaves
-        and comes. The first call gives the whole view. O(groups that moved).
+        and comes. So does a group that begins or ends to pass HAVING. The first call gives the
+        whole view. O(groups that moved).
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -113,7 +114,7 @@ class View:
         self.cofactor()
 
     def __len__(self) -> int:
-        """How many rows the view has. O(1)."""
+        """How many rows the view has. O(1), or O(groups) with HAVING."""
         return self._native.view_len(self.name)
 
     def __bool__(self) -> bool:

@@ -49,7 +49,7 @@ impl Moments {
             return None;
         }
         let n = self.count as f64;
-        let sample = (self.count > 1).then(|| n * (n - 1.0));
+        let sample = (self.count > 1).then_some(n * (n - 1.0));
         Some(match function {
             VarPop => self.c_xx() / n / n,
             VarSamp => self.c_xx() / sample?,
@@ -131,10 +131,10 @@ fn times(a: i128, b: i128) -> (i128, u128) {
     const LOW: u128 = u64::MAX as u128;
     let (x, y) = (a.unsigned_abs(), b.unsigned_abs());
     let (x1, x0, y1, y0) = (x >> 64, x & LOW, y >> 64, y & LOW);
-    let middle = x1 * y0 + (x0 * y0 >> 64);
+    let middle = x1 * y0 + ((x0 * y0) >> 64);
     let other = x0 * y1 + (middle & LOW);
     let high = x1 * y1 + (middle >> 64) + (other >> 64);
-    let low = (other << 64) | (x0 * y0 & LOW);
+    let low = (other << 64) | ((x0 * y0) & LOW);
     if (a < 0) == (b < 0) {
         return (high as i128, low);
     }
@@ -162,7 +162,7 @@ mod tests {
             (i64::MAX, i64::MIN),
         ] {
             let (a, b) = (i128::from(a), i128::from(b));
-            assert_eq!(times(a, b), (a * b >> 127, (a * b) as u128));
+            assert_eq!(times(a, b), ((a * b) >> 127, (a * b) as u128));
         }
         assert_eq!(times(i128::MIN, i128::MIN), (1 << 126, 0));
         assert_eq!(times(1 << 126, -8), (-2, 0));
