@@ -19,5 +19,5 @@ mod sum_product;
 
 pub use algebra::{CommutativeMonoid, Group, Ring};
 pub use number::{Number, Widen};
-pub use payload::{Overflow, PayloadRing, Rows};
+pub use payload::{Groups, Overflow, PayloadRing, Rows, sum_groups};
 pub use sum_product::{Element, NumberKind, SumProduct, SumProductShape, Term, TermProduct};

@@ -11,6 +11,7 @@
 //! | `fields` | variables as the fields of keys |
 //! | `program` | a plan compiled to the paths of its relations |
 //! | `delta` | a batch on its way up, folded where that is cheap |
+//! | `group` | which rows of a batch have equal keys, found before payloads are computed |
 //! | `partners` | the pairs of rows and partners where a row has many |
 //! | `view` | one view and its part |
 //! | `tree` | the climb |
@@ -21,6 +22,7 @@
 mod changes;
 mod delta;
 mod fields;
+mod group;
 mod leaf;
 mod partners;
 mod payloads;

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use ringview_core::{Batch, Dictionary, Result};
 use ringview_query::Plan;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
-use ringview_ring::{Overflow, PayloadRing, Rows};
+use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 
 use crate::delta::{Delta, Spare};
 use crate::fields::{Aspect, Fields};
+use crate::group::Grouper;
 use crate::leaf::Selection;
 use crate::overflow;
 use crate::partners::Partners;
@@ -42,6 +43,7 @@ struct Work {
     selection: Selection,
     slots: Vec<u32>,
     rows: Vec<u32>,
+    grouper: Grouper,
     product: Vec<u64>,
     lifted: Vec<u64>,
     /// One delta an atom: its registers keep their memory.
@@ -182,15 +184,27 @@ impl<P: Payloads> Tree<P> {
                 },
             }
         }
-        self.payloads
-            .read(path.leaf, batch, selection, sign, &mut delta.payload)?;
-        self.fold(path.leaf, &path.keys, delta)
-    }
-
-    fn fold(&mut self, node: usize, keys: &[usize], delta: &mut Delta) -> Result<()> {
-        let shape = &self.views[node].shape;
-        let folded = delta.fold_runs::<P::Ring>(shape, keys, &mut self.work.spare);
-        folded.map_err(|fault| self.refuse(node, fault))
+        let Work {
+            selection,
+            spare,
+            grouper,
+            ..
+        } = &mut self.work;
+        let wide = P::Ring::is_wide(&self.views[path.leaf].shape);
+        grouper.group(&delta.columns, &path.keys, delta.rows, &path.layout, wide);
+        let groups = grouper.groups();
+        self.payloads.read(
+            path.leaf,
+            batch,
+            selection,
+            sign,
+            groups,
+            &mut delta.payload,
+        )?;
+        if let Some(rows) = grouper.representatives() {
+            delta.gather(&path.keys, rows, spare);
+        }
+        Ok(())
     }
 
     fn store(&mut self, node: usize, keys: &[usize], delta: &mut Delta) -> Result<()> {
@@ -237,7 +251,6 @@ impl<P: Payloads> Tree<P> {
                 }
             }
             first = 0;
-            self.fold(level.node, &level.keys, delta)?;
             self.store(level.node, &level.keys, delta)?;
         }
         Ok(())
@@ -257,6 +270,7 @@ impl<P: Payloads> Tree<P> {
             spare,
             slots,
             rows,
+            grouper,
             product,
             ..
         } = &mut self.work;
@@ -290,10 +304,17 @@ impl<P: Payloads> Tree<P> {
             delta.gather(&step.live, rows, spare);
             picked = Rows::Picked(rows);
         }
-        let right = part.payloads();
-        let multiplied =
-            P::Ring::multiply(&step.product, &delta.payload, picked, right, slots, product);
-        std::mem::swap(&mut delta.payload, product);
+        let right = (part.payloads(), &slots[..]);
+        let wide = P::Ring::is_wide(&self.views[level.node].shape);
+        let multiplied = multiply(
+            level,
+            step,
+            wide,
+            delta,
+            picked,
+            right,
+            (grouper, product, spare),
+        );
         multiplied.map_err(|fault| self.refuse(level.node, fault))
     }
 
@@ -337,15 +358,28 @@ impl<P: Payloads> Tree<P> {
                 }
             }
             block.rows = partners.slots.len();
+            block.payload = std::mem::take(&mut delta.payload);
             self.steps += block.rows as u64;
-            let multiplied = P::Ring::multiply(
-                &step.product,
-                &delta.payload,
-                Rows::Picked(&partners.rows),
-                part.payloads(),
-                &partners.slots,
-                &mut block.payload,
+            let right = (part.payloads(), &partners.slots[..]);
+            let wide = P::Ring::is_wide(&self.views[level.node].shape);
+            let Work {
+                grouper,
+                product,
+                spare,
+                ..
+            } = &mut self.work;
+            let picked = Rows::Picked(&partners.rows);
+            let multiplied = multiply(
+                level,
+                step,
+                wide,
+                &mut block,
+                picked,
+                right,
+                (grouper, product, spare),
             );
+            // What was multiplied is still the payload of the rows to come.
+            std::mem::swap(&mut delta.payload, product);
             multiplied.map_err(|fault| self.refuse(level.node, fault))?;
             if last {
                 *delta = block;
@@ -371,17 +405,26 @@ impl<P: Payloads> Tree<P> {
         let Work {
             lifted,
             slots,
+            grouper,
             product,
+            spare,
             ..
         } = &mut self.work;
         self.payloads
             .lift(level.node, variable, words, high, lifted)?;
         slots.clear();
         slots.extend(0..delta.rows as u32);
-        let all = Rows::All(delta.rows);
-        let multiplied =
-            P::Ring::multiply(&step.product, &delta.payload, all, lifted, slots, product);
-        std::mem::swap(&mut delta.payload, product);
+        let (all, right) = (Rows::All(delta.rows), (&lifted[..], &slots[..]));
+        let wide = P::Ring::is_wide(&self.views[level.node].shape);
+        let multiplied = multiply(
+            level,
+            step,
+            wide,
+            delta,
+            all,
+            right,
+            (grouper, product, spare),
+        );
         multiplied.map_err(|fault| self.refuse(level.node, fault))
     }
 
@@ -402,6 +445,44 @@ impl<P: Payloads> Tree<P> {
     pub(crate) fn rollback(&mut self) {
         self.views.iter_mut().for_each(View::rollback);
     }
+}
+
+/// dV := dV * S, a partner a row: payloads only, the columns are those of the joined rows already.
+/// The last factor of a level is multiplied into the sums of the node's key, so that rows which
+/// agree on what is kept are never written one by one. The old payload is left in `product`.
+fn multiply<R: PayloadRing>(
+    level: &Level<R>,
+    step: &Step<R>,
+    wide: bool,
+    delta: &mut Delta,
+    left_rows: Rows<'_>,
+    (right, slots): (&[u64], &[u32]),
+    (grouper, product, spare): (&mut Grouper, &mut Vec<u64>, &mut Spare),
+) -> std::result::Result<(), Overflow> {
+    let last = level
+        .steps
+        .last()
+        .is_some_and(|last| std::ptr::eq(last, step));
+    let groups = if last {
+        grouper.group(&delta.columns, &level.keys, delta.rows, &level.layout, wide);
+        grouper.groups()
+    } else {
+        Groups::Each(delta.rows)
+    };
+    R::multiply(
+        &step.product,
+        &delta.payload,
+        left_rows,
+        right,
+        slots,
+        groups,
+        product,
+    )?;
+    std::mem::swap(&mut delta.payload, product);
+    if let Some(rows) = grouper.representatives().filter(|_| last) {
+        delta.gather(&level.keys, rows, spare);
+    }
+    Ok(())
 }
 
 /// Appends the values of the rows named, or of all.
