@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use ringview_core::{Error, Result, Type};
 
 use crate::classes::classify;
+use crate::cofactor;
 use crate::expr::Kind;
 use crate::hypergraph::Hypergraph;
 use crate::order;
@@ -69,6 +70,16 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
     let tree = tree::build(&order, &graph, &atoms, &variables.all);
 
     let mut payload = Payload::new(&tree, &variables)?;
+    let cofactor = match cofactor_columns(query)? {
+        Some(columns) => Some(cofactor::plan(
+            columns,
+            &scopes,
+            &variables,
+            &tree,
+            &mut payload,
+        )?),
+        None => None,
+    };
     let outputs: Vec<PlanOutput> = query
         .outputs
         .iter()
@@ -86,9 +97,33 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
         order,
         tree,
         payload,
+        cofactor,
         outputs,
         class,
     })
+}
+
+/// The features of the one COFACTOR of a query.
+fn cofactor_columns(query: &Query) -> Result<Option<&[ColumnRef]>> {
+    let mut found = None;
+    let mut others = false;
+    for output in &query.outputs {
+        match output {
+            Output::Cofactor { .. } if found.is_some() => others = true,
+            Output::Cofactor { columns, .. } => found = Some(columns.as_slice()),
+            Output::Aggregate { .. } => others = true,
+            Output::Group { .. } => {}
+        }
+    }
+    if found.is_some() && others {
+        return Err(Error::Unsupported {
+            what: "COFACTOR beside other aggregates".to_owned(),
+            why: "its payload takes the place of theirs".to_owned(),
+            instead: "create a second view for them; COFACTOR has the count and sums itself"
+                .to_owned(),
+        });
+    }
+    Ok(found)
 }
 
 fn check_shape(query: &Query) -> Result<()> {
@@ -120,7 +155,9 @@ fn check_shape(query: &Query) -> Result<()> {
     }
     let mut names = BTreeSet::new();
     for output in &query.outputs {
-        let (Output::Group { name, .. } | Output::Aggregate { name, .. }) = output;
+        let (Output::Group { name, .. }
+        | Output::Aggregate { name, .. }
+        | Output::Cofactor { name, .. }) = output;
         if !names.insert(name) {
             let name = name.clone();
             return Err(Error::Exists {
@@ -173,6 +210,11 @@ fn bind_output(
 ) -> Result<PlanOutput> {
     match output {
         Output::Group { name, column } => group(name, column, scopes, variables),
+        Output::Cofactor { name, .. } => Ok(PlanOutput {
+            name: name.clone(),
+            ty: Type::Float64,
+            kind: OutputKind::Cofactor,
+        }),
         Output::Aggregate {
             name,
             function,

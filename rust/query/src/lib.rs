@@ -15,6 +15,7 @@
 mod arithmetic;
 mod bind;
 mod classes;
+mod cofactor;
 mod cover;
 mod explain;
 mod expr;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ringview_core::{Result, Schema, Type};
 use serde::{Deserialize, Serialize};
 
+pub use crate::cofactor::CofactorPlan;
 pub use crate::expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
 
 /// A variable's position in [`Plan::variables`].
@@ -47,6 +48,8 @@ pub struct Plan {
     pub tree: ViewTree,
     /// What each view carries beside its keys.
     pub payload: SumProduct,
+    /// The degree-m payloads, if the query asks for them: then they stand in the place of sums.
+    pub cofactor: Option<CofactorPlan>,
     /// The columns of the result.
     pub outputs: Vec<PlanOutput>,
     /// What kind of query this is.
@@ -209,6 +212,8 @@ pub enum OutputKind {
         /// How many rows had a value.
         nonnull: usize,
     },
+    /// The whole degree-m payload: counts, sums and sums of products of the features.
+    Cofactor,
     /// A count.
     Count {
         /// The component.

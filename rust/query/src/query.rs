@@ -85,6 +85,14 @@ pub enum Output {
         #[serde(default)]
         argument: Option<Scalar>,
     },
+    /// Counts, sums and sums of products of numeric columns, as one degree-m payload. Only group
+    /// columns may stand beside it.
+    Cofactor {
+        /// Its name.
+        name: String,
+        /// The features.
+        columns: Vec<ColumnRef>,
+    },
 }
 
 /// An aggregate function.
