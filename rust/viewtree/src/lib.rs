@@ -15,24 +15,28 @@
 //! | `partners` | the pairs of rows and partners where a row has many |
 //! | `view` | one view and its part |
 //! | `tree` | the climb |
-//! | `payloads` | where payloads come from |
+//! | `payloads`, `cofactor` | where payloads come from: sums of products, the degree-m ring |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
-//! | `sums` | `ViewTree`: the tree of counts and sums, whole |
+//! | `maintained` | a tree behind an interface that does not name its ring |
+//! | `view_tree` | `ViewTree`: a maintained view, whole |
 
 mod changes;
+mod cofactor;
 mod delta;
 mod fields;
 mod group;
 mod leaf;
+mod maintained;
 mod partners;
 mod payloads;
 mod program;
 mod result;
-mod sums;
 mod tree;
 mod view;
+mod view_tree;
 
-pub use sums::{NodeStatus, ViewTree};
+pub use maintained::NodeStatus;
+pub use view_tree::ViewTree;
 
 /// An overflow, with the words for where.
 pub(crate) fn overflow(place: String) -> ringview_core::Error {

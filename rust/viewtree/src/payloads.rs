@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use arrow_array::ArrayRef;
+use arrow_schema::Field;
 use ringview_core::{Batch, Dictionary, Result, Schema};
-use ringview_query::{Component, Expr, Kind, Lift, Plan, Source, VarId};
+use ringview_query::{Component, Expr, Kind, Lift, OutputKind, Plan, PlanOutput, Source, VarId};
 use ringview_ring::{
     Element, Groups, Number, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
     Widen, sum_groups,
@@ -16,6 +18,7 @@ use ringview_ring::{
 use crate::leaf::{LeafProgram, LiftProgram, Selection, Values};
 use crate::overflow;
 use crate::program::{Operand, ProductPlan};
+use crate::result::{Numbers, ResultRows};
 
 /// What a tree asks of the source of its payloads.
 pub(crate) trait Payloads: Send + Sync {
@@ -54,6 +57,21 @@ pub(crate) trait Payloads: Send + Sync {
 
     /// Bytes that it takes.
     fn memory_usage(&self) -> usize;
+}
+
+/// How payloads are shown: the columns of a result that are no groups.
+pub(crate) trait Aggregates {
+    /// The Arrow field of an output.
+    fn field(&self, output: &PlanOutput) -> Field;
+
+    /// The column of an output, from the payloads of the rows.
+    fn column(
+        &self,
+        plan: &Plan,
+        rows: &ResultRows,
+        output: &PlanOutput,
+        dictionary: &Dictionary,
+    ) -> Result<ArrayRef>;
 }
 
 /// The lifting functions of one variable at one node. Its payload is a count of 1, then each
@@ -134,10 +152,6 @@ impl SumProductPayloads {
             leaves,
             lifts,
         })
-    }
-
-    pub(crate) fn shape_of(&self, node: usize) -> &SumProductShape {
-        &self.shapes[node]
     }
 }
 
@@ -318,6 +332,29 @@ impl Payloads for SumProductPayloads {
 
     fn memory_usage(&self) -> usize {
         self.leaves.values().map(LeafProgram::memory_usage).sum()
+    }
+}
+
+impl Aggregates for SumProductPayloads {
+    fn field(&self, output: &PlanOutput) -> Field {
+        let nullable = !matches!(output.kind, OutputKind::Count { .. });
+        Field::new(&output.name, output.ty.to_arrow(), nullable)
+    }
+
+    fn column(
+        &self,
+        plan: &Plan,
+        rows: &ResultRows,
+        output: &PlanOutput,
+        dictionary: &Dictionary,
+    ) -> Result<ArrayRef> {
+        let shape = &self.shapes[plan.tree.root];
+        Numbers {
+            plan,
+            shape,
+            dictionary,
+        }
+        .column(rows, output)
     }
 }
 

@@ -13,6 +13,7 @@ use ringview_ring::{Element, Number, NumberKind, PayloadRing, SumProduct, SumPro
 
 use crate::fields::{Aspect, Fields};
 use crate::overflow;
+use crate::payloads::Aggregates;
 
 /// Rows of a result: fields of the keys column by column, payloads row by row.
 #[derive(Clone, Debug, Default)]
@@ -57,37 +58,42 @@ impl ResultRows {
 pub(crate) struct Assembler<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) fields: &'a Fields,
-    pub(crate) shape: &'a SumProductShape,
+    pub(crate) aggregates: &'a dyn Aggregates,
     pub(crate) dictionary: &'a Dictionary,
 }
 
-/// The Arrow schema of a view's result.
-pub(crate) fn schema(plan: &Plan) -> ArrowSchema {
-    let field = |output: &PlanOutput| {
-        let nullable = match output.kind {
-            OutputKind::Group { variable } => plan.variables[variable].nullable,
-            OutputKind::Count { .. } => false,
-            OutputKind::Sum { .. } | OutputKind::Avg { .. } => true,
-        };
-        ArrowField::new(&output.name, output.ty.to_arrow(), nullable)
-    };
-    ArrowSchema::new(plan.outputs.iter().map(field).collect::<Vec<_>>())
-}
-
 impl Assembler<'_> {
+    /// The Arrow schema of a view's result.
+    pub(crate) fn schema(&self) -> ArrowSchema {
+        let field = |output: &PlanOutput| match output.kind {
+            OutputKind::Group { variable } => {
+                let nullable = self.plan.variables[variable].nullable;
+                ArrowField::new(&output.name, output.ty.to_arrow(), nullable)
+            }
+            _ => self.aggregates.field(output),
+        };
+        ArrowSchema::new(self.plan.outputs.iter().map(field).collect::<Vec<_>>())
+    }
+
     /// The rows as a record batch, with further columns behind.
     pub(crate) fn batch(
         &self,
         rows: &ResultRows,
         more: Vec<(ArrowField, ArrayRef)>,
     ) -> Result<RecordBatch> {
-        let mut arrays = self
+        let column = |output: &PlanOutput| match output.kind {
+            OutputKind::Group { variable } => self.group(rows, variable, &output.ty),
+            _ => self
+                .aggregates
+                .column(self.plan, rows, output, self.dictionary),
+        };
+        let mut arrays: Vec<ArrayRef> = self
             .plan
             .outputs
             .iter()
-            .map(|output| self.column(rows, output))
-            .collect::<Result<Vec<ArrayRef>>>()?;
-        let mut fields: Vec<_> = schema(self.plan).fields().iter().cloned().collect();
+            .map(column)
+            .collect::<Result<_>>()?;
+        let mut fields: Vec<_> = self.schema().fields().iter().cloned().collect();
         for (field, array) in more {
             fields.push(Arc::new(field));
             arrays.push(array);
@@ -102,9 +108,37 @@ impl Assembler<'_> {
         })
     }
 
-    fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<ArrayRef> {
+    fn group(&self, rows: &ResultRows, variable: usize, ty: &Type) -> Result<ArrayRef> {
+        let root = &self.plan.tree.nodes[self.plan.tree.root];
+        let (mut words, mut high, mut valid) = (&[][..], &[][..], None);
+        for (column, id) in rows.columns.iter().zip(self.fields.of_all(&root.keys)) {
+            let field = self.fields.field(id);
+            if field.variable != variable {
+                continue;
+            }
+            match field.aspect {
+                Aspect::Word => words = column,
+                Aspect::High => high = column,
+                Aspect::Null => {
+                    valid = Some(column.iter().map(|&null| null == 0).collect::<Vec<_>>());
+                }
+            }
+        }
+        decode(ty, words, high, valid.as_deref(), self.dictionary)
+    }
+}
+
+/// How counts and sums are made into Arrow.
+pub(crate) struct Numbers<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) shape: &'a SumProductShape,
+    pub(crate) dictionary: &'a Dictionary,
+}
+
+impl Numbers<'_> {
+    /// The column of a count, sum or average.
+    pub(crate) fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<ArrayRef> {
         match &output.kind {
-            OutputKind::Group { variable } => self.group(rows, *variable, &output.ty),
             OutputKind::Count { component } => {
                 let counts: Vec<u64> = self.integers(rows, *component).map(|n| n as u64).collect();
                 decode(&output.ty, &counts, &[], None, self.dictionary)
@@ -120,34 +154,14 @@ impl Assembler<'_> {
                         (sum / *count as f64).to_bits()
                     }
                 };
-                let means: Vec<u64> = self
-                    .totals(rows, terms, output)?
-                    .into_iter()
-                    .zip(&counts)
-                    .map(mean)
-                    .collect();
+                let totals = self.totals(rows, terms, output)?;
+                let means: Vec<u64> = totals.into_iter().zip(&counts).map(mean).collect();
                 decode(&output.ty, &means, &[], Some(&valid), self.dictionary)
             }
-        }
-    }
-
-    fn group(&self, rows: &ResultRows, variable: usize, ty: &Type) -> Result<ArrayRef> {
-        let root = &self.plan.tree.nodes[self.plan.tree.root];
-        let (mut words, mut high, mut valid) = (&[][..], &[][..], None);
-        for (column, id) in rows.columns.iter().zip(self.fields.of_all(&root.keys)) {
-            let field = self.fields.field(id);
-            if field.variable != variable {
-                continue;
-            }
-            match field.aspect {
-                Aspect::Word => words = column,
-                Aspect::High => high = column,
-                Aspect::Null => {
-                    valid = Some(column.iter().map(|&null| null == 0).collect::<Vec<_>>())
-                }
+            OutputKind::Group { .. } | OutputKind::Cofactor => {
+                unreachable!("neither is made of sums of products")
             }
         }
-        decode(ty, words, high, valid.as_deref(), self.dictionary)
     }
 
     fn element(&self, component: usize) -> Element {

@@ -435,16 +435,6 @@ impl<P: Payloads> Tree<P> {
             self.views[node].name
         ))
     }
-
-    /// The running transaction's changes stay.
-    pub(crate) fn commit(&mut self) {
-        self.views.iter_mut().for_each(View::commit);
-    }
-
-    /// The running transaction's changes are undone, exactly.
-    pub(crate) fn rollback(&mut self) {
-        self.views.iter_mut().for_each(View::rollback);
-    }
 }
 
 /// dV := dV * S, a partner a row: payloads only, the columns are those of the joined rows already.

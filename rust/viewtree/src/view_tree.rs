@@ -1,4 +1,4 @@
-//! A view of counts, sums and averages over a join: the tree, its result and its changes.
+//! A view over a join: its tree, its result and its changes, whatever the ring.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,29 +9,20 @@ use ringview_core::{Batch, Dictionary, Result, Schema};
 use ringview_query::Plan;
 
 use crate::changes::ChangeLog;
+use crate::cofactor::CofactorPayloads;
+use crate::maintained::{Maintained, NodeStatus};
 use crate::payloads::SumProductPayloads;
-use crate::result::{Assembler, ResultRows, schema};
+use crate::result::{Assembler, ResultRows};
 use crate::tree::Tree;
 
-/// What a node of the tree holds at the moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeStatus {
-    /// The name of the view.
-    pub name: String,
-    /// Keys it holds; `None` if it is not kept.
-    pub rows: Option<usize>,
-    /// Bytes it takes, indexes included.
-    pub bytes: usize,
-}
-
-/// A maintained view: group-by counts, sums and averages over a join.
+/// A maintained view: group-by counts, sums, averages or degree-m payloads over a join.
 ///
 /// Changes go in with [`apply`](Self::apply), one relation after the other, and stay with
 /// [`commit`](Self::commit) or go with [`rollback`](Self::rollback). After an error only
 /// `rollback` may follow.
 pub struct ViewTree {
     plan: Arc<Plan>,
-    tree: Tree<SumProductPayloads>,
+    tree: Box<dyn Maintained>,
     log: Option<ChangeLog>,
 }
 
@@ -49,8 +40,16 @@ impl ViewTree {
     /// # Errors
     /// What the plan's expressions cannot be compiled for.
     pub fn new(plan: Arc<Plan>, schemas: &[Schema]) -> Result<Self> {
-        let payloads = SumProductPayloads::compile(&plan, schemas)?;
-        let tree = Tree::new(Arc::clone(&plan), payloads);
+        let tree: Box<dyn Maintained> = match &plan.cofactor {
+            Some(cofactor) => {
+                let payloads = CofactorPayloads::compile(&plan, cofactor, schemas)?;
+                Box::new(Tree::new(Arc::clone(&plan), payloads))
+            }
+            None => {
+                let payloads = SumProductPayloads::compile(&plan, schemas)?;
+                Box::new(Tree::new(Arc::clone(&plan), payloads))
+            }
+        };
         Ok(Self {
             plan,
             tree,
@@ -116,7 +115,7 @@ impl ViewTree {
     /// The schema of the result.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
-        Arc::new(schema(&self.plan))
+        Arc::new(self.assembler(&Dictionary::new()).schema())
     }
 
     /// The result. O(rows).
@@ -155,8 +154,8 @@ impl ViewTree {
     fn assembler<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
         Assembler {
             plan: &self.plan,
-            fields: &self.tree.fields,
-            shape: self.tree.payloads.shape_of(self.plan.tree.root),
+            fields: self.tree.fields(),
+            aggregates: self.tree.aggregates(),
             dictionary,
         }
     }
@@ -164,30 +163,21 @@ impl ViewTree {
     /// What each node of the plan's tree holds.
     #[must_use]
     pub fn describe(&self) -> Vec<NodeStatus> {
-        let status = |view: &crate::view::View<_>| NodeStatus {
-            name: view.name.clone(),
-            rows: view.part.as_ref().map(ringview_relation::Part::len),
-            bytes: view
-                .part
-                .as_ref()
-                .map_or(0, ringview_relation::Part::memory_usage),
-        };
-        self.tree.views.iter().map(status).collect()
+        self.tree.describe()
     }
 
     /// Bytes that the views take, with what filters remember of strings.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
-        use crate::payloads::Payloads;
         let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
-        log + self.tree.payloads.memory_usage()
+        log + self.tree.memory_usage()
             + self.describe().iter().map(|node| node.bytes).sum::<usize>()
     }
 
     /// Rows handled so far, at leaves, joins and views: the work that complexity is about.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        self.tree.steps
+        self.tree.steps()
     }
 
     /// Checks the invariants of every part; for tests.
@@ -195,8 +185,6 @@ impl ViewTree {
     /// # Panics
     /// When one does not hold.
     pub fn check(&self) {
-        for part in self.tree.views.iter().filter_map(|view| view.part.as_ref()) {
-            part.check();
-        }
+        self.tree.check();
     }
 }
