@@ -3,8 +3,9 @@
 //! A payload covers only the features below its view and is assembled upward (paper, section 7.2).
 //! A feature that inner views join on is lifted at its variable's node, so that it is lifted once
 //! and what lies below stays narrow; every other one is lifted where its rows are read.
-//! Invariant: the features of an inner view are those of its children, in the order of the
-//! children, then those lifted there; the root covers all.
+//! Invariant: the features of an inner view are those of its children and those lifted there, each
+//! child's together, the fewest first: the rows of a product's matrix that mix two factors are
+//! those of the features that come first. The root covers all.
 
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -92,13 +93,14 @@ pub(crate) fn plan(
     // Children come first.
     for (id, node) in tree.nodes.iter().enumerate() {
         if node.atom.is_none() {
-            let mut features: Vec<usize> = node
+            let below = node
                 .children
                 .iter()
-                .flat_map(|child| found.nodes[*child].clone())
-                .collect();
-            features.extend(found.lifts[id].iter().map(|(feature, _)| *feature));
-            found.nodes[id] = features;
+                .map(|child| found.nodes[*child].clone());
+            let lifted = found.lifts[id].iter().map(|(feature, _)| vec![*feature]);
+            let mut parts: Vec<Vec<usize>> = below.chain(lifted).collect();
+            parts.sort_by_key(Vec::len);
+            found.nodes[id] = parts.concat();
         }
     }
     Ok(found)

@@ -116,54 +116,70 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// out += scale * from
+/// out = scale * from, or out += scale * from
 #[inline(always)]
-fn add_scaled(out: &mut [f64], scale: f64, from: &[f64]) {
+fn write_scaled<const ADD: bool>(out: &mut [f64], scale: f64, from: &[f64]) {
     for (out, from) in out.iter_mut().zip(from) {
-        *out += scale * from;
+        *out = if ADD {
+            *out + scale * from
+        } else {
+            scale * from
+        };
     }
 }
 
 impl CofactorProduct {
-    /// out += left * right; whether the count overflowed.
+    /// out = left * right, or out += left * right; whether the count overflowed.
     #[inline(always)]
-    fn accumulate(&self, left: &[u64], right: &[u64], out: &mut [u64]) -> bool {
-        let (count, wrapped) = (left[0] as i64).mul(right[0] as i64);
-        let (total, carried) = (out[0] as i64).add(count);
-        out[0] = total as u64;
+    fn write<const ADD: bool>(&self, left: &[u64], right: &[u64], out: &mut [u64]) -> bool {
+        let (mut count, mut overflow) = (left[0] as i64).mul(right[0] as i64);
+        if ADD {
+            let (total, carried) = count.add(out[0] as i64);
+            overflow |= carried;
+            count = total;
+        }
+        out[0] = count as u64;
         let left = Operand::new(left, self.left.variables);
         let right = Operand::new(right, self.right.variables);
-        let (sums, mut products) = reals_mut(&mut out[1..]).split_at_mut(self.out().variables);
-        let mut at = 0;
+        let (mut sums, mut products) = reals_mut(&mut out[1..]).split_at_mut(self.out().variables);
         for (position, segment) in self.segments.iter().enumerate() {
             let (own, other) = if segment.left {
                 (&left, &right)
             } else {
                 (&right, &left)
             };
-            let length = segment.end - segment.start;
-            let from = &own.sums[segment.start..segment.end];
-            add_scaled(&mut sums[at..at + length], other.count, from);
-            at += length;
+            let (here, rest) = sums.split_at_mut(segment.end - segment.start);
+            write_scaled::<ADD>(here, other.count, &own.sums[segment.start..segment.end]);
+            sums = rest;
+            let further = &self.segments[position + 1..];
+            if further.is_empty() {
+                // The last rows are the rest of one operand's triangle, which is one slice.
+                let from = own.sums.len() * (own.sums.len() + 1) / 2 - products.len();
+                write_scaled::<ADD>(products, other.count, &own.products[from..]);
+                return overflow;
+            }
             for variable in segment.start..segment.end {
                 let row = own.row(variable);
                 // Within its own segment, the row starts at the diagonal.
-                let mut first = variable;
-                for further in &self.segments[position..] {
+                let (here, mut rest) = products.split_at_mut(segment.end - variable);
+                write_scaled::<ADD>(here, other.count, &row[..segment.end - variable]);
+                for further in further {
                     let (from, scale) = if further.left == segment.left {
-                        let begin = first.max(further.start);
-                        first = further.end;
-                        (&row[begin - variable..further.end - variable], other.count)
+                        (
+                            &row[further.start - variable..further.end - variable],
+                            other.count,
+                        )
                     } else {
                         (&other.sums[further.start..further.end], own.sums[variable])
                     };
-                    let (here, rest) = products.split_at_mut(from.len());
-                    add_scaled(here, scale, from);
-                    products = rest;
+                    let (here, beyond) = rest.split_at_mut(from.len());
+                    write_scaled::<ADD>(here, scale, from);
+                    rest = beyond;
                 }
+                products = rest;
             }
         }
-        wrapped | carried
+        overflow
     }
 }
 
@@ -187,7 +203,12 @@ wide::dispatch! {
             };
             let left = &left[from * words.0..][..words.0];
             let right = &right[slots[row] as usize * words.1..][..words.1];
-            overflow |= product.accumulate(left, right, &mut out[group * words.2..][..words.2]);
+            let target = &mut out[group * words.2..][..words.2];
+            overflow |= if matches!(groups, Groups::Each(_)) {
+                product.write::<false>(left, right, target)
+            } else {
+                product.write::<true>(left, right, target)
+            };
         });
         overflow
     }
@@ -242,10 +263,10 @@ wide::dispatch! {
             let (sums, mut products) = reals_mut(&mut target[1..]).split_at_mut(m);
             let x = &values[row * m..][..m];
             let weight = times[row] as f64;
-            add_scaled(sums, weight, x);
+            write_scaled::<true>(sums, weight, x);
             for i in 0..m {
                 let (here, rest) = products.split_at_mut(m - i);
-                add_scaled(here, weight * x[i], &x[i..]);
+                write_scaled::<true>(here, weight * x[i], &x[i..]);
                 products = rest;
             }
         });
@@ -295,7 +316,9 @@ impl PayloadRing for Cofactor {
         groups: Groups<'_>,
         out: &mut Vec<u64>,
     ) -> Result<(), Overflow> {
-        out.clear();
+        if !matches!(groups, Groups::Each(_)) {
+            out.clear();
+        }
         out.resize(groups.len() * product.out().words(), 0);
         let overflow = multiply_all(product, left, left_rows, right, slots, groups, out);
         if overflow {

@@ -82,6 +82,8 @@ pub(crate) struct Level<R: PayloadRing> {
     pub(crate) keys: Vec<usize>,
     /// How that key is packed.
     pub(crate) layout: KeyLayout,
+    /// Registers that the steps read or keep.
+    pub(crate) enter: Vec<usize>,
 }
 
 /// The path of an atom: its leaf, whose key stands in the first registers, and the levels above.
@@ -130,12 +132,13 @@ pub(crate) fn compile<R: PayloadRing>(
             .map(|&field| compiler.register(field))
             .collect();
         let products = ring.products(plan, node, child, &operands);
-        let steps = with_live(factors, products, &keys);
+        let (steps, enter) = with_live(factors, products, &keys);
         levels.push(Level {
             node,
             steps,
             keys: keys.clone(),
             layout: fields.layout(&key_fields),
+            enter,
         });
         (child, bound) = (node, keys);
     }
@@ -148,12 +151,12 @@ pub(crate) fn compile<R: PayloadRing>(
     }
 }
 
-/// Attaches to each factor the registers that are read after it.
+/// Attaches to each factor the registers that are read after it; and those read from the start.
 fn with_live<R: PayloadRing>(
     factors: Vec<Factor>,
     products: Vec<R::Product>,
     keys: &[usize],
-) -> Vec<Step<R>> {
+) -> (Vec<Step<R>>, Vec<usize>) {
     let mut live: Vec<usize> = keys.to_vec();
     let mut steps: Vec<Step<R>> = Vec::new();
     for (factor, product) in factors.into_iter().zip(products).rev() {
@@ -182,7 +185,7 @@ fn with_live<R: PayloadRing>(
         live.dedup();
     }
     steps.reverse();
-    steps
+    (steps, live)
 }
 
 struct LevelCompiler<'a, 'p> {

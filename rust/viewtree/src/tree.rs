@@ -22,6 +22,9 @@ use crate::payloads::Payloads;
 use crate::program::{self, Access, Factor, Level, Path, ProductPlan, Step};
 use crate::view::View;
 
+/// Words of wide products that follow each other in the cache.
+const BLOCK_WORDS: usize = 1 << 14;
+
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
     plan: Arc<Plan>,
@@ -227,6 +230,10 @@ impl<P: Payloads> Tree<P> {
     ) -> Result<()> {
         let mut first = from.1;
         for (at, level) in path.levels.iter().enumerate().skip(from.0) {
+            let block = self.block(level);
+            if first == 0 && delta.rows > block {
+                return self.climb_by_blocks(path, at, block, delta);
+            }
             for (position, step) in level.steps.iter().enumerate().skip(first) {
                 if delta.rows == 0 {
                     return Ok(());
@@ -252,6 +259,44 @@ impl<P: Payloads> Tree<P> {
             }
             first = 0;
             self.store(level.node, &level.keys, delta)?;
+        }
+        Ok(())
+    }
+
+    /// How many rows a level takes at a time: where several wide products follow each other, as
+    /// many as let the products between them stay in the cache.
+    fn block(&self, level: &Level<P::Ring>) -> usize {
+        let shape = &self.views[level.node].shape;
+        if level.steps.len() < 2 || !P::Ring::is_wide(shape) {
+            return usize::MAX;
+        }
+        (BLOCK_WORDS / P::Ring::stride(shape)).max(8)
+    }
+
+    /// Takes a delta from a level to the root, some rows at a time.
+    fn climb_by_blocks(
+        &mut self,
+        path: &Path<P::Ring>,
+        at: usize,
+        block: usize,
+        delta: &mut Delta,
+    ) -> Result<()> {
+        let stride = delta.payload.len() / delta.rows;
+        let mut part = Delta::with_registers(path.registers);
+        for start in (0..delta.rows).step_by(block) {
+            let end = (start + block).min(delta.rows);
+            for &register in path.levels[at].enter.iter() {
+                // A register that the level fills itself holds nothing yet.
+                if let Some(values) = delta.columns[register].get(start..end) {
+                    part.columns[register].clear();
+                    part.columns[register].extend_from_slice(values);
+                }
+            }
+            part.payload.clear();
+            part.payload
+                .extend_from_slice(&delta.payload[start * stride..end * stride]);
+            part.rows = end - start;
+            self.climb(path, (at, 0), &mut part)?;
         }
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::RecordBatch;
 use proptest::prelude::*;
 use ringview_core::{Batch, Dictionary, Error};
 use ringview_query::{ColumnRef, Output, Query};
