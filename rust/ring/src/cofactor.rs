@@ -196,7 +196,9 @@ wide::dispatch! {
     ) -> bool {
         let words = (product.left.words(), product.right.words(), product.out().words());
         let mut overflow = false;
-        groups.for_each(|row, group| {
+        let mut cursor = groups.cursor();
+        for row in 0..slots.len() {
+            let group = cursor.at(row);
             let from = match left_rows {
                 Rows::All(_) => row,
                 Rows::Picked(rows) => rows[row] as usize,
@@ -209,7 +211,7 @@ wide::dispatch! {
             } else {
                 product.write::<true>(left, right, target)
             };
-        });
+        }
         overflow
     }
 }
@@ -255,8 +257,9 @@ wide::dispatch! {
     ) -> bool {
         let (m, words) = (shape.variables, shape.words());
         let mut overflow = false;
-        groups.for_each(|row, group| {
-            let target = &mut out[group * words..][..words];
+        let mut cursor = groups.cursor();
+        for row in 0..times.len() {
+            let target = &mut out[cursor.at(row) * words..][..words];
             let (count, wrapped) = Number::add(target[0] as i64, times[row]);
             target[0] = count as u64;
             overflow |= wrapped;
@@ -269,7 +272,7 @@ wide::dispatch! {
                 write_scaled::<true>(here, weight * x[i], &x[i..]);
                 products = rest;
             }
-        });
+        }
         overflow
     }
 }

@@ -25,5 +25,5 @@ mod wide;
 pub use algebra::{CommutativeMonoid, Group, Ring};
 pub use cofactor::{Cofactor, CofactorProduct, CofactorShape, lift_rows};
 pub use number::{Number, Widen};
-pub use payload::{Groups, Overflow, PayloadRing, Rows, sum_groups};
+pub use payload::{GroupCursor, Groups, Overflow, PayloadRing, Rows, sum_groups};
 pub use sum_product::{Element, NumberKind, SumProduct, SumProductShape, Term, TermProduct};

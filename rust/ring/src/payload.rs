@@ -75,21 +75,41 @@ impl Groups<'_> {
         self.len() == 0
     }
 
-    /// Calls `step` with each row and its group, rows ascending.
+    /// A cursor that names the group of each row, rows ascending. A loop over it is compiled as
+    /// one with what it is called from, where a closure would not be.
+    #[must_use]
     #[inline(always)]
-    pub fn for_each(&self, mut step: impl FnMut(usize, usize)) {
-        match *self {
-            Groups::Each(rows) => (0..rows).for_each(|row| step(row, row)),
-            Groups::Runs { starts, rows } => {
-                for (group, &start) in starts.iter().enumerate() {
-                    let end = starts.get(group + 1).map_or(rows, |&end| end as usize);
-                    (start as usize..end).for_each(|row| step(row, group));
+    pub fn cursor(&self) -> GroupCursor<'_> {
+        GroupCursor {
+            groups: *self,
+            group: 0,
+        }
+    }
+}
+
+/// See [`Groups::cursor`].
+#[derive(Clone, Copy, Debug)]
+pub struct GroupCursor<'a> {
+    groups: Groups<'a>,
+    group: usize,
+}
+
+impl GroupCursor<'_> {
+    /// The group of the next row; rows are asked for in order from 0, each once.
+    #[must_use]
+    #[inline(always)]
+    pub fn at(&mut self, row: usize) -> usize {
+        match self.groups {
+            Groups::Each(_) => row,
+            Groups::Named { of, .. } => of[row] as usize,
+            Groups::Runs { starts, .. } => {
+                if starts
+                    .get(self.group + 1)
+                    .is_some_and(|&next| next as usize == row)
+                {
+                    self.group += 1;
                 }
-            }
-            Groups::Named { of, .. } => {
-                of.iter()
-                    .enumerate()
-                    .for_each(|(row, &group)| step(row, group as usize));
+                self.group
             }
         }
     }

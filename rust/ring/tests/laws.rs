@@ -103,9 +103,11 @@ proptest! {
             Groups::Named { of: &named, groups: 3 },
         ] {
             let mut sums = vec![[0; 4]; groups.len()];
-            groups.for_each(|row, group| {
-                sums[group].iter_mut().zip(each[row]).for_each(|(sum, value)| *sum += value);
-            });
+            let mut cursor = groups.cursor();
+            for (row, each) in each.iter().enumerate() {
+                let group = cursor.at(row);
+                sums[group].iter_mut().zip(each).for_each(|(sum, value)| *sum += value);
+            }
             let mut out = Vec::new();
             SumProduct::multiply(&product, &slab(&left), rows, &flat, &slots, groups, &mut out).unwrap();
             // Zero times a negative real is the other zero.
