@@ -74,5 +74,5 @@ $(VENV)/development: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
 
 $(VENV)/native-%: $(CRATES) $(VENV)/base
 	rm -f $(VENV)/native-*
-	$(BIN)/maturin develop --quiet --profile $*
+	$(BIN)/maturin develop --profile $* > /dev/null
 	touch $@

@@ -7,7 +7,7 @@ is. Cost: O(1) for Arrow data, O(values) else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .arrow import Arrow, is_arrow, is_pandas, kind_of
@@ -66,11 +66,16 @@ class _Reader:
             self.fields[multiplicity] = pa.field(multiplicity, pa.int64())
 
     def pandas(self, frame: Any) -> pa.Table:
-        return self._table({name: frame[name] for name in map(str, frame.columns)})
+        columns = {str(name): column for name, column in frame.items()}
+        if len(columns) < len(frame.columns):
+            raise InvalidValueError(
+                f"table {self.table!r}: the frame has two columns of one name; rename one of them"
+            )
+        return self._table(columns)
 
     def columns(self, columns: Mapping[str, Any]) -> pa.Table:
         for name, values in columns.items():
-            if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+            if isinstance(values, (str, bytes, Set, Mapping)) or not hasattr(values, "__len__"):
                 raise TypeMismatchError(
                     f"column {name!r} holds {values!r}, not a list of values; "
                     "for one row write a list with one dict: [{..}]"
@@ -134,6 +139,9 @@ def _convert(values: Any, kind: pa.DataType) -> pa.Array:
     """`values` as an array of `kind`; pyarrow alone would turn 1.5 into the integer 1."""
     import pyarrow as pa
 
+    if type(values).__module__.split(".")[0] in ("numpy", "pandas"):
+        # Arrow would point to memory that its owner may write to before the change is applied.
+        values = values.copy()
     found = pa.array(values)
     if found.type == kind or pa.types.is_dictionary(found.type):
         return found

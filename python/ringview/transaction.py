@@ -52,7 +52,9 @@ class Transaction:
         self._changes += [(table, sign, part, multiplicity) for part in parts]
 
     def __enter__(self) -> Self:
-        """Begin to collect changes."""
+        """Begin to collect changes; raises RingviewError if that has begun already."""
+        if self._changes is not None:
+            raise RingviewError("a transaction is one with block; begin another for this one")
         self._changes = []
         return self
 

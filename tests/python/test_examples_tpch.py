@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class Mirror:
             self.connection.register("empty", source.schema.empty_table())
             self.connection.execute(f"CREATE TABLE {source.spec.name} AS SELECT * FROM empty")
 
-    def apply(self, parts: list[Part]) -> None:
+    def apply(self, parts: Sequence[Part]) -> None:
         """Insert and delete; a row is known by the table's unique columns."""
         for part in parts:
             spec = part.source.spec
@@ -59,9 +60,9 @@ def test_views_equal_duckdb_after_every_batch(batch_size: int, trust_deletes: bo
     sources = [Source(spec) for spec in job.tables]
     mirror, db = Mirror(sources), embedded.database(job, sources)
     deletions = 0
-    for parts in embedded.steps(job, db, sources):
-        mirror.apply(parts)
-        deletions += sum(mult < 0 for part in parts for mult in part.rows["mult"].to_pylist())
+    for step in embedded.steps(job, db, sources):
+        mirror.apply(step.parts)
+        deletions += sum(mult < 0 for part in step.parts for mult in part.rows["mult"].to_pylist())
         if all(view.name in db for view in job.views):
             mirror.check(job, db)
     assert deletions == 1200 + 4775

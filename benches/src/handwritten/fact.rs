@@ -37,6 +37,8 @@ pub(crate) struct Fact<M: Maps> {
     places: M::Of<i64>,
     around: Slab<Around>,
     totals: Totals,
+    /// Of the block at hand, for their memory.
+    hashes: Vec<u64>,
 }
 
 impl<M: Maps> Fact<M> {
@@ -47,12 +49,13 @@ impl<M: Maps> Fact<M> {
             places: M::Of::default(),
             around: Slab::new(),
             totals: Totals::default(),
+            hashes: Vec::new(),
         }
     }
 
     fn inventory(&mut self, batch: &RecordBatch, sign: i64) {
         let [locns, dates, ksns, units] = array::from_fn(|column| values(batch, column));
-        let mut hashes = Vec::with_capacity(BLOCK);
+        let mut hashes = std::mem::take(&mut self.hashes);
         for block in (0..locns.len()).step_by(BLOCK) {
             let rows = block..locns.len().min(block + BLOCK);
             let key = |row: usize| pair(locns[row], dates[row]);
@@ -74,6 +77,7 @@ impl<M: Maps> Fact<M> {
                 self.totals += folded * (sign * self.around.rows[slot as usize].count);
             }
         }
+        self.hashes = hashes;
     }
 }
 

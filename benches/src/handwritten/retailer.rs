@@ -116,6 +116,8 @@ pub(crate) struct Retailer<M: Maps> {
     by_zip: Chains,
     census: M::Of<Chained>,
     totals: Totals,
+    /// Of the block at hand, for their memory.
+    hashes: [Vec<u64>; 2],
 }
 
 impl<M: Maps> Retailer<M> {
@@ -130,13 +132,13 @@ impl<M: Maps> Retailer<M> {
             by_zip: Chains::default(),
             census: M::Of::default(),
             totals: Totals::default(),
+            hashes: Default::default(),
         }
     }
 
     fn inventory(&mut self, batch: &RecordBatch, sign: i64) {
         let [locns, dates, ksns, units] = array::from_fn(|column| values(batch, column));
-        let mut hashes = Vec::with_capacity(BLOCK);
-        let mut day_hashes = Vec::with_capacity(BLOCK);
+        let [mut hashes, mut day_hashes] = std::mem::take(&mut self.hashes);
         for block in (0..locns.len()).step_by(BLOCK) {
             let rows = block..locns.len().min(block + BLOCK);
             let day = |row: usize| pair(locns[row], dates[row]);
@@ -167,6 +169,7 @@ impl<M: Maps> Retailer<M> {
                 });
             }
         }
+        self.hashes = [hashes, day_hashes];
     }
 
     /// Adds to one row of Inventory; the count of its item.

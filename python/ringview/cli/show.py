@@ -1,7 +1,8 @@
 """What the commands print: progress, results, the final table.
 
-Invariant: on a terminal there are bars and boxes, anywhere else plain lines without
-control codes. No value is cut. Cost: of a result only the first rows are formatted.
+Invariant: on a terminal there are bars and colours, anywhere else plain lines without
+control codes. No value is cut, but floats are shown to 7 digits (files hold them whole).
+Cost: of a result only the first rows are formatted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pyarrow as pa
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
@@ -24,27 +25,22 @@ from ringview.job import Progress, Report, ViewReport
 _ROWS_SHOWN = 20
 _SECONDS_BETWEEN_LINES = 2.0
 _PLAIN_WIDTH = 10_000
+_ANY_WIDTH = 1_000_000
 
 
 @contextmanager
 def progress() -> Iterator[Callable[[Progress], None]]:
-    """A function to call after every batch; what it shows goes when the block ends."""
+    """A function to call after every batch; the full bar stays when the block ends."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines(console)
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-    )
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("rows", total=None, rate="")
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Bar(*columns, console=console) as bar:
+        task = bar.add_task("", total=None)
 
         def step(now: Progress) -> None:
-            bar.update(task, completed=now.rows, total=now.total, rate=_rate(now.rate))
+            bar.update(task, completed=now.rows, total=now.total, description=_far(now))
 
         yield step
 
@@ -56,18 +52,35 @@ def report(done: Report) -> None:
         if view.to_terminal:
             _result(console, view)
     console.print("[bold]views[/bold]")
+    console.print(_views(done))
+    console.print()
+    steps = "batches" if done.engine == "embedded" else "views"
+    console.print(
+        f"{done.engine}: {done.rows:,} rows in {done.seconds:.3f} s, "
+        f"{done.batches:,} {steps}, files and all",
+        highlight=False,
+    )
+
+
+def _views(done: Report) -> Table:
     table = _table()
     for name in ("view", "rows", "time", "rate"):
         table.add_column(name, justify="left" if name == "view" else "right")
+    if done.engine == "spark":
+        for view in done.views:
+            table.add_row(escape(view.name), f"{view.result.num_rows:,}", *_speed(view))
+        return table
     for view in done.views:
-        rate = _rate(view.read / view.seconds) if view.seconds else ""
-        table.add_row(escape(view.name), f"{view.result.num_rows:,}", f"{view.seconds:.3f} s", rate)
-    console.print(table)
-    steps = "all views at once, batches" if done.engine == "embedded" else "one by one, views"
-    console.print(
-        f"{done.engine}: {done.rows:,} rows in {done.seconds:.3f} s ({steps}: {done.batches:,})",
-        highlight=False,
-    )
+        table.add_row(escape(view.name), f"{view.result.num_rows:,}")
+    table.add_section()
+    rows = sum(view.result.num_rows for view in done.views)
+    # They are kept together, in the same transactions: one time, and one rate.
+    table.add_row("all, after every batch", f"{rows:,}", *_speed(done.views[0]))
+    return table
+
+
+def _speed(view: ViewReport) -> tuple[str, str]:
+    return f"{view.seconds:.3f} s", _rate(view.read / view.seconds) if view.seconds else ""
 
 
 def explanation(name: str, text: str) -> None:
@@ -97,8 +110,7 @@ class _Lines:
         if time.monotonic() - self._last < _SECONDS_BETWEEN_LINES:
             return
         self._last = time.monotonic()
-        of = "" if now.total is None else f" of {now.total:,}"
-        self._console.print(f"{now.rows:,}{of} rows, {_rate(now.rate)}", highlight=False)
+        self._console.print(_far(now), highlight=False)
 
 
 def _console() -> Console:
@@ -110,17 +122,44 @@ def _result(console: Console, view: ViewReport) -> None:
     rows = view.result.num_rows
     more = f", the first {_ROWS_SHOWN} of {rows:,} rows" if rows > _ROWS_SHOWN else ""
     console.print(f"[bold]{escape(view.name)}[/bold]{more}", highlight=False)
+    shown = view.result.slice(0, _ROWS_SHOWN)
+    table, turned = _lines(shown), _turned(shown)
+    if _width(table) > console.width >= _width(turned):
+        table = turned
+    console.print(table)
+    console.print()
+
+
+def _lines(rows: pa.Table) -> Table:
+    """A row a line."""
     table = _table()
-    for field in view.result.schema:
+    for field in rows.schema:
         justify: Literal["left", "right"] = "right" if _is_number(field.type) else "left"
         table.add_column(escape(field.name), justify=justify, overflow="fold")
-    for row in view.result.slice(0, _ROWS_SHOWN).to_pylist():
+    for row in rows.to_pylist():
         table.add_row(*(escape(_text(value)) for value in row.values()))
-    console.print(table)
+    return table
+
+
+def _turned(rows: pa.Table) -> Table:
+    """A column a line: for few rows that are wider than the terminal."""
+    table = _table()
+    table.show_header = False
+    table.add_column(style="bold")
+    for _ in range(rows.num_rows):
+        table.add_column(justify="right")
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        table.add_row(escape(name), *(escape(_text(value)) for value in column.to_pylist()))
+    return table
 
 
 def _table() -> Table:
-    return Table(box=box.SIMPLE)
+    return Table(box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+
+
+def _width(table: Table) -> int:
+    """The width at which nothing needs folding."""
+    return Console(width=_ANY_WIDTH).measure(table).maximum
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -130,7 +169,14 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.7g}"
     return "NULL" if value is None else str(value)
+
+
+def _far(now: Progress) -> str:
+    of = "" if now.total is None else f" of {now.total:,}"
+    return f"{now.rows:,}{of} rows, {_rate(now.rate)}"
 
 
 def _rate(rows_a_second: float) -> str:

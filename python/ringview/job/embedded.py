@@ -10,12 +10,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from ringview import Database
 from ringview.job.model import Job
 from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
 from ringview.job.stream import Part, batches
+
+
+@dataclass(frozen=True)
+class Step:
+    """One batch that was applied, and the seconds that the engine took for it."""
+
+    parts: Sequence[Part]
+    seconds: float
+
+    @property
+    def rows(self) -> int:
+        """The rows of the batch."""
+        return sum(part.rows.num_rows for part in self.parts)
 
 
 def database(job: Job, sources: Sequence[Source]) -> Database:
@@ -33,15 +47,16 @@ def _create_views(job: Job, db: Database) -> None:
         db.create_view(view.name, view.sql)
 
 
-def steps(job: Job, db: Database, sources: Sequence[Source]) -> Iterator[list[Part]]:
+def steps(job: Job, db: Database, sources: Sequence[Source]) -> Iterator[Step]:
     """Create the views in ``db`` and apply the job; yields each batch once it is applied."""
     for static in (True, False):
         if not static:
             _create_views(job, db)
         chosen = [source for source in sources if source.spec.static == static]
         for parts in batches(chosen, job.batch_size):
+            start = time.perf_counter()
             _apply(db, parts)
-            yield parts
+            yield Step(parts, time.perf_counter() - start)
 
 
 def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None]) -> Outcome:
@@ -51,15 +66,17 @@ def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None
     start = time.perf_counter()
     now = Progress(0, total, 0, 0.0)
     db = database(job, sources)
-    for parts in steps(job, db, sources):
-        rows = now.rows + sum(part.rows.num_rows for part in parts)
+    engine = 0.0
+    for step in steps(job, db, sources):
+        engine += step.seconds
+        rows = now.rows + step.rows
         now = Progress(rows, total, now.batches + 1, time.perf_counter() - start)
         progress(now)
     return Outcome(
         now,
         {view.name: db[view.name].to_arrow() for view in job.views},
         {view.name: now.rows for view in job.views},
-        {view.name: now.seconds for view in job.views},
+        {view.name: engine for view in job.views},
     )
 
 

@@ -22,7 +22,8 @@ from ringview.job.read import Source
 class ViewReport:
     """One view after the run: its result, the rows that it read, the seconds that took.
 
-    The embedded engine maintains all views together, so they share one time.
+    The embedded engine keeps all views together, so they share one time: that of the
+    transactions, without the reading of files.
     """
 
     name: str

@@ -184,6 +184,7 @@ fn read_stream(
         return Err(last_error(py, &mut stream));
     }
     let known = schemas.find(py, &schema)?;
+    let before = into.len();
     loop {
         let mut array = FFI_ArrowArray::empty();
         // SAFETY: as above; `array` is ours, and empty.
@@ -191,6 +192,10 @@ fn read_stream(
             return Err(last_error(py, &mut stream));
         }
         if array.is_released() {
+            // Names and types are checked even where there are no rows.
+            if into.len() == before {
+                into.push(RecordBatch::new_empty(Arc::clone(&known.schema)));
+            }
             return Ok(());
         }
         into.push(known.batch(py, array)?);

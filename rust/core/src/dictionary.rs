@@ -38,6 +38,10 @@ impl Dictionary {
     }
 
     /// The id of `text`, a new one if it was never seen. O(length).
+    ///
+    /// # Errors
+    /// `Overflow` when the ids are used up; `Value` for bytes that are not UTF-8, which unchecked
+    /// Arrow data can hold.
     pub fn intern(&mut self, text: &str) -> Result<u32> {
         let Self {
             arena,
@@ -54,6 +58,14 @@ impl Dictionary {
         match entry {
             Entry::Occupied(found) => Ok(*found.get()),
             Entry::Vacant(place) => {
+                // Whoever handed in Arrow data may not have looked, and invalid text would make
+                // slices of the arena panic. Only new strings pay for this.
+                if std::str::from_utf8(text.as_bytes()).is_err() {
+                    return Err(Error::Value {
+                        place: "a string".to_owned(),
+                        problem: "is not valid UTF-8".to_owned(),
+                    });
+                }
                 let id = u32::try_from(ends.len()).map_err(|_| Error::Overflow {
                     place: "the string dictionary (2^32 distinct strings)".to_owned(),
                 })?;

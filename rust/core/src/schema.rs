@@ -86,11 +86,16 @@ impl Schema {
     /// The schema of an Arrow schema; metadata is dropped.
     pub fn from_arrow(arrow: &arrow_schema::Schema) -> Result<Schema> {
         let field = |field: &Arc<arrow_schema::Field>| {
-            Ok(Field::new(
-                field.name(),
-                Type::from_arrow(field.data_type())?,
-                field.is_nullable(),
-            ))
+            let name = field.name();
+            let ty = Type::from_arrow(field.data_type()).map_err(|error| match error {
+                Error::Unsupported { what, why, instead } => Error::Unsupported {
+                    what: format!("{what} of column {name:?}"),
+                    why,
+                    instead,
+                },
+                other => other,
+            })?;
+            Ok(Field::new(name, ty, field.is_nullable()))
         };
         Schema::new(arrow.fields().iter().map(field).collect::<Result<_>>()?)
     }

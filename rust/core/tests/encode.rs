@@ -332,18 +332,22 @@ fn a_decimal_has_no_more_digits_than_its_type_says() {
 #[test]
 fn other_types_are_refused_by_name() {
     let arrays: [(ArrayRef, Type, &str); 5] = [
-        (Arc::new(StringArray::from(vec!["1"])), Type::Int64, "Utf8"),
+        (
+            Arc::new(StringArray::from(vec!["1"])),
+            Type::Int64,
+            "string",
+        ),
         (
             Arc::new(Float64Array::from(vec![1.0])),
             Type::Int64,
-            "Float64",
+            "float64",
         ),
-        (Arc::new(Int64Array::from(vec![1])), Type::Utf8, "Int64"),
-        (Arc::new(Int64Array::from(vec![1])), Type::Bool, "Int64"),
+        (Arc::new(Int64Array::from(vec![1])), Type::Utf8, "int64"),
+        (Arc::new(Int64Array::from(vec![1])), Type::Bool, "int64"),
         (
             Arc::new(TimestampSecondArray::from(vec![1]).with_timezone("UTC")),
             timestamp(TimeUnit::Second),
-            "Timestamp(s, \"UTC\")",
+            "timestamp[s, tz=UTC]",
         ),
     ];
     for (array, ty, name) in arrays {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_buffer::{Buffer, OffsetBuffer};
 use ringview_core::{Batch, Dictionary, Encoder, Error, Field, Result, Schema, Type, format_row};
 
 fn schema() -> Schema {
@@ -188,8 +189,40 @@ fn multiplicities_come_from_any_integer_column() {
         error(with("n", ids(vec![None, Some(1)]))),
         Error::Null { row: 40, .. }
     ));
-    assert!(matches!(error(with("n", names())), Error::Type { .. }));
+    let mistyped = error(with("n", names())).to_string();
+    assert!(
+        mistyped.contains("expected int64, found string"),
+        "{mistyped}"
+    );
+    let own = encode(&good(), &[true; 3], Some("id"))
+        .unwrap_err()
+        .to_string();
+    assert!(own.contains("a column of their own"), "{own}");
     assert!(matches!(error(good()), Error::Value { .. }));
+}
+
+/// Bytes that are not UTF-8 are an error, and leave a dictionary that still works.
+#[test]
+fn invalid_text() {
+    let offsets = OffsetBuffer::from_lengths([1, 2]);
+    let bytes = Buffer::from(b"a\xff\xfe".as_slice());
+    // SAFETY: the text is never looked at as a `str`; it stands for what came over the C interface.
+    let text = unsafe { StringArray::new_unchecked(offsets, bytes, None) };
+    let fields = vec![Field::new("name", Type::Utf8, true)];
+    let mut encoder = Encoder::new("t", &Schema::new(fields).unwrap());
+    let (mut dict, mut into) = (Dictionary::new(), Batch::new());
+    let bad = rows(vec![("name", Arc::new(text) as ArrayRef)]);
+    let found = encoder.encode(&bad, 0, &[true], &mut dict, None, &mut into);
+    let message = found.unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "row 1, column \"name\" of table \"t\": is not valid UTF-8"
+    );
+    let good = rows(vec![("name", names())]);
+    encoder
+        .encode(&good, 0, &[true], &mut dict, None, &mut into)
+        .unwrap();
+    assert_eq!(dict.text(into.column(0).words[0] as u32), "it's");
 }
 
 #[test]

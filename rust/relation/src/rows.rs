@@ -25,6 +25,9 @@ use packing::Packing;
 const AHEAD_DIRECTORY: usize = 24;
 const AHEAD_ROWS: usize = 12;
 
+/// Rows of a table, each as often as it is there: what other layers can count too.
+const MOST: u64 = i64::MAX as u64;
+
 /// The rows of one table with their multiplicities.
 ///
 /// ```
@@ -174,7 +177,7 @@ impl RowStore {
         }
         let once = self.len == self.directory.len() as u64;
         batch.multiplicity = (!once).then(|| {
-            let count = |&slot| i64::try_from(self.counts.get(slot)).unwrap_or(i64::MAX);
+            let count = |&slot| self.counts.get(slot).cast_signed();
             slots.iter().map(count).collect()
         });
     }
@@ -272,7 +275,8 @@ impl RowStore {
         if self.unique.is_some() && amount > 1 {
             return Err(Refusal::Duplicate);
         }
-        let len = self.len.checked_add(amount).ok_or(Refusal::Overflow)?;
+        let len = self.len.checked_add(amount);
+        let len = len.filter(|&len| len <= MOST).ok_or(Refusal::Overflow)?;
         if self.directory.is_full() {
             self.directory.grow();
         }

@@ -317,12 +317,15 @@ fn too_many_rows_are_an_overflow_and_change_nothing() {
     let dict = Dictionary::new();
     let mut store = RowStore::new("t", &two_ints(), None);
     let mut batch = ints([(1, 1), (1, 1), (1, 1)].into_iter());
-    batch.multiplicity = Some(vec![i64::MAX, i64::MAX, 2]);
+    batch.multiplicity = Some(vec![i64::MAX - 1, 1, 1]);
     assert!(matches!(
         store.insert(&batch, &dict),
         Err(Error::Overflow { .. })
     ));
     assert!(store.is_empty());
+    batch.multiplicity = Some(vec![i64::MAX - 1, 1, 0]);
+    store.insert(&batch, &dict).unwrap();
+    assert_eq!(store.len(), i64::MAX as u64);
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl CommutativeMonoid for f64 {
     const ZERO: Self = 0.0;
 
     fn plus(self, other: Self) -> Option<Self> {
-        Some(self + other)
+        Some(self + other).filter(|sum| sum.is_finite())
     }
 }
 
@@ -80,6 +80,6 @@ impl Ring for f64 {
     const ONE: Self = 1.0;
 
     fn times(self, other: Self) -> Option<Self> {
-        Some(self * other)
+        Some(self * other).filter(|product| product.is_finite())
     }
 }

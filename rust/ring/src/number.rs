@@ -2,7 +2,8 @@
 //!
 //! The loops over batches want no branch a number, so an operation here returns its result
 //! wrapped around together with whether it overflowed; the loop collects the flags and the whole
-//! batch is refused. Where no flag is raised, the results are those of the `algebra` ladder.
+//! batch is refused. A real that is no longer finite has overflowed too: no delete could take an
+//! infinity out of a sum again. Where no flag is raised, the results are those of the `algebra` ladder.
 
 use crate::algebra::Ring;
 
@@ -96,12 +97,14 @@ impl Number for f64 {
 
     #[inline(always)]
     fn add(self, other: Self) -> (Self, bool) {
-        (self + other, false)
+        let sum = self + other;
+        (sum, !sum.is_finite())
     }
 
     #[inline(always)]
     fn mul(self, other: Self) -> (Self, bool) {
-        (self * other, false)
+        let product = self * other;
+        (product, !product.is_finite())
     }
 }
 

@@ -141,6 +141,25 @@ fn overflow_names_its_component() {
     assert_eq!(i128::MAX.times(2), None);
 }
 
+/// No delete could take an infinity out of a sum again.
+#[test]
+fn reals_stay_finite() {
+    let shape = SumProductShape::new(&[NumberKind::Integer, NumberKind::Real]);
+    let payload = |real: f64| [1, real.to_bits()];
+    let (large, huge) = (payload(1e200), payload(1.7e308));
+    let refused = Err(Overflow { component: 1 });
+    let mut target = huge.to_vec();
+    let found = SumProduct::add(&shape, &mut target, &[0], &huge, &mut Vec::new());
+    assert_eq!(found, refused);
+    let (run, mut out) = ([huge, huge].concat(), Vec::new());
+    assert_eq!(SumProduct::fold(&shape, &run, &[0], &mut out), refused);
+    let product = TermProduct::new(&shape, &shape, &shape, &[(0, 0), (1, 1)]);
+    let found = SumProduct::multiply(&product, &large, Rows::All(1), &large, &[0], &mut out);
+    assert_eq!(found, refused);
+    assert_eq!(f64::MAX.plus(f64::MAX), None);
+    assert_eq!(1e200.times(1e200), None);
+}
+
 /// A delete and an insert in one delta: the count is zero, the payload is not.
 #[test]
 fn a_zero_count_is_not_zero() {

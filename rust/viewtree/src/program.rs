@@ -160,29 +160,25 @@ fn with_live<R: PayloadRing>(
     let mut live: Vec<usize> = keys.to_vec();
     let mut steps: Vec<Step<R>> = Vec::new();
     for (factor, product) in factors.into_iter().zip(products).rev() {
-        let reads: Vec<usize> = match &factor {
-            Factor::Sibling {
-                access: Access::Probe(keys),
-                ..
-            } => keys.clone(),
-            Factor::Sibling {
-                access: Access::Walk { bound, .. },
-                ..
-            } => bound.clone(),
-            Factor::Sibling {
-                access: Access::Scan { .. },
-                ..
-            } => Vec::new(),
-            Factor::Lift { registers, .. } => registers.clone(),
+        let (reads, fetch): (&[usize], &[(usize, usize)]) = match &factor {
+            Factor::Sibling { access, .. } => match access {
+                Access::Probe(keys) => (keys, &[]),
+                Access::Walk { bound, fetch, .. } => (bound, fetch),
+                Access::Scan { fetch } => (&[], fetch),
+            },
+            Factor::Lift { registers, .. } => (registers, &[]),
         };
-        steps.push(Step {
-            factor,
-            product,
-            live: live.clone(),
-        });
+        let after = live.clone();
+        // What this step fills holds nothing before it.
+        live.retain(|register| fetch.iter().all(|&(_, filled)| filled != *register));
         live.extend(reads);
         live.sort_unstable();
         live.dedup();
+        steps.push(Step {
+            factor,
+            product,
+            live: after,
+        });
     }
     steps.reverse();
     (steps, live)

@@ -120,6 +120,13 @@ impl Encoder {
 
     fn match_schema(&self, arrow: &SchemaRef, multiplicity: Option<&str>) -> Result<Match> {
         self.check_names(arrow, multiplicity)?;
+        if let Some(name) = multiplicity.filter(|name| self.schema.index_of(name).is_ok()) {
+            return Err(Error::Value {
+                place: self.place(name),
+                problem: "belongs to the rows; give the multiplicities a column of their own"
+                    .to_owned(),
+            });
+        }
         let find = |field: &Field, what: &str| {
             let index = arrow.index_of(&field.name).map_err(|_| Error::Value {
                 place: self.place(&field.name),
@@ -129,7 +136,8 @@ impl Encoder {
             let fix = fix_for(found, &field.ty).ok_or_else(|| Error::Type {
                 place: self.place(&field.name),
                 expected: field.ty.to_string(),
-                found: found.to_string(),
+                found: Type::from_arrow(found)
+                    .map_or_else(|_| found.to_string(), |ty| ty.to_string()),
             })?;
             Ok((index, fix))
         };

@@ -151,11 +151,18 @@ fn strings<'a>(
     for row in 0..array.len() {
         let id = match nulls {
             Some(nulls) if nulls.is_null(row) => 0,
-            _ => dict.intern(array.value(row)).map_err(Fault::Other)?,
+            _ => intern(array.value(row), row, dict)?,
         };
         column.words.push(u64::from(id));
     }
     Ok(())
+}
+
+fn intern(text: &str, row: usize, dict: &mut Dictionary) -> Result<u32, Fault> {
+    dict.intern(text).map_err(|error| match error {
+        Error::Value { problem, .. } => Fault::Row(Misfit { row, problem }),
+        other => Fault::Other(other),
+    })
 }
 
 fn dictionary<K: ArrowDictionaryKeyType>(
@@ -205,7 +212,7 @@ impl<'a> Entries<'a> {
             DataType::LargeUtf8 => self.values.as_string::<i64>().value(key),
             _ => self.values.as_string_view().value(key),
         };
-        let id = dict.intern(text).map_err(Fault::Other)?;
+        let id = intern(text, row, dict)?;
         self.ids[key] = Some(id);
         Ok(id)
     }

@@ -1,0 +1,95 @@
+//! The parts under every engine: ten million random keys of three words, inserted, hit, updated, in batches of 1,000.
+//!
+//! `cargo bench -p ringview-benches` reports the time of a key. Keys are random over all 64 bits, so no array can stand
+//! in for the hash directory.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use ringview_relation::{KeyField, KeyLayout, KeyScratch, Keys, Part};
+
+const KEYS: usize = 10_000_000;
+const BATCH: usize = 1_000;
+const FIELDS: [usize; 3] = [0, 1, 2];
+
+/// The keys of each batch, column by column.
+fn keys() -> Vec<Vec<Vec<u64>>> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut column = || (0..BATCH).map(|_| random()).collect();
+    (0..KEYS / BATCH)
+        .map(|_| FIELDS.iter().map(|_| column()).collect())
+        .collect()
+}
+
+fn as_keys(columns: &[Vec<u64>]) -> Keys<'_> {
+    Keys {
+        columns,
+        fields: &FIELDS,
+        rows: BATCH,
+    }
+}
+
+fn empty() -> Part {
+    let field = KeyField {
+        bits: 64,
+        signed: false,
+    };
+    Part::new(KeyLayout::new(&[field; 3]), 2)
+}
+
+/// Adds one to the count of every key, as the delta of a view does.
+fn add(part: &mut Part, batches: &[Vec<Vec<u64>>]) -> Duration {
+    let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
+    let start = Instant::now();
+    for columns in batches {
+        part.locate(as_keys(columns), &mut scratch, &mut slots);
+        let stride = part.stride();
+        let payloads = part.write(&slots);
+        for &slot in &slots {
+            payloads[slot as usize * stride] += 1;
+        }
+        part.commit(&slots, |payload| payload[0] == 0);
+    }
+    start.elapsed()
+}
+
+fn look_up(part: &Part, batches: &[Vec<Vec<u64>>]) -> Duration {
+    let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
+    let start = Instant::now();
+    let mut sum = 0;
+    for columns in batches {
+        part.find(as_keys(columns), &mut scratch, &mut slots);
+        sum += slots.iter().map(|&slot| part.payload(slot)[0]).sum::<u64>();
+    }
+    black_box(sum);
+    start.elapsed()
+}
+
+fn relation(criterion: &mut Criterion) {
+    let batches = keys();
+    let mut group = criterion.benchmark_group("relation");
+    group.throughput(Throughput::Elements(KEYS as u64));
+    group.sample_size(10);
+    group.bench_function("insert", |bencher| {
+        bencher.iter_custom(|rounds| (0..rounds).map(|_| add(&mut empty(), &batches)).sum());
+    });
+    let mut part = empty();
+    add(&mut part, &batches);
+    group.bench_function("hit", |bencher| {
+        bencher.iter_custom(|rounds| (0..rounds).map(|_| look_up(&part, &batches)).sum());
+    });
+    group.bench_function("update", |bencher| {
+        bencher.iter_custom(|rounds| (0..rounds).map(|_| add(&mut part, &batches)).sum());
+    });
+    group.finish();
+}
+
+criterion_group!(benches, relation);
+criterion_main!(benches);

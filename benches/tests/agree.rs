@@ -1,0 +1,25 @@
+//! All systems end with the same result, and with nothing once everything is deleted, whichever way it leaves.
+
+use std::process::Command;
+
+#[test]
+fn systems_agree_on_small_streams() {
+    for deletes in ["back", "again"] {
+        let arguments = ["--quick", "--batch", "7,1000", "--deletes", deletes];
+        let run = Command::new(env!("CARGO_BIN_EXE_ringview-benches"))
+            .args(arguments)
+            .output()
+            .expect("the program runs");
+        assert!(
+            run.status.success(),
+            "{}",
+            String::from_utf8_lossy(&run.stderr)
+        );
+        let workloads_orders_batches_phases = 3 * 2 * 2 * 2;
+        let lines = run
+            .stdout
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty());
+        assert_eq!(lines.count(), workloads_orders_batches_phases * 5);
+    }
+}
