@@ -286,11 +286,8 @@ impl<P: Payloads> Tree<P> {
         for start in (0..delta.rows).step_by(block) {
             let end = (start + block).min(delta.rows);
             for &register in path.levels[at].enter.iter() {
-                // A register that the level fills itself holds nothing yet.
-                if let Some(values) = delta.columns[register].get(start..end) {
-                    part.columns[register].clear();
-                    part.columns[register].extend_from_slice(values);
-                }
+                part.columns[register].clear();
+                part.columns[register].extend_from_slice(&delta.columns[register][start..end]);
             }
             part.payload.clear();
             part.payload

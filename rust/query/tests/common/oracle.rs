@@ -41,7 +41,7 @@ pub fn by_plan(plan: &Plan, data: &Data) -> Answer {
             OutputKind::Sum { terms, nonnull } => {
                 (numbers[*nonnull] != 0).then(|| terms.iter().map(|t| numbers[*t]).sum())
             }
-            OutputKind::Avg { .. } => panic!("not over integers"),
+            OutputKind::Avg { .. } | OutputKind::Cofactor => panic!("not over integers"),
         };
         rows.push(plan.outputs.iter().map(|o| output(&o.kind)).collect());
     }
@@ -186,6 +186,7 @@ pub fn by_loops(query: &Query, columns: &dyn Fn(usize, &str) -> usize, data: &Da
     for tuples in groups.into_values() {
         let output = |output: &Output| match output {
             Output::Group { column, .. } => cell(&tuples[0].0, column.atom, &column.column),
+            Output::Cofactor { .. } => panic!("the oracle's queries have none"),
             Output::Aggregate {
                 function, argument, ..
             } => {
