@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from sqlglot import exp
 
 from ..errors import QueryError, TypeMismatchError
+from . import cofactor
 from .joins import Joins
 from .names import Column, Scope, find
 from .place import DIALECT
@@ -134,8 +135,6 @@ class Select:
 
     def _refuse_output(self, body: exp.Expr) -> NoReturn:
         text = self.scope.text
-        if isinstance(body, exp.Anonymous) and body.name.upper() == "COFACTOR":
-            text.refuse(body, "COFACTOR is not supported yet", "write the SUMs that you need")
         if isinstance(body, (exp.Star, exp.Column)):
             text.refuse(
                 body, "a join without aggregates is not supported yet", "write GROUP BY and SUM"
@@ -206,4 +205,5 @@ HANDLERS: dict[type[exp.Expr], Callable[[Any, Scope], Json]] = {
     exp.Count: _count,
     exp.Sum: _sum("sum"),
     exp.Avg: _sum("avg"),
+    exp.Anonymous: cofactor.function,
 }

@@ -244,6 +244,7 @@ impl Model {
             .map(|group| {
                 let output = |output: &Output| match output {
                     Output::Group { column, .. } => get(&group[0], column),
+                    Output::Cofactor { .. } => Value::Null,
                     Output::Aggregate {
                         function, argument, ..
                     } => {
