@@ -12,6 +12,8 @@
 //! is no temporary. Sums are in the order of the input, without fused rounding: the same input gives
 //! the same bits on every machine.
 
+use ringview_core::prefetch;
+
 use crate::algebra::CommutativeMonoid;
 use crate::number::Number;
 use crate::payload::{Groups, Overflow, PayloadRing, Rows};
@@ -203,6 +205,11 @@ wide::dispatch! {
                 Rows::All(_) => row,
                 Rows::Picked(rows) => rows[row] as usize,
             };
+            if let Some(&next) = slots.get(row + 1) {
+                for line in (0..words.1).step_by(LINE) {
+                    prefetch(right, next as usize * words.1 + line);
+                }
+            }
             let left = &left[from * words.0..][..words.0];
             let right = &right[slots[row] as usize * words.1..][..words.1];
             let target = &mut out[group * words.2..][..words.2];
@@ -280,6 +287,9 @@ wide::dispatch! {
 /// The degree-m matrix ring. A type only: shapes and products carry the degrees.
 #[derive(Clone, Copy, Debug)]
 pub struct Cofactor;
+
+/// Words of a cache line.
+const LINE: usize = 8;
 
 /// A payload from this many words on is worth hashing a key for.
 const WIDE: usize = 24;
