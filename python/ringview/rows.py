@@ -8,6 +8,8 @@ is. Cost: O(1) for Arrow data, O(values) else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from decimal import Decimal
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .arrow import Arrow, is_arrow, is_pandas, kind_of
@@ -142,7 +144,15 @@ def _convert(values: Any, kind: pa.DataType) -> pa.Array:
     if type(values).__module__.split(".")[0] in ("numpy", "pandas"):
         # Arrow would point to memory that its owner may write to before the change is applied.
         values = values.copy()
-    found = pa.array(values)
+    try:
+        found = pa.array(values)
+    except (OverflowError, pa.ArrowInvalid):
+        # What pyarrow takes the values for does not hold them all, as int64 for 2**63.
+        exact = Integral if pa.types.is_integer(kind) else (Integral, Decimal)
+        fit = (v is None or (isinstance(v, exact) and not isinstance(v, bool)) for v in values)
+        if pa.types.is_floating(kind) or not all(fit):
+            raise
+        return pa.array(values, type=kind)
     if found.type == kind or pa.types.is_dictionary(found.type):
         return found
     have, want = kind_of(found.type), kind_of(kind)

@@ -164,14 +164,15 @@ def _compare(comparison: str, left: Any, right: Any) -> bool | None:
         left, right = (_moment(side) for side in (left, right))
     if isinstance(left, float) or isinstance(right, float):
         left, right = float(left), float(right)
-    return {
+    verdicts: dict[str, bool] = {
         "eq": left == right,
         "ne": left != right,
         "lt": left < right,
         "le": left <= right,
         "gt": left > right,
         "ge": left >= right,
-    }[comparison]
+    }
+    return verdicts[comparison]
 
 
 def _moment(value: Any) -> datetime:

@@ -90,7 +90,8 @@ def queries(draw: st.DrawFn) -> str:
     source = draw(st.sampled_from(FROMS))
     columns = _columns(source)
     group = draw(st.lists(st.sampled_from(columns), max_size=2, unique=True))
-    outputs, keys = [], []
+    outputs: list[str] = []
+    keys: list[str] = []
     for i, column in enumerate(group):
         form = draw(st.sampled_from(["name", "ordinal", "alias", "hidden"]))
         if form == "hidden":

@@ -12,7 +12,7 @@ import pytest
 from ringview import cli
 from ringview.cli import show
 from ringview.cli.commands import app
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 JOB = """
 batch_size = 2
@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(*arguments: object):
+def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from ringview.job import JobError, load, parse
+from ringview.job import Job, JobError, load, parse
 from ringview.job.read import Source
 from ringview.job.stream import batches
 
@@ -17,7 +18,7 @@ TABLE = '[[table]]\nname = "r"\npath = "r.parquet"\n'
 VIEW = '[[view]]\nname = "v"\nsql = "SELECT COUNT(*) AS n FROM r"\n'
 
 
-def job_of(text: str):
+def job_of(text: str) -> Job:
     return parse(text, Path("/jobs/job.toml"))
 
 
@@ -78,7 +79,9 @@ def test_a_missing_job_file_is_an_error(tmp_path: Path) -> None:
         load(tmp_path / "nothing.toml")
 
 
-def source(tmp_path: Path, text: str, *, rows: dict[str, list], file: str = "r.parquet") -> Source:
+def source(
+    tmp_path: Path, text: str, *, rows: dict[str, list[Any]], file: str = "r.parquet"
+) -> Source:
     table = pa.table(rows)
     if file.endswith(".csv"):
         pyarrow.csv.write_csv(table, tmp_path / file)
@@ -106,7 +109,7 @@ def test_columns_are_chosen_ordered_and_cast(tmp_path: Path) -> None:
 
 
 def test_csv_is_read_like_parquet(tmp_path: Path) -> None:
-    rows = {"a": [1, 2], "p": ["1.25", "2.50"], "s": ["NA", ""]}
+    rows: dict[str, list[Any]] = {"a": [1, 2], "p": ["1.25", "2.50"], "s": ["NA", ""]}
     read = source(tmp_path, 'types = {p = "decimal(12, 2)"}\n', rows=rows, file="r.csv")
     assert read.rows is None
     assert read.schema.field("p").type == pa.decimal128(12, 2)
@@ -154,7 +157,7 @@ def test_rows_out_of_order_are_refused(tmp_path: Path) -> None:
         list(batches([read], 10))
 
 
-def tables(tmp_path: Path, **rows: tuple[str, dict[str, list]]) -> list[Source]:
+def tables(tmp_path: Path, **rows: tuple[str, dict[str, list[Any]]]) -> list[Source]:
     text = ""
     for name, (options, columns) in rows.items():
         pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet", row_group_size=2)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 from oracle import comparable
 from ringview import Database
@@ -40,7 +41,7 @@ class Mirror:
                 f"DELETE FROM {spec.name} USING batch WHERE batch.mult < 0 AND {same}"
             )
 
-    def rows(self, table: str):
+    def rows(self, table: str) -> pa.Table:
         """What is in a table now."""
         return self.connection.sql(f"SELECT * FROM {table}").to_arrow_table()
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -321,7 +322,9 @@ def test_sums_do_not_wrap(spark: SparkSession) -> None:
         ({"rows": {}}, errors.UnknownTableError, "rows: "),
     ],
 )
-def test_wrong_options(spark: SparkSession, options, error, message: str) -> None:
+def test_wrong_options(
+    spark: SparkSession, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
     frame = spark.range(3).toDF("a")
     with pytest.raises(error, match=message):
         evaluate("SELECT COUNT(*) AS n FROM r", {"r": frame}, **options)

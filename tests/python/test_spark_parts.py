@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,7 +25,7 @@ SCHEMAS = {
 }
 
 
-def query(sql: str):
+def query(sql: str) -> dict[str, Any]:
     return translate(sql, SCHEMAS)
 
 
@@ -53,7 +55,9 @@ def test_a_variable_of_all_relations_routes_them_all() -> None:
         ({"r": 10**6, "s": 10**3, "t": 10}, {0: "b", 1: "b"}, [2]),
     ],
 )
-def test_the_largest_relations_are_routed(rows, routed, broadcast) -> None:
+def test_the_largest_relations_are_routed(
+    rows: dict[str, int], routed: dict[int, str], broadcast: list[int]
+) -> None:
     assert not covers_all(query(PATH))
     route = choose(query(PATH), rows, 8)
     assert (route.columns, route.scattered) == (routed, None)
@@ -124,7 +128,7 @@ def test_an_average_is_kept_as_sum_and_count() -> None:
 
 
 def test_without_java_the_error_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -141,7 +145,7 @@ def test_without_java_the_error_says_how_to_get_it(
     ],
 )
 def test_a_java_that_does_not_do(
-    monkeypatch: pytest.MonkeyPatch, tmp_path, script: str, message: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, message: str
 ) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()

@@ -22,7 +22,7 @@ pub fn format_value(ty: &Type, word: u64, high: u64, dict: &Dictionary) -> Strin
         Type::Bool => (word != 0).to_string(),
         Type::UInt8 | Type::UInt16 | Type::UInt32 | Type::UInt64 => word.to_string(),
         Type::Int8 | Type::Int16 | Type::Int32 | Type::Int64 => (word as i64).to_string(),
-        Type::Float32 | Type::Float64 => f64::from_bits(word).to_string(),
+        Type::Float32 | Type::Float64 => format!("{:?}", f64::from_bits(word)),
         Type::Decimal { scale, .. } => format_decimal(join_halves(word, high), *scale),
         Type::Utf8 => match u32::try_from(word) {
             Ok(id) if (id as usize) < dict.len() => {

@@ -1,0 +1,184 @@
+"""Long calls: Ctrl-C, other threads, progress; and the import, which must not be one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+import ringview as rv
+from ringview import errors
+
+GROUPS = "SELECT b, SUM(a) AS total, COUNT(*) AS n FROM r GROUP BY b"
+
+
+def database() -> rv.Database:
+    db = rv.Database()
+    db.create_table("r", {"a": "int64", "b": "int64"})
+    db.create_view("groups", GROUPS)
+    return db
+
+
+def run(code: str) -> str:
+    """What a fresh interpreter prints; it has a main thread of its own to interrupt."""
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=120
+    ).stdout.strip()
+
+
+PRESS = """
+    import os, signal, threading, time
+    import pyarrow as pa, ringview as rv
+
+    def press_soon():
+        def press():
+            time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=press, daemon=True).start()
+
+    def interrupted(call, least):
+        # Calls are repeated until one is long enough to be met by the signal.
+        press_soon()
+        begun = time.monotonic()
+        try:
+            while time.monotonic() < begun + 60:
+                call()
+        except KeyboardInterrupt:
+            return time.monotonic() - begun < least
+        return False
+
+    rows = pa.table({"a": range(3_000_000), "b": range(3_000_000)})
+    db = rv.Database()
+    db.create_table("r", {"a": "int64", "b": "int64"})
+"""
+
+
+def test_ctrl_c_undoes_the_load_and_leaves_the_database_usable() -> None:
+    code = """
+        view = db.create_view("v", "SELECT b, COUNT(*) AS n FROM r GROUP BY b")
+        print(interrupted(lambda: db.insert("r", rows), 30))
+        done = len(db.tables["r"])
+        counts = sum(view.to_arrow()["n"].to_pylist())
+        db.insert("r", {"a": [1], "b": [-1]})
+        print(done % 3_000_000, counts == done, len(db.tables["r"]) - done, view.changes().num_rows)
+    """
+    expected = {"True\n0 True 1 1", "True\n0 True 1 3000001"}
+    assert run(PRESS + textwrap.indent(textwrap.dedent(code), "    ")) in expected
+
+
+def test_ctrl_c_while_a_view_is_filled() -> None:
+    code = """
+        db.insert("r", rows)
+        names = iter(range(1_000_000))
+        sql = "SELECT b, SUM(a) AS s FROM r GROUP BY b"
+        def create():
+            name = f"v{next(names)}"
+            db.create_view(name, sql)
+            db.drop_view(name)
+        print(interrupted(create, 30))
+        for name in db.views:
+            db.drop_view(name)
+        print(db.create_view("n", "SELECT COUNT(*) FROM r").scalar())
+    """
+    assert run(PRESS + textwrap.indent(textwrap.dedent(code), "    ")) == "True\n3000000"
+
+
+def test_other_threads_run_during_a_load() -> None:
+    db = database()
+    rows = pa.table({"a": range(1_000_000), "b": range(1_000_000)})
+    loader = threading.Thread(target=db.insert, args=("r", rows))
+    ticks = 0
+    loader.start()
+    while loader.is_alive():
+        ticks += 1
+        time.sleep(0.001)
+    assert ticks > 10
+    assert len(db.tables["r"]) == 1_000_000
+
+
+def test_threads_see_whole_transactions() -> None:
+    """Four threads move rows about; whoever looks finds as many as there are in all."""
+    db = database()
+    total = db.create_view("total", "SELECT SUM(a) FROM r")
+    db.insert("r", {"a": [1] * 100, "b": range(100)})
+    wrong: list[int] = []
+
+    def move(thread: int) -> None:
+        for i in range(150):
+            place = (25 * thread + i) % 25 + 25 * thread
+            with db.transaction() as tx:
+                tx.delete("r", {"a": [1], "b": [place]})
+                tx.insert("r", {"a": [1], "b": [place]})
+            if (found := total.scalar()) != 100:
+                wrong.append(found)
+
+    threads = [threading.Thread(target=move, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert len(db["groups"]) == 100
+
+
+def test_progress_is_reported() -> None:
+    db = database()
+    part = pa.record_batch({"a": range(100_000), "b": range(100_000)})
+    seen: list[int] = []
+    db.insert(
+        "r", pa.Table.from_batches([part, part, part.slice(0, 0), part]), progress=seen.append
+    )
+    assert seen == sorted(set(seen))
+    assert len(seen) > 3
+    assert seen[-1] == 300_000
+    seen.clear()
+    db.insert("r", {"a": [1, 2], "b": [1, 2]}, progress=seen.append)
+    assert seen == [2]
+
+
+def test_an_exception_in_progress_undoes_the_insert() -> None:
+    db = database()
+
+    def stop(rows: int) -> None:
+        raise ZeroDivisionError(rows)
+
+    for size in (3, 300_000):
+        with pytest.raises(ZeroDivisionError):
+            db.insert("r", {"a": range(size), "b": range(size)}, progress=stop)
+        assert len(db.tables["r"]) == 0
+        assert len(db["groups"]) == 0
+    db.insert("r", {"a": [1], "b": [1]})
+    assert db["groups"].to_arrow().to_pylist() == [{"b": 1, "total": 1, "n": 1}]
+
+
+def test_a_call_from_within_a_call_is_refused() -> None:
+    db = database()
+
+    def look(rows: int) -> None:
+        len(db["groups"])
+
+    with pytest.raises(errors.RingviewError, match="in the middle of a call"):
+        db.insert("r", {"a": [1], "b": [1]}, progress=look)
+    assert len(db["groups"]) == 0
+
+
+def test_importing_adds_little_to_pyarrow() -> None:
+    """Less than 0.2 s of work, the best of three, so that a busy machine does not matter."""
+    code = """
+        import time, pyarrow
+        begun = time.process_time()
+        import ringview
+        ringview.Database()
+        print(time.process_time() - begun)
+    """
+    assert min(float(run(code)) for _ in range(3)) < 0.2
+
+
+def test_importing_loads_neither_pyarrow_nor_the_parser() -> None:
+    code = "import sys, ringview; print([m for m in ('pyarrow', 'sqlglot') if m in sys.modules])"
+    assert run(code) == "[]"
