@@ -208,7 +208,6 @@ def test_what_is_not_built_yet_says_so(db: rv.Database) -> None:
         lambda: db.update_factorised("m"),
         lambda: db["v"].cofactor(),
         lambda: rv.Reservoir,
-        lambda: rv.ml,
     ):
         with pytest.raises(errors.UnsupportedError, match="not supported yet"):
             call()
