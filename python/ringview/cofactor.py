@@ -29,9 +29,7 @@ from .errors import (
 try:
     import numpy as np
 except ImportError as error:
-    raise ImportError(
-        "cofactors are NumPy arrays: pip install 'ringview[ml]' (this environment has no numpy)"
-    ) from error
+    raise ImportError("cofactors need NumPy: pip install 'ringview[ml]'") from error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -169,6 +167,18 @@ class Cofactor:
             names, one.field("count")[0].as_py(), one.field("sums").flatten().to_numpy(), matrix
         )
 
+    @classmethod
+    def from_table(cls, table: pa.Table) -> Cofactor:
+        """The cofactor of a view without GROUP BY.
+
+        Raises:
+            UnsupportedError: The view has groups, or not one column of COFACTOR.
+        """
+        found = list(cofactors(table.slice(0, 2)))
+        if len(found) != 1 or found[0][0]:
+            raise UnsupportedError("the view has a cofactor for each group: cofactors() gives them")
+        return found[0][1]
+
     @property
     def columns(self) -> list[str]:
         """All columns: the numeric ones, then the categorical ones."""
@@ -231,8 +241,6 @@ class Cofactor:
             UnknownColumnError: There is no such column; the nearest name is given.
         """
         wanted = self.check_names(names)
-        if wanted == self.names and not self.categories:
-            return self
         place = {name: i for i, name in enumerate(self.names)}
         at = [place[name] for name in wanted if name in place]
         kept = [name for name in wanted if name in self.categories]
@@ -288,7 +296,6 @@ class Cofactor:
         Raises:
             ArithmeticOverflowError: With the name of the column.
         """
-        # One pass over the diagonal finds most: |sum of x * y| <= the larger sum of squares.
         if np.isfinite(self.matrix).all() and np.isfinite(self.sums).all():
             return
         bad = ~(np.isfinite(self.matrix.diagonal()) & np.isfinite(self.sums))
@@ -324,14 +331,15 @@ class Cofactor:
             for name, mine in self.categories.items()
         }
 
-        def spread(part: Cofactor, found: Array, *names: str) -> Array:
-            wide = np.zeros((*(len(values[name]) for name in names), *found.shape[len(names) :]))
-            places = [
-                [values[name].index(value) for value in part.categories[name]] for name in names
-            ]
-            wide[np.ix_(*places)] = found
+        def spread(part: Cofactor, found: Array, names: tuple[str, ...]) -> Array:
+            wide = np.zeros((*(len(values[n]) for n in names), *found.shape[len(names) :]))
+            wide[np.ix_(*([values[n].index(v) for v in part.categories[n]] for n in names))] = found
             return wide
 
+        def added(mine: Array, theirs: Array, *names: str) -> Array:
+            return spread(self, mine, names) + sign * spread(other, theirs, names)
+
+        counts, sums = other.category_counts, other.category_sums
         return Cofactor(
             self.names,
             self.count + sign * other.count,
@@ -339,17 +347,12 @@ class Cofactor:
             self.matrix + sign * other.matrix,
             values,
             {
-                name: spread(self, found, name)
-                + sign * spread(other, other.category_counts[name], name)
+                name: added(found, counts[name], name)
                 for name, found in self.category_counts.items()
             },
+            {name: added(found, sums[name], name) for name, found in self.category_sums.items()},
             {
-                name: spread(self, found, name)
-                + sign * spread(other, other.category_sums[name], name)
-                for name, found in self.category_sums.items()
-            },
-            {
-                (a, b): spread(self, found, a, b) + sign * spread(other, other.pairs(a, b), a, b)
+                (a, b): added(found, other.pairs(a, b), a, b)
                 for (a, b), found in self.pair_counts.items()
             },
         )
@@ -372,10 +375,8 @@ def cofactors(table: pa.Table) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
     """
     found = [field for field in table.schema if is_cofactor(field)]
     if len(found) != 1:
-        raise UnsupportedError(
-            f"the view has {len(found)} columns of COFACTOR, one is wanted: write "
-            "SELECT COFACTOR(x, y) FROM .."
-        )
+        what = f"{len(found)} columns of COFACTOR, one is wanted"
+        raise UnsupportedError(f"the view has {what}: write SELECT COFACTOR(x, y) FROM ..")
     field = found[0]
     column = table[field.name].combine_chunks()
     keys = table.drop_columns([field.name]).to_pylist() or [{}] * table.num_rows

@@ -111,7 +111,8 @@ class View:
         """The counts, sums and products of a COFACTOR view without groups. O(m^2).
 
         Raises:
-            InvalidValueError: The view has groups (read `cofactors()`), or no COFACTOR.
+            UnsupportedError: The view has groups: read `cofactors()`.
+            InvalidValueError: The view has no COFACTOR.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -121,13 +122,9 @@ class View:
         >>> view.cofactor().matrix.tolist()
         [[5.0, 13.0], [13.0, 34.0]]
         """
-        found = self.to_arrow()
-        if found.num_columns != 1:
-            raise InvalidValueError(
-                f"view {self.name!r} has {found.num_columns} columns; cofactor() reads a view of "
-                "one COFACTOR without groups, cofactors() one with groups"
-            )
-        return next(self.cofactors())[1]
+        from .cofactor import Cofactor
+
+        return Cofactor.from_table(self.to_arrow())
 
     def cofactors(self) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
         """Each group of a COFACTOR view: its key and its counts, sums and products.

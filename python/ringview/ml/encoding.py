@@ -157,8 +157,8 @@ def columns(rows: Any, names: Sequence[str]) -> list[NDArray[Any]]:
     known: Any = None
     if isinstance(rows, Mapping):
         known = list(rows)
-    elif hasattr(rows, "schema") and hasattr(rows.schema, "names"):  # pyarrow
-        known = rows.schema.names
+    elif hasattr(rows, "column_names"):  # pyarrow
+        known = rows.column_names
     elif hasattr(rows, "columns") and hasattr(rows, "__getitem__"):  # pandas, polars
         known = list(rows.columns)
     if known is not None:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 Solver = Literal["cholesky", "gradient"]
 
-_LABEL_OF_ARRAYS = "y"
-
 
 class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Least squares from a view.
@@ -111,7 +109,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(encoding.features, dtype=object)
             self.n_features_in_ = len(encoding.features)
         else:
-            cofactor, label = self._of_arrays(X, y), _LABEL_OF_ARRAYS
+            cofactor = self._of_arrays(X, y)
+            label = cofactor.names[-1]
             encoding = Encoding(cofactor.names[:-1], {}, False)
         self._fitted_on_view = is_source(X)
         self._solve(encoding, encoding.expand(cofactor, label), alpha)
@@ -200,8 +199,10 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)  # noqa: N806
         names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(X.shape[1])])
-        # Not a name that a feature has: only its place, the last, matters.
-        return of_arrays([*names, _LABEL_OF_ARRAYS], X, y)
+        label = "y"
+        while label in names:
+            label += "'"
+        return of_arrays([*names, label], X, y)
 
     def _solve(self, encoding: Encoding, both: Cofactor, alpha: float) -> None:
         """Set the attributes; `both` holds the columns of the model, then the label."""

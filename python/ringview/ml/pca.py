@@ -119,6 +119,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             raise TooFewRowsError(
                 f"components need 2 rows, there is {cofactor.count} (n_samples={cofactor.count})"
             )
+        if not cofactor.names:
+            raise InvalidValueError("there are no features to find components of")
         covariance = cofactor.covariance()
         width = len(covariance)
         self.mean_ = cofactor.mean()

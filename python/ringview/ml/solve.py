@@ -3,7 +3,8 @@
 Both minimise |y - X w|^2 + alpha |w|^2 given X'X and X'y alone (centred, if there is an intercept).
 Invariant: the equations are solved in coordinates where X'X + alpha I has a unit diagonal, so the
 units of a column do not matter for the conditioning. A pivot counts as zero only if rounding alone
-may have made it: see `_redundant`.
+may have made it: see `_redundant`. Such a system is refused without a penalty; with one, what is
+only rounding is left out.
 Cost: Cholesky p^3 / 3 for p columns, p^2 a step of the descent.
 """
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+
+
+# How many times its rounding a pivot must be, lest a ridge lose more than 6 digits with it.
+_DOUBT = 1e6
 
 
 class Equations(NamedTuple):
@@ -62,10 +67,12 @@ def cholesky(equations: Equations, alpha: float) -> Array:
     # dpotrf overwrites its input if that is in Fortran's order; a symmetric matrix always is.
     factor, stopped = lapack.dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
     noise = np.sqrt(squares) * scale
+    # With a penalty there is a slower way that loses no digits, so do not wait until all are lost.
+    doubt = rounding * (_DOUBT if alpha else 1)
     # A bound for all columns at once; only what it cannot clear is looked at one by one.
-    loose = 16 * len(names) * rounding * float(noise.max()) ** 2
+    loose = 16 * len(names) * doubt * float(noise.max()) ** 2
     if stopped or float(factor.diagonal().min()) ** 2 <= loose:
-        found = _redundant(factor, stopped, noise, rounding)
+        found = _redundant(factor, stopped, noise, doubt)
         if found is not None and alpha == 0:
             last, weights = found
             needed = np.flatnonzero(np.abs(weights) > 1e-6 * np.abs(weights).max())
@@ -142,7 +149,7 @@ def _redundant(
 
 
 def _minimum_norm(equations: Equations, alpha: float) -> Array:
-    """Ridge where alpha is too small to tell from rounding, without the directions of noise.
+    """Ridge where alpha is hard to tell from rounding, without the directions of noise.
 
     X'X = A'A by its eigenvectors above the noise; A has the same ridge as X.
     """

@@ -151,10 +151,28 @@ fn reals_stay_finite() {
     let mut target = huge.to_vec();
     let found = SumProduct::add(&shape, &mut target, &[0], &huge, &mut Vec::new());
     assert_eq!(found, refused);
-    let (run, mut out) = ([huge, huge].concat(), Vec::new());
-    assert_eq!(SumProduct::fold(&shape, &run, &[0], &mut out), refused);
+    let mut out = Vec::new();
     let product = TermProduct::new(&shape, &shape, &shape, &[(0, 0), (1, 1)]);
-    let found = SumProduct::multiply(&product, &large, Rows::All(1), &large, &[0], &mut out);
+    let found = SumProduct::multiply(
+        &product,
+        &large,
+        Rows::All(1),
+        &large,
+        &[0],
+        Groups::Each(1),
+        &mut out,
+    );
+    assert_eq!(found, refused);
+    // Each product fits, their sum does not.
+    let (ones, run) = (
+        payload(1.0),
+        Groups::Runs {
+            starts: &[0],
+            rows: 2,
+        },
+    );
+    let rows = Rows::Picked(&[0, 0]);
+    let found = SumProduct::multiply(&product, &huge, rows, &ones, &[0, 0], run, &mut out);
     assert_eq!(found, refused);
     assert_eq!(f64::MAX.plus(f64::MAX), None);
     assert_eq!(1e200.times(1e200), None);

@@ -296,7 +296,7 @@ impl Payloads for SumProductPayloads {
                 }
             };
             if overflowed {
-                return Err(overflow("a row's value times its multiplicity".to_owned()));
+                return Err(overflow("a sum or count of the rows of a batch".to_owned()));
             }
         }
         Ok(())
