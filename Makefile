@@ -1,7 +1,8 @@
 # The commands of the project. Needs Rust, Python >= 3.11 and, for Spark, Java 17; everything else goes into .venv.
 #
 # Stamps in .venv say what is installed, so a second run does only what changed. The extension that Python imports is
-# of one profile at a time: `checked` (optimised, every check on) for tests, `release` for the demo and the benches.
+# of one profile at a time: `dev` (every check on, shared with the tests in Rust) for tests, `release` for the demo and
+# the benches.
 
 SHELL := bash
 .SHELLFLAGS := -o pipefail -ec
@@ -22,14 +23,14 @@ demo: $(VENV)/native-release  ## the TPC-H stream with deletes, its views fresh 
 test: test-rust test-python  ## everything that must hold before a change lands
 
 test-rust: $(VENV)/bin/python
-	cargo test --workspace --exclude ringview-bindings
+	cargo test --workspace
 
-test-python: $(VENV)/native-checked $(VENV)/development
+test-python: $(VENV)/native-dev $(VENV)/development
 	$(BIN)/stubtest ringview._native
 	$(BIN)/pytest -m "not long" --doctest-modules tests python/ringview
 
-test-long: $(VENV)/native-checked $(VENV)/development  ## minutes to hours: more random cases, whole streams
-	PROPTEST_CASES=20000 cargo test --profile checked --workspace --exclude ringview-bindings -- --include-ignored
+test-long: $(VENV)/native-dev $(VENV)/development  ## minutes to hours: more random cases, whole streams
+	PROPTEST_CASES=20000 cargo test --workspace -- --include-ignored
 	$(BIN)/pytest -m long tests
 
 bench: $(VENV)/native-release $(VENV)/development  ## BENCH="--quick" for a smoke test
@@ -55,7 +56,7 @@ wheel-test: wheel  ## the wheel in an empty environment, with only what it decla
 	$(VENV)/wheel-test/bin/pip install --quiet --find-links dist --pre --no-cache-dir "$$(ls -t dist/*.whl | head -1)"
 	cd $(VENV)/wheel-test && bin/python $(CURDIR)/.ci/wheel_test.py
 
-setup: $(VENV)/native-checked $(VENV)/development
+setup: $(VENV)/native-dev $(VENV)/development
 
 clean:
 	rm -rf $(VENV) target dist python/ringview/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
