@@ -55,9 +55,7 @@ class Database:
     def drop_view(self, name: str) -> None:
         """Forget a view."""
 
-    def apply(
-        self, ops: Sequence[_Op], progress: Callable[[int], object] | None = None
-    ) -> None:
+    def apply(self, ops: Sequence[_Op], progress: Callable[[int], object] | None = None) -> None:
         """Apply changes, all or none.
 
         An op is a table, 1 to insert or -1 to delete, rows, and the name of a column that says how
