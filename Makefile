@@ -70,7 +70,7 @@ $(VENV)/base: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/development: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
-	$(BIN)/python .ci/requirements.py cli test spark | $(BIN)/pip install --quiet -r /dev/stdin
+	$(BIN)/python .ci/requirements.py cli ml plot test spark | $(BIN)/pip install --quiet -r /dev/stdin
 	touch $@
 
 $(VENV)/native-%: $(CRATES) $(VENV)/base

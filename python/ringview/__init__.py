@@ -14,6 +14,8 @@ Importing this module loads the engine alone; pyarrow and the SQL parser come wi
 [{'shop': 'north', 'total': 60}, {'shop': 'south', 'total': 50}]
 """
 
+from importlib import import_module
+
 from . import errors
 from ._native import __version__
 from .database import Database
@@ -24,18 +26,21 @@ from .view import View
 
 __all__ = ["Database", "RingviewError", "Table", "Transaction", "View", "__version__", "errors"]
 
+# Parts that need an optional extra: imported when they are first named.
+_EXTRAS = {"ml", "plot"}
 _LATER = {
     "MatrixChain": "matrix chains",
     "PaiMap": "nested aggregates",
     "Reservoir": "samples",
     "RpaiTree": "nested aggregates",
     "graph": "triangle counts",
-    "ml": "estimators over views",
 }
 
 
 def __getattr__(name: str) -> object:
-    """Say what is planned but not built; any other name does not exist."""
+    """Load a part with needs of its own; say what is planned but not built."""
+    if name in _EXTRAS:
+        return import_module(f"{__name__}.{name}")
     if name in _LATER:
         raise errors.UnsupportedError(
             f"ringview.{name} is not supported yet: {_LATER[name]} come with a later version"

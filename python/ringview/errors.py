@@ -17,8 +17,10 @@ __all__ = [
     "OverDeleteError",
     "QueryError",
     "RingviewError",
+    "SingularSystemError",
     "SnapshotError",
     "StaticTableError",
+    "TooFewRowsError",
     "TypeMismatchError",
     "UnknownColumnError",
     "UnknownTableError",
@@ -102,3 +104,11 @@ class UnsupportedError(RingviewError, ValueError):
 
 class SnapshotError(RingviewError, ValueError):
     """A snapshot is damaged, or was written by a newer version."""
+
+
+class SingularSystemError(RingviewError, ValueError):
+    """The features depend on each other, so no single set of coefficients fits best."""
+
+
+class TooFewRowsError(RingviewError, ValueError):
+    """A view has no rows, or fewer than a statistic or a model needs."""

@@ -7,15 +7,18 @@ Cost: O(rows) to read all, O(groups that moved) for the changes, O(1) for the le
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from .errors import InvalidValueError, UnsupportedError
+from .errors import InvalidValueError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas
     import pyarrow as pa
 
     from . import _native
+    from .cofactor import Cofactor
 
 _SHOWN = 10
 
@@ -105,13 +108,42 @@ class View:
         """The engine that keeps the view, why, its tree, and what each change costs."""
         return self._native.view_explain(self.name)
 
-    def cofactor(self) -> NoReturn:
-        """Counts, sums and products as one value: not supported yet."""
-        raise UnsupportedError("cofactor matrices are not supported yet; write the SUMs you need")
+    def cofactor(self) -> Cofactor:
+        """The counts, sums and products of a COFACTOR view without groups. O(m^2).
 
-    def cofactors(self) -> NoReturn:
-        """A cofactor matrix for each group: not supported yet."""
-        self.cofactor()
+        Raises:
+            UnsupportedError: The view has groups: read `cofactors()`.
+            InvalidValueError: The view has no COFACTOR.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"x": "int64 not null", "y": "int64 not null"})
+        >>> view = db.create_view("v", "SELECT COFACTOR(x, y) FROM r")
+        >>> db.insert("r", {"x": [1, 2], "y": [3, 5]})
+        >>> view.cofactor().matrix.tolist()
+        [[5.0, 13.0], [13.0, 34.0]]
+        """
+        from .cofactor import Cofactor
+
+        return Cofactor.from_table(self.to_arrow())
+
+    def cofactors(self) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
+        """Each group of a COFACTOR view: its key and its counts, sums and products.
+
+        Raises:
+            InvalidValueError: The view has no COFACTOR.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64 not null", "x": "int64 not null"})
+        >>> view = db.create_view("v", "SELECT a, COFACTOR(x) FROM r GROUP BY a")
+        >>> db.insert("r", {"a": [7, 7], "x": [1, 2]})
+        >>> [(key, found.count, found.sums.tolist()) for key, found in view.cofactors()]
+        [((7,), 2, [3.0])]
+        """
+        from .cofactor import cofactors
+
+        return cofactors(self.to_arrow())
 
     def __len__(self) -> int:
         """How many rows the view has. O(1), or O(groups) with HAVING."""

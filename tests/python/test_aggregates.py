@@ -324,8 +324,21 @@ REFUSED = [
     ("SELECT SUM(x) + 1 AS n FROM r GROUP BY n", errors.QueryError, 40, "no aggregate"),
     ("SELECT COALESCE(SUM(x), 'a') FROM r", errors.QueryError, 25, "'a'"),
     ("SELECT SUM(x / 2) FROM r", errors.UnsupportedError, 12, "divide aggregates"),
+    ("SELECT COFACTOR(x) + 1 FROM r", errors.UnsupportedError, 8, "output of its own"),
     ("SELECT ROUND(SUM(x)) FROM r", errors.UnsupportedError, 8, "no function 'ROUND'"),
 ]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a, COFACTOR(x), MIN(x) FROM r GROUP BY a",
+        "SELECT a, COFACTOR(x) FROM r GROUP BY a HAVING COUNT(*) > 1",
+    ],
+)
+def test_a_cofactor_has_no_company(sql: str) -> None:
+    with pytest.raises(errors.UnsupportedError, match="COFACTOR beside other aggregates or HAVING"):
+        database().create_view("v", sql)
 
 
 @pytest.mark.parametrize(("sql", "error", "place", "says"), REFUSED)

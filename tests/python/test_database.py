@@ -211,9 +211,7 @@ def test_what_is_not_built_yet_says_so(db: rv.Database) -> None:
         lambda: rv.Database.load("x"),
         lambda: db.create_sample("s", "SELECT 1", k=1, seed=1),
         lambda: db.update_factorised("m"),
-        lambda: db["v"].cofactor(),
         lambda: rv.Reservoir,
-        lambda: rv.ml,
     ]
     for call in calls:
         with pytest.raises(errors.UnsupportedError, match="not supported yet"):

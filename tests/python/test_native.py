@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import _thread
 import json
+import signal
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -128,6 +130,15 @@ def test_progress_counts_rows_and_its_exception_undoes_all(db: Database) -> None
     assert db.table_info("r")["rows"] == 100_001
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C is heard, even where the tests run in the background and start with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_undoes_all(db: Database) -> None:
     with pytest.raises(KeyboardInterrupt):
         db.apply([("r", 1, batch(200_000), None)], lambda _: _thread.interrupt_main())

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
+from ringview.errors import UnsupportedError
 from ringview.spark.partial import split
 from ringview.spark.route import choose, covers_all, needed, variables
 from ringview.spark.session import JavaNotFoundError, check_java
@@ -162,3 +163,16 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(ImportError, match=r"pip install 'ringview\[spark\]'"):
         importlib.import_module("ringview.spark")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a, MIN(x) AS lo FROM r GROUP BY a",
+        "SELECT SUM(x) / COUNT(*) AS mean FROM r",
+        "SELECT a, COUNT(*) AS n FROM r GROUP BY a HAVING COUNT(*) > 1",
+    ],
+)
+def test_what_partial_results_do_not_add_up_to_is_refused(sql: str) -> None:
+    with pytest.raises(UnsupportedError, match="over Spark yet"):
+        split(query(sql))

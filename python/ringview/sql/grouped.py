@@ -14,6 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from ..errors import QueryError, TypeMismatchError
+from .cofactor import is_cofactor
 from .joins import Joins
 from .names import Column, Scope, find
 from .predicates import alike
@@ -148,7 +149,13 @@ def _numbers(function: str, name: str, arity: int = 1) -> Callable[[Any, Grouped
 
 
 def _anonymous(node: exp.Anonymous, scope: Grouped) -> Scalar:
-    """The names of VAR_SAMP and STDDEV_SAMP that the parser does not know."""
+    """VAR, a name of VAR_SAMP that the parser does not know."""
+    if is_cofactor(node):
+        scope.text.refuse(
+            node,
+            "COFACTOR is an output of its own",
+            "read it with view.cofactor(), and compute from that",
+        )
     if node.name.upper() != "VAR":
         refuse(node, scope.text)
     return _numbers("var_samp", "VAR")(node, scope)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from sqlglot import exp
 
+from . import cofactor
 from .grouped import Grouped, grouped
 from .joins import Joins
 from .names import Column, Scope, find
@@ -117,8 +118,10 @@ class Select:
 
     def _output(self, node: exp.Expr, scope: Grouped) -> Json:
         body = node.unalias().unnest()
-        if _is_refused(body):
+        if isinstance(body.this if isinstance(body, exp.Column) else body, exp.Star):
             self._refuse_output(body)
+        if cofactor.is_cofactor(body):
+            return {"name": _name(node), **cofactor.function(body, self.scope)}
         found = scalar(body, scope)
         if found.is_constant:
             self._refuse_output(body)
@@ -141,20 +144,11 @@ class Select:
 
     def _refuse_output(self, body: exp.Expr) -> NoReturn:
         text = self.scope.text
-        if isinstance(body, exp.Anonymous) and body.name.upper() == "COFACTOR":
-            text.refuse(body, "COFACTOR is not supported yet", "write the SUMs that you need")
         if isinstance(body, (exp.Star, exp.Column)):
             text.refuse(
                 body, "a join without aggregates is not supported yet", "write GROUP BY and SUM"
             )
         text.refuse(body, "a constant is not an output of a view", "leave it out")
-
-
-def _is_refused(body: exp.Expr) -> bool:
-    """Whether an output is none by its form alone."""
-    star = body.this if isinstance(body, exp.Column) else body
-    cofactor = isinstance(body, exp.Anonymous) and body.name.upper() == "COFACTOR"
-    return cofactor or isinstance(star, exp.Star)
 
 
 def check_clauses(tree: exp.Select, refuse_at: Callable[..., Any]) -> None:

@@ -6,6 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `types`, `schema` | [`Type`], [`Field`], [`Schema`] and their Arrow counterparts |
+//! | `prefetch` | a hint to the memory system |
 //! | `error` | [`Error`], one variant for each thing that can go wrong |
 //! | `dictionary` | [`Dictionary`]: strings to 32-bit ids and back |
 //! | `column` | [`Column`] and [`Batch`]: encoded rows, column by column |
@@ -15,6 +16,7 @@ mod arrow;
 mod column;
 mod dictionary;
 mod error;
+mod prefetch;
 mod schema;
 mod types;
 
@@ -22,5 +24,6 @@ pub use arrow::{Encoder, decode, format_row, format_value};
 pub use column::{Batch, Column};
 pub use dictionary::Dictionary;
 pub use error::{Error, Result};
+pub use prefetch::prefetch;
 pub use schema::{Field, Schema};
 pub use types::{TimeUnit, Type};

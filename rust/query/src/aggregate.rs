@@ -51,6 +51,7 @@ impl<'a> Aggregates<'a> {
                 function,
                 argument,
             } => self.aggregate(name, *function, argument.as_slice())?,
+            Output::Cofactor { .. } => (Type::Float64, OutputKind::Cofactor),
             Output::Expression { name, value } => {
                 let value = self.computed(name, value)?;
                 (value.ty.clone(), OutputKind::Computed { value })

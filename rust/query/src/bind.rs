@@ -9,6 +9,7 @@ use ringview_core::{Error, Result};
 
 use crate::aggregate::Aggregates;
 use crate::classes::classify;
+use crate::cofactor;
 use crate::companion;
 use crate::hypergraph::Hypergraph;
 use crate::order;
@@ -17,7 +18,7 @@ use crate::plan::{
     Catalog, Companion, Factor, Plan, PlanAtom, PlanOutput, Source, SumProduct, TableInfo, ViewTree,
 };
 use crate::predicate::all;
-use crate::query::{ColumnRef, Query};
+use crate::query::{ColumnRef, Output, Query};
 use crate::scalar::Scope;
 use crate::set::Set;
 use crate::tree;
@@ -64,7 +65,18 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
     };
     let tree = tree::build(&order, &graph, &atoms, &variables.all);
 
-    let mut aggregates = Aggregates::new(&scopes, &variables, Payload::new(&tree, &variables)?);
+    let mut payload = Payload::new(&tree, &variables)?;
+    let cofactor = match cofactor_columns(query)? {
+        Some(columns) => Some(cofactor::plan(
+            columns,
+            &scopes,
+            &variables,
+            &tree,
+            &mut payload,
+        )?),
+        None => None,
+    };
+    let mut aggregates = Aggregates::new(&scopes, &variables, payload);
     let outputs: Vec<PlanOutput> = query
         .outputs
         .iter()
@@ -100,12 +112,36 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
         order,
         tree,
         payload,
+        cofactor,
         outputs,
         measures,
         having,
         companions,
         class,
     })
+}
+
+/// The features of the one COFACTOR of a query.
+fn cofactor_columns(query: &Query) -> Result<Option<&[ColumnRef]>> {
+    let mut found = None;
+    let mut others = query.having.is_some();
+    for output in &query.outputs {
+        match output {
+            Output::Cofactor { .. } if found.is_some() => others = true,
+            Output::Cofactor { columns, .. } => found = Some(columns.as_slice()),
+            Output::Aggregate { .. } | Output::Expression { .. } => others = true,
+            Output::Group { .. } => {}
+        }
+    }
+    if found.is_some() && others {
+        return Err(Error::Unsupported {
+            what: "COFACTOR beside other aggregates or HAVING".to_owned(),
+            why: "its payload takes the place of theirs".to_owned(),
+            instead: "create a second view for them; COFACTOR has the count and sums itself"
+                .to_owned(),
+        });
+    }
+    Ok(found)
 }
 
 fn check_shape(query: &Query) -> Result<()> {

@@ -16,6 +16,7 @@ mod aggregate;
 mod arithmetic;
 mod bind;
 mod classes;
+mod cofactor;
 mod companion;
 mod computed;
 mod cover;

@@ -48,6 +48,11 @@ impl<'a> Payload<'a> {
         Ok(payload)
     }
 
+    /// Adds a component to a leaf, whether or not an equal one is there.
+    pub(crate) fn append(&mut self, leaf: usize, component: Component) {
+        self.nodes[leaf].push(component);
+    }
+
     pub(crate) fn finish(self) -> SumProduct {
         SumProduct { nodes: self.nodes }
     }
@@ -100,7 +105,7 @@ impl<'a> Payload<'a> {
     }
 
     /// The variable that an expression is over, if it is one that inner views join on.
-    fn variable(&self, atom: usize, expr: &Expr) -> Option<VarId> {
+    pub(crate) fn variable(&self, atom: usize, expr: &Expr) -> Option<VarId> {
         let mut columns = Vec::new();
         expr.each_column(&mut |column| columns.push(column));
         let variable = *self.variables.of.get(&(atom, *columns.first()?))?;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::query::Function;
 
+pub use crate::cofactor::CofactorPlan;
 pub use crate::companion::Companion;
 pub use crate::computed::{Computed, ComputedOp, Having};
 pub use crate::expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
@@ -51,6 +52,8 @@ pub struct Plan {
     pub tree: ViewTree,
     /// What each view carries beside its keys.
     pub payload: SumProduct,
+    /// The degree-m payloads, if the query asks for them: then they stand in the place of sums.
+    pub cofactor: Option<CofactorPlan>,
     /// The columns of the result.
     pub outputs: Vec<PlanOutput>,
     /// What computed columns and `having` read.
@@ -220,6 +223,8 @@ pub enum OutputKind {
         /// How many rows had a value.
         nonnull: usize,
     },
+    /// The whole degree-m payload: counts, sums and sums of products of the features.
+    Cofactor,
     /// A count.
     Count {
         /// The component.

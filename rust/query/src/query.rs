@@ -95,6 +95,14 @@ pub enum Output {
         /// How.
         value: Measure,
     },
+    /// Counts, sums and sums of products of numeric columns, as one degree-m payload. Only group
+    /// columns may stand beside it.
+    Cofactor {
+        /// Its name.
+        name: String,
+        /// The features.
+        columns: Vec<ColumnRef>,
+    },
 }
 
 impl Output {
@@ -103,7 +111,8 @@ impl Output {
         match self {
             Output::Group { name, .. }
             | Output::Aggregate { name, .. }
-            | Output::Expression { name, .. } => name,
+            | Output::Expression { name, .. }
+            | Output::Cofactor { name, .. } => name,
         }
     }
 }

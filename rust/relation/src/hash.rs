@@ -11,7 +11,7 @@
 //!
 //! Expected O(1) a look-up, insert and removal at a load of at most 0.8.
 
-use crate::prefetch::prefetch;
+use ringview_core::prefetch;
 
 /// No entry: greater than every entry, since no tag is `u32::MAX`.
 const EMPTY: u64 = u64::MAX;

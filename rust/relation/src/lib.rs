@@ -21,7 +21,6 @@ mod index;
 mod journal;
 mod layout;
 mod part;
-mod prefetch;
 mod rows;
 
 pub use directory::{KeyScratch, Keys};
@@ -30,7 +29,6 @@ pub use index::Index;
 pub use journal::{Change, Journal};
 pub use layout::{KeyField, KeyLayout};
 pub use part::Part;
-pub use prefetch::prefetch;
 pub use rows::RowStore;
 
 /// The slot that a look-up reports for a key that is not there.

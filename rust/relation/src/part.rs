@@ -13,7 +13,7 @@ use crate::hash::HashDirectory;
 use crate::index::Index;
 use crate::journal::{Change, Journal, Undo};
 use crate::layout::KeyLayout;
-use crate::prefetch::prefetch;
+use ringview_core::prefetch;
 
 /// Slots looked at before all are, evenly spread: a sample's ranges can only be narrower.
 const SAMPLE: usize = 64;
@@ -52,6 +52,13 @@ impl Part {
             directory,
             indexes: Vec::new(),
             journal: Journal::default(),
+        }
+    }
+
+    /// Makes room for `keys` more keys at once.
+    pub fn reserve(&mut self, keys: usize) {
+        if let Directory::Hash(hash) = &mut self.directory {
+            hash.reserve(self.len + keys);
         }
     }
 

@@ -17,9 +17,9 @@ use foldhash::quality::FixedState;
 use ringview_core::{Batch, Dictionary, Error, Result, Schema, format_row};
 
 use crate::hash::HashDirectory;
-use crate::prefetch::prefetch;
 use counts::Counts;
 use packing::Packing;
+use ringview_core::prefetch;
 
 /// How many rows ahead the directory, and behind it the rows, are asked for.
 const AHEAD_DIRECTORY: usize = 24;

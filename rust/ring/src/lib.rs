@@ -5,6 +5,8 @@
 //! | `algebra` | the ladder: commutative monoid, group (for deletes), ring (for joins) |
 //! | `number` | the numbers that payloads are made of: integers, decimals, reals |
 //! | `payload` | what a view tree asks of its payloads, as batches over flat arrays |
+//! | `cofactor` | the degree-m matrix ring: counts, sums and sums of products as one payload |
+//! | `wide` | loops compiled for the vectors that the machine has |
 //! | `sum_product` | several sums of products that share one tree: the product of number rings |
 //!
 //! The first word of every payload is an exact count. A key is in a relation unless its payload
@@ -13,11 +15,15 @@
 //! zero is residue of rounding, and goes with the key.
 
 pub mod algebra;
+mod cofactor;
 mod number;
 mod payload;
+mod reals;
 mod sum_product;
+mod wide;
 
 pub use algebra::{CommutativeMonoid, Group, Ring};
+pub use cofactor::{Cofactor, CofactorProduct, CofactorShape, lift_rows};
 pub use number::{Number, Widen};
-pub use payload::{Overflow, PayloadRing, Rows};
+pub use payload::{GroupCursor, Groups, Overflow, PayloadRing, Rows, sum_groups};
 pub use sum_product::{Element, NumberKind, SumProduct, SumProductShape, Term, TermProduct};

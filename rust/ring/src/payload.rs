@@ -37,6 +37,128 @@ impl Rows<'_> {
     }
 }
 
+/// Which rows are summed into one: what is grouped before a wide product pays for it once.
+#[derive(Clone, Copy, Debug)]
+pub enum Groups<'a> {
+    /// Each of n rows by itself.
+    Each(usize),
+    /// Consecutive rows: a group begins at each of `starts` and ends where the next one begins.
+    Runs {
+        /// First rows, ascending from 0.
+        starts: &'a [u32],
+        /// The number of rows.
+        rows: usize,
+    },
+    /// Row i belongs to group `of[i]`.
+    Named {
+        /// A group a row.
+        of: &'a [u32],
+        /// The number of groups.
+        groups: usize,
+    },
+}
+
+impl Groups<'_> {
+    /// How many groups.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Groups::Each(rows) => *rows,
+            Groups::Runs { starts, .. } => starts.len(),
+            Groups::Named { groups, .. } => *groups,
+        }
+    }
+
+    /// Whether there is no group.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A cursor that names the group of each row, rows ascending. A loop over it is compiled as
+    /// one with what it is called from, where a closure would not be.
+    #[must_use]
+    #[inline(always)]
+    pub fn cursor(&self) -> GroupCursor<'_> {
+        GroupCursor {
+            groups: *self,
+            group: 0,
+        }
+    }
+}
+
+/// See [`Groups::cursor`].
+#[derive(Clone, Copy, Debug)]
+pub struct GroupCursor<'a> {
+    groups: Groups<'a>,
+    group: usize,
+}
+
+impl GroupCursor<'_> {
+    /// The group of the next row; rows are asked for in order from 0, each once.
+    #[must_use]
+    #[inline(always)]
+    pub fn at(&mut self, row: usize) -> usize {
+        match self.groups {
+            Groups::Each(_) => row,
+            Groups::Named { of, .. } => of[row] as usize,
+            Groups::Runs { starts, .. } => {
+                if starts
+                    .get(self.group + 1)
+                    .is_some_and(|&next| next as usize == row)
+                {
+                    self.group += 1;
+                }
+                self.group
+            }
+        }
+    }
+}
+
+/// The sum a group of one value a row, kept in a register along a run; whether any sum overflowed.
+#[inline(always)]
+pub fn sum_groups<N: crate::Number>(
+    groups: Groups<'_>,
+    mut value: impl FnMut(usize) -> (N, bool),
+    out: &mut [u64],
+    stride: usize,
+    word: usize,
+) -> bool {
+    let mut overflow = false;
+    match groups {
+        Groups::Each(_) => {
+            for (row, target) in out.chunks_exact_mut(stride).enumerate() {
+                let (number, wrapped) = value(row);
+                number.store(target, word);
+                overflow |= wrapped;
+            }
+        }
+        Groups::Runs { starts, rows } => {
+            for (group, target) in out.chunks_exact_mut(stride).enumerate() {
+                let end = starts.get(group + 1).map_or(rows, |&end| end as usize);
+                let mut sum = N::ZERO;
+                for row in starts[group] as usize..end {
+                    let (number, wrapped) = value(row);
+                    let (next, carried) = sum.add(number);
+                    sum = next;
+                    overflow |= wrapped | carried;
+                }
+                sum.store(target, word);
+            }
+        }
+        Groups::Named { of, .. } => {
+            for (row, &group) in of.iter().enumerate() {
+                let at = group as usize * stride + word;
+                let (number, wrapped) = value(row);
+                let (next, carried) = N::load(out, at).add(number);
+                next.store(out, at);
+                overflow |= wrapped | carried;
+            }
+        }
+    }
+    overflow
+}
+
 /// A ring over payloads in flat words. The first word of a payload is its exact count.
 pub trait PayloadRing: Send + Sync + 'static {
     /// What the payloads of one view hold.
@@ -46,6 +168,10 @@ pub trait PayloadRing: Send + Sync + 'static {
 
     /// Words of a payload.
     fn stride(shape: &Self::Shape) -> usize;
+
+    /// Whether a product is so wide that rows of one key are best summed before it, wherever
+    /// they stand in the batch.
+    fn is_wide(shape: &Self::Shape) -> bool;
 
     /// Adds row i of `delta` to the payload at `slots[i]` of `target`, in order, and appends to
     /// `emptied` the slots whose count became 0.
@@ -60,20 +186,8 @@ pub trait PayloadRing: Send + Sync + 'static {
         emptied: &mut Vec<u32>,
     ) -> Result<(), Overflow>;
 
-    /// Sums consecutive rows of `delta`: run i begins at row `starts[i]` and ends where the next
-    /// one begins. `out` is overwritten with a payload a run.
-    ///
-    /// # Errors
-    /// `Overflow`.
-    fn fold(
-        shape: &Self::Shape,
-        delta: &[u64],
-        starts: &[u32],
-        out: &mut Vec<u64>,
-    ) -> Result<(), Overflow>;
-
-    /// Row i of `out` becomes row `left_rows[i]` of `left` times the payload at `slots[i]` of
-    /// `right`. `out` is overwritten.
+    /// Row i is row `left_rows[i]` of `left` times the payload at `slots[i]` of `right`; `out`
+    /// becomes the sum of the rows of each group.
     ///
     /// # Errors
     /// `Overflow`.
@@ -83,6 +197,7 @@ pub trait PayloadRing: Send + Sync + 'static {
         left_rows: Rows<'_>,
         right: &[u64],
         slots: &[u32],
+        groups: Groups<'_>,
         out: &mut Vec<u64>,
     ) -> Result<(), Overflow>;
 

@@ -9,7 +9,7 @@
 
 use crate::algebra::CommutativeMonoid;
 use crate::number::{Number, Widen};
-use crate::payload::{Overflow, PayloadRing, Rows};
+use crate::payload::{Groups, Overflow, PayloadRing, Rows, sum_groups};
 
 /// The ring of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +124,10 @@ impl PayloadRing for SumProduct {
         shape.stride
     }
 
+    fn is_wide(_: &SumProductShape) -> bool {
+        false
+    }
+
     fn add(
         shape: &SumProductShape,
         target: &mut [u64],
@@ -151,36 +155,18 @@ impl PayloadRing for SumProduct {
         }
     }
 
-    fn fold(
-        shape: &SumProductShape,
-        delta: &[u64],
-        starts: &[u32],
-        out: &mut Vec<u64>,
-    ) -> Result<(), Overflow> {
-        out.clear();
-        out.resize(starts.len() * shape.stride, 0);
-        for (component, &element) in shape.elements.iter().enumerate() {
-            let overflow = match element.kind {
-                NumberKind::Integer => fold_element::<i64>(shape, element, delta, starts, out),
-                NumberKind::Decimal => fold_element::<i128>(shape, element, delta, starts, out),
-                NumberKind::Real => fold_element::<f64>(shape, element, delta, starts, out),
-            };
-            refuse(overflow, component)?;
-        }
-        Ok(())
-    }
-
     fn multiply(
         product: &TermProduct,
         left: &[u64],
         left_rows: Rows<'_>,
         right: &[u64],
         slots: &[u32],
+        groups: Groups<'_>,
         out: &mut Vec<u64>,
     ) -> Result<(), Overflow> {
         use NumberKind::{Decimal, Integer, Real};
         out.clear();
-        out.resize(slots.len() * product.out, 0);
+        out.resize(groups.len() * product.out, 0);
         for (component, term) in product.terms.iter().enumerate() {
             let factors = Factors {
                 product,
@@ -189,6 +175,7 @@ impl PayloadRing for SumProduct {
                 left_rows,
                 right,
                 slots,
+                groups,
             };
             let overflow = match (term.left.kind, term.right.kind, term.out.kind) {
                 (Integer, Integer, Integer) => factors.multiply::<i64, i64, i64>(out),
@@ -291,33 +278,6 @@ fn add_element<N: Number>(
     overflow
 }
 
-fn fold_element<N: Number>(
-    shape: &SumProductShape,
-    element: Element,
-    delta: &[u64],
-    starts: &[u32],
-    out: &mut [u64],
-) -> bool {
-    let mut overflow = false;
-    let rows = (delta.len() / shape.stride) as u32;
-    let ends = starts[1..].iter().copied().chain([rows]);
-    for ((&start, end), target) in starts
-        .iter()
-        .zip(ends)
-        .zip(out.chunks_exact_mut(shape.stride))
-    {
-        let mut sum = N::ZERO;
-        let run = &delta[start as usize * shape.stride..end as usize * shape.stride];
-        for row in run.chunks_exact(shape.stride) {
-            let (next, wrapped) = sum.add(N::load(row, element.word));
-            sum = next;
-            overflow |= wrapped;
-        }
-        sum.store(target, element.word);
-    }
-    overflow
-}
-
 /// One component of a batch of products.
 struct Factors<'a> {
     product: &'a TermProduct,
@@ -326,6 +286,7 @@ struct Factors<'a> {
     left_rows: Rows<'a>,
     right: &'a [u64],
     slots: &'a [u32],
+    groups: Groups<'a>,
 }
 
 impl Factors<'_> {
@@ -346,27 +307,21 @@ impl Factors<'_> {
             right: with,
             out: to,
         } = *self.term;
-        let mut overflow = false;
-        let mut step = |row: usize, slot: u32, target: &mut [u64]| {
+        let times = |row: usize, slot: u32| {
             let l = L::load(self.left, row * left + from.word);
             let r = R::load(self.right, slot as usize * right + with.word);
-            let (value, wrapped) = l.widen().mul(r.widen());
-            value.store(target, to.word);
-            overflow |= wrapped;
+            l.widen().mul(r.widen())
         };
-        let targets = out.chunks_exact_mut(stride);
+        let slots = self.slots;
         match self.left_rows {
             Rows::All(_) => {
-                for ((row, &slot), target) in self.slots.iter().enumerate().zip(targets) {
-                    step(row, slot, target);
-                }
+                let value = |row: usize| times(row, slots[row]);
+                sum_groups::<O>(self.groups, value, out, stride, to.word)
             }
             Rows::Picked(rows) => {
-                for ((&row, &slot), target) in rows.iter().zip(self.slots).zip(targets) {
-                    step(row as usize, slot, target);
-                }
+                let value = |row: usize| times(rows[row] as usize, slots[row]);
+                sum_groups::<O>(self.groups, value, out, stride, to.word)
             }
         }
-        overflow
     }
 }

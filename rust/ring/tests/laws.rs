@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use ringview_ring::{
-    CommutativeMonoid, Group, NumberKind, Overflow, PayloadRing, Ring, Rows, SumProduct,
+    CommutativeMonoid, Group, Groups, NumberKind, Overflow, PayloadRing, Ring, Rows, SumProduct,
     SumProductShape, TermProduct,
 };
 
@@ -78,42 +78,43 @@ proptest! {
     }
 
     #[test]
-    fn runs_fold(lengths in prop::collection::vec(1usize..5, 1..10), value in -9i32..9) {
-        let shape = SumProductShape::new(&KINDS);
-        let rows: usize = lengths.iter().sum();
-        let delta = slab(&vec![[1, value, value, 2 * value]; rows]);
-        let mut starts = vec![0];
-        starts.extend(lengths.iter().scan(0u32, |at, &n| { *at += n as u32; Some(*at) }));
-        starts.pop();
-        let mut out = Vec::new();
-        SumProduct::fold(&shape, &delta, &starts, &mut out).unwrap();
-        let expected: Vec<[i32; 4]> =
-            lengths.iter().map(|&n| [1, value, value, 2 * value].map(|v| v * n as i32)).collect();
-        prop_assert_eq!(out, slab(&expected));
-    }
-
-    #[test]
     fn products_pair_components(
         left in prop::collection::vec(prop::array::uniform4(-9i32..9), 1..8),
         right in prop::collection::vec(prop::array::uniform2(-9i32..9), 1..8),
-        pairs in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..20),
+        pairs in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0u32..3), 0..20),
     ) {
         let shape = SumProductShape::new(&KINDS);
         let counts = SumProductShape::new(&[NumberKind::Integer, NumberKind::Integer]);
         let product = TermProduct::new(&shape, &counts, &shape, &[(0, 0), (1, 1), (2, 0), (3, 1)]);
-        let rows: Vec<u32> = pairs.iter().map(|(l, _)| l.index(left.len()) as u32).collect();
-        let slots: Vec<u32> = pairs.iter().map(|(_, r)| r.index(right.len()) as u32).collect();
+        let rows: Vec<u32> = pairs.iter().map(|(l, _, _)| l.index(left.len()) as u32).collect();
+        let slots: Vec<u32> = pairs.iter().map(|(_, r, _)| r.index(right.len()) as u32).collect();
         let flat: Vec<u64> = right.iter().flatten().map(|&v| i64::from(v) as u64).collect();
-        let mut out = Vec::new();
-        SumProduct::multiply(&product, &slab(&left), Rows::Picked(&rows), &flat, &slots, &mut out).unwrap();
-        let expected: Vec<[i32; 4]> = rows.iter().zip(&slots).map(|(&l, &r)| {
-            let (l, r) = (left[l as usize], right[r as usize]);
+        let rows = Rows::Picked(&rows);
+        let each: Vec<[i32; 4]> = pairs.iter().map(|(l, r, _)| {
+            let (l, r) = (l.get(&left), r.get(&right));
             [l[0] * r[0], l[1] * r[1], l[2] * r[0], l[3] * r[1]]
         }).collect();
-        // Zero times a negative real is the other zero.
-        let negative_zero = (-0.0f64).to_bits();
-        out.iter_mut().filter(|word| **word == negative_zero).for_each(|word| *word = 0);
-        prop_assert_eq!(out, slab(&expected));
+        let named: Vec<u32> = pairs.iter().map(|(_, _, group)| *group).collect();
+        let changed = |&row: &usize| row == 0 || named[row] != named[row - 1];
+        let starts: Vec<u32> = (0..named.len()).filter(changed).map(|row| row as u32).collect();
+        for groups in [
+            Groups::Each(pairs.len()),
+            Groups::Runs { starts: &starts, rows: pairs.len() },
+            Groups::Named { of: &named, groups: 3 },
+        ] {
+            let mut sums = vec![[0; 4]; groups.len()];
+            let mut cursor = groups.cursor();
+            for (row, each) in each.iter().enumerate() {
+                let group = cursor.at(row);
+                sums[group].iter_mut().zip(each).for_each(|(sum, value)| *sum += value);
+            }
+            let mut out = Vec::new();
+            SumProduct::multiply(&product, &slab(&left), rows, &flat, &slots, groups, &mut out).unwrap();
+            // Zero times a negative real is the other zero.
+            let negative_zero = (-0.0f64).to_bits();
+            out.iter_mut().filter(|word| **word == negative_zero).for_each(|word| *word = 0);
+            prop_assert_eq!(out, slab(&sums));
+        }
     }
 }
 
@@ -125,7 +126,15 @@ fn overflow_names_its_component() {
     assert_eq!(found, Err(Overflow { component: 1 }));
     let product = TermProduct::new(&shape, &shape, &shape, &[(0, 0), (1, 1)]);
     let big = [1, 1 << 40];
-    let found = SumProduct::multiply(&product, &big, Rows::All(1), &big, &[0], &mut Vec::new());
+    let found = SumProduct::multiply(
+        &product,
+        &big,
+        Rows::All(1),
+        &big,
+        &[0],
+        Groups::Each(1),
+        &mut Vec::new(),
+    );
     assert_eq!(found, Err(Overflow { component: 1 }));
     assert_eq!(i64::MAX.plus(1), None);
     assert_eq!(i64::MIN.minus(), None);
@@ -142,10 +151,28 @@ fn reals_stay_finite() {
     let mut target = huge.to_vec();
     let found = SumProduct::add(&shape, &mut target, &[0], &huge, &mut Vec::new());
     assert_eq!(found, refused);
-    let (run, mut out) = ([huge, huge].concat(), Vec::new());
-    assert_eq!(SumProduct::fold(&shape, &run, &[0], &mut out), refused);
+    let mut out = Vec::new();
     let product = TermProduct::new(&shape, &shape, &shape, &[(0, 0), (1, 1)]);
-    let found = SumProduct::multiply(&product, &large, Rows::All(1), &large, &[0], &mut out);
+    let found = SumProduct::multiply(
+        &product,
+        &large,
+        Rows::All(1),
+        &large,
+        &[0],
+        Groups::Each(1),
+        &mut out,
+    );
+    assert_eq!(found, refused);
+    // Each product fits, their sum does not.
+    let (ones, run) = (
+        payload(1.0),
+        Groups::Runs {
+            starts: &[0],
+            rows: 2,
+        },
+    );
+    let rows = Rows::Picked(&[0, 0]);
+    let found = SumProduct::multiply(&product, &huge, rows, &ones, &[0, 0], run, &mut out);
     assert_eq!(found, refused);
     assert_eq!(f64::MAX.plus(f64::MAX), None);
     assert_eq!(1e200.times(1e200), None);

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, StringArray};
 use ringview_core::{Dictionary, Result, Type, decode};
 
 /// A column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Cells {
     /// Encoded values; `high` has the upper halves of decimals, `valid` is `None` if none is NULL.
     Words {
@@ -18,6 +18,8 @@ pub(crate) enum Cells {
     },
     /// Strings that no dictionary may know.
     Texts(Vec<Option<String>>),
+    /// Values that only Arrow can hold.
+    Array(ArrayRef),
 }
 
 /// A value. A NULL is no value.
@@ -89,6 +91,8 @@ impl Cells {
     ) -> Option<Value<'a>> {
         let (words, high, valid) = match self {
             Self::Texts(texts) => return texts[row].as_deref().map(Value::Text),
+            // Nothing is computed from these.
+            Self::Array(_) => return None,
             Self::Words { words, high, valid } => (words, high, valid),
         };
         if valid.as_ref().is_some_and(|valid| !valid[row]) {
@@ -106,10 +110,11 @@ impl Cells {
         })
     }
 
-    /// Whether two rows have the same cell.
+    /// Whether two rows are known to have the same cell.
     pub(crate) fn same(&self, one: usize, other: usize) -> bool {
         match self {
             Self::Texts(texts) => texts[one] == texts[other],
+            Self::Array(_) => false,
             Self::Words { words, high, valid } => {
                 words[one] == words[other]
                     && (high.is_empty() || high[one] == high[other])
@@ -120,24 +125,11 @@ impl Cells {
         }
     }
 
-    /// Keeps some rows.
-    pub(crate) fn retain(&mut self, kept: &[bool]) {
-        match self {
-            Self::Texts(texts) => retain(texts, kept),
-            Self::Words { words, high, valid } => {
-                retain(words, kept);
-                retain(high, kept);
-                if let Some(valid) = valid {
-                    retain(valid, kept);
-                }
-            }
-        }
-    }
-
     /// As Arrow.
     pub(crate) fn array(&self, ty: &Type, dictionary: &Dictionary) -> Result<ArrayRef> {
         match self {
             Self::Texts(texts) => Ok(Arc::new(texts.iter().collect::<StringArray>())),
+            Self::Array(array) => Ok(Arc::clone(array)),
             Self::Words { words, high, valid } => {
                 decode(ty, words, high, valid.as_deref(), dictionary)
             }

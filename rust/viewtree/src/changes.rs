@@ -95,7 +95,8 @@ impl ChangeLog {
         let mut current = Vec::new();
         // An aggregate without GROUP BY has a row even over nothing.
         let always = fields.is_empty();
-        let (mut rows, mut multiplicities) = (ResultRows::new(fields.len()), Vec::new());
+        let (mut rows, mut multiplicities) =
+            (ResultRows::new(fields.len(), zero.len()), Vec::new());
         for (row, (&slot, &now)) in keys.iter().zip(&now).enumerate() {
             let entry = old.payload(slot);
             let before = match entry[0] {

@@ -1,25 +1,28 @@
-//! The columns of a result that are read from keys, payloads and companions.
+//! The columns of a result that are read from payloads of sums of products.
 //!
 //! Invariant: sums stay exact until the last division; a sum over no value is NULL, and what does not
 //! fit its type is an overflow. Cost: O(rows) a column.
 
-use ringview_core::{Result, Type};
+use ringview_core::Result;
 use ringview_query as query;
-use ringview_query::{Kind, OutputKind, PlanOutput};
-use ringview_ring::{Element, Number, NumberKind, PayloadRing, SumProduct};
+use ringview_query::{Kind, OutputKind, Plan, PlanOutput};
+use ringview_ring::{Element, Number, NumberKind, SumProductShape};
 
 use crate::cells::Cells;
-use crate::companion::SUMMARY;
-use crate::fields::Aspect;
 use crate::overflow;
-use crate::result::{Assembler, ResultRows};
+use crate::result::ResultRows;
 use crate::statistics::{Moments, Sum};
 
-impl Assembler<'_> {
-    /// A column that is not computed from others.
+/// How counts and sums become columns.
+pub(crate) struct Numbers<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) shape: &'a SumProductShape,
+}
+
+impl Numbers<'_> {
+    /// The column of a count, sum, average or statistic.
     pub(crate) fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
         match &output.kind {
-            OutputKind::Group { variable } => Ok(self.group(rows, *variable)),
             OutputKind::Count { component } => {
                 let counts = self.integers(rows, *component).map(|n| n as u64);
                 Ok(Cells::of_words(counts.collect()))
@@ -37,47 +40,7 @@ impl Assembler<'_> {
                     moments.map(|group| group.evaluate(*function)),
                 ))
             }
-            OutputKind::Extreme {
-                companion,
-                greatest,
-            } => Ok(self.extreme(rows, *companion, *greatest, &output.ty)),
-            OutputKind::Distinct { companion } => {
-                let count = |summary: &[u64]| summary[0];
-                Ok(Cells::of_words(
-                    self.summaries(rows, *companion).map(count).collect(),
-                ))
-            }
-            OutputKind::Computed { .. } => unreachable!("measures are not computed from others"),
-        }
-    }
-
-    /// What a companion says of each row.
-    fn summaries<'r>(
-        &self,
-        rows: &'r ResultRows,
-        companion: usize,
-    ) -> impl Iterator<Item = &'r [u64]> + use<'r> {
-        let at = SumProduct::stride(self.shape) + companion * SUMMARY;
-        let payloads = rows.payloads.chunks_exact(self.width);
-        payloads.map(move |payload| &payload[at..][..SUMMARY])
-    }
-
-    fn extreme(&self, rows: &ResultRows, companion: usize, greatest: bool, ty: &Type) -> Cells {
-        let at = if greatest { 3 } else { 1 };
-        let word = |at: usize| {
-            let summaries = self.summaries(rows, companion);
-            summaries.map(move |summary| summary[at]).collect()
-        };
-        let valid = self
-            .summaries(rows, companion)
-            .map(|summary| summary[0] != 0);
-        Cells::Words {
-            words: word(at),
-            high: match ty {
-                Type::Decimal { .. } => word(at + 1),
-                _ => Vec::new(),
-            },
-            valid: Some(valid.collect()),
+            _ => unreachable!("other columns are not made of sums of products"),
         }
     }
 
@@ -113,25 +76,6 @@ impl Assembler<'_> {
         Ok(groups)
     }
 
-    fn group(&self, rows: &ResultRows, variable: usize) -> Cells {
-        let root = &self.plan.tree.nodes[self.plan.tree.root];
-        let (mut words, mut high, mut valid) = (Vec::new(), Vec::new(), None);
-        for (column, id) in rows.columns.iter().zip(self.fields.of_all(&root.keys)) {
-            let field = self.fields.field(id);
-            if field.variable != variable {
-                continue;
-            }
-            match field.aspect {
-                Aspect::Word => words.clone_from(column),
-                Aspect::High => high.clone_from(column),
-                Aspect::Null => {
-                    valid = Some(column.iter().map(|&null| null == 0).collect::<Vec<_>>())
-                }
-            }
-        }
-        Cells::Words { words, high, valid }
-    }
-
     fn element(&self, component: usize) -> Element {
         self.shape.elements()[component]
     }
@@ -142,7 +86,7 @@ impl Assembler<'_> {
         component: usize,
     ) -> impl Iterator<Item = N> + use<'r, N> {
         let word = self.element(component).word;
-        let payloads = rows.payloads.chunks_exact(self.width);
+        let payloads = rows.payloads.chunks_exact(rows.width);
         payloads.map(move |payload| N::load(payload, word))
     }
 

@@ -14,6 +14,7 @@ use ringview_query as query;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 
 use crate::fields::{Aspect, Fields};
+use crate::maintained::Maintained;
 use crate::multiset::OrderedSlots;
 use crate::payloads::{Payloads, SumProductPayloads};
 use crate::tree::Tree;
@@ -85,13 +86,13 @@ impl Companion {
     }
 
     pub(crate) fn rollback(&mut self) {
-        self.tree.rollback();
+        Maintained::rollback(&mut self.tree);
     }
 
     /// Takes in what the transaction changed, and keeps it.
     pub(crate) fn commit(&mut self, dictionary: &Dictionary) {
         self.absorb(dictionary);
-        self.tree.commit();
+        Maintained::commit(&mut self.tree);
     }
 
     fn absorb(&mut self, dictionary: &Dictionary) {

@@ -1,8 +1,8 @@
 //! A delta: a relation that holds a change, column by column.
 //!
 //! `columns` are registers: a path says which of them are live at each step. Rows may repeat a
-//! key; folding sums them where that is cheap, and every step is right whether or not it was done
-//! (the delta rules are linear).
+//! key; they are summed where that is cheap (`group`), and every step is right whether or not
+//! they were: the delta rules are linear.
 
 use ringview_ring::{Overflow, PayloadRing};
 
@@ -14,12 +14,11 @@ pub(crate) struct Delta {
     pub(crate) payload: Vec<u64>,
 }
 
-/// Room for the work of folding and gathering, kept between batches.
+/// Room for gathering, kept between batches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spare {
     words: Vec<u64>,
-    starts: Vec<u32>,
-    breaks: Vec<bool>,
+    first: Vec<u32>,
     groups: Vec<u32>,
 }
 
@@ -44,44 +43,6 @@ impl Delta {
         self.rows = rows.len();
     }
 
-    /// Sums runs of consecutive rows with equal keys: sorted input folds without hashing.
-    pub(crate) fn fold_runs<R: PayloadRing>(
-        &mut self,
-        shape: &R::Shape,
-        keys: &[usize],
-        spare: &mut Spare,
-    ) -> Result<(), Overflow> {
-        if self.rows < 2 {
-            return Ok(());
-        }
-        let breaks = &mut spare.breaks;
-        breaks.clear();
-        breaks.resize(self.rows - 1, false);
-        for &register in keys {
-            let column = &self.columns[register][..self.rows];
-            for (stop, pair) in breaks.iter_mut().zip(column.windows(2)) {
-                *stop |= pair[0] != pair[1];
-            }
-        }
-        if breaks.iter().all(|&stop| stop) {
-            return Ok(());
-        }
-        let mut starts = std::mem::take(&mut spare.starts);
-        starts.clear();
-        starts.push(0);
-        starts.extend(
-            (1u32..)
-                .zip(breaks.iter())
-                .filter(|(_, stop)| **stop)
-                .map(|(row, _)| row),
-        );
-        self.gather(keys, &starts, spare);
-        R::fold(shape, &self.payload, &starts, &mut spare.words)?;
-        std::mem::swap(&mut self.payload, &mut spare.words);
-        spare.starts = starts;
-        Ok(())
-    }
-
     /// Sums rows with equal keys, told by their slots in a part of `limit` slots. `slots` becomes
     /// the slot of each row that is left.
     pub(crate) fn fold_slots<R: PayloadRing>(
@@ -95,7 +56,7 @@ impl Delta {
         const NONE: u32 = u32::MAX;
         let mut group_of = vec![NONE; limit];
         let (mut first, mut groups) = (
-            std::mem::take(&mut spare.starts),
+            std::mem::take(&mut spare.first),
             std::mem::take(&mut spare.groups),
         );
         first.clear();
@@ -108,13 +69,15 @@ impl Delta {
             }
             groups.push(*group);
         }
-        let mut sums = vec![0; first.len() * R::stride(shape)];
-        R::add(shape, &mut sums, &groups, &self.payload, &mut Vec::new())?;
-        self.payload = sums;
-        self.gather(keys, &first, spare);
-        let kept: Vec<u32> = first.iter().map(|&row| slots[row as usize]).collect();
-        *slots = kept;
-        (spare.starts, spare.groups) = (first, groups);
+        if first.len() < self.rows {
+            let mut sums = vec![0; first.len() * R::stride(shape)];
+            R::add(shape, &mut sums, &groups, &self.payload, &mut Vec::new())?;
+            self.payload = sums;
+            self.gather(keys, &first, spare);
+            let kept: Vec<u32> = first.iter().map(|&row| slots[row as usize]).collect();
+            *slots = kept;
+        }
+        (spare.first, spare.groups) = (first, groups);
         Ok(())
     }
 }

@@ -11,34 +11,40 @@
 //! | `fields` | variables as the fields of keys |
 //! | `program` | a plan compiled to the paths of its relations |
 //! | `delta` | a batch on its way up, folded where that is cheap |
+//! | `group` | which rows of a batch have equal keys, found before payloads are computed |
 //! | `partners` | the pairs of rows and partners where a row has many |
 //! | `view` | one view and its part |
 //! | `tree` | the climb |
-//! | `payloads` | where payloads come from |
+//! | `payloads`, `cofactor` | where payloads come from: sums of products, the degree-m ring |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
-//! | `sums` | `ViewTree`: the tree of counts and sums, whole |
+//! | `maintained` | a tree behind an interface that does not name its ring |
+//! | `view_tree` | `ViewTree`: a maintained view, whole |
 
 mod cells;
 mod changes;
+mod cofactor;
 mod columns;
 mod companion;
 mod computed;
 mod delta;
 mod fields;
+mod group;
 mod leaf;
+mod maintained;
 mod multiset;
 mod partners;
 mod payloads;
 mod program;
 mod result;
 mod statistics;
-mod sums;
 mod tree;
 mod view;
+mod view_tree;
 
-pub use sums::{NodeStatus, ViewTree};
+pub use maintained::NodeStatus;
+pub use view_tree::ViewTree;
 
 /// An overflow, with the words for where.
 pub(crate) fn overflow(place: String) -> ringview_core::Error {

@@ -6,15 +6,20 @@
 
 use std::collections::BTreeMap;
 
+use arrow_schema::Field;
 use ringview_core::{Batch, Dictionary, Result, Schema};
-use ringview_query::{Component, Expr, Kind, Lift, Plan, Source, VarId};
+use ringview_query::{Component, Expr, Kind, Lift, OutputKind, Plan, PlanOutput, Source, VarId};
 use ringview_ring::{
-    Element, Number, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct, Widen,
+    Element, Groups, Number, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
+    Widen, sum_groups,
 };
 
+use crate::cells::Cells;
+use crate::columns::Numbers;
 use crate::leaf::{LeafProgram, LiftProgram, Selection, Values};
 use crate::overflow;
-use crate::program::ProductPlan;
+use crate::program::{Operand, ProductPlan};
+use crate::result::ResultRows;
 
 /// What a tree asks of the source of its payloads.
 pub(crate) trait Payloads: Send + Sync {
@@ -30,13 +35,14 @@ pub(crate) trait Payloads: Send + Sync {
         into: &mut Selection,
     ) -> Result<()>;
 
-    /// The payloads of the selected rows, times `sign`. `out` is overwritten.
+    /// The payloads of the selected rows, times `sign`, summed by group into `out`.
     fn read(
         &mut self,
         leaf: usize,
         batch: &Batch,
         selection: &Selection,
         sign: i64,
+        groups: Groups<'_>,
         out: &mut Vec<u64>,
     ) -> Result<()>;
 
@@ -52,6 +58,15 @@ pub(crate) trait Payloads: Send + Sync {
 
     /// Bytes that it takes.
     fn memory_usage(&self) -> usize;
+}
+
+/// How payloads are shown: the columns of a result that are no groups.
+pub(crate) trait Aggregates {
+    /// The Arrow field of an output.
+    fn field(&self, output: &PlanOutput) -> Field;
+
+    /// The column of an output, from the payloads of the rows.
+    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells>;
 }
 
 /// The lifting functions of one variable at one node. Its payload is a count of 1, then each
@@ -133,10 +148,6 @@ impl SumProductPayloads {
             lifts,
         })
     }
-
-    pub(crate) fn shape_of(&self, node: usize) -> &SumProductShape {
-        &self.shapes[node]
-    }
 }
 
 impl ProductPlan<SumProduct> for SumProductPayloads {
@@ -157,8 +168,7 @@ impl ProductPlan<SumProduct> for SumProductPayloads {
         plan: &Plan,
         node: usize,
         from: usize,
-        siblings: &[usize],
-        lifted: &[VarId],
+        operands: &[Operand],
     ) -> Vec<TermProduct> {
         let tree = &plan.tree.nodes[node];
         let source = tree
@@ -173,22 +183,25 @@ impl ProductPlan<SumProduct> for SumProductPayloads {
         };
         // The right operand of each product, and the component of it that each result takes.
         let mut rights: Vec<(&SumProductShape, Vec<usize>)> = Vec::new();
-        for &at in siblings {
-            let picks = components
-                .iter()
-                .map(|component| child(component, at))
-                .collect();
-            rights.push((&self.shapes[tree.children[at]], picks));
-        }
-        for &variable in lifted {
-            let lift = &self.lifts[&(node, variable)];
-            let pick = |component: &Component| {
-                let found = lifts_of(component).iter().find(|l| l.variable == variable);
-                let position =
-                    found.and_then(|l| lift.expressions.iter().position(|e| *e == l.value));
-                position.map_or(0, |position| position + 1)
-            };
-            rights.push((&lift.shape, components.iter().map(pick).collect()));
+        for operand in operands {
+            rights.push(match *operand {
+                Operand::Child(at) => {
+                    let picks = components
+                        .iter()
+                        .map(|component| child(component, at))
+                        .collect();
+                    (&self.shapes[tree.children[at]], picks)
+                }
+                Operand::Lift(variable) => {
+                    let lift = &self.lifts[&(node, variable)];
+                    let pick = |component: &Component| {
+                        let found = lifts_of(component).iter().find(|l| l.variable == variable);
+                        let same = |l: &Lift| lift.expressions.iter().position(|e| *e == l.value);
+                        found.and_then(same).map_or(0, |position| position + 1)
+                    };
+                    (&lift.shape, components.iter().map(pick).collect())
+                }
+            });
         }
         let mut left = self.shapes[from].clone();
         let mut picks: Vec<usize> = components.iter().map(|c| child(c, source)).collect();
@@ -246,20 +259,23 @@ impl Payloads for SumProductPayloads {
         batch: &Batch,
         selection: &Selection,
         sign: i64,
+        groups: Groups<'_>,
         out: &mut Vec<u64>,
     ) -> Result<()> {
         let shape = &self.shapes[leaf];
         let Some(program) = self.leaves.get_mut(&leaf) else {
             unreachable!("every leaf has a program")
         };
+        let stride = SumProduct::stride(shape);
         let rows = LeafRows {
             batch,
             selection,
             sign,
-            stride: SumProduct::stride(shape),
+            groups,
+            stride,
         };
         out.clear();
-        out.resize(selection.len() * rows.stride, 0);
+        out.resize(groups.len() * rows.stride, 0);
         for (component, &element) in shape.elements().iter().enumerate() {
             let values = program.factor(component, batch, selection)?;
             let overflowed = match (values, element.kind) {
@@ -275,7 +291,7 @@ impl Payloads for SumProductPayloads {
                 }
             };
             if overflowed {
-                return Err(overflow("a row's value times its multiplicity".to_owned()));
+                return Err(overflow("a sum or count of the rows of a batch".to_owned()));
             }
         }
         Ok(())
@@ -314,40 +330,54 @@ impl Payloads for SumProductPayloads {
     }
 }
 
+impl Aggregates for SumProductPayloads {
+    fn field(&self, output: &PlanOutput) -> Field {
+        let counts = matches!(
+            output.kind,
+            OutputKind::Count { .. } | OutputKind::Distinct { .. }
+        );
+        Field::new(&output.name, output.ty.to_arrow(), !counts)
+    }
+
+    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
+        let shape = &self.shapes[plan.tree.root];
+        Numbers { plan, shape }.column(rows, output)
+    }
+}
+
 /// The rows of a leaf batch that take part.
 struct LeafRows<'a> {
     batch: &'a Batch,
     selection: &'a Selection,
     sign: i64,
+    groups: Groups<'a>,
     stride: usize,
 }
 
 impl LeafRows<'_> {
-    /// Writes multiplicity times value into one component of each row; whether any overflowed.
+    /// Sums multiplicity times value into one component; whether any number overflowed.
     #[inline(always)]
     fn fill<N>(&self, element: Element, value: impl Fn(usize) -> N, out: &mut [u64]) -> bool
     where
         N: Number,
         i64: Widen<N>,
     {
-        let mut overflowed = false;
-        let mut put = |row: usize, times: i64, target: &mut [u64]| {
+        let times = |row: usize, times: i64| {
             let times = times.wrapping_mul(self.sign);
             let (number, wrapped) = value(row).mul(Widen::<N>::widen(times));
-            number.store(target, element.word);
             // The one multiplicity whose inverse is none.
-            overflowed |= wrapped | (times == i64::MIN);
+            (number, wrapped | (times == i64::MIN))
         };
-        let targets = out.chunks_exact_mut(self.stride).enumerate();
+        let (groups, stride, word) = (self.groups, self.stride, element.word);
         match (&self.batch.multiplicity, self.selection.rows()) {
-            (None, _) => targets.for_each(|(row, target)| put(row, 1, target)),
-            (Some(times), None) => {
-                targets.for_each(|(row, target)| put(row, times[row], target));
+            (None, _) => sum_groups::<N>(groups, |row| times(row, 1), out, stride, word),
+            (Some(all), None) => {
+                sum_groups::<N>(groups, |row| times(row, all[row]), out, stride, word)
             }
-            (Some(times), Some(rows)) => {
-                targets.for_each(|(row, target)| put(row, times[rows[row] as usize], target))
+            (Some(all), Some(rows)) => {
+                let value = |row: usize| times(row, all[rows[row] as usize]);
+                sum_groups::<N>(groups, value, out, stride, word)
             }
         }
-        overflowed
     }
 }

@@ -6,7 +6,7 @@
 //! siblings come first: they can only make the delta smaller.
 
 use ringview_query::{Plan, VarId};
-use ringview_relation::Part;
+use ringview_relation::{KeyLayout, Part};
 use ringview_ring::PayloadRing;
 
 use crate::fields::Fields;
@@ -15,18 +15,25 @@ use crate::fields::Fields;
 pub(crate) trait ProductPlan<R: PayloadRing> {
     /// What the payloads of a node hold.
     fn shape(&self, node: usize) -> R::Shape;
-    /// The products that turn payloads of child `from` into those of `node`: one for each sibling
-    /// (a position among the node's children), in this order, then one for each lifted variable.
+    /// The products that turn payloads of child `from` into those of `node`, one a factor.
     fn products(
         &self,
         plan: &Plan,
         node: usize,
         from: usize,
-        siblings: &[usize],
-        lifted: &[VarId],
+        operands: &[Operand],
     ) -> Vec<R::Product>;
     /// The variables lifted at a node.
     fn lifted(&self, node: usize) -> Vec<VarId>;
+}
+
+/// A factor of the delta rule, as the ring sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operand {
+    /// A sibling: a position among the node's children.
+    Child(usize),
+    /// The lifting function of a variable.
+    Lift(VarId),
 }
 
 /// How the rows of a delta find their partners in a sibling.
@@ -73,6 +80,10 @@ pub(crate) struct Level<R: PayloadRing> {
     pub(crate) steps: Vec<Step<R>>,
     /// The registers of the node's key: what is not marginalised.
     pub(crate) keys: Vec<usize>,
+    /// How that key is packed.
+    pub(crate) layout: KeyLayout,
+    /// Registers that the steps read or keep.
+    pub(crate) enter: Vec<usize>,
 }
 
 /// The path of an atom: its leaf, whose key stands in the first registers, and the levels above.
@@ -80,6 +91,7 @@ pub(crate) struct Level<R: PayloadRing> {
 pub(crate) struct Path<R: PayloadRing> {
     pub(crate) leaf: usize,
     pub(crate) keys: Vec<usize>,
+    pub(crate) layout: KeyLayout,
     pub(crate) levels: Vec<Level<R>>,
     pub(crate) registers: usize,
 }
@@ -94,6 +106,7 @@ pub(crate) fn compile<R: PayloadRing>(
 ) -> Path<R> {
     // Field by register.
     let mut registers = fields.of_all(&plan.tree.nodes[leaf].keys);
+    let layout = fields.layout(&registers);
     let keys: Vec<usize> = (0..registers.len()).collect();
     let mut levels = Vec::new();
     let (mut child, mut bound) = (leaf, keys.clone());
@@ -105,39 +118,45 @@ pub(crate) fn compile<R: PayloadRing>(
             registers: &mut registers,
             bound,
         };
-        let (siblings, lifted) = (compiler.siblings(node, child), ring.lifted(node));
-        let mut factors: Vec<Factor> = siblings
+        let operands = compiler.operands(node, child, ring.lifted(node));
+        let factors: Vec<Factor> = operands
             .iter()
-            .map(|&at| compiler.join(plan.tree.nodes[node].children[at]))
+            .map(|operand| match *operand {
+                Operand::Child(at) => compiler.join(plan.tree.nodes[node].children[at]),
+                Operand::Lift(variable) => compiler.lift(variable),
+            })
             .collect();
-        factors.extend(lifted.iter().map(|&variable| compiler.lift(variable)));
         let key_fields = fields.of_all(&plan.tree.nodes[node].keys);
         let keys: Vec<usize> = key_fields
             .iter()
             .map(|&field| compiler.register(field))
             .collect();
-        let products = ring.products(plan, node, child, &siblings, &lifted);
+        let products = ring.products(plan, node, child, &operands);
+        let (steps, enter) = with_live(factors, products, &keys);
         levels.push(Level {
             node,
-            steps: with_live(factors, products, &keys),
+            steps,
             keys: keys.clone(),
+            layout: fields.layout(&key_fields),
+            enter,
         });
         (child, bound) = (node, keys);
     }
     Path {
         leaf,
         keys,
+        layout,
         levels,
         registers: registers.len(),
     }
 }
 
-/// Attaches to each factor the registers that are read after it.
+/// Attaches to each factor the registers that are read after it; and those read from the start.
 fn with_live<R: PayloadRing>(
     factors: Vec<Factor>,
     products: Vec<R::Product>,
     keys: &[usize],
-) -> Vec<Step<R>> {
+) -> (Vec<Step<R>>, Vec<usize>) {
     let mut live: Vec<usize> = keys.to_vec();
     let mut steps: Vec<Step<R>> = Vec::new();
     for (factor, product) in factors.into_iter().zip(products).rev() {
@@ -162,7 +181,7 @@ fn with_live<R: PayloadRing>(
         });
     }
     steps.reverse();
-    steps
+    (steps, live)
 }
 
 struct LevelCompiler<'a, 'p> {
@@ -190,27 +209,38 @@ impl LevelCompiler<'_, '_> {
         }
     }
 
-    /// The other children of a node, in the order in which they are joined: most bound first.
-    fn siblings(&self, node: usize, from: usize) -> Vec<usize> {
+    /// The factors at a node, in the order in which they are taken: a lifting function as soon as
+    /// its variable is bound, while payloads are narrow; then siblings, most bound first.
+    fn operands(&self, node: usize, from: usize, mut lifted: Vec<VarId>) -> Vec<Operand> {
         let children = &self.plan.tree.nodes[node].children;
         let mut known: Vec<usize> = self.bound.iter().map(|&r| self.registers[r]).collect();
         let mut left: Vec<usize> = (0..children.len())
             .filter(|&at| children[at] != from)
             .collect();
         let mut order = Vec::new();
-        while !left.is_empty() {
+        loop {
+            lifted.retain(|&variable| {
+                let bound = self
+                    .fields
+                    .of_all(&[variable])
+                    .iter()
+                    .all(|f| known.contains(f));
+                if bound {
+                    order.push(Operand::Lift(variable));
+                }
+                !bound
+            });
             let fields = |at: usize| self.fields.of_all(&self.plan.tree.nodes[children[at]].keys);
             let unbound = |at| fields(at).iter().filter(|f| !known.contains(f)).count();
             let shared = |at| fields(at).iter().filter(|f| known.contains(f)).count();
             let rank = |&at: &usize| (unbound(at) > 0, shared(at) == 0, unbound(at), at);
             let Some(best) = left.iter().copied().min_by_key(rank) else {
-                break;
+                return order;
             };
             left.retain(|&at| at != best);
             known.extend(fields(best));
-            order.push(best);
+            order.push(Operand::Child(best));
         }
-        order
     }
 
     fn join(&mut self, node: usize) -> Factor {

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
-use ringview_core::{Dictionary, Error, Result};
+use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_query::{OutputKind, Plan, PlanOutput};
 use ringview_relation::Part;
-use ringview_ring::SumProductShape;
 
 use crate::cells::{Cells, retain};
 use crate::companion::{Companion, SUMMARY, Summaries};
 use crate::computed::Measures;
-use crate::fields::Fields;
+use crate::fields::{Aspect, Fields};
+use crate::payloads::Aggregates;
 
 /// Rows of a result: fields of the keys column by column, payloads row by row, each with what the
 /// companions say of its group behind it.
@@ -23,6 +23,8 @@ pub(crate) struct ResultRows {
     pub(crate) rows: usize,
     pub(crate) columns: Vec<Vec<u64>>,
     pub(crate) payloads: Vec<u64>,
+    /// Words of a payload.
+    pub(crate) width: usize,
 }
 
 /// Words of a payload of [`ResultRows`].
@@ -31,9 +33,10 @@ pub(crate) fn width(part: &Part, companions: &[Companion]) -> usize {
 }
 
 impl ResultRows {
-    pub(crate) fn new(fields: usize) -> Self {
+    pub(crate) fn new(fields: usize, width: usize) -> Self {
         Self {
             columns: vec![Vec::new(); fields],
+            width,
             ..Self::default()
         }
     }
@@ -49,7 +52,7 @@ impl ResultRows {
 
     /// All rows of a part; of one without key fields its one row, zero if it has none.
     pub(crate) fn all(part: &Part, companions: &[Companion]) -> Self {
-        let mut all = Self::new(part.layout().fields());
+        let mut all = Self::new(part.layout().fields(), width(part, companions));
         for slot in part.iter() {
             all.push(part, slot, part.payload(slot));
         }
@@ -68,14 +71,14 @@ impl ResultRows {
         all
     }
 
-    /// Keeps some rows; a payload has `width` words.
-    fn retain(&mut self, kept: &[bool], width: usize) {
+    /// Keeps some rows.
+    fn retain(&mut self, kept: &[bool]) {
         for column in &mut self.columns {
             retain(column, kept);
         }
         let payloads = std::mem::take(&mut self.payloads);
         for (payload, _) in payloads
-            .chunks_exact(width)
+            .chunks_exact(self.width)
             .zip(kept)
             .filter(|(_, kept)| **kept)
         {
@@ -89,34 +92,27 @@ impl ResultRows {
 pub(crate) struct Assembler<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) fields: &'a Fields,
-    pub(crate) shape: &'a SumProductShape,
-    /// Words of a payload.
-    pub(crate) width: usize,
+    pub(crate) aggregates: &'a dyn Aggregates,
     pub(crate) dictionary: &'a Dictionary,
 }
 
-/// The Arrow schema of a view's result.
-pub(crate) fn schema(plan: &Plan) -> ArrowSchema {
-    let field = |output: &PlanOutput| {
-        let nullable = match output.kind {
-            OutputKind::Group { variable } => plan.variables[variable].nullable,
-            OutputKind::Count { .. } | OutputKind::Distinct { .. } => false,
-            OutputKind::Sum { .. }
-            | OutputKind::Avg { .. }
-            | OutputKind::Statistic { .. }
-            | OutputKind::Extreme { .. }
-            | OutputKind::Computed { .. } => true,
-        };
-        ArrowField::new(&output.name, output.ty.to_arrow(), nullable)
-    };
-    ArrowSchema::new(plan.outputs.iter().map(field).collect::<Vec<_>>())
-}
-
 impl Assembler<'_> {
+    /// The Arrow schema of a view's result.
+    pub(crate) fn schema(&self) -> ArrowSchema {
+        let field = |output: &PlanOutput| match output.kind {
+            OutputKind::Group { variable } => {
+                let nullable = self.plan.variables[variable].nullable;
+                ArrowField::new(&output.name, output.ty.to_arrow(), nullable)
+            }
+            _ => self.aggregates.field(output),
+        };
+        ArrowSchema::new(self.plan.outputs.iter().map(field).collect::<Vec<_>>())
+    }
+
     /// The rows as a record batch, without those that HAVING leaves out.
     pub(crate) fn batch(&self, mut rows: ResultRows) -> Result<RecordBatch> {
         if let Some(kept) = self.kept(&rows)? {
-            rows.retain(&kept, self.width);
+            rows.retain(&kept);
         }
         self.arrow(rows.rows, &self.outputs(&rows)?, None)
     }
@@ -135,7 +131,7 @@ impl Assembler<'_> {
         mut multiplicities: Vec<i64>,
     ) -> Result<RecordBatch> {
         if let Some(kept) = self.kept(&rows)? {
-            rows.retain(&kept, self.width);
+            rows.retain(&kept);
             retain(&mut multiplicities, &kept);
         }
         let mut outputs = self.outputs(&rows)?;
@@ -147,8 +143,9 @@ impl Assembler<'_> {
             }
         }
         if kept.contains(&false) {
-            outputs.iter_mut().for_each(|cells| cells.retain(&kept));
+            rows.retain(&kept);
             retain(&mut multiplicities, &kept);
+            outputs = self.outputs(&rows)?;
         }
         let column = Int64Array::from(multiplicities);
         self.arrow(column.len(), &outputs, Some(column))
@@ -160,7 +157,7 @@ impl Assembler<'_> {
         outputs: &[Cells],
         multiplicity: Option<Int64Array>,
     ) -> Result<RecordBatch> {
-        let mut fields: Vec<_> = schema(self.plan).fields().iter().cloned().collect();
+        let mut fields: Vec<_> = self.schema().fields().iter().cloned().collect();
         let cells = outputs.iter().zip(&self.plan.outputs);
         let mut arrays: Vec<ArrayRef> = cells
             .map(|(cells, output)| cells.array(&output.ty, self.dictionary))
@@ -218,5 +215,71 @@ impl Assembler<'_> {
             _ => self.column(rows, output),
         };
         self.plan.outputs.iter().map(column).collect()
+    }
+
+    /// A column that is not computed from others.
+    fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
+        match &output.kind {
+            OutputKind::Group { variable } => Ok(self.group(rows, *variable)),
+            OutputKind::Extreme {
+                companion,
+                greatest,
+            } => Ok(self.extreme(rows, *companion, *greatest, &output.ty)),
+            OutputKind::Distinct { companion } => {
+                let counts = self.summaries(rows, *companion).map(|summary| summary[0]);
+                Ok(Cells::of_words(counts.collect()))
+            }
+            OutputKind::Computed { .. } => unreachable!("measures are not computed from others"),
+            _ => self.aggregates.column(self.plan, rows, output),
+        }
+    }
+
+    fn group(&self, rows: &ResultRows, variable: usize) -> Cells {
+        let root = &self.plan.tree.nodes[self.plan.tree.root];
+        let (mut words, mut high, mut valid) = (Vec::new(), Vec::new(), None);
+        for (column, id) in rows.columns.iter().zip(self.fields.of_all(&root.keys)) {
+            let field = self.fields.field(id);
+            if field.variable != variable {
+                continue;
+            }
+            match field.aspect {
+                Aspect::Word => words.clone_from(column),
+                Aspect::High => high.clone_from(column),
+                Aspect::Null => {
+                    valid = Some(column.iter().map(|&null| null == 0).collect::<Vec<_>>())
+                }
+            }
+        }
+        Cells::Words { words, high, valid }
+    }
+
+    /// What a companion says of each row.
+    fn summaries<'r>(
+        &self,
+        rows: &'r ResultRows,
+        companion: usize,
+    ) -> impl Iterator<Item = &'r [u64]> + use<'r> {
+        let at = rows.width - SUMMARY * (self.plan.companions.len() - companion);
+        let payloads = rows.payloads.chunks_exact(rows.width);
+        payloads.map(move |payload| &payload[at..][..SUMMARY])
+    }
+
+    fn extreme(&self, rows: &ResultRows, companion: usize, greatest: bool, ty: &Type) -> Cells {
+        let at = if greatest { 3 } else { 1 };
+        let word = |at: usize| {
+            let summaries = self.summaries(rows, companion);
+            summaries.map(move |summary| summary[at]).collect()
+        };
+        let valid = self
+            .summaries(rows, companion)
+            .map(|summary| summary[0] != 0);
+        Cells::Words {
+            words: word(at),
+            high: match ty {
+                Type::Decimal { .. } => word(at + 1),
+                _ => Vec::new(),
+            },
+            valid: Some(valid.collect()),
+        }
     }
 }

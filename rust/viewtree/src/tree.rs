@@ -10,16 +10,20 @@ use std::sync::Arc;
 use ringview_core::{Batch, Dictionary, Result};
 use ringview_query::Plan;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
-use ringview_ring::{Overflow, PayloadRing, Rows};
+use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 
 use crate::delta::{Delta, Spare};
 use crate::fields::{Aspect, Fields};
+use crate::group::Grouper;
 use crate::leaf::Selection;
 use crate::overflow;
 use crate::partners::Partners;
 use crate::payloads::Payloads;
 use crate::program::{self, Access, Factor, Level, Path, ProductPlan, Step};
 use crate::view::View;
+
+/// Words of wide products that follow each other in the cache.
+const BLOCK_WORDS: usize = 1 << 14;
 
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
@@ -42,6 +46,7 @@ struct Work {
     selection: Selection,
     slots: Vec<u32>,
     rows: Vec<u32>,
+    grouper: Grouper,
     product: Vec<u64>,
     lifted: Vec<u64>,
     /// One delta an atom: its registers keep their memory.
@@ -182,15 +187,27 @@ impl<P: Payloads> Tree<P> {
                 },
             }
         }
-        self.payloads
-            .read(path.leaf, batch, selection, sign, &mut delta.payload)?;
-        self.fold(path.leaf, &path.keys, delta)
-    }
-
-    fn fold(&mut self, node: usize, keys: &[usize], delta: &mut Delta) -> Result<()> {
-        let shape = &self.views[node].shape;
-        let folded = delta.fold_runs::<P::Ring>(shape, keys, &mut self.work.spare);
-        folded.map_err(|fault| self.refuse(node, fault))
+        let Work {
+            selection,
+            spare,
+            grouper,
+            ..
+        } = &mut self.work;
+        let wide = P::Ring::is_wide(&self.views[path.leaf].shape);
+        grouper.group(&delta.columns, &path.keys, delta.rows, &path.layout, wide);
+        let groups = grouper.groups();
+        self.payloads.read(
+            path.leaf,
+            batch,
+            selection,
+            sign,
+            groups,
+            &mut delta.payload,
+        )?;
+        if let Some(rows) = grouper.representatives() {
+            delta.gather(&path.keys, rows, spare);
+        }
+        Ok(())
     }
 
     fn store(&mut self, node: usize, keys: &[usize], delta: &mut Delta) -> Result<()> {
@@ -213,6 +230,10 @@ impl<P: Payloads> Tree<P> {
     ) -> Result<()> {
         let mut first = from.1;
         for (at, level) in path.levels.iter().enumerate().skip(from.0) {
+            let block = self.block(level);
+            if first == 0 && delta.rows > block {
+                return self.climb_by_blocks(path, at, block, delta);
+            }
             for (position, step) in level.steps.iter().enumerate().skip(first) {
                 if delta.rows == 0 {
                     return Ok(());
@@ -237,8 +258,42 @@ impl<P: Payloads> Tree<P> {
                 }
             }
             first = 0;
-            self.fold(level.node, &level.keys, delta)?;
             self.store(level.node, &level.keys, delta)?;
+        }
+        Ok(())
+    }
+
+    /// How many rows a level takes at a time: where several wide products follow each other, as
+    /// many as let the products between them stay in the cache.
+    fn block(&self, level: &Level<P::Ring>) -> usize {
+        let shape = &self.views[level.node].shape;
+        if level.steps.len() < 2 || !P::Ring::is_wide(shape) {
+            return usize::MAX;
+        }
+        (BLOCK_WORDS / P::Ring::stride(shape)).max(8)
+    }
+
+    /// Takes a delta from a level to the root, some rows at a time.
+    fn climb_by_blocks(
+        &mut self,
+        path: &Path<P::Ring>,
+        at: usize,
+        block: usize,
+        delta: &mut Delta,
+    ) -> Result<()> {
+        let stride = delta.payload.len() / delta.rows;
+        let mut part = Delta::with_registers(path.registers);
+        for start in (0..delta.rows).step_by(block) {
+            let end = (start + block).min(delta.rows);
+            for &register in path.levels[at].enter.iter() {
+                part.columns[register].clear();
+                part.columns[register].extend_from_slice(&delta.columns[register][start..end]);
+            }
+            part.payload.clear();
+            part.payload
+                .extend_from_slice(&delta.payload[start * stride..end * stride]);
+            part.rows = end - start;
+            self.climb(path, (at, 0), &mut part)?;
         }
         Ok(())
     }
@@ -257,6 +312,7 @@ impl<P: Payloads> Tree<P> {
             spare,
             slots,
             rows,
+            grouper,
             product,
             ..
         } = &mut self.work;
@@ -290,10 +346,17 @@ impl<P: Payloads> Tree<P> {
             delta.gather(&step.live, rows, spare);
             picked = Rows::Picked(rows);
         }
-        let right = part.payloads();
-        let multiplied =
-            P::Ring::multiply(&step.product, &delta.payload, picked, right, slots, product);
-        std::mem::swap(&mut delta.payload, product);
+        let right = (part.payloads(), &slots[..]);
+        let wide = P::Ring::is_wide(&self.views[level.node].shape);
+        let multiplied = multiply(
+            level,
+            step,
+            wide,
+            delta,
+            picked,
+            right,
+            (grouper, product, spare),
+        );
         multiplied.map_err(|fault| self.refuse(level.node, fault))
     }
 
@@ -337,15 +400,28 @@ impl<P: Payloads> Tree<P> {
                 }
             }
             block.rows = partners.slots.len();
+            block.payload = std::mem::take(&mut delta.payload);
             self.steps += block.rows as u64;
-            let multiplied = P::Ring::multiply(
-                &step.product,
-                &delta.payload,
-                Rows::Picked(&partners.rows),
-                part.payloads(),
-                &partners.slots,
-                &mut block.payload,
+            let right = (part.payloads(), &partners.slots[..]);
+            let wide = P::Ring::is_wide(&self.views[level.node].shape);
+            let Work {
+                grouper,
+                product,
+                spare,
+                ..
+            } = &mut self.work;
+            let picked = Rows::Picked(&partners.rows);
+            let multiplied = multiply(
+                level,
+                step,
+                wide,
+                &mut block,
+                picked,
+                right,
+                (grouper, product, spare),
             );
+            // What was multiplied is still the payload of the rows to come.
+            std::mem::swap(&mut delta.payload, product);
             multiplied.map_err(|fault| self.refuse(level.node, fault))?;
             if last {
                 *delta = block;
@@ -371,17 +447,26 @@ impl<P: Payloads> Tree<P> {
         let Work {
             lifted,
             slots,
+            grouper,
             product,
+            spare,
             ..
         } = &mut self.work;
         self.payloads
             .lift(level.node, variable, words, high, lifted)?;
         slots.clear();
         slots.extend(0..delta.rows as u32);
-        let all = Rows::All(delta.rows);
-        let multiplied =
-            P::Ring::multiply(&step.product, &delta.payload, all, lifted, slots, product);
-        std::mem::swap(&mut delta.payload, product);
+        let (all, right) = (Rows::All(delta.rows), (&lifted[..], &slots[..]));
+        let wide = P::Ring::is_wide(&self.views[level.node].shape);
+        let multiplied = multiply(
+            level,
+            step,
+            wide,
+            delta,
+            all,
+            right,
+            (grouper, product, spare),
+        );
         multiplied.map_err(|fault| self.refuse(level.node, fault))
     }
 
@@ -392,16 +477,44 @@ impl<P: Payloads> Tree<P> {
             self.views[node].name
         ))
     }
+}
 
-    /// The running transaction's changes stay.
-    pub(crate) fn commit(&mut self) {
-        self.views.iter_mut().for_each(View::commit);
+/// dV := dV * S, a partner a row: payloads only, the columns are those of the joined rows already.
+/// The last factor of a level is multiplied into the sums of the node's key, so that rows which
+/// agree on what is kept are never written one by one. The old payload is left in `product`.
+fn multiply<R: PayloadRing>(
+    level: &Level<R>,
+    step: &Step<R>,
+    wide: bool,
+    delta: &mut Delta,
+    left_rows: Rows<'_>,
+    (right, slots): (&[u64], &[u32]),
+    (grouper, product, spare): (&mut Grouper, &mut Vec<u64>, &mut Spare),
+) -> std::result::Result<(), Overflow> {
+    let last = level
+        .steps
+        .last()
+        .is_some_and(|last| std::ptr::eq(last, step));
+    let groups = if last {
+        grouper.group(&delta.columns, &level.keys, delta.rows, &level.layout, wide);
+        grouper.groups()
+    } else {
+        Groups::Each(delta.rows)
+    };
+    R::multiply(
+        &step.product,
+        &delta.payload,
+        left_rows,
+        right,
+        slots,
+        groups,
+        product,
+    )?;
+    std::mem::swap(&mut delta.payload, product);
+    if let Some(rows) = grouper.representatives().filter(|_| last) {
+        delta.gather(&level.keys, rows, spare);
     }
-
-    /// The running transaction's changes are undone, exactly.
-    pub(crate) fn rollback(&mut self) {
-        self.views.iter_mut().for_each(View::rollback);
-    }
+    Ok(())
 }
 
 /// Appends the values of the rows named, or of all.

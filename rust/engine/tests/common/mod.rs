@@ -258,6 +258,7 @@ impl Model {
                     function: *function,
                     arguments: argument.iter().cloned().collect(),
                 }),
+                Output::Cofactor { .. } => Value::Null,
                 Output::Expression { value: measure, .. } => value(measure),
             };
             result.push(query.outputs.iter().map(output).collect());

@@ -186,6 +186,7 @@ pub fn by_loops(query: &Query, columns: &dyn Fn(usize, &str) -> usize, data: &Da
     for tuples in groups.into_values() {
         let output = |output: &Output| match output {
             Output::Group { column, .. } => cell(&tuples[0].0, column.atom, &column.column),
+            Output::Cofactor { .. } => panic!("the oracle's queries have none"),
             Output::Aggregate {
                 function, argument, ..
             } => {

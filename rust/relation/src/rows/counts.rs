@@ -4,7 +4,7 @@
 //! multiplicity rewrites the array once, in O(slots).
 
 use super::extend_tightly;
-use crate::prefetch::prefetch;
+use ringview_core::prefetch;
 
 #[derive(Clone, Debug)]
 pub(super) enum Counts {

@@ -1,5 +1,6 @@
 //! Views against a naive model; costs by counted steps.
 
+mod cofactor;
 mod costs;
 mod naive;
 mod streams;

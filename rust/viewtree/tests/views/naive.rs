@@ -156,7 +156,7 @@ impl Tables {
                 Output::Aggregate {
                     function, argument, ..
                 } => Some((*function, argument.as_ref())),
-                Output::Group { .. } | Output::Expression { .. } => None,
+                Output::Group { .. } | Output::Expression { .. } | Output::Cofactor { .. } => None,
             })
             .collect();
         if query.group_by.is_empty() {
@@ -195,6 +195,29 @@ impl Tables {
             *result.entry(row).or_default() += 1;
         }
         result
+    }
+
+    /// Each group with its count, sums, and sums of products (upper triangle), by nested loops.
+    pub fn cofactors(&self, query: &Query, columns: &[ColumnRef]) -> BTreeMap<Row, Vec<i64>> {
+        let m = columns.len();
+        let words = 1 + m + m * (m + 1) / 2;
+        let mut groups: BTreeMap<Row, Vec<i64>> = BTreeMap::new();
+        if query.group_by.is_empty() {
+            groups.insert(Vec::new(), vec![0; words]);
+        }
+        self.join(query, &mut Vec::new(), 1, &mut |rows, times| {
+            let value = |c: &ColumnRef| self.value(query, rows, c.atom, &c.column);
+            let key: Row = query.group_by.iter().map(value).collect();
+            let x: Vec<i64> = columns.iter().map(|c| value(c).unwrap()).collect();
+            let sums = groups.entry(key).or_insert_with(|| vec![0; words]);
+            let ones = std::iter::once(1).chain(x.iter().copied());
+            let squares = (0..m).flat_map(|i| (i..m).map(move |j| (i, j)));
+            let all = ones.chain(squares.map(|(i, j)| x[i] * x[j]));
+            sums.iter_mut()
+                .zip(all)
+                .for_each(|(sum, value)| *sum += times * value);
+        });
+        groups
     }
 
     fn join(

@@ -1,4 +1,4 @@
-//! A view of counts, sums and averages over a join: the tree, its result and its changes.
+//! A view over a join: its tree, its result and its changes, whatever the ring.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,30 +9,21 @@ use ringview_core::{Batch, Dictionary, Result, Schema};
 use ringview_query::Plan;
 
 use crate::changes::ChangeLog;
+use crate::cofactor::CofactorPayloads;
 use crate::companion::Companion;
+use crate::maintained::{Maintained, NodeStatus};
 use crate::payloads::SumProductPayloads;
-use crate::result::{Assembler, ResultRows, schema, width};
+use crate::result::{Assembler, ResultRows};
 use crate::tree::Tree;
 
-/// What a node of the tree holds at the moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeStatus {
-    /// The name of the view.
-    pub name: String,
-    /// Keys it holds; `None` if it is not kept.
-    pub rows: Option<usize>,
-    /// Bytes it takes, indexes included.
-    pub bytes: usize,
-}
-
-/// A maintained view: group-by counts, sums and averages over a join.
+/// A maintained view: group-by counts, sums, averages or degree-m payloads over a join.
 ///
 /// Changes go in with [`apply`](Self::apply), one relation after the other, and stay with
 /// [`commit`](Self::commit) or go with [`rollback`](Self::rollback). After an error only
 /// `rollback` may follow.
 pub struct ViewTree {
     plan: Arc<Plan>,
-    tree: Tree<SumProductPayloads>,
+    tree: Box<dyn Maintained>,
     companions: Vec<Companion>,
     log: Option<ChangeLog>,
 }
@@ -51,10 +42,18 @@ impl ViewTree {
     /// # Errors
     /// What the plan's expressions cannot be compiled for.
     pub fn new(plan: Arc<Plan>, schemas: &[Schema]) -> Result<Self> {
-        let payloads = SumProductPayloads::compile(&plan, schemas)?;
-        let tree = Tree::new(Arc::clone(&plan), payloads);
+        let tree: Box<dyn Maintained> = match &plan.cofactor {
+            Some(cofactor) => {
+                let payloads = CofactorPayloads::compile(&plan, cofactor, schemas)?;
+                Box::new(Tree::new(Arc::clone(&plan), payloads))
+            }
+            None => {
+                let payloads = SumProductPayloads::compile(&plan, schemas)?;
+                Box::new(Tree::new(Arc::clone(&plan), payloads))
+            }
+        };
         let keys = &plan.tree.nodes[plan.tree.root].keys;
-        let companion = |c| Companion::new(c, schemas, &tree.fields, keys);
+        let companion = |c| Companion::new(c, schemas, tree.fields(), keys);
         let companions = plan.companions.iter().map(companion);
         Ok(Self {
             companions: companions.collect::<Result<_>>()?,
@@ -94,7 +93,7 @@ impl ViewTree {
         self.companions.iter_mut().for_each(Companion::seal);
     }
 
-    /// Keeps the changes since the last commit.
+    /// Keeps the changes since the last commit; `dictionary` knows the strings that came.
     pub fn commit(&mut self, dictionary: &Dictionary) {
         if let (Some(log), Some(result)) = (&mut self.log, self.tree.result()) {
             log.record(result, &self.companions);
@@ -134,7 +133,7 @@ impl ViewTree {
     /// The schema of the result.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
-        Arc::new(schema(&self.plan))
+        Arc::new(self.assembler(&Dictionary::new()).schema())
     }
 
     /// The result. O(rows).
@@ -176,9 +175,8 @@ impl ViewTree {
     fn assembler<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
         Assembler {
             plan: &self.plan,
-            fields: &self.tree.fields,
-            shape: self.tree.payloads.shape_of(self.plan.tree.root),
-            width: self.tree.result().map_or(0, |r| width(r, &self.companions)),
+            fields: self.tree.fields(),
+            aggregates: self.tree.aggregates(),
             dictionary,
         }
     }
@@ -186,25 +184,16 @@ impl ViewTree {
     /// What each node of the plan's tree holds.
     #[must_use]
     pub fn describe(&self) -> Vec<NodeStatus> {
-        let status = |view: &crate::view::View<_>| NodeStatus {
-            name: view.name.clone(),
-            rows: view.part.as_ref().map(ringview_relation::Part::len),
-            bytes: view
-                .part
-                .as_ref()
-                .map_or(0, ringview_relation::Part::memory_usage),
-        };
-        self.tree.views.iter().map(status).collect()
+        self.tree.describe()
     }
 
     /// Bytes that the views take, with what filters remember of strings.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
-        use crate::payloads::Payloads;
         let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
         let companions = self.companions.iter().map(Companion::memory_usage);
         log + companions.sum::<usize>()
-            + self.tree.payloads.memory_usage()
+            + self.tree.memory_usage()
             + self.describe().iter().map(|node| node.bytes).sum::<usize>()
     }
 
@@ -212,7 +201,7 @@ impl ViewTree {
     #[must_use]
     pub fn steps(&self) -> u64 {
         let companions = self.companions.iter().map(Companion::steps);
-        self.tree.steps + companions.sum::<u64>()
+        self.tree.steps() + companions.sum::<u64>()
     }
 
     /// Checks the invariants of every part; for tests.
@@ -220,9 +209,7 @@ impl ViewTree {
     /// # Panics
     /// When one does not hold.
     pub fn check(&self) {
-        for part in self.tree.views.iter().filter_map(|view| view.part.as_ref()) {
-            part.check();
-        }
+        self.tree.check();
         self.companions.iter().for_each(Companion::check);
     }
 }

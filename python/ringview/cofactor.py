@@ -1,0 +1,399 @@
+"""The cofactor of a view: how many rows, their sums, and the sums of all products of two columns.
+
+Invariant: `count`, `sums` and `matrix` are those of one bag of rows, so any statistic of second
+order follows from them and never from the rows (F-IVM, section 7.2).
+Cost: m(m + 1)/2 doubles for m numeric columns; categorical columns add a count and m sums for each
+category, and a count for each pair of categories. Every operation is O(size of its result).
+
+Needs NumPy, which comes with the extra `ml`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    ArithmeticOverflowError,
+    InvalidValueError,
+    TooFewRowsError,
+    TypeMismatchError,
+    UnknownColumnError,
+    UnsupportedError,
+)
+
+try:
+    import numpy as np
+except ImportError as error:
+    raise ImportError("cofactors need NumPy: pip install 'ringview[ml]'") from error
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
+    Pair = tuple[str, str]
+
+__all__ = ["Cofactor", "cofactors", "rounding"]
+
+_METADATA = b"ringview.cofactor"
+
+
+class Cofactor:
+    """Count, sums and sums of products of the numeric columns of a view, and its categories.
+
+    Args:
+        names: The numeric columns, m of them.
+        count: How many rows.
+        sums: The sum of each numeric column, (m,).
+        matrix: The sum of x * y for each two of them, (m, m), symmetric.
+        categories: The values of each categorical column.
+        category_counts: How many rows each category has, (k,) a column.
+        category_sums: The sums of the numeric columns within each category, (k, m) a column.
+        pair_counts: How many rows each pair of categories of two columns has, (k, l) a pair.
+
+    Raises:
+        InvalidValueError: A shape that does not fit the names, or a name that comes twice.
+
+    >>> import numpy as np
+    >>> rows = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 9.0]])
+    >>> cofactor = Cofactor(["x", "y"], 3, rows.sum(axis=0), rows.T @ rows)
+    >>> cofactor
+    Cofactor(count=3, names=['x', 'y'])
+    >>> cofactor.covariance()
+    array([[ 1. ,  3.5],
+           [ 3.5, 13. ]])
+    """
+
+    __slots__ = (
+        "categories",
+        "category_counts",
+        "category_sums",
+        "count",
+        "matrix",
+        "names",
+        "pair_counts",
+        "sums",
+    )
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        count: int,
+        sums: ArrayLike,
+        matrix: ArrayLike,
+        categories: Mapping[str, Sequence[Any]] | None = None,
+        category_counts: Mapping[str, ArrayLike] | None = None,
+        category_sums: Mapping[str, ArrayLike] | None = None,
+        pair_counts: Mapping[Pair, ArrayLike] | None = None,
+    ) -> None:
+        self.names: list[str] = list(names)
+        self.count = int(count)
+        self.sums: Array = np.asarray(sums, dtype=np.float64)
+        self.matrix: Array = np.asarray(matrix, dtype=np.float64)
+        self.categories: dict[str, list[Any]] = {}
+        self.category_counts: dict[str, Array] = {}
+        self.category_sums: dict[str, Array] = {}
+        self.pair_counts: dict[Pair, Array] = {}
+        m = len(self.names)
+        _check_shape("sums", self.sums, (m,))
+        _check_shape("matrix", self.matrix, (m, m))
+        if categories:
+            self._take_categories(
+                categories, category_counts or {}, category_sums or {}, pair_counts or {}
+            )
+        if len(set(self.names) | set(self.categories)) < m + len(self.categories):
+            raise InvalidValueError(f"a column comes twice among {self.columns}")
+
+    def _take_categories(
+        self,
+        categories: Mapping[str, Sequence[Any]],
+        counts: Mapping[str, ArrayLike],
+        sums: Mapping[str, ArrayLike],
+        pairs: Mapping[Pair, ArrayLike],
+    ) -> None:
+        for name, values in categories.items():
+            size = len(values)
+            self.categories[name] = list(values)
+            for kept, given, what, shape in (
+                (self.category_counts, counts, "counts", (size,)),
+                (self.category_sums, sums, "sums", (size, len(self.names))),
+            ):
+                if name not in given:
+                    raise InvalidValueError(f"the {what} of the categories of {name!r} are missing")
+                kept[name] = np.asarray(given[name], dtype=np.float64)
+                _check_shape(f"{what} of {name!r}", kept[name], shape)
+        for pair, values_of_pair in pairs.items():
+            found = np.asarray(values_of_pair, dtype=np.float64)
+            shape = (len(self.categories[pair[0]]), len(self.categories[pair[1]]))
+            _check_shape(f"counts of the pair {pair}", found, shape)
+            self.pair_counts[pair] = found
+
+    @classmethod
+    def from_arrow(
+        cls, column: pa.StructArray | pa.ChunkedArray, field: pa.Field, row: int = 0
+    ) -> Cofactor:
+        """The cofactor in one row of the column that `COFACTOR(x, y)` gives.
+
+        Args:
+            column: Structs of count, sums and products (upper triangle, row by row).
+            field: Its field; the metadata `ringview.cofactor` holds the names as JSON.
+            row: Which row.
+
+        Raises:
+            TypeMismatchError: The field is not one of COFACTOR.
+        """
+        if not is_cofactor(field):
+            raise TypeMismatchError(
+                f"column {field.name!r} is {field.type}, not a cofactor: write COFACTOR(x, y) in "
+                "the SELECT of the view"
+            )
+        if hasattr(column, "combine_chunks"):
+            column = column.slice(row, 1).combine_chunks()
+            row = 0
+        names = json.loads(field.metadata[_METADATA])
+        one = column.slice(row, 1)
+        # flatten() of a field minds the offset of the slice, `.values` does not.
+        products = one.field("products").flatten().to_numpy()
+        upper = _upper_triangle(len(names))
+        matrix = np.empty((len(names), len(names)))
+        matrix[upper] = products
+        matrix.T[upper] = products
+        return cls(
+            names, one.field("count")[0].as_py(), one.field("sums").flatten().to_numpy(), matrix
+        )
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> Cofactor:
+        """The cofactor of a view without GROUP BY.
+
+        Raises:
+            UnsupportedError: The view has groups, or not one column of COFACTOR.
+        """
+        found = list(cofactors(table.slice(0, 2)))
+        if len(found) != 1 or found[0][0]:
+            raise UnsupportedError("the view has a cofactor for each group: cofactors() gives them")
+        return found[0][1]
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns: the numeric ones, then the categorical ones."""
+        return [*self.names, *self.categories]
+
+    def mean(self) -> Array:
+        """The mean of each numeric column.
+
+        Raises:
+            TooFewRowsError: There are no rows.
+        """
+        self._need_rows(1, "a mean")
+        return self.sums / self.count
+
+    def covariance(self, ddof: int = 1) -> Array:
+        """The covariance matrix of the numeric columns, as `numpy.cov` gives it. O(m^2).
+
+        Args:
+            ddof: What is taken from the count: 1 for a sample, 0 for a population.
+
+        Raises:
+            TooFewRowsError: There are not more than `ddof` rows.
+            ArithmeticOverflowError: A sum went to infinity.
+        """
+        self._need_rows(ddof + 1, "a covariance")
+        return self.scatter() / (self.count - ddof)
+
+    def correlation(self) -> Array:
+        """Pearson's correlation of the numeric columns; NaN where a column is constant. O(m^2).
+
+        Raises:
+            TooFewRowsError: There are fewer than two rows.
+            ArithmeticOverflowError: A sum went to infinity.
+        """
+        self._need_rows(2, "a correlation")
+        scatter = self.scatter()
+        deviation = np.sqrt(scatter.diagonal())
+        deviation[deviation == 0] = np.nan
+        found: Array = np.clip(scatter / deviation[:, None] / deviation, -1, 1)
+        np.fill_diagonal(found, np.where(np.isnan(deviation), np.nan, 1.0))
+        return found
+
+    def scatter(self) -> Array:
+        """Sums of products of the distances from the means: `matrix` minus `sums` squared / count.
+
+        What is left of a constant column is rounding: its row and column are set to zero.
+        """
+        self.check_finite()
+        found: Array = self.matrix - np.outer(self.sums, self.sums / max(self.count, 1))
+        constant = found.diagonal() <= rounding(self.count) * self.matrix.diagonal()
+        if constant.any():
+            found[constant] = 0
+            found[:, constant] = 0
+        return found
+
+    def subset(self, names: Iterable[str]) -> Cofactor:
+        """The cofactor of some of the columns, in the order given.
+
+        Raises:
+            UnknownColumnError: There is no such column; the nearest name is given.
+        """
+        wanted = self.check_names(names)
+        place = {name: i for i, name in enumerate(self.names)}
+        at = [place[name] for name in wanted if name in place]
+        kept = [name for name in wanted if name in self.categories]
+        return Cofactor(
+            [self.names[i] for i in at],
+            self.count,
+            self.sums[at],
+            self.matrix[np.ix_(at, at)],
+            {name: self.categories[name] for name in kept},
+            {name: self.category_counts[name] for name in kept},
+            {name: self.category_sums[name][:, at] for name in kept},
+            {p: found for p, found in self.pair_counts.items() if p[0] in kept and p[1] in kept},
+        )
+
+    def pairs(self, a: str, b: str) -> Array:
+        """How many rows each category of `a` has with each of `b`.
+
+        Raises:
+            UnknownColumnError: The view does not count this pair.
+        """
+        if (a, b) in self.pair_counts:
+            return self.pair_counts[a, b]
+        if (b, a) in self.pair_counts:
+            return self.pair_counts[b, a].T
+        self.check_names([a, b])
+        raise UnknownColumnError(f"there are no counts by pairs of {a!r} and {b!r}")
+
+    def check_names(self, names: Iterable[str]) -> list[str]:
+        """The names as a list, each of them known and none of them twice.
+
+        Raises:
+            TypeMismatchError: A single string, where a list of names is meant.
+            UnknownColumnError: There is no such column.
+            InvalidValueError: A name comes twice.
+        """
+        if isinstance(names, str):
+            raise TypeMismatchError(f"a list of columns is wanted; write [{names!r}]")
+        found = list(names)
+        known = set(self.names) | set(self.categories)
+        for name in found:
+            if name not in known:
+                near = difflib.get_close_matches(str(name), self.columns, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {self.columns}"
+                raise UnknownColumnError(f"the cofactor has no column {name!r}; {hint}")
+        if len(set(found)) < len(found):
+            twice = next(name for name in found if found.count(name) > 1)
+            raise InvalidValueError(f"column {twice!r} is named twice")
+        return found
+
+    def check_finite(self) -> None:
+        """Refuse sums that went to infinity.
+
+        Raises:
+            ArithmeticOverflowError: With the name of the column.
+        """
+        if np.isfinite(self.matrix).all() and np.isfinite(self.sums).all():
+            return
+        bad = ~(np.isfinite(self.matrix.diagonal()) & np.isfinite(self.sums))
+        culprits = [name for name, wrong in zip(self.names, bad, strict=True) if wrong]
+        raise ArithmeticOverflowError(
+            f"the sums of {', '.join(map(repr, culprits or self.names))} went to infinity: divide "
+            "the column by a constant in the view, or delete the rows that hold such values"
+        )
+
+    def _need_rows(self, rows: int, what: str) -> None:
+        if self.count < rows:
+            raise TooFewRowsError(
+                f"{what} needs {rows} row{'s' * (rows != 1)}, the view has {self.count}"
+            )
+
+    def __add__(self, other: Cofactor) -> Cofactor:
+        """The cofactor of the rows of both: what two groups, or two shards, have together."""
+        return self._plus(other, 1) if isinstance(other, Cofactor) else NotImplemented
+
+    def __sub__(self, other: Cofactor) -> Cofactor:
+        """The cofactor without the rows of `other`: all but one group, for cross-validation."""
+        return self._plus(other, -1) if isinstance(other, Cofactor) else NotImplemented
+
+    def _plus(self, other: Cofactor, sign: int) -> Cofactor:
+        if set(self.names) != set(other.names) or set(self.categories) != set(other.categories):
+            raise TypeMismatchError(
+                f"cofactors of different columns do not add: {self.columns} and {other.columns}; "
+                "take a subset() that both have"
+            )
+        other = other.subset(self.columns)
+        values = {
+            name: list(dict.fromkeys([*mine, *other.categories[name]]))
+            for name, mine in self.categories.items()
+        }
+
+        def spread(part: Cofactor, found: Array, names: tuple[str, ...]) -> Array:
+            wide = np.zeros((*(len(values[n]) for n in names), *found.shape[len(names) :]))
+            wide[np.ix_(*([values[n].index(v) for v in part.categories[n]] for n in names))] = found
+            return wide
+
+        def added(mine: Array, theirs: Array, *names: str) -> Array:
+            return spread(self, mine, names) + sign * spread(other, theirs, names)
+
+        counts, sums = other.category_counts, other.category_sums
+        return Cofactor(
+            self.names,
+            self.count + sign * other.count,
+            self.sums + sign * other.sums,
+            self.matrix + sign * other.matrix,
+            values,
+            {
+                name: added(found, counts[name], name)
+                for name, found in self.category_counts.items()
+            },
+            {name: added(found, sums[name], name) for name, found in self.category_sums.items()},
+            {
+                (a, b): added(found, other.pairs(a, b), a, b)
+                for (a, b), found in self.pair_counts.items()
+            },
+        )
+
+    def __repr__(self) -> str:
+        kinds = f", categories={list(self.categories)}" if self.categories else ""
+        return f"Cofactor(count={self.count}, names={self.names}{kinds})"
+
+
+def is_cofactor(field: pa.Field) -> bool:
+    """Whether a column of a view comes from COFACTOR."""
+    return bool(field.metadata) and _METADATA in field.metadata
+
+
+def cofactors(table: pa.Table) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
+    """The cofactor of each row of a view, after the values of its other columns.
+
+    Raises:
+        UnsupportedError: The view has no column of COFACTOR, or several.
+    """
+    found = [field for field in table.schema if is_cofactor(field)]
+    if len(found) != 1:
+        what = f"{len(found)} columns of COFACTOR, one is wanted"
+        raise UnsupportedError(f"the view has {what}: write SELECT COFACTOR(x, y) FROM ..")
+    field = found[0]
+    column = table[field.name].combine_chunks()
+    keys = table.drop_columns([field.name]).to_pylist() or [{}] * table.num_rows
+    for row in range(table.num_rows):
+        yield tuple(keys[row].values()), Cofactor.from_arrow(column, field, row)
+
+
+def rounding(count: int) -> float:
+    """The relative error to expect of a sum of so many floats, errors being of either sign."""
+    return float(np.finfo(np.float64).eps) * (16 + math.sqrt(max(count, 0)))
+
+
+def _check_shape(what: str, found: Array, shape: tuple[int, ...]) -> None:
+    if found.shape != shape:
+        raise InvalidValueError(f"the {what} have shape {found.shape}, {shape} is wanted")
+
+
+@lru_cache(maxsize=64)
+def _upper_triangle(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(m)

@@ -1,0 +1,108 @@
+//! A tree behind an interface that does not name its ring: what a view needs of it.
+
+use std::fmt;
+
+use ringview_core::{Batch, Dictionary, Result};
+use ringview_relation::Part;
+
+use crate::fields::Fields;
+use crate::payloads::{Aggregates, Payloads};
+use crate::tree::Tree;
+use crate::view::View;
+
+/// What a node of the tree holds at the moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// The name of the view.
+    pub name: String,
+    /// Keys it holds; `None` if it is not kept.
+    pub rows: Option<usize>,
+    /// Bytes it takes, indexes included.
+    pub bytes: usize,
+}
+
+/// A tree over any ring. Called once a batch, so that the indirection costs nothing.
+pub(crate) trait Maintained: Send + Sync {
+    /// Applies rows of one relation.
+    fn apply(&mut self, atom: usize, batch: &Batch, sign: i64, dict: &Dictionary) -> Result<()>;
+    /// The running transaction's changes stay.
+    fn commit(&mut self);
+    /// The running transaction's changes are undone.
+    fn rollback(&mut self);
+    /// Ends loading of static relations.
+    fn seal(&mut self);
+    /// The part of the root.
+    fn result(&self) -> Option<&Part>;
+    /// The fields of the variables.
+    fn fields(&self) -> &Fields;
+    /// How payloads are shown.
+    fn aggregates(&self) -> &dyn Aggregates;
+    /// What each node holds.
+    fn describe(&self) -> Vec<NodeStatus>;
+    /// Bytes beside those of the nodes.
+    fn memory_usage(&self) -> usize;
+    /// Rows handled so far.
+    fn steps(&self) -> u64;
+    /// Checks the invariants of every part.
+    fn check(&self);
+}
+
+impl fmt::Debug for dyn Maintained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.describe()).finish()
+    }
+}
+
+impl<P: Payloads + Aggregates> Maintained for Tree<P> {
+    fn apply(&mut self, atom: usize, batch: &Batch, sign: i64, dict: &Dictionary) -> Result<()> {
+        Tree::apply(self, atom, batch, sign, dict)
+    }
+
+    fn commit(&mut self) {
+        self.views.iter_mut().for_each(View::commit);
+    }
+
+    fn rollback(&mut self) {
+        self.views.iter_mut().for_each(View::rollback);
+    }
+
+    fn seal(&mut self) {
+        Tree::seal(self);
+    }
+
+    fn result(&self) -> Option<&Part> {
+        Tree::result(self)
+    }
+
+    fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    fn aggregates(&self) -> &dyn Aggregates {
+        &self.payloads
+    }
+
+    fn describe(&self) -> Vec<NodeStatus> {
+        let status = |view: &View<P::Ring>| NodeStatus {
+            name: view.name.clone(),
+            rows: view.part.as_ref().map(Part::len),
+            bytes: view.part.as_ref().map_or(0, Part::memory_usage),
+        };
+        self.views.iter().map(status).collect()
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.payloads.memory_usage()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn check(&self) {
+        self.views
+            .iter()
+            .filter_map(|view| view.part.as_ref())
+            .for_each(Part::check);
+    }
+}
