@@ -4,7 +4,7 @@
 //! key; they are summed where that is cheap (`group`), and every step is right whether or not
 //! they were: the delta rules are linear.
 
-use ringview_ring::{Overflow, PayloadRing};
+use ringview_ring::{Overflow, PayloadRing, Slab};
 
 /// A batch of keys and payloads.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +12,8 @@ pub(crate) struct Delta {
     pub(crate) rows: usize,
     pub(crate) columns: Vec<Vec<u64>>,
     pub(crate) payload: Vec<u64>,
+    /// Words of a payload: the ring's stride, or less where it keeps single rows shorter.
+    pub(crate) width: usize,
 }
 
 /// Room for gathering, kept between batches.
@@ -27,6 +29,14 @@ impl Delta {
         Self {
             columns: vec![Vec::new(); registers],
             ..Self::default()
+        }
+    }
+
+    pub(crate) fn slab(&self) -> Slab<'_> {
+        Slab {
+            words: &self.payload,
+            width: self.width,
+            bags: false,
         }
     }
 
@@ -71,8 +81,9 @@ impl Delta {
         }
         if first.len() < self.rows {
             let mut sums = vec![0; first.len() * R::stride(shape)];
-            R::add(shape, &mut sums, &groups, &self.payload, &mut Vec::new())?;
+            R::add(shape, &mut sums, &groups, self.slab(), &mut Vec::new())?;
             self.payload = sums;
+            self.width = R::stride(shape);
             self.gather(keys, &first, spare);
             let kept: Vec<u32> = first.iter().map(|&row| slots[row as usize]).collect();
             *slots = kept;

@@ -32,6 +32,7 @@ pub(crate) struct Grouper {
 
 impl Grouper {
     /// Groups rows by the key columns; `layout` is the key's, `hash` asks for scattered ones too.
+    /// Groups of fewer rows than `least`, on average, are not worth being made.
     pub(crate) fn group(
         &mut self,
         columns: &[Vec<u64>],
@@ -39,6 +40,7 @@ impl Grouper {
         rows: usize,
         layout: &KeyLayout,
         hash: bool,
+        least: usize,
     ) {
         self.rows = rows;
         self.kind = Kind::Each;
@@ -55,9 +57,9 @@ impl Grouper {
         }
         let runs = 1 + breaks.iter().filter(|&&stop| stop).count();
         if hash && runs >= WORTH_HASHING {
-            return self.hash(columns, keys, layout);
+            return self.hash(columns, keys, layout, least);
         }
-        if runs == rows {
+        if runs == rows || runs * least > rows {
             return;
         }
         self.kind = Kind::Runs;
@@ -73,7 +75,13 @@ impl Grouper {
     }
 
     /// The slots of a fresh part number the distinct keys in the order in which they come.
-    fn hash(&mut self, columns: &[Vec<u64>], keys: &[usize], layout: &KeyLayout) {
+    fn hash(
+        &mut self,
+        columns: &[Vec<u64>],
+        keys: &[usize],
+        layout: &KeyLayout,
+        least: usize,
+    ) {
         let mut seen = Part::new(layout.clone(), 0);
         seen.reserve(self.rows);
         let batch = Keys {
@@ -82,7 +90,7 @@ impl Grouper {
             rows: self.rows,
         };
         seen.locate(batch, &mut self.keys, &mut self.of);
-        if seen.len() == self.rows {
+        if seen.len() == self.rows || seen.len() * least > self.rows {
             return;
         }
         self.kind = Kind::Named;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ringview_core::{Batch, Dictionary, Result};
 use ringview_query::Plan;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
-use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
+use ringview_ring::{Groups, Overflow, PayloadRing, Rows, Slab};
 
 use crate::delta::{Delta, Spare};
 use crate::fields::{Aspect, Fields};
@@ -34,6 +34,7 @@ pub(crate) struct Tree<P: Payloads> {
     paths: Vec<Arc<Path<P::Ring>>>,
     pub(crate) payloads: P,
     work: Work,
+    scratch: <P::Ring as PayloadRing>::Scratch,
     /// Rows handled at a leaf, a factor or a view: what complexity is tested by.
     pub(crate) steps: u64,
 }
@@ -105,6 +106,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             paths,
             payloads,
             work,
+            scratch: Default::default(),
             steps: 0,
         }
     }
@@ -193,8 +195,16 @@ impl<P: Payloads> Tree<P> {
             grouper,
             ..
         } = &mut self.work;
-        let wide = P::Ring::is_wide(&self.views[path.leaf].shape);
-        grouper.group(&delta.columns, &path.keys, delta.rows, &path.layout, wide);
+        let shape = &self.views[path.leaf].shape;
+        let (wide, least) = (P::Ring::is_wide(shape), P::Ring::LEAST_GROUP);
+        grouper.group(
+            &delta.columns,
+            &path.keys,
+            delta.rows,
+            &path.layout,
+            wide,
+            least,
+        );
         let groups = grouper.groups();
         self.payloads.read(
             path.leaf,
@@ -204,6 +214,7 @@ impl<P: Payloads> Tree<P> {
             groups,
             &mut delta.payload,
         )?;
+        delta.width = delta.payload.len() / groups.len().max(1);
         if let Some(rows) = grouper.representatives() {
             delta.gather(&path.keys, rows, spare);
         }
@@ -281,7 +292,7 @@ impl<P: Payloads> Tree<P> {
         block: usize,
         delta: &mut Delta,
     ) -> Result<()> {
-        let stride = delta.payload.len() / delta.rows;
+        let stride = delta.width;
         let mut part = Delta::with_registers(path.registers);
         for start in (0..delta.rows).step_by(block) {
             let end = (start + block).min(delta.rows);
@@ -292,7 +303,7 @@ impl<P: Payloads> Tree<P> {
             part.payload.clear();
             part.payload
                 .extend_from_slice(&delta.payload[start * stride..end * stride]);
-            part.rows = end - start;
+            (part.rows, part.width) = (end - start, stride);
             self.climb(path, (at, 0), &mut part)?;
         }
         Ok(())
@@ -346,7 +357,7 @@ impl<P: Payloads> Tree<P> {
             delta.gather(&step.live, rows, spare);
             picked = Rows::Picked(rows);
         }
-        let right = (part.payloads(), &slots[..]);
+        let right = (kept(part), &slots[..]);
         let wide = P::Ring::is_wide(&self.views[level.node].shape);
         let multiplied = multiply(
             level,
@@ -355,7 +366,7 @@ impl<P: Payloads> Tree<P> {
             delta,
             picked,
             right,
-            (grouper, product, spare),
+            (grouper, product, spare, &mut self.scratch),
         );
         multiplied.map_err(|fault| self.refuse(level.node, fault))
     }
@@ -401,8 +412,9 @@ impl<P: Payloads> Tree<P> {
             }
             block.rows = partners.slots.len();
             block.payload = std::mem::take(&mut delta.payload);
+            block.width = delta.width;
             self.steps += block.rows as u64;
-            let right = (part.payloads(), &partners.slots[..]);
+            let right = (kept(part), &partners.slots[..]);
             let wide = P::Ring::is_wide(&self.views[level.node].shape);
             let Work {
                 grouper,
@@ -418,7 +430,7 @@ impl<P: Payloads> Tree<P> {
                 &mut block,
                 picked,
                 right,
-                (grouper, product, spare),
+                (grouper, product, spare, &mut self.scratch),
             );
             // What was multiplied is still the payload of the rows to come.
             std::mem::swap(&mut delta.payload, product);
@@ -456,7 +468,12 @@ impl<P: Payloads> Tree<P> {
             .lift(level.node, variable, words, high, lifted)?;
         slots.clear();
         slots.extend(0..delta.rows as u32);
-        let (all, right) = (Rows::All(delta.rows), (&lifted[..], &slots[..]));
+        let lifts = Slab {
+            words: lifted,
+            width: lifted.len() / delta.rows,
+            bags: false,
+        };
+        let (all, right) = (Rows::All(delta.rows), (lifts, &slots[..]));
         let wide = P::Ring::is_wide(&self.views[level.node].shape);
         let multiplied = multiply(
             level,
@@ -465,7 +482,7 @@ impl<P: Payloads> Tree<P> {
             delta,
             all,
             right,
-            (grouper, product, spare),
+            (grouper, product, spare, &mut self.scratch),
         );
         multiplied.map_err(|fault| self.refuse(level.node, fault))
     }
@@ -488,26 +505,41 @@ fn multiply<R: PayloadRing>(
     wide: bool,
     delta: &mut Delta,
     left_rows: Rows<'_>,
-    (right, slots): (&[u64], &[u32]),
-    (grouper, product, spare): (&mut Grouper, &mut Vec<u64>, &mut Spare),
+    (right, slots): (Slab<'_>, &[u32]),
+    (grouper, product, spare, scratch): (
+        &mut Grouper,
+        &mut Vec<u64>,
+        &mut Spare,
+        &mut R::Scratch,
+    ),
 ) -> std::result::Result<(), Overflow> {
     let last = level
         .steps
         .last()
         .is_some_and(|last| std::ptr::eq(last, step));
     let groups = if last {
-        grouper.group(&delta.columns, &level.keys, delta.rows, &level.layout, wide);
+        let single = delta.width < R::left_stride(&step.product);
+        let least = if single { R::LEAST_GROUP } else { 1 };
+        grouper.group(
+            &delta.columns,
+            &level.keys,
+            delta.rows,
+            &level.layout,
+            wide,
+            least,
+        );
         grouper.groups()
     } else {
         Groups::Each(delta.rows)
     };
-    R::multiply(
+    delta.width = R::multiply(
         &step.product,
-        &delta.payload,
+        delta.slab(),
         left_rows,
         right,
         slots,
         groups,
+        scratch,
         product,
     )?;
     std::mem::swap(&mut delta.payload, product);
@@ -515,6 +547,15 @@ fn multiply<R: PayloadRing>(
         delta.gather(&level.keys, rows, spare);
     }
     Ok(())
+}
+
+/// The payloads of a kept view: tables hold bags.
+fn kept(part: &Part) -> Slab<'_> {
+    Slab {
+        words: part.payloads(),
+        width: part.stride(),
+        bags: true,
+    }
 }
 
 /// Appends the values of the rows named, or of all.

@@ -63,7 +63,7 @@ impl<R: PayloadRing> View<R> {
             &self.shape,
             payloads,
             slots,
-            &delta.payload,
+            delta.slab(),
             &mut self.emptied,
         )
     }
