@@ -51,7 +51,10 @@ pub(crate) fn plan(
         .map(|column| resolve(scopes, column))
         .collect::<Result<_>>()?;
     let mut features = vec![0; scopes.len()];
-    for &(atom, _) in places.iter().filter(|place| !variables.of.contains_key(place)) {
+    for &(atom, _) in places
+        .iter()
+        .filter(|place| !variables.of.contains_key(place))
+    {
         features[atom] += 1;
     }
     for (feature, &place) in places.iter().enumerate() {
@@ -120,11 +123,7 @@ fn names(columns: &[ColumnRef], scopes: &[Scope<'_>]) -> Result<Vec<String>> {
 }
 
 /// The column at which a feature is lifted: its own, or one that equals it.
-fn lifted_at(
-    place: (usize, usize),
-    variables: &Variables,
-    features: &[usize],
-) -> (usize, usize) {
+fn lifted_at(place: (usize, usize), variables: &Variables, features: &[usize]) -> (usize, usize) {
     let Some(&variable) = variables.of.get(&place) else {
         return place;
     };

@@ -75,13 +75,7 @@ impl Grouper {
     }
 
     /// The slots of a fresh part number the distinct keys in the order in which they come.
-    fn hash(
-        &mut self,
-        columns: &[Vec<u64>],
-        keys: &[usize],
-        layout: &KeyLayout,
-        least: usize,
-    ) {
+    fn hash(&mut self, columns: &[Vec<u64>], keys: &[usize], layout: &KeyLayout, least: usize) {
         let mut seen = Part::new(layout.clone(), 0);
         seen.reserve(self.rows);
         let batch = Keys {

@@ -506,12 +506,7 @@ fn multiply<R: PayloadRing>(
     delta: &mut Delta,
     left_rows: Rows<'_>,
     (right, slots): (Slab<'_>, &[u32]),
-    (grouper, product, spare, scratch): (
-        &mut Grouper,
-        &mut Vec<u64>,
-        &mut Spare,
-        &mut R::Scratch,
-    ),
+    (grouper, product, spare, scratch): (&mut Grouper, &mut Vec<u64>, &mut Spare, &mut R::Scratch),
 ) -> std::result::Result<(), Overflow> {
     let last = level
         .steps

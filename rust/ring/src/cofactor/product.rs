@@ -91,7 +91,10 @@ impl<'a> Factors<'a> {
             Rows::Picked(rows) => rows[row] as usize,
         };
         let [left, right] = product.shapes;
-        let (l, r) = (self.left.row(from), self.right.row(self.slots[row] as usize));
+        let (l, r) = (
+            self.left.row(from),
+            self.right.row(self.slots[row] as usize),
+        );
         [
             Operand {
                 words: l,
@@ -262,7 +265,11 @@ fn count([left, right]: [Operand<'_>; 2]) -> (i64, bool) {
 }
 
 /// Products of single rows, each by itself; whether a count overflowed.
-pub(super) fn join_all(product: &CofactorProduct, factors: Factors<'_>, out: &mut Vec<u64>) -> bool {
+pub(super) fn join_all(
+    product: &CofactorProduct,
+    factors: Factors<'_>,
+    out: &mut Vec<u64>,
+) -> bool {
     let mut overflow = false;
     out.clear();
     for row in 0..factors.slots.len() {

@@ -39,8 +39,8 @@ pub(super) fn segments(left: &[usize], right: &[usize]) -> Vec<Segment> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut next = [0, 0];
     while next[0] < left.len() || next[1] < right.len() {
-        let is_right = next[0] == left.len()
-            || (next[1] < right.len() && right[next[1]] < left[next[0]]);
+        let is_right =
+            next[0] == left.len() || (next[1] < right.len() && right[next[1]] < left[next[0]]);
         let side = usize::from(is_right);
         let at = next[side];
         match segments.last_mut() {
