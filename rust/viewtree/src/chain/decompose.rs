@@ -40,10 +40,11 @@ pub(crate) fn decompose(delta: &Arc<Matrix>) -> Result<Option<(Factor, Factor)>>
     if rows.is_empty() {
         return Ok(None);
     }
-    if rows.len() > 1 && columns.len() > 1 {
-        if let Some(factors) = rank_one(delta, (pivot.0, pivot.1))? {
-            return Ok(Some(factors));
-        }
+    if rows.len() > 1
+        && columns.len() > 1
+        && let Some(factors) = rank_one(delta, (pivot.0, pivot.1))?
+    {
+        return Ok(Some(factors));
     }
     if rows.len() == delta.rows() && rows.len() <= columns.len() {
         return Ok(Some((
