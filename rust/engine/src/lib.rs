@@ -11,8 +11,10 @@
 //! | `view` | a view: its query, plan and tree |
 //! | `load` | the birth of a view over tables that have rows |
 //! | `transaction` | [`Op`], and how a list of them is applied or undone |
+//! | `factors` | a change that is a [`Product`], encoded |
 
 mod database;
+mod factors;
 mod load;
 mod table;
 mod transaction;
@@ -21,7 +23,7 @@ mod view;
 pub use database::{Database, Options};
 pub use ringview_viewtree::{Matrix, MatrixChain};
 pub use table::TableStatus;
-pub use transaction::{Direction, Op};
+pub use transaction::{Change, Direction, Op, Product, Rows};
 
 /// What a long call asks between chunks of rows, with how many are done: an error stops it, and
 /// everything that it did is undone.

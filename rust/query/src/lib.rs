@@ -10,6 +10,7 @@
 //! | `terms`, `payload` | aggregates as sums of products, one component a view |
 //! | `hypergraph`, `classes`, `cover` | acyclicity, query classes, widths |
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
+//! | `split` | a leaf by its columns, for deltas in factors |
 //! | `explain` | all that as text |
 
 mod aggregate;
@@ -33,6 +34,7 @@ mod predicate;
 mod query;
 mod scalar;
 mod set;
+mod split;
 mod terms;
 mod tree;
 mod update;
@@ -43,3 +45,4 @@ pub use plan::*;
 pub use query::{
     Atom, ColumnRef, Condition, Function, Literal, Measure, OrderRef, Output, Query, Scalar,
 };
+pub use split::{LeafPart, split_leaf};
