@@ -69,9 +69,9 @@ class Database:
         """Apply changes, all or none.
 
         An op is a table, 1 to insert or -1 to delete, rows, and the name of a column that says how
-        often each row counts, or None; or a table, 1 or -1, and factors: pairs of rows over disjoint
-        columns and such a name, whose product is the change. `progress` is called with the number of rows done; an
-        exception from it undoes everything.
+        often each row counts, or None; or a table, 1 or -1, and factors, pairs of rows over
+        disjoint columns and such a name, whose product is the change. `progress` is called with the
+        number of rows done; an exception from it undoes everything.
         """
 
     def tables(self) -> list[str]:
