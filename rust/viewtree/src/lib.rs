@@ -20,8 +20,11 @@
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `maintained` | a tree behind an interface that does not name its ring |
-//! | `view_tree` | `ViewTree`: a maintained view, whole |
+//! | `bag` | the rows of a join as a listing |
+//! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
+//! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
 
+mod bag;
 mod cells;
 mod changes;
 mod cofactor;
@@ -29,6 +32,7 @@ mod columns;
 mod companion;
 mod computed;
 mod delta;
+mod factorised;
 mod fields;
 mod group;
 mod leaf;
@@ -38,12 +42,14 @@ mod partners;
 mod payloads;
 mod program;
 mod result;
+mod rows;
 mod statistics;
 mod tree;
 mod view;
 mod view_tree;
 
 pub use maintained::NodeStatus;
+pub use rows::RowStream;
 pub use view_tree::ViewTree;
 
 /// An overflow, with the words for where.

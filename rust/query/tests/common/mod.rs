@@ -82,7 +82,8 @@ impl Tables {
                 .collect(),
             group_by: Vec::new(),
             outputs: vec![aggregate("count", Function::Count, None)],
-            having: None,
+            bag: None,
+        having: None,
             order: None,
         }
     }
