@@ -242,9 +242,7 @@ class Database:
         changes = [(name, sign, part, multiplicity) for part in parts]
         self._native.apply(changes, progress)
 
-    def _query(
-        self, sql: str, order: Order | None, representation: Representation | None
-    ) -> str:
+    def _query(self, sql: str, order: Order | None, representation: Representation | None) -> str:
         """The logical query of `sql`, as the engine takes it."""
         import json
 

@@ -1,4 +1,4 @@
-"""The rows of joins, factorised and as listings, equal DuckDB's as multisets, however they are read."""
+"""The rows of joins, factorised and as listings, equal DuckDB's, however they are read."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from hypothesis import strategies as st
 from oracle import Oracle, comparable
 from queries import FROMS, SCHEMAS, From, conditions, rows
 from ringview import errors
+from ringview.database import Representation
 from test_streams import Batch, Tables, apply, batches, database, everything_leaves, twin_of
 
 ORACLE = Oracle(SCHEMAS)
-KEPT = ("factorised", "listing", None)
+KEPT: tuple[Representation | None, ...] = ("factorised", "listing", None)
 
 
 @st.composite
 def joins(draw: st.DrawFn) -> str:
     """A SELECT of columns over one of `FROMS`."""
     source: From = draw(st.sampled_from(FROMS))
-    columns = [f"{a}.{name}" for a, table in source.aliases.items() for name in SCHEMAS[table].names]
+    columns = [
+        f"{a}.{name}" for a, table in source.aliases.items() for name in SCHEMAS[table].names
+    ]
     columns += source.bare
     chosen = draw(st.lists(st.sampled_from(columns), min_size=1, max_size=6))
     outputs = [f"{column} AS c{i}" for i, column in enumerate(chosen)]
@@ -197,7 +200,7 @@ def test_a_stream_sees_its_start_or_fails() -> None:
     first = reader.read_next_batch()
     assert 0 < len(first) < 150_000
     db.insert("r", {"a": [1], "b": [2]})
-    with pytest.raises(errors.ViewChangedError, match="'v'|\"v\""):
+    with pytest.raises(errors.ViewChangedError, match="changed"):
         reader.read_next_batch()
     half = view.to_reader()
     half.read_next_batch()
@@ -334,4 +337,6 @@ def test_blocks_agree_with_one_read() -> None:
     assert found.equals(wanted)
     for at in (0, 65_535, 65_536, 131_071, len(view) - 1):
         assert view[at] == whole.slice(at, 1).to_pylist()[0]
-    assert view[65_000:140_000].combine_chunks().equals(whole.slice(65_000, 75_000).combine_chunks())
+    assert (
+        view[65_000:140_000].combine_chunks().equals(whole.slice(65_000, 75_000).combine_chunks())
+    )

@@ -12,7 +12,6 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from .joins import Joins
 from .names import Column, Scope
 from .scalars import AGGREGATES, Json
 
@@ -25,14 +24,13 @@ def is_plain(tree: exp.Select) -> bool:
     return not any(isinstance(node, (*AGGREGATES, exp.AggFunc, exp.Anonymous)) for node in nodes)
 
 
-def rows(tree: exp.Select, scope: Scope, joins: Joins) -> Json:
+def rows(tree: exp.Select, scope: Scope) -> Json:
     """The `group_by`, `outputs` and `bag` of a plain SELECT."""
     distinct = tree.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
         scope.text.refuse(distinct, "DISTINCT ON is not supported", "write MIN or MAX and GROUP BY")
     outputs: list[Json] = []
     group: list[Column] = []
-    seen: set[Column] = set()
     names: set[str] = set()
     for node, name, column in _columns(tree, scope):
         if name in names:
@@ -43,8 +41,7 @@ def rows(tree: exp.Select, scope: Scope, joins: Joins) -> Json:
             )
         names.add(name)
         outputs.append({"kind": "group", "name": name, "column": column.json()})
-        if column not in seen:
-            seen |= joins.classes(column)
+        if column not in group:
             group.append(column)
     body: Json = {"group_by": [column.json() for column in group], "outputs": outputs}
     return body if distinct is not None else {**body, "bag": {"representation": None}}
@@ -57,7 +54,9 @@ def _columns(tree: exp.Select, scope: Scope) -> Iterator[tuple[exp.Expr, str, Co
         star = body.this if isinstance(body, exp.Column) else body
         if isinstance(star, exp.Star):
             if any(star.args.values()):
-                scope.text.refuse(body, "* with EXCLUDE or REPLACE is not supported", "name columns")
+                scope.text.refuse(
+                    body, "* with EXCLUDE or REPLACE is not supported", "name columns"
+                )
             for column in _starred(body, scope):
                 yield body, column.name, column
         elif isinstance(body, exp.Column):

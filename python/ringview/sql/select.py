@@ -44,7 +44,7 @@ class Select:
     def json(self) -> Json:
         """The `group_by`, `outputs` and, if there is one, `having` of the logical query."""
         if is_plain(self.tree):
-            return rows(self.tree, self.scope, self.joins)
+            return rows(self.tree, self.scope)
         distinct = self.tree.args.get("distinct")
         if distinct is not None:
             self.scope.text.refuse(

@@ -23,9 +23,11 @@
 //! | `bag` | the rows of a join as a listing |
 //! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
 //! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
+//! | `chain` | `MatrixChain`: the same over dense parts, with deltas in factors |
 
 mod bag;
 mod cells;
+mod chain;
 mod changes;
 mod cofactor;
 mod columns;
@@ -48,7 +50,9 @@ mod tree;
 mod view;
 mod view_tree;
 
+pub use chain::{ChainPoll, MatrixChain};
 pub use maintained::NodeStatus;
+pub use ringview_relation::Matrix;
 pub use rows::RowStream;
 pub use view_tree::ViewTree;
 

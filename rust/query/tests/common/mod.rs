@@ -83,7 +83,7 @@ impl Tables {
             group_by: Vec::new(),
             outputs: vec![aggregate("count", Function::Count, None)],
             bag: None,
-        having: None,
+            having: None,
             order: None,
         }
     }
