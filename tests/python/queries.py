@@ -104,7 +104,7 @@ def queries(draw: st.DrawFn) -> str:
     least = 0 if outputs else 1
     aggregates = draw(st.lists(_aggregates(source), min_size=least, max_size=3))
     outputs += [f"{aggregate} AS v{i}" for i, aggregate in enumerate(aggregates)]
-    wanted = draw(st.lists(conditions(source), max_size=2))
+    wanted = draw(st.lists(_conditions(source), max_size=2))
     where = " AND ".join([*source.where, *wanted])
     text = f"SELECT {', '.join(outputs)} FROM {source.text}"
     text += f" WHERE {where}" if where else ""
@@ -152,7 +152,7 @@ def _numbers(draw: st.DrawFn, source: From) -> str:
 
 
 @st.composite
-def conditions(draw: st.DrawFn, source: From) -> str:
+def _conditions(draw: st.DrawFn, source: From) -> str:
     """A condition on one table."""
     alias = draw(st.sampled_from(sorted(source.aliases)))
     one = draw(_simple(alias, source.aliases[alias]))

@@ -14,7 +14,7 @@ import ringview as rv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
-from queries import FROMS, NUMBERS, From, _columns, conditions, _name, _numbers
+from queries import FROMS, NUMBERS, From, _columns, _conditions, _name, _numbers
 from ringview import errors
 from test_streams import Batch, batches, check
 
@@ -107,7 +107,7 @@ def views(draw: st.DrawFn) -> str:
     found = draw(st.lists(one, min_size=1, max_size=3))
     outputs = [f"{column} AS g{i}" for i, column in enumerate(shown)]
     outputs += [f"{text} AS v{i}" for i, text in enumerate(found)]
-    where = " AND ".join([*source.where, *draw(st.lists(conditions(source), max_size=1))])
+    where = " AND ".join([*source.where, *draw(st.lists(_conditions(source), max_size=1))])
     having = draw(st.one_of(st.just(""), conditions(source, group)))
     text = f"SELECT {', '.join(outputs)} FROM {source.text}"
     text += f" WHERE {where}" if where else ""

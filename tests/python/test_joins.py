@@ -11,7 +11,7 @@ import ringview as rv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
-from queries import FROMS, SCHEMAS, From, conditions, rows
+from queries import FROMS, SCHEMAS, From, _conditions, rows
 from ringview import errors
 from ringview.database import Representation
 from test_streams import Batch, Tables, apply, batches, database, everything_leaves, twin_of
@@ -35,7 +35,7 @@ def joins(draw: st.DrawFn) -> str:
         alias = draw(st.sampled_from(sorted(source.aliases)))
         names = SCHEMAS[source.aliases[alias]].names
         outputs += [f"{alias}.{name} AS {alias}_{name}" for name in names]
-    where = " AND ".join([*source.where, *draw(st.lists(conditions(source), max_size=1))])
+    where = " AND ".join([*source.where, *draw(st.lists(_conditions(source), max_size=1))])
     return f"SELECT {', '.join(outputs)} FROM {source.text}" + (f" WHERE {where}" if where else "")
 
 

@@ -21,7 +21,8 @@ pub(crate) fn len(payloads: impl Iterator<Item = i64>) -> Result<u64> {
         let sum = rows.checked_add(count).filter(|_| count > 0);
         rows = sum.ok_or_else(|| Error::Value {
             place: "the rows of a join".to_owned(),
-            problem: "there are more than 2^63, or rows were deleted that were not there".to_owned(),
+            problem: "there are more than 2^63, or rows were deleted that were not there"
+                .to_owned(),
         })?;
     }
     Ok(rows as u64)

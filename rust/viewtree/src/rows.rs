@@ -120,8 +120,9 @@ impl ViewTree {
             return Err(Error::Unsupported {
                 what: "drawing rows of this view".to_owned(),
                 why: "only the rows of a factorised join are found by their position".to_owned(),
-                instead: "create the view as SELECT of columns over a join, or sample what you read"
-                    .to_owned(),
+                instead:
+                    "create the view as SELECT of columns over a join, or sample what you read"
+                        .to_owned(),
             });
         };
         factorised.draw(&*self.tree, self.schema(), (rows, seed), dictionary)

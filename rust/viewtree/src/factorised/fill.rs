@@ -66,7 +66,9 @@ pub(crate) fn array(
             )?
         }
         Type::Decimal { precision, scale } => {
-            let array = filler.decimals().with_precision_and_scale(*precision, *scale);
+            let array = filler
+                .decimals()
+                .with_precision_and_scale(*precision, *scale);
             Arc::new(array.map_err(|problem| Error::Value {
                 place: format!("a column of type {}", column.ty),
                 problem: problem.to_string(),

@@ -343,9 +343,12 @@ impl Reader {
         for &slot in &cursor.slots {
             cursor.counts.push(count(part, slot)?);
         }
-        cursor.branches.resize_with(branches.len(), Default::default);
+        cursor
+            .branches
+            .resize_with(branches.len(), Default::default);
         for (branch, (groups, totals)) in branches.iter().zip(&mut cursor.branches) {
-            self.keys.resize_with(branch.key.len().max(self.keys.len()), Vec::new);
+            self.keys
+                .resize_with(branch.key.len().max(self.keys.len()), Vec::new);
             for (column, &field) in self.keys.iter_mut().zip(&branch.key) {
                 column.clear();
                 column.extend(cursor.slots.iter().map(|&slot| part.field(slot, field)));

@@ -5,6 +5,7 @@
 //! changes.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use ringview_core::Result;
 use ringview_relation::Part;
@@ -32,16 +33,18 @@ impl Starts {
         if slots.len() < FEW {
             return Ok((0, 0));
         }
-        if !self.of.contains_key(&group) {
-            let mut starts = Vec::with_capacity(slots.len());
-            let mut before = 0u64;
-            for &slot in slots {
-                starts.push(before);
-                before = before.saturating_add(count(part, slot)?);
+        let starts = match self.of.entry(group) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let mut starts = Vec::with_capacity(slots.len());
+                let mut before = 0u64;
+                for &slot in slots {
+                    starts.push(before);
+                    before = before.saturating_add(count(part, slot)?);
+                }
+                place.insert(starts)
             }
-            self.of.insert(group, starts);
-        }
-        let starts = &self.of[&group];
+        };
         let entry = starts.partition_point(|&start| start <= row).max(1) - 1;
         Ok((entry, starts.get(entry).copied().unwrap_or(0)))
     }
