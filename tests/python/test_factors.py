@@ -31,6 +31,9 @@ VIEWS = [
     "SELECT SUM(i + w) AS s, SUM((i - 1) * (w + 2)) AS t, VAR_POP(w) AS v FROM b",
     "SELECT x.i, y.j, SUM(x.w * y.w) AS s FROM b x JOIN b y ON x.j = y.i GROUP BY x.i, y.j",
     "SELECT i, MIN(w) AS low, MAX(name) AS high, COUNT(DISTINCT j) AS d FROM b GROUP BY i",
+    "SELECT * FROM a JOIN b USING (i)",
+    "SELECT b.w, c.y, a.x FROM a JOIN b USING (i) JOIN c USING (j)",
+    "SELECT DISTINCT i, w FROM b",
 ]
 
 SPLITS = [
