@@ -1,9 +1,13 @@
 """The engine: names and Arrow capsules in, capsules and texts out. See `ringview.Database`."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, final
 
-__all__ = ["Columns", "Database", "Rows", "__version__"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Columns", "Database", "Dense", "MatrixChain", "RowStream", "Rows", "__version__"]
 
 __version__: str
 
@@ -16,7 +20,9 @@ class _Stream(Protocol):
 class _Array(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
 
-_Op = tuple[str, int, _Stream | _Array, str | None]
+_Reals = NDArray[np.float64]
+_Rows = tuple[str, int, _Stream | _Array, str | None]
+_Product = tuple[str, int, Sequence[tuple[_Stream | _Array, str | None]]]
 
 @final
 class Columns:
@@ -31,6 +37,13 @@ class Rows:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
     def __len__(self) -> int: ...
+
+@final
+class RowStream:
+    """The rows that a view had when the stream was made."""
+
+    def next(self) -> Rows | None:
+        """The next rows; None behind the last."""
 
 @final
 class Database:
@@ -55,12 +68,17 @@ class Database:
     def drop_view(self, name: str) -> None:
         """Forget a view."""
 
-    def apply(self, ops: Sequence[_Op], progress: Callable[[int], object] | None = None) -> None:
+    def apply(
+        self,
+        ops: Sequence[_Rows | _Product],
+        progress: Callable[[int], object] | None = None,
+    ) -> None:
         """Apply changes, all or none.
 
         An op is a table, 1 to insert or -1 to delete, rows, and the name of a column that says how
-        often each row counts, or None. `progress` is called with the number of rows done; an
-        exception from it undoes everything.
+        often each row counts, or None; or a table, 1 or -1, and factors, pairs of rows over
+        disjoint columns and such a name, whose product is the change. `progress` is called with the
+        number of rows done; an exception from it undoes everything.
         """
 
     def tables(self) -> list[str]:
@@ -81,6 +99,18 @@ class Database:
     def view_changes(self, name: str) -> Rows:
         """What moved in a view since the last call, with a last column `multiplicity`."""
 
+    def view_schema(self, name: str) -> Columns:
+        """The columns of a view."""
+
+    def view_slice(self, name: str, start: int, stop: int) -> Rows:
+        """The rows `start .. stop` of a view, as far as there are any."""
+
+    def view_draw(self, name: str, rows: int, seed: int) -> Rows:
+        """Rows of a view drawn with replacement."""
+
+    def view_stream(self, name: str) -> RowStream:
+        """A stream of the rows that a view has now."""
+
     def view_len(self, name: str) -> int:
         """How many rows a view has. O(1)."""
 
@@ -95,3 +125,54 @@ class Database:
 
     def plan(self, query_json: str) -> str:
         """How a view of a query in JSON would be maintained."""
+
+@final
+class Dense:
+    """A matrix of a chain: doubles by the buffer protocol, which never change."""
+
+    shape: tuple[int, int]
+
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class MatrixChain:
+    """The product of a chain of matrices, fresh under changes of any of them."""
+
+    def __new__(
+        cls, matrices: Sequence[_Reals], changing: Sequence[int] | None = None
+    ) -> MatrixChain: ...
+    def update(self, at: int, u: _Reals, v: _Reals) -> None:
+        """Add the sum of u[c] v[c]^T to a matrix, over the rows c of `u` and `v`."""
+
+    def update_row(self, at: int, row: int, delta: _Reals) -> None:
+        """Add to one row of a matrix."""
+
+    def update_column(self, at: int, column: int, delta: _Reals) -> None:
+        """Add to one column of a matrix."""
+
+    def update_dense(self, at: int, delta: _Reals) -> None:
+        """Add a matrix of the same shape."""
+
+    def refresh(self) -> None:
+        """Compute every view anew."""
+
+    def product(self) -> Dense:
+        """The product as it is now."""
+
+    def matrix(self, at: int) -> Dense:
+        """A matrix as it is now."""
+
+    def order(self) -> str:
+        """The bracketing."""
+
+    def explain(self) -> str:
+        """The tree of views, with bytes and costs."""
+
+    def memory_usage(self) -> int:
+        """Bytes held."""
+
+    def steps(self) -> int:
+        """Multiply-adds so far."""
+
+    def __len__(self) -> int: ...

@@ -6,17 +6,21 @@
 //! | file | holds |
 //! |---|---|
 //! | `database` | the class `Database` |
+//! | `chain` | the class `MatrixChain` |
 //! | `busy` | one call at a time, without deadlock |
 //! | `watch` | Ctrl-C and progress during long calls |
 //! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
 //! | `outgoing` | schemas and rows handed to such a library |
+//! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `errors` | errors to the exceptions of `ringview.errors` |
 
 mod busy;
+mod chain;
 mod database;
 mod errors;
 mod incoming;
 mod outgoing;
+mod stream;
 mod watch;
 
 /// The module `ringview._native`.
@@ -25,9 +29,13 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use super::chain::{Dense, MatrixChain};
+    #[pymodule_export]
     use super::database::Database;
     #[pymodule_export]
     use super::outgoing::{Columns, Rows};
+    #[pymodule_export]
+    use super::stream::RowStream;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

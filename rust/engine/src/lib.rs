@@ -2,25 +2,31 @@
 //!
 //! A [`Database`] holds tables and views. Changes of tables come as Arrow batches in a transaction,
 //! a list of [`Op`]s; after it every view is exact. It is the layer that other languages bind to, and
-//! what a Rust program embeds.
+//! what a Rust program embeds. A [`MatrixChain`] stands alone: it has no tables.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `database` | [`Database`]: what there is, and what is known of it |
 //! | `table` | a table: its schema, encoder and base rows |
 //! | `view` | a view: its query, plan and tree |
+//! | `rows` | some rows of a view, and streams of them |
 //! | `load` | the birth of a view over tables that have rows |
 //! | `transaction` | [`Op`], and how a list of them is applied or undone |
+//! | `factors` | a change that is a [`Product`], encoded |
 
 mod database;
+mod factors;
 mod load;
+mod rows;
 mod table;
 mod transaction;
 mod view;
 
 pub use database::{Database, Options};
+pub use ringview_viewtree::{Matrix, MatrixChain};
+pub use rows::ViewStream;
 pub use table::TableStatus;
-pub use transaction::{Direction, Op};
+pub use transaction::{Change, Direction, Op, Product, Rows};
 
 /// What a long call asks between chunks of rows, with how many are done: an error stops it, and
 /// everything that it did is undone.

@@ -32,7 +32,6 @@ pub(crate) struct Grouper {
 
 impl Grouper {
     /// Groups rows by the key columns; `layout` is the key's, `hash` asks for scattered ones too.
-    /// Groups of fewer rows than `least`, on average, are not worth being made.
     pub(crate) fn group(
         &mut self,
         columns: &[Vec<u64>],
@@ -40,7 +39,19 @@ impl Grouper {
         rows: usize,
         layout: &KeyLayout,
         hash: bool,
+    ) {
+        self.group_from(1, columns, keys, rows, layout, hash);
+    }
+
+    /// As `group`, where groups of fewer rows than `least`, on average, are not worth being made.
+    pub(crate) fn group_from(
+        &mut self,
         least: usize,
+        columns: &[Vec<u64>],
+        keys: &[usize],
+        rows: usize,
+        layout: &KeyLayout,
+        hash: bool,
     ) {
         self.rows = rows;
         self.kind = Kind::Each;

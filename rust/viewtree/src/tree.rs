@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Dictionary, Result};
+use ringview_core::{Batch, Column, Dictionary, Result};
 use ringview_query::Plan;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows, Slab};
@@ -27,7 +27,7 @@ const BLOCK_WORDS: usize = 1 << 14;
 
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
-    plan: Arc<Plan>,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) fields: Fields,
     pub(crate) views: Vec<View<P::Ring>>,
     /// By atom.
@@ -154,6 +154,26 @@ impl<P: Payloads> Tree<P> {
         outcome
     }
 
+    /// The path of an atom.
+    pub(crate) fn path(&self, atom: usize) -> Arc<Path<P::Ring>> {
+        Arc::clone(&self.paths[atom])
+    }
+
+    /// The columns and payloads of rows at their leaf, which stays as it is.
+    pub(crate) fn read(
+        &mut self,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dictionary: &Dictionary,
+    ) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
+        let path = Arc::clone(&self.paths[atom]);
+        let mut delta = Delta::with_registers(path.registers);
+        self.read_leaf(&path, batch, sign, dictionary, &mut delta)?;
+        delta.columns.truncate(path.keys.len());
+        Ok((delta.columns, delta.payload))
+    }
+
     /// The delta of a leaf: the rows that take part, their local columns summed away.
     fn read_leaf(
         &mut self,
@@ -179,15 +199,7 @@ impl<P: Payloads> Tree<P> {
             let column = batch.column(column);
             let out = &mut delta.columns[register];
             out.clear();
-            let rows = selection.rows();
-            match field.aspect {
-                Aspect::Word => pick(rows, &column.words, |&word| word, out),
-                Aspect::High => pick(rows, &column.high, |&word| word, out),
-                Aspect::Null => match &column.valid {
-                    Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
-                    None => out.resize(delta.rows, 0),
-                },
-            }
+            key_column(field.aspect, column, selection, out);
         }
         let Work {
             selection,
@@ -197,13 +209,13 @@ impl<P: Payloads> Tree<P> {
         } = &mut self.work;
         let shape = &self.views[path.leaf].shape;
         let (wide, least) = (P::Ring::is_wide(shape), P::Ring::LEAST_GROUP);
-        grouper.group(
+        grouper.group_from(
+            least,
             &delta.columns,
             &path.keys,
             delta.rows,
             &path.layout,
             wide,
-            least,
         );
         let groups = grouper.groups();
         self.payloads.read(
@@ -269,9 +281,21 @@ impl<P: Payloads> Tree<P> {
                 }
             }
             first = 0;
+            if level.steps.is_empty() {
+                self.sum(level, delta)?;
+            }
             self.store(level.node, &level.keys, delta)?;
         }
         Ok(())
+    }
+
+    /// dV := dC with what V does not keep summed away, for a view of one child.
+    fn sum(&mut self, level: &Level<P::Ring>, delta: &mut Delta) -> Result<()> {
+        self.steps += delta.rows as u64;
+        let shape = &self.views[level.node].shape;
+        let Work { spare, grouper, .. } = &mut self.work;
+        let summed = delta.fold::<P::Ring>(shape, &level.keys, &level.layout, grouper, spare);
+        summed.map_err(|fault| self.refuse(level.node, fault))
     }
 
     /// How many rows a level takes at a time: where several wide products follow each other, as
@@ -488,7 +512,7 @@ impl<P: Payloads> Tree<P> {
     }
 
     #[cold]
-    fn refuse(&self, node: usize, _fault: Overflow) -> ringview_core::Error {
+    pub(crate) fn refuse(&self, node: usize, _fault: Overflow) -> ringview_core::Error {
         overflow(format!(
             "a sum or count in the view {}",
             self.views[node].name
@@ -515,13 +539,13 @@ fn multiply<R: PayloadRing>(
     let groups = if last {
         let single = delta.width < R::left_stride(&step.product);
         let least = if single { R::LEAST_GROUP } else { 1 };
-        grouper.group(
+        grouper.group_from(
+            least,
             &delta.columns,
             &level.keys,
             delta.rows,
             &level.layout,
             wide,
-            least,
         );
         grouper.groups()
     } else {
@@ -550,6 +574,24 @@ fn kept(part: &Part) -> Slab<'_> {
         words: part.payloads(),
         width: part.stride(),
         bags: true,
+    }
+}
+
+/// Appends what a field holds of the selected rows of a column.
+pub(crate) fn key_column(
+    aspect: Aspect,
+    column: &Column,
+    selection: &Selection,
+    out: &mut Vec<u64>,
+) {
+    let rows = selection.rows();
+    match aspect {
+        Aspect::Word => pick(rows, &column.words, |&word| word, out),
+        Aspect::High => pick(rows, &column.high, |&word| word, out),
+        Aspect::Null => match &column.valid {
+            Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
+            None => out.resize(selection.len(), 0),
+        },
     }
 }
 
