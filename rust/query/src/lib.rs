@@ -10,6 +10,7 @@
 //! | `terms`, `payload` | aggregates as sums of products, one component a view |
 //! | `hypergraph`, `classes`, `cover` | acyclicity, query classes, widths |
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
+//! | `indicator` | the relations that keep views over parts of a cycle small |
 //! | `explain` | all that as text |
 
 mod aggregate;
@@ -24,6 +25,7 @@ mod explain;
 mod expr;
 mod filter;
 mod hypergraph;
+mod indicator;
 mod literal;
 mod measures;
 mod order;
@@ -38,7 +40,7 @@ mod tree;
 mod update;
 mod variables;
 
-pub use bind::bind;
+pub use bind::{Planning, bind, bind_with};
 pub use plan::*;
 pub use query::{
     Atom, ColumnRef, Condition, Function, Literal, Measure, OrderRef, Output, Query, Scalar,

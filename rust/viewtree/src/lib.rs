@@ -13,7 +13,9 @@
 //! | `delta` | a batch on its way up, folded where that is cheap |
 //! | `group` | which rows of a batch have equal keys, found before payloads are computed |
 //! | `partners` | the pairs of rows and partners where a row has many |
+//! | `intersect` | the partners that several siblings agree on, by the smallest group |
 //! | `view` | one view and its part |
+//! | `indicator` | which keys a relation has: what bounds views over parts of cycles |
 //! | `tree` | the climb |
 //! | `payloads`, `cofactor` | where payloads come from: sums of products, the degree-m ring |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
@@ -31,6 +33,8 @@ mod computed;
 mod delta;
 mod fields;
 mod group;
+mod indicator;
+mod intersect;
 mod leaf;
 mod maintained;
 mod multiset;

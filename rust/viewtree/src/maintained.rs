@@ -6,6 +6,7 @@ use ringview_core::{Batch, Dictionary, Result};
 use ringview_relation::Part;
 
 use crate::fields::Fields;
+use crate::indicator::Watch;
 use crate::payloads::{Aggregates, Payloads};
 use crate::tree::Tree;
 use crate::view::View;
@@ -60,10 +61,12 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
 
     fn commit(&mut self) {
         self.views.iter_mut().for_each(View::commit);
+        self.watches.iter_mut().flatten().for_each(Watch::commit);
     }
 
     fn rollback(&mut self) {
         self.views.iter_mut().for_each(View::rollback);
+        self.watches.iter_mut().flatten().for_each(Watch::rollback);
     }
 
     fn seal(&mut self) {
@@ -92,7 +95,8 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
     }
 
     fn memory_usage(&self) -> usize {
-        self.payloads.memory_usage()
+        let watches = self.watches.iter().flatten().map(Watch::memory_usage);
+        self.payloads.memory_usage() + watches.sum::<usize>()
     }
 
     fn steps(&self) -> u64 {
@@ -104,5 +108,6 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
             .iter()
             .filter_map(|view| view.part.as_ref())
             .for_each(Part::check);
+        self.check_indicators();
     }
 }
