@@ -2,5 +2,6 @@
 
 mod cofactor;
 mod costs;
+mod cyclic;
 mod naive;
 mod streams;
