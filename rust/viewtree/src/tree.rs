@@ -92,11 +92,9 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
                 &mut borrowed,
             ))
         };
-        let paths: Vec<_> = leaves.iter().map(|&leaf| compile(leaf)).collect();
-        let projections = nodes.iter().enumerate();
-        let projections: Vec<(usize, usize, Arc<Path<P::Ring>>)> = projections
-            .filter_map(|(node, of)| Some((node, of.indicator?, compile(node))))
-            .collect();
+        let paths: Vec<_> = leaves.into_iter().map(&mut compile).collect();
+        let projections = (0..nodes.len()).filter(|&node| nodes[node].indicator.is_some());
+        let projections: Vec<_> = projections.map(&mut compile).collect();
         let deltas = paths
             .iter()
             .map(|path| Delta::with_registers(path.registers))
@@ -124,23 +122,28 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
     }
 }
 
-/// The indicator projections (each its node, its atom and its path) by atom.
+/// The indicator projections, given by their paths, by atom.
 fn watches<R: PayloadRing>(
     plan: &Plan,
     fields: &Fields,
     parts: &[Option<Part>],
-    projections: Vec<(usize, usize, Arc<Path<R>>)>,
+    projections: Vec<Arc<Path<R>>>,
 ) -> Vec<Option<Watch<R>>> {
     let mut of: Vec<Vec<Indicator<R>>> = plan.atoms.iter().map(|_| Vec::new()).collect();
     let nodes = &plan.tree.nodes;
-    for (node, atom, path) in projections {
-        let Some(leaf) = nodes.iter().position(|node| node.atom == Some(atom)) else {
+    for path in projections {
+        let projection = &nodes[path.leaf];
+        let leaf = nodes
+            .iter()
+            .position(|n| n.atom.is_some() && n.atom == projection.indicator);
+        let Some((leaf, part)) = leaf.and_then(|leaf| Some((&nodes[leaf], parts[leaf].as_ref()?)))
+        else {
             continue;
         };
-        let Some(part) = &parts[leaf] else { continue };
-        let variables = nodes[node].keys.iter();
-        let positions = variables.flat_map(|&v| fields.positions(&nodes[leaf].keys, v));
-        of[atom].push(Indicator::new(path, part, positions.collect()));
+        let variables = projection.keys.iter();
+        let positions = variables.flat_map(|&v| fields.positions(&leaf.keys, v));
+        let positions = positions.collect();
+        of[leaf.atom.unwrap_or_default()].push(Indicator::new(path, part, positions));
     }
     of.into_iter()
         .map(|indicators| (!indicators.is_empty()).then(|| Watch::new(indicators)))
