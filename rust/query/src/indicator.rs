@@ -16,6 +16,10 @@ pub(crate) fn indicators(graph: &Hypergraph, children: &[Set], below: Set) -> Ve
     let joined = children
         .iter()
         .fold(Set::default(), |set, keys| set | *keys);
+    let determines = |keys: &Set| joined.within(graph.closure(*keys, below));
+    if children.iter().any(determines) {
+        return Vec::new();
+    }
     let outside = (0..graph.edges.len()).filter(|atom| !below.contains(*atom));
     let mut candidates: Vec<(usize, Set)> = outside
         .map(|atom| (atom, graph.edges[atom] & joined))
