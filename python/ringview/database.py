@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
 
 from . import _native, arrow
 from .errors import UnsupportedError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .sql.order import Order
 
 Progress = Callable[[int], object]
+Representation = Literal["factorised", "listing"]
 Item = TypeVar("Item")
 
 
@@ -76,14 +77,25 @@ class Database:
         self._native.create_table(name, arrow.schema(schema), columns, static)
         return Table(self._native, name)
 
-    def create_view(self, name: str, sql: str, *, order: Order | None = None) -> View:
+    def create_view(
+        self,
+        name: str,
+        sql: str,
+        *,
+        order: Order | None = None,
+        representation: Representation | None = None,
+    ) -> View:
         """Declare a view and fill it from the rows that are there.
 
         Args:
             name: Its name.
-            sql: `SELECT` of group columns, aggregates and expressions over them, from inner joins.
+            sql: `SELECT` of group columns, aggregates and expressions over them, from inner joins;
+                or of plain columns (`*`): the rows of the join, each once with DISTINCT.
             order: A variable order: names of columns, nested, as
                 `{"postcode": {"h.house": {}, "s.shop": {}}}`; chosen by cost if None.
+            representation: How the rows of a join are kept: "factorised" as unions and products
+                that take no more room than the tables' joins on each variable, "listing" one by
+                one; if None, factorised unless there is only one table.
 
         Raises:
             ExistsError: The name is taken.
@@ -96,12 +108,18 @@ class Database:
 
         Complexity: that of loading all rows of its tables at once.
         """
-        self._native.create_view(name, self._query(sql, order))
+        self._native.create_view(name, self._query(sql, order, representation))
         return View(self._native, name)
 
-    def explain(self, sql: str, *, order: Order | None = None) -> str:
+    def explain(
+        self,
+        sql: str,
+        *,
+        order: Order | None = None,
+        representation: Representation | None = None,
+    ) -> str:
         """How a view of this SQL would be kept and what changes would cost; creates nothing."""
-        return self._native.plan(self._query(sql, order))
+        return self._native.plan(self._query(sql, order, representation))
 
     def insert(
         self,
@@ -224,14 +242,14 @@ class Database:
         changes = [(name, sign, part, multiplicity) for part in parts]
         self._native.apply(changes, progress)
 
-    def _query(self, sql: str, order: Order | None) -> str:
+    def _query(self, sql: str, order: Order | None, representation: Representation | None) -> str:
         """The logical query of `sql`, as the engine takes it."""
         import json
 
         from .sql import translate
 
         catalog = {name: table.schema for name, table in self.tables.items()}
-        return json.dumps(translate(sql, catalog, order))
+        return json.dumps(translate(sql, catalog, order, representation))
 
 
 class _Named(Mapping[str, Item], Generic[Item]):

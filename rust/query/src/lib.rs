@@ -9,6 +9,7 @@
 //! | `bind`, `variables`, `scalar`, `filter`, `predicate`, `literal`, `arithmetic` | names and types |
 //! | `terms`, `payload` | aggregates as sums of products, one component a view |
 //! | `hypergraph`, `classes`, `cover` | acyclicity, query classes, widths |
+//! | `factorised` | the view tree of a join kept as unions and products |
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
 //! | `indicator` | the relations that keep views over parts of a cycle small |
 //! | `explain` | all that as text |
@@ -23,6 +24,7 @@ mod computed;
 mod cover;
 mod explain;
 mod expr;
+mod factorised;
 mod filter;
 mod hypergraph;
 mod indicator;
@@ -43,5 +45,6 @@ mod variables;
 pub use bind::{Planning, bind, bind_with};
 pub use plan::*;
 pub use query::{
-    Atom, ColumnRef, Condition, Function, Literal, Measure, OrderRef, Output, Query, Scalar,
+    Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, OrderRef, Output, Query,
+    Representation, Scalar,
 };
