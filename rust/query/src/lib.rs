@@ -12,6 +12,7 @@
 //! | `factorised` | the view tree of a join kept as unions and products |
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
 //! | `indicator` | the relations that keep views over parts of a cycle small |
+//! | `split` | a leaf by its columns, for deltas in factors |
 //! | `explain` | all that as text |
 
 mod aggregate;
@@ -37,6 +38,7 @@ mod predicate;
 mod query;
 mod scalar;
 mod set;
+mod split;
 mod terms;
 mod tree;
 mod update;
@@ -48,3 +50,4 @@ pub use query::{
     Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, OrderRef, Output, Query,
     Representation, Scalar,
 };
+pub use split::{LeafPart, split_leaf};

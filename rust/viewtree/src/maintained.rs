@@ -5,6 +5,7 @@ use std::fmt;
 use ringview_core::{Batch, Dictionary, Result};
 use ringview_relation::Part;
 
+use crate::factors::FactorRows;
 use crate::fields::Fields;
 use crate::indicator::Watch;
 use crate::payloads::{Aggregates, Payloads};
@@ -26,6 +27,14 @@ pub struct NodeStatus {
 pub(crate) trait Maintained: Send + Sync {
     /// Applies rows of one relation.
     fn apply(&mut self, atom: usize, batch: &Batch, sign: i64, dict: &Dictionary) -> Result<()>;
+    /// Applies the product of some factors; false, and nothing done, if this ring cannot.
+    fn apply_factors(
+        &mut self,
+        atom: usize,
+        factors: &[FactorRows],
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Result<bool>;
     /// The running transaction's changes stay.
     fn commit(&mut self);
     /// The running transaction's changes are undone.
@@ -69,6 +78,20 @@ impl fmt::Debug for dyn Maintained {
 impl<P: Payloads + Aggregates> Maintained for Tree<P> {
     fn apply(&mut self, atom: usize, batch: &Batch, sign: i64, dict: &Dictionary) -> Result<()> {
         Tree::apply(self, atom, batch, sign, dict)
+    }
+
+    fn apply_factors(
+        &mut self,
+        atom: usize,
+        factors: &[FactorRows],
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Result<bool> {
+        // Indicator projections are told from the rows of the leaf.
+        if self.watches[atom].is_some() {
+            return Ok(false);
+        }
+        P::apply_factors(self, atom, factors, sign, dict)
     }
 
     fn commit(&mut self) {

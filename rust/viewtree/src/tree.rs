@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Dictionary, Result};
+use ringview_core::{Batch, Column, Dictionary, Result};
 use ringview_query::Plan;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
@@ -224,6 +224,11 @@ impl<P: Payloads> Tree<P> {
         Ok(())
     }
 
+    /// The path of an atom.
+    pub(crate) fn path(&self, atom: usize) -> Arc<Path<P::Ring>> {
+        Arc::clone(&self.paths[atom])
+    }
+
     /// The columns and payloads of rows at their leaf, which stays as it is.
     pub(crate) fn read(
         &mut self,
@@ -264,15 +269,7 @@ impl<P: Payloads> Tree<P> {
             let column = batch.column(column);
             let out = &mut delta.columns[register];
             out.clear();
-            let rows = selection.rows();
-            match field.aspect {
-                Aspect::Word => pick(rows, &column.words, |&word| word, out),
-                Aspect::High => pick(rows, &column.high, |&word| word, out),
-                Aspect::Null => match &column.valid {
-                    Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
-                    None => out.resize(delta.rows, 0),
-                },
-            }
+            key_column(field.aspect, column, selection, out);
         }
         let Work {
             selection,
@@ -620,6 +617,24 @@ pub(crate) fn multiply<R: PayloadRing>(
         delta.gather(&level.keys, rows, spare);
     }
     Ok(())
+}
+
+/// Appends what a field holds of the selected rows of a column.
+pub(crate) fn key_column(
+    aspect: Aspect,
+    column: &Column,
+    selection: &Selection,
+    out: &mut Vec<u64>,
+) {
+    let rows = selection.rows();
+    match aspect {
+        Aspect::Word => pick(rows, &column.words, |&word| word, out),
+        Aspect::High => pick(rows, &column.high, |&word| word, out),
+        Aspect::Null => match &column.valid {
+            Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
+            None => out.resize(selection.len(), 0),
+        },
+    }
 }
 
 /// Appends the values of the rows named, or of all.

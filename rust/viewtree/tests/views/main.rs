@@ -3,5 +3,6 @@
 mod cofactor;
 mod costs;
 mod cyclic;
+mod factors;
 mod naive;
 mod streams;
