@@ -34,7 +34,7 @@ def main() -> None:
     chain.update_row(1, 17, everybody - chain[1][17])
     print(f"page 17 now sends everybody to page 3: {state(chain)}")
 
-    # P := 0.9 P + 0.1 (1 e^T). The first part has full rank: it takes a product of matrices a level.
+    # P := 0.9 P + 0.1 (1 e^T). The first part has full rank, so it costs a product a level.
     before = chain[1]
     page = np.zeros(400)
     page[5] = 1.0
