@@ -89,7 +89,7 @@ pub(crate) fn plan(
     }
     // Children come first.
     for (id, node) in tree.nodes.iter().enumerate() {
-        if node.atom.is_none() {
+        if node.is_inner() {
             let below = node.children.iter().map(|child| &found.nodes[*child]);
             let mut parts: Vec<Vec<usize>> = below.cloned().collect();
             parts.sort_by_key(Vec::len);
