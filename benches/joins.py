@@ -1,7 +1,7 @@
-"""The rows of a join, kept factorised and read back: runs the bench and rewrites its table in docs/benchmarks.md.
+"""The rows of a join, kept factorised and read back: runs the bench and renders its table.
 
-Invariant: every figure of the table comes from the lines that one run printed; the C++ figures beside them are those
-of docs/benchmarks.md's note. Cost: a minute.
+Invariant: every figure of the table in docs/benchmarks.md comes from the lines that one run
+printed; the C++ figures beside them were measured elsewhere. Cost: a minute.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ def main() -> None:
 def table(lines: list[dict[str, Any]]) -> str:
     """The medians as Markdown."""
     rows = [
-        "| Housing, natural join | maintained, M tuples/s | by time on the core | C++ ‡ | bytes a tuple "
-        "| C++ ‡ | rows | `len` | read, M rows/s | by time on the core | memory of reading |",
+        "| Housing, natural join | maintained, M tuples/s | by time on the core | C++ ‡ "
+        "| bytes a tuple | C++ ‡ | rows | `len` "
+        "| read, M rows/s | by time on the core | memory of reading |",
         "| --- |" + " --- |" * 10,
     ]
     for order in dict.fromkeys(line["order"] for line in lines):
