@@ -3,7 +3,7 @@
 //! Invariant: 0 marks a free slot. Most tables stay at one byte a row; the first larger
 //! multiplicity rewrites the array once, in O(slots).
 
-use super::extend_tightly;
+use super::{extend_tightly, extend_tightly_with};
 use ringview_core::prefetch;
 
 #[derive(Clone, Debug)]
@@ -54,6 +54,15 @@ impl Counts {
         if !fits {
             self.widen();
             self.set(slot, count);
+        }
+    }
+
+    /// Adds slots of multiplicity 1.
+    pub(super) fn push_ones(&mut self, slots: usize) {
+        match self {
+            Counts::Byte(all) => extend_tightly_with(all, slots, 1),
+            Counts::Half(all) => extend_tightly_with(all, slots, 1),
+            Counts::Word(all) => extend_tightly_with(all, slots, 1),
         }
     }
 
