@@ -12,6 +12,7 @@
 mod change;
 mod counts;
 mod packing;
+mod pages;
 mod pending;
 
 use foldhash::quality::FixedState;
@@ -20,6 +21,7 @@ use ringview_core::{Batch, Dictionary, Result, Schema};
 use crate::hash::HashDirectory;
 use counts::Counts;
 use packing::Packing;
+use pages::Pages;
 
 /// The rows of one table with their multiplicities.
 ///
@@ -42,7 +44,7 @@ pub struct RowStore {
     unique: Option<Vec<usize>>,
     packing: Packing,
     /// Packed rows by slot.
-    rows: Vec<u8>,
+    rows: Pages,
     counts: Counts,
     free: Vec<u32>,
     /// Slots whose rows the directory does not know yet.
@@ -65,12 +67,13 @@ impl RowStore {
     /// NULL. `table` names the rows in messages.
     pub fn new(table: &str, schema: &Schema, unique: Option<Vec<usize>>) -> RowStore {
         let all: Vec<usize> = (0..schema.len()).collect();
+        let packing = Packing::new(schema, unique.as_deref().unwrap_or(&all));
         RowStore {
             table: table.to_owned(),
             schema: schema.clone(),
-            packing: Packing::new(schema, unique.as_deref().unwrap_or(&all)),
+            rows: Pages::new(packing.stride()),
+            packing,
             unique,
-            rows: Vec::new(),
             counts: Counts::new(),
             free: Vec::new(),
             pending: Vec::new(),
@@ -99,7 +102,7 @@ impl RowStore {
 
     /// Bytes held on the heap.
     pub fn memory_usage(&self) -> usize {
-        self.rows.capacity()
+        self.rows.memory_usage()
             + self.counts.memory_usage()
             + (self.free.capacity() + self.pending.capacity()) * size_of::<u32>()
             + self.directory.memory_usage()
@@ -169,18 +172,9 @@ impl RowStore {
     }
 }
 
-/// Appends with little room to spare: a long array grows by 1/32, which the allocator does by moving
-/// pages, not bytes.
+/// Appends a value so many times, with little room to spare: a long array grows by an eighth.
 #[inline(always)]
-fn extend_tightly<T: Copy>(into: &mut Vec<T>, values: &[T]) {
-    if into.capacity() - into.len() < values.len() {
-        grow_tightly(into, values.len());
-    }
-    into.extend_from_slice(values);
-}
-
-/// Appends a value so many times, likewise.
-fn extend_tightly_with<T: Copy>(into: &mut Vec<T>, times: usize, value: T) {
+fn extend_tightly<T: Copy>(into: &mut Vec<T>, times: usize, value: T) {
     if into.capacity() - into.len() < times {
         grow_tightly(into, times);
     }
@@ -193,7 +187,7 @@ fn grow_tightly<T>(into: &mut Vec<T>, values: usize) {
     let more = if into.len() < SHORT {
         into.len()
     } else {
-        into.len() / 32
+        into.len() / 8
     };
     into.reserve_exact(more.max(values).max(64));
 }

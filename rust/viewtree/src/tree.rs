@@ -30,12 +30,18 @@ pub(crate) struct Tree<P: Payloads> {
     plan: Arc<Plan>,
     pub(crate) fields: Fields,
     pub(crate) views: Vec<View<P::Ring>>,
-    /// By atom.
-    paths: Vec<Arc<Path<P::Ring>>>,
+    /// By atom; away while it is climbed.
+    lanes: Vec<Option<Box<Lane<P::Ring>>>>,
     pub(crate) payloads: P,
     work: Work,
     /// Rows handled at a leaf, a factor or a view: what complexity is tested by.
     pub(crate) steps: u64,
+}
+
+/// The path of an atom and the delta that climbs it, whose registers keep their memory.
+struct Lane<R: PayloadRing> {
+    path: Path<R>,
+    delta: Delta,
 }
 
 /// Room for a climb, kept between batches.
@@ -49,8 +55,6 @@ struct Work {
     grouper: Grouper,
     product: Vec<u64>,
     lifted: Vec<u64>,
-    /// One delta an atom: its registers keep their memory.
-    deltas: Vec<Delta>,
 }
 
 impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
@@ -76,35 +80,23 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             }
         }
         let compile = |&leaf: &usize| {
-            Arc::new(program::compile(
-                &plan,
-                &fields,
-                &payloads,
-                leaf,
-                &mut borrowed,
-            ))
+            let path = program::compile(&plan, &fields, &payloads, leaf, &mut borrowed);
+            let delta = Delta::with_registers(path.registers);
+            Some(Box::new(Lane { path, delta }))
         };
-        let paths: Vec<_> = leaves.iter().map(compile).collect();
-        let deltas = paths
-            .iter()
-            .map(|path| Delta::with_registers(path.registers))
-            .collect();
+        let lanes = leaves.iter().map(compile).collect();
         let view = |(node, part)| {
             let node: usize = node;
             View::new(nodes[node].name.clone(), payloads.shape(node), part)
         };
         let views = parts.into_iter().enumerate().map(view).collect();
-        let work = Work {
-            deltas,
-            ..Work::default()
-        };
         Self {
             plan,
             fields,
             views,
-            paths,
+            lanes,
             payloads,
-            work,
+            work: Work::default(),
             steps: 0,
         }
     }
@@ -142,13 +134,15 @@ impl<P: Payloads> Tree<P> {
         sign: i64,
         dictionary: &Dictionary,
     ) -> Result<()> {
-        let path = Arc::clone(&self.paths[atom]);
-        let mut delta = std::mem::take(&mut self.work.deltas[atom]);
+        let Some(mut lane) = self.lanes[atom].take() else {
+            unreachable!("a climb ends before the next one begins")
+        };
+        let Lane { path, delta } = &mut *lane;
         let outcome = self
-            .read_leaf(&path, batch, sign, dictionary, &mut delta)
-            .and_then(|()| self.store(path.leaf, &path.keys, &mut delta))
-            .and_then(|()| self.climb(&path, (0, 0), &mut delta));
-        self.work.deltas[atom] = delta;
+            .read_leaf(path, batch, sign, dictionary, delta)
+            .and_then(|()| self.store(path.leaf, &path.keys, delta))
+            .and_then(|()| self.climb(path, (0, 0), delta));
+        self.lanes[atom] = Some(lane);
         outcome
     }
 
@@ -166,19 +160,12 @@ impl<P: Payloads> Tree<P> {
         self.payloads
             .select(path.leaf, batch, dictionary, selection)?;
         delta.rows = selection.len();
-        let node = &self.plan.tree.nodes[path.leaf];
-        let atom = node.atom.unwrap_or_default();
-        for (&register, id) in path.keys.iter().zip(self.fields.of_all(&node.keys)) {
-            let field = self.fields.field(id);
-            let columns = &self.plan.variables[field.variable].columns;
-            let Some(&(_, column)) = columns.iter().find(|(of, _)| *of == atom) else {
-                continue;
-            };
+        for (&register, &(column, aspect)) in path.keys.iter().zip(&path.inputs) {
             let column = batch.column(column);
             let out = &mut delta.columns[register];
             out.clear();
             let rows = selection.rows();
-            match field.aspect {
+            match aspect {
                 Aspect::Word => pick(rows, &column.words, |&word| word, out),
                 Aspect::High => pick(rows, &column.high, |&word| word, out),
                 Aspect::Null => match &column.valid {

@@ -6,9 +6,9 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use ringview_core::{Batch, Dictionary, Error, Result, format_row, prefetch};
+use ringview_core::{Batch, Dictionary, Error, Result, format_row};
 
-use super::{RowStore, Scratch, extend_tightly};
+use super::{RowStore, Scratch};
 
 /// How many rows ahead the directory, and behind it the rows, are asked for.
 const AHEAD_DIRECTORY: usize = 24;
@@ -98,7 +98,7 @@ impl RowStore {
         if let Some(&hash) = hashes.get(row + AHEAD_ROWS)
             && let Some(slot) = self.directory.candidate(hash)
         {
-            prefetch(&self.rows, self.bytes_of(slot as usize).start);
+            self.rows.prefetch(slot);
             self.counts.prefetch(slot);
         }
     }
@@ -107,10 +107,8 @@ impl RowStore {
     #[inline(always)]
     pub(super) fn seek(&self, hash: u64, packed: &[u8]) -> std::result::Result<usize, usize> {
         let key = &packed[..self.packing.key_bytes()];
-        self.directory.seek(hash, |slot| {
-            let start = self.bytes_of(slot as usize).start;
-            self.rows[start..start + key.len()] == *key
-        })
+        self.directory
+            .seek(hash, |slot| self.rows.row(slot)[..key.len()] == *key)
     }
 
     #[inline(always)]
@@ -173,8 +171,7 @@ impl RowStore {
     fn place_of(&self, hash: u64, packed: &[u8]) -> Option<usize> {
         let at = self.seek(hash, packed).ok()?;
         let slot = self.directory.slot_at(at);
-        let whole = self.packing.key_bytes() == packed.len()
-            || self.rows[self.bytes_of(slot as usize)] == *packed;
+        let whole = self.packing.key_bytes() == packed.len() || *self.rows.row(slot) == *packed;
         whole.then_some(at)
     }
 
@@ -182,14 +179,13 @@ impl RowStore {
     #[inline(always)]
     pub(super) fn fill_slot(&mut self, packed: &[u8]) -> Option<u32> {
         if let Some(slot) = self.free.pop() {
-            let bytes = self.bytes_of(slot as usize);
-            self.rows[bytes].copy_from_slice(packed);
+            self.rows.row_mut(slot).copy_from_slice(packed);
             return Some(slot);
         }
         let slot = u32::try_from(self.counts.len())
             .ok()
             .filter(|&slot| slot != crate::ABSENT)?;
-        extend_tightly(&mut self.rows, packed);
+        self.rows.extend(packed, 1);
         self.counts.push_free();
         Some(slot)
     }

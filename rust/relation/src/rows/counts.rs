@@ -3,7 +3,7 @@
 //! Invariant: 0 marks a free slot. Most tables stay at one byte a row; the first larger
 //! multiplicity rewrites the array once, in O(slots).
 
-use super::{extend_tightly, extend_tightly_with};
+use super::extend_tightly;
 use ringview_core::prefetch;
 
 #[derive(Clone, Debug)]
@@ -60,9 +60,9 @@ impl Counts {
     /// Adds slots of multiplicity 1.
     pub(super) fn push_ones(&mut self, slots: usize) {
         match self {
-            Counts::Byte(all) => extend_tightly_with(all, slots, 1),
-            Counts::Half(all) => extend_tightly_with(all, slots, 1),
-            Counts::Word(all) => extend_tightly_with(all, slots, 1),
+            Counts::Byte(all) => extend_tightly(all, slots, 1),
+            Counts::Half(all) => extend_tightly(all, slots, 1),
+            Counts::Word(all) => extend_tightly(all, slots, 1),
         }
     }
 
@@ -70,9 +70,9 @@ impl Counts {
     #[inline(always)]
     pub(super) fn push_free(&mut self) {
         match self {
-            Counts::Byte(all) => extend_tightly(all, &[0]),
-            Counts::Half(all) => extend_tightly(all, &[0]),
-            Counts::Word(all) => extend_tightly(all, &[0]),
+            Counts::Byte(all) => extend_tightly(all, 1, 0),
+            Counts::Half(all) => extend_tightly(all, 1, 0),
+            Counts::Word(all) => extend_tightly(all, 1, 0),
         }
     }
 

@@ -8,8 +8,8 @@
 
 use ringview_core::Batch;
 
+use super::RowStore;
 use super::change::MOST;
-use super::{RowStore, extend_tightly};
 use crate::hash::HashDirectory;
 
 /// So few rows may always wait.
@@ -48,8 +48,8 @@ impl RowStore {
             }
         }
         let first = self.counts.len() as u32;
-        let fresh = self.bytes_of(reused).start;
-        extend_tightly(&mut self.rows, &scratch.packed[fresh..]);
+        let fresh = &scratch.packed[self.bytes_of(reused).start..];
+        self.rows.extend(fresh, batch.rows - reused);
         self.counts.push_ones(batch.rows - reused);
         self.pending.extend(first..self.counts.len() as u32);
         if let Some(all) = &batch.multiplicity {
@@ -71,10 +71,7 @@ impl RowStore {
             return;
         }
         let pending = std::mem::take(&mut self.pending);
-        let entry = |&slot: &u32| {
-            let packed = &self.rows[self.bytes_of(slot as usize)];
-            HashDirectory::entry(self.hash(packed), slot)
-        };
+        let entry = |&slot: &u32| HashDirectory::entry(self.hash(self.rows.row(slot)), slot);
         let mut entries: Vec<u64> = pending.iter().map(entry).collect();
         if entries.len() < FEW.min(self.directory.len() / PASS) {
             for (row, &entry) in entries.iter().enumerate() {
@@ -98,7 +95,7 @@ impl RowStore {
             self.directory.grow();
         }
         let slot = entry as u32;
-        match self.seek(entry, &self.rows[self.bytes_of(slot as usize)]) {
+        match self.seek(entry, self.rows.row(slot)) {
             Err(at) => self.directory.insert_at(at, entry, slot),
             Ok(at) => self.unite(self.directory.slot_at(at), slot),
         }
@@ -106,8 +103,7 @@ impl RowStore {
 
     /// Unites two slots if they hold the same row; whether they do.
     fn absorb(&mut self, known: u32, slot: u32) -> bool {
-        let row = |slot: u32| &self.rows[self.bytes_of(slot as usize)];
-        let same = row(known) == row(slot);
+        let same = self.rows.row(known) == self.rows.row(slot);
         if same {
             self.unite(known, slot);
         }
