@@ -183,7 +183,7 @@ fn extend_tightly<T: Copy>(into: &mut Vec<T>, times: usize, value: T) {
 
 #[cold]
 fn grow_tightly<T>(into: &mut Vec<T>, values: usize) {
-    const SHORT: usize = 1 << 16;
+    const SHORT: usize = 1 << 12;
     let more = if into.len() < SHORT {
         into.len()
     } else {
