@@ -7,7 +7,7 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Columns", "Database", "Dense", "MatrixChain", "Rows", "__version__"]
+__all__ = ["Columns", "Database", "Dense", "MatrixChain", "RowStream", "Rows", "__version__"]
 
 __version__: str
 
@@ -21,7 +21,8 @@ class _Array(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
 
 _Reals = NDArray[np.float64]
-_Op = tuple[str, int, _Stream | _Array, str | None]
+_Rows = tuple[str, int, _Stream | _Array, str | None]
+_Product = tuple[str, int, Sequence[tuple[_Stream | _Array, str | None]]]
 
 @final
 class Columns:
@@ -36,6 +37,13 @@ class Rows:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
     def __len__(self) -> int: ...
+
+@final
+class RowStream:
+    """The rows that a view had when the stream was made."""
+
+    def next(self) -> Rows | None:
+        """The next rows; None behind the last."""
 
 @final
 class Database:
@@ -60,12 +68,17 @@ class Database:
     def drop_view(self, name: str) -> None:
         """Forget a view."""
 
-    def apply(self, ops: Sequence[_Op], progress: Callable[[int], object] | None = None) -> None:
+    def apply(
+        self,
+        ops: Sequence[_Rows | _Product],
+        progress: Callable[[int], object] | None = None,
+    ) -> None:
         """Apply changes, all or none.
 
         An op is a table, 1 to insert or -1 to delete, rows, and the name of a column that says how
-        often each row counts, or None. `progress` is called with the number of rows done; an
-        exception from it undoes everything.
+        often each row counts, or None; or a table, 1 or -1, and factors, pairs of rows over
+        disjoint columns and such a name, whose product is the change. `progress` is called with the
+        number of rows done; an exception from it undoes everything.
         """
 
     def tables(self) -> list[str]:
@@ -85,6 +98,18 @@ class Database:
 
     def view_changes(self, name: str) -> Rows:
         """What moved in a view since the last call, with a last column `multiplicity`."""
+
+    def view_schema(self, name: str) -> Columns:
+        """The columns of a view."""
+
+    def view_slice(self, name: str, start: int, stop: int) -> Rows:
+        """The rows `start .. stop` of a view, as far as there are any."""
+
+    def view_draw(self, name: str, rows: int, seed: int) -> Rows:
+        """Rows of a view drawn with replacement."""
+
+    def view_stream(self, name: str) -> RowStream:
+        """A stream of the rows that a view has now."""
 
     def view_len(self, name: str) -> int:
         """How many rows a view has. O(1)."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
 
 from . import _native, arrow
 from .errors import UnsupportedError
+from .factors import Factors, products
 from .rows import Rows, to_arrow
 from .table import Table
 from .transaction import Transaction
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .sql.order import Order
 
 Progress = Callable[[int], object]
+Representation = Literal["factorised", "listing"]
 Item = TypeVar("Item")
 
 
@@ -76,14 +78,25 @@ class Database:
         self._native.create_table(name, arrow.schema(schema), columns, static)
         return Table(self._native, name)
 
-    def create_view(self, name: str, sql: str, *, order: Order | None = None) -> View:
+    def create_view(
+        self,
+        name: str,
+        sql: str,
+        *,
+        order: Order | None = None,
+        representation: Representation | None = None,
+    ) -> View:
         """Declare a view and fill it from the rows that are there.
 
         Args:
             name: Its name.
-            sql: `SELECT` of group columns, aggregates and expressions over them, from inner joins.
+            sql: `SELECT` of group columns, aggregates and expressions over them, from inner joins;
+                or of plain columns (`*`): the rows of the join, each once with DISTINCT.
             order: A variable order: names of columns, nested, as
                 `{"postcode": {"h.house": {}, "s.shop": {}}}`; chosen by cost if None.
+            representation: How the rows of a join are kept: "factorised" as unions and products
+                that take no more room than the tables' joins on each variable, "listing" one by
+                one; if None, factorised unless there is only one table.
 
         Raises:
             ExistsError: The name is taken.
@@ -96,12 +109,18 @@ class Database:
 
         Complexity: that of loading all rows of its tables at once.
         """
-        self._native.create_view(name, self._query(sql, order))
+        self._native.create_view(name, self._query(sql, order, representation))
         return View(self._native, name)
 
-    def explain(self, sql: str, *, order: Order | None = None) -> str:
+    def explain(
+        self,
+        sql: str,
+        *,
+        order: Order | None = None,
+        representation: Representation | None = None,
+    ) -> str:
         """How a view of this SQL would be kept and what changes would cost; creates nothing."""
-        return self._native.plan(self._query(sql, order))
+        return self._native.plan(self._query(sql, order, representation))
 
     def insert(
         self,
@@ -210,9 +229,45 @@ class Database:
         """Keep a uniform sample of a join: not supported yet."""
         raise UnsupportedError("samples of joins are not supported yet; keep its aggregates")
 
-    def update_factorised(self, name: str, *factors: object) -> NoReturn:
-        """Change a matrix by a product of vectors: not supported yet."""
-        raise UnsupportedError("factorised updates are not supported yet; insert the rows")
+    def update_factorised(
+        self,
+        table: str,
+        factors: Factors,
+        *,
+        delete: bool = False,
+        multiplicity: str | None = None,
+    ) -> None:
+        """Add the Cartesian product of factors to a table, or take it away; views take the factors.
+
+        Args:
+            table: Where to.
+            factors: Rows over some of the columns each, under any names, such as
+                `{"u": rows, "v": rows}`. Each column of the table belongs to one factor. A list of
+                such dicts is a sum of products. A factor without rows makes its product empty.
+            delete: Take the rows away.
+            multiplicity: A further column of integers in some of the factors: how often each of
+                their rows counts. A row of the product counts as often as those multiplied.
+
+        Raises:
+            InvalidValueError: A column is in two factors, or in none.
+            UnknownTableError, UnknownColumnError, TypeMismatchError, NullKeyError, OverDeleteError,
+            DuplicateKeyError, StaticTableError, ArithmeticOverflowError: As `insert` and `delete`.
+
+        Complexity: views of sums and counts take O(rows of the factors) a level where a sibling is
+        met by one factor, and O(rows of the product) for a view on the way that is kept with
+        columns of several. Where base rows are kept (without `trust_deletes`), so much is written.
+        Views of COFACTOR, MIN, MAX or COUNT(DISTINCT), and rows of joins kept factorised, take the
+        product row by row.
+
+        >>> db = Database()
+        >>> table = db.create_table("m", {"i": "int64", "j": "int64"})
+        >>> db.update_factorised("m", {"u": {"i": [1, 2, 3]}, "v": {"j": [10, 20]}})
+        >>> len(table)
+        6
+        """
+        sign = -1 if delete else 1
+        terms = products(factors, self.tables[table], multiplicity)
+        self._native.apply([(table, sign, term) for term in terms], None)
 
     def __repr__(self) -> str:
         return f"Database(tables={self._native.tables()}, views={self._native.views()})"
@@ -224,14 +279,14 @@ class Database:
         changes = [(name, sign, part, multiplicity) for part in parts]
         self._native.apply(changes, progress)
 
-    def _query(self, sql: str, order: Order | None) -> str:
+    def _query(self, sql: str, order: Order | None, representation: Representation | None) -> str:
         """The logical query of `sql`, as the engine takes it."""
         import json
 
         from .sql import translate
 
         catalog = {name: table.schema for name, table in self.tables.items()}
-        return json.dumps(translate(sql, catalog, order))
+        return json.dumps(translate(sql, catalog, order, representation))
 
 
 class _Named(Mapping[str, Item], Generic[Item]):

@@ -99,6 +99,7 @@ fn beside(query: &Query, column: &ColumnRef) -> Query {
         joins: query.joins.clone(),
         outputs: outputs.collect(),
         group_by,
+        bag: None,
         having: None,
         order: None,
     }

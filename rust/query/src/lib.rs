@@ -9,7 +9,9 @@
 //! | `bind`, `variables`, `scalar`, `filter`, `predicate`, `literal`, `arithmetic` | names and types |
 //! | `terms`, `payload` | aggregates as sums of products, one component a view |
 //! | `hypergraph`, `classes`, `cover` | acyclicity, query classes, widths |
+//! | `factorised` | the view tree of a join kept as unions and products |
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
+//! | `split` | a leaf by its columns, for deltas in factors |
 //! | `explain` | all that as text |
 
 mod aggregate;
@@ -22,6 +24,7 @@ mod computed;
 mod cover;
 mod explain;
 mod expr;
+mod factorised;
 mod filter;
 mod hypergraph;
 mod literal;
@@ -33,6 +36,7 @@ mod predicate;
 mod query;
 mod scalar;
 mod set;
+mod split;
 mod terms;
 mod tree;
 mod update;
@@ -41,5 +45,7 @@ mod variables;
 pub use bind::bind;
 pub use plan::*;
 pub use query::{
-    Atom, ColumnRef, Condition, Function, Literal, Measure, OrderRef, Output, Query, Scalar,
+    Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, OrderRef, Output, Query,
+    Representation, Scalar,
 };
+pub use split::{LeafPart, split_leaf};

@@ -15,14 +15,18 @@
 //! | `partners` | the pairs of rows and partners where a row has many |
 //! | `view` | one view and its part |
 //! | `tree` | the climb |
+//! | `factors` | the climb of a change that is a product of factors |
 //! | `payloads`, `cofactor` | where payloads come from: sums of products, the degree-m ring |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `maintained` | a tree behind an interface that does not name its ring |
-//! | `view_tree` | `ViewTree`: a maintained view, whole |
+//! | `bag` | the rows of a join as a listing |
+//! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
+//! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
 //! | `chain` | `MatrixChain`: the same over dense parts, with deltas in factors |
 
+mod bag;
 mod cells;
 mod chain;
 mod changes;
@@ -31,6 +35,8 @@ mod columns;
 mod companion;
 mod computed;
 mod delta;
+mod factorised;
+mod factors;
 mod fields;
 mod group;
 mod leaf;
@@ -40,14 +46,17 @@ mod partners;
 mod payloads;
 mod program;
 mod result;
+mod rows;
 mod statistics;
 mod tree;
 mod view;
 mod view_tree;
 
 pub use chain::{ChainPoll, MatrixChain};
+pub use factors::FactorRows;
 pub use maintained::NodeStatus;
 pub use ringview_relation::Matrix;
+pub use rows::RowStream;
 pub use view_tree::ViewTree;
 
 /// An overflow, with the words for where.

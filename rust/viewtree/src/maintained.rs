@@ -5,6 +5,7 @@ use std::fmt;
 use ringview_core::{Batch, Dictionary, Result};
 use ringview_relation::Part;
 
+use crate::factors::FactorRows;
 use crate::fields::Fields;
 use crate::payloads::{Aggregates, Payloads};
 use crate::tree::Tree;
@@ -25,6 +26,14 @@ pub struct NodeStatus {
 pub(crate) trait Maintained: Send + Sync {
     /// Applies rows of one relation.
     fn apply(&mut self, atom: usize, batch: &Batch, sign: i64, dict: &Dictionary) -> Result<()>;
+    /// Applies the product of some factors; false, and nothing done, if this ring cannot.
+    fn apply_factors(
+        &mut self,
+        atom: usize,
+        factors: &[FactorRows],
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Result<bool>;
     /// The running transaction's changes stay.
     fn commit(&mut self);
     /// The running transaction's changes are undone.
@@ -33,6 +42,18 @@ pub(crate) trait Maintained: Send + Sync {
     fn seal(&mut self);
     /// The part of the root.
     fn result(&self) -> Option<&Part>;
+    /// The part of a node, if it is kept.
+    fn part(&self, node: usize) -> Option<&Part>;
+    /// The same, to add or refresh an index.
+    fn part_mut(&mut self, node: usize) -> Option<&mut Part>;
+    /// What rows of one relation are at their leaf: its key, field by field, and counts.
+    fn read(
+        &mut self,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Result<(Vec<Vec<u64>>, Vec<u64>)>;
     /// The fields of the variables.
     fn fields(&self) -> &Fields;
     /// How payloads are shown.
@@ -58,6 +79,16 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
         Tree::apply(self, atom, batch, sign, dict)
     }
 
+    fn apply_factors(
+        &mut self,
+        atom: usize,
+        factors: &[FactorRows],
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Result<bool> {
+        P::apply_factors(self, atom, factors, sign, dict)
+    }
+
     fn commit(&mut self) {
         self.views.iter_mut().for_each(View::commit);
     }
@@ -72,6 +103,24 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
 
     fn result(&self) -> Option<&Part> {
         Tree::result(self)
+    }
+
+    fn part(&self, node: usize) -> Option<&Part> {
+        self.views[node].part.as_ref()
+    }
+
+    fn part_mut(&mut self, node: usize) -> Option<&mut Part> {
+        self.views[node].part.as_mut()
+    }
+
+    fn read(
+        &mut self,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
+        Tree::read(self, atom, batch, sign, dict)
     }
 
     fn fields(&self) -> &Fields {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Dictionary, Result};
+use ringview_core::{Batch, Column, Dictionary, Result};
 use ringview_query::Plan;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
@@ -27,21 +27,15 @@ const BLOCK_WORDS: usize = 1 << 14;
 
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
-    plan: Arc<Plan>,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) fields: Fields,
     pub(crate) views: Vec<View<P::Ring>>,
-    /// By atom; away while it is climbed.
-    lanes: Vec<Option<Box<Lane<P::Ring>>>>,
+    /// By atom.
+    paths: Vec<Arc<Path<P::Ring>>>,
     pub(crate) payloads: P,
     work: Work,
     /// Rows handled at a leaf, a factor or a view: what complexity is tested by.
     pub(crate) steps: u64,
-}
-
-/// The path of an atom and the delta that climbs it, whose registers keep their memory.
-struct Lane<R: PayloadRing> {
-    path: Path<R>,
-    delta: Delta,
 }
 
 /// Room for a climb, kept between batches.
@@ -55,6 +49,8 @@ struct Work {
     grouper: Grouper,
     product: Vec<u64>,
     lifted: Vec<u64>,
+    /// One delta an atom: its registers keep their memory.
+    deltas: Vec<Delta>,
 }
 
 impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
@@ -80,23 +76,35 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             }
         }
         let compile = |&leaf: &usize| {
-            let path = program::compile(&plan, &fields, &payloads, leaf, &mut borrowed);
-            let delta = Delta::with_registers(path.registers);
-            Some(Box::new(Lane { path, delta }))
+            Arc::new(program::compile(
+                &plan,
+                &fields,
+                &payloads,
+                leaf,
+                &mut borrowed,
+            ))
         };
-        let lanes = leaves.iter().map(compile).collect();
+        let paths: Vec<_> = leaves.iter().map(compile).collect();
+        let deltas = paths
+            .iter()
+            .map(|path| Delta::with_registers(path.registers))
+            .collect();
         let view = |(node, part)| {
             let node: usize = node;
             View::new(nodes[node].name.clone(), payloads.shape(node), part)
         };
         let views = parts.into_iter().enumerate().map(view).collect();
+        let work = Work {
+            deltas,
+            ..Work::default()
+        };
         Self {
             plan,
             fields,
             views,
-            lanes,
+            paths,
             payloads,
-            work: Work::default(),
+            work,
             steps: 0,
         }
     }
@@ -134,16 +142,34 @@ impl<P: Payloads> Tree<P> {
         sign: i64,
         dictionary: &Dictionary,
     ) -> Result<()> {
-        let Some(mut lane) = self.lanes[atom].take() else {
-            unreachable!("a climb ends before the next one begins")
-        };
-        let Lane { path, delta } = &mut *lane;
+        let path = Arc::clone(&self.paths[atom]);
+        let mut delta = std::mem::take(&mut self.work.deltas[atom]);
         let outcome = self
-            .read_leaf(path, batch, sign, dictionary, delta)
-            .and_then(|()| self.store(path.leaf, &path.keys, delta))
-            .and_then(|()| self.climb(path, (0, 0), delta));
-        self.lanes[atom] = Some(lane);
+            .read_leaf(&path, batch, sign, dictionary, &mut delta)
+            .and_then(|()| self.store(path.leaf, &path.keys, &mut delta))
+            .and_then(|()| self.climb(&path, (0, 0), &mut delta));
+        self.work.deltas[atom] = delta;
         outcome
+    }
+
+    /// The path of an atom.
+    pub(crate) fn path(&self, atom: usize) -> Arc<Path<P::Ring>> {
+        Arc::clone(&self.paths[atom])
+    }
+
+    /// The columns and payloads of rows at their leaf, which stays as it is.
+    pub(crate) fn read(
+        &mut self,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dictionary: &Dictionary,
+    ) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
+        let path = Arc::clone(&self.paths[atom]);
+        let mut delta = Delta::with_registers(path.registers);
+        self.read_leaf(&path, batch, sign, dictionary, &mut delta)?;
+        delta.columns.truncate(path.keys.len());
+        Ok((delta.columns, delta.payload))
     }
 
     /// The delta of a leaf: the rows that take part, their local columns summed away.
@@ -164,15 +190,7 @@ impl<P: Payloads> Tree<P> {
             let column = batch.column(column);
             let out = &mut delta.columns[register];
             out.clear();
-            let rows = selection.rows();
-            match aspect {
-                Aspect::Word => pick(rows, &column.words, |&word| word, out),
-                Aspect::High => pick(rows, &column.high, |&word| word, out),
-                Aspect::Null => match &column.valid {
-                    Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
-                    None => out.resize(delta.rows, 0),
-                },
-            }
+            key_column(aspect, column, selection, out);
         }
         let Work {
             selection,
@@ -245,9 +263,21 @@ impl<P: Payloads> Tree<P> {
                 }
             }
             first = 0;
+            if level.steps.is_empty() {
+                self.sum(level, delta)?;
+            }
             self.store(level.node, &level.keys, delta)?;
         }
         Ok(())
+    }
+
+    /// dV := dC with what V does not keep summed away, for a view of one child.
+    fn sum(&mut self, level: &Level<P::Ring>, delta: &mut Delta) -> Result<()> {
+        self.steps += delta.rows as u64;
+        let shape = &self.views[level.node].shape;
+        let Work { spare, grouper, .. } = &mut self.work;
+        let summed = delta.fold::<P::Ring>(shape, &level.keys, &level.layout, grouper, spare);
+        summed.map_err(|fault| self.refuse(level.node, fault))
     }
 
     /// How many rows a level takes at a time: where several wide products follow each other, as
@@ -458,7 +488,7 @@ impl<P: Payloads> Tree<P> {
     }
 
     #[cold]
-    fn refuse(&self, node: usize, _fault: Overflow) -> ringview_core::Error {
+    pub(crate) fn refuse(&self, node: usize, _fault: Overflow) -> ringview_core::Error {
         overflow(format!(
             "a sum or count in the view {}",
             self.views[node].name
@@ -502,6 +532,24 @@ fn multiply<R: PayloadRing>(
         delta.gather(&level.keys, rows, spare);
     }
     Ok(())
+}
+
+/// Appends what a field holds of the selected rows of a column.
+pub(crate) fn key_column(
+    aspect: Aspect,
+    column: &Column,
+    selection: &Selection,
+    out: &mut Vec<u64>,
+) {
+    let rows = selection.rows();
+    match aspect {
+        Aspect::Word => pick(rows, &column.words, |&word| word, out),
+        Aspect::High => pick(rows, &column.high, |&word| word, out),
+        Aspect::Null => match &column.valid {
+            Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
+            None => out.resize(selection.len(), 0),
+        },
+    }
 }
 
 /// Appends the values of the rows named, or of all.
