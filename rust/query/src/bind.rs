@@ -25,10 +25,29 @@ use crate::set::Set;
 use crate::tree;
 use crate::variables::{Variables, resolve, variables};
 
+/// What planning may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planning {
+    /// Indicator projections in views over parts of cycles: views stay small, and the relations
+    /// that close the cycles cost more to change (paper, section 6).
+    pub indicators: bool,
+}
+
+impl Default for Planning {
+    fn default() -> Self {
+        Self { indicators: true }
+    }
+}
+
 /// Checks a query against the tables and plans its view.
 ///
 /// Errors name what is unknown, of the wrong type, or out of reach of this engine.
 pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
+    bind_with(query, catalog, Planning::default())
+}
+
+/// As [`bind`], with a say in how.
+pub fn bind_with(query: &Query, catalog: &dyn Catalog, planning: Planning) -> Result<Plan> {
     check_shape(query)?;
     let tables: Vec<TableInfo> = query
         .atoms
@@ -68,13 +87,14 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
         }
         None => {
             let rows: Vec<Option<u64>> = tables.iter().map(|table| table.rows).collect();
-            order::choose(&ordered, &rows)
+            // A factorised tree has no indicators.
+            order::choose(&ordered, &rows, planning.indicators && !factorised)
         }
     };
     let (order, tree) = if factorised {
         factorised::build(order, &graph, &atoms, &variables.all)
     } else {
-        let tree = tree::build(&order, &graph, &atoms, &variables.all);
+        let tree = tree::build(&order, &graph, &atoms, &variables.all, planning.indicators);
         (order, tree)
     };
 
@@ -108,7 +128,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
     let payload = payload.finish();
     let companions: Vec<Companion> = companions
         .iter()
-        .map(|kept| companion::plan(query, *kept, &scopes, &variables, catalog))
+        .map(|kept| companion::plan(query, *kept, &scopes, &variables, (catalog, planning)))
         .collect::<Result<_>>()?;
 
     let class = classify(&graph, &tree);

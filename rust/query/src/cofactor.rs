@@ -92,7 +92,7 @@ pub(crate) fn plan(
     }
     // Children come first.
     for (id, node) in tree.nodes.iter().enumerate() {
-        if node.atom.is_none() {
+        if node.is_inner() {
             let below = node
                 .children
                 .iter()

@@ -8,7 +8,7 @@
 use ringview_core::{Result, Type};
 use serde::{Deserialize, Serialize};
 
-use crate::bind::bind;
+use crate::bind::{Planning, bind_with};
 use crate::plan::{Catalog, OutputKind, Plan, VarId};
 use crate::query::{ColumnRef, Condition, Output, Query, Scalar};
 use crate::scalar::Scope;
@@ -37,14 +37,14 @@ pub(crate) fn plan(
     (place, ordered): (Place, bool),
     scopes: &[Scope<'_>],
     variables: &Variables,
-    catalog: &dyn Catalog,
+    (catalog, planning): (&dyn Catalog, Planning),
 ) -> Result<Companion> {
     let scope = &scopes[place.0];
     let column = ColumnRef {
         atom: place.0,
         column: scope.schema.fields()[place.1].name.clone(),
     };
-    let plan = bind(&beside(query, &column), catalog)?;
+    let plan = bind_with(&beside(query, &column), catalog, planning)?;
     let kept: Vec<VarId> = plan
         .outputs
         .iter()
