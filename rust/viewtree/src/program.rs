@@ -10,7 +10,7 @@ use ringview_query::{Plan, VarId};
 use ringview_relation::{KeyLayout, Part};
 use ringview_ring::PayloadRing;
 
-use crate::fields::{Aspect, Fields};
+use crate::fields::Fields;
 
 /// How the payloads of a plan are multiplied: the ring's part of compiling a path.
 pub(crate) trait ProductPlan<R: PayloadRing> {
@@ -95,8 +95,6 @@ pub(crate) struct Level<R: PayloadRing> {
 pub(crate) struct Path<R: PayloadRing> {
     pub(crate) leaf: usize,
     pub(crate) keys: Vec<usize>,
-    /// What each key register is read from: a column of the relation.
-    pub(crate) inputs: Vec<(usize, Aspect)>,
     pub(crate) layout: KeyLayout,
     pub(crate) levels: Vec<Level<R>>,
     pub(crate) registers: usize,
@@ -116,8 +114,6 @@ pub(crate) fn compile<R: PayloadRing>(
     let mut registers = fields.of_all(&plan.tree.nodes[leaf].keys);
     let layout = fields.layout(&registers);
     let keys: Vec<usize> = (0..registers.len()).collect();
-    let inputs = registers.iter().map(|&id| input(plan, fields, leaf, id));
-    let inputs = inputs.collect();
     let mut levels = Vec::new();
     let (mut child, mut bound) = (leaf, keys.clone());
     while let Some(node) = plan.tree.nodes[child].parent {
@@ -171,22 +167,10 @@ pub(crate) fn compile<R: PayloadRing>(
     Path {
         leaf,
         keys,
-        inputs,
         layout,
         levels,
         registers: registers.len(),
         fields: registers,
-    }
-}
-
-/// The column of a leaf's relation that holds a field.
-fn input(plan: &Plan, fields: &Fields, leaf: usize, id: usize) -> (usize, Aspect) {
-    let field = fields.field(id);
-    let mut columns = plan.variables[field.variable].columns.iter();
-    let atom = plan.tree.nodes[leaf].atom;
-    match columns.find(|(of, _)| Some(*of) == atom) {
-        Some(&(_, column)) => (column, field.aspect),
-        None => unreachable!("the key of a leaf is of its relation"),
     }
 }
 

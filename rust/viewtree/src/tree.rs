@@ -258,11 +258,18 @@ impl<P: Payloads> Tree<P> {
         self.payloads
             .select(path.leaf, batch, dictionary, selection)?;
         delta.rows = selection.len();
-        for (&register, &(column, aspect)) in path.keys.iter().zip(&path.inputs) {
+        let node = &self.plan.tree.nodes[path.leaf];
+        let atom = node.atom.unwrap_or_default();
+        for (&register, id) in path.keys.iter().zip(self.fields.of_all(&node.keys)) {
+            let field = self.fields.field(id);
+            let columns = &self.plan.variables[field.variable].columns;
+            let Some(&(_, column)) = columns.iter().find(|(of, _)| *of == atom) else {
+                continue;
+            };
             let column = batch.column(column);
             let out = &mut delta.columns[register];
             out.clear();
-            key_column(aspect, column, selection, out);
+            key_column(field.aspect, column, selection, out);
         }
         let Work {
             selection,
