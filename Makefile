@@ -36,6 +36,7 @@ test-long: $(VENV)/native-dev $(VENV)/development  ## minutes to hours: more ran
 bench: $(VENV)/native-release $(VENV)/development  ## BENCH="--quick" for a smoke test
 	cargo build --release -p ringview-benches
 	$(BIN)/python benches/run.py $(BENCH)
+	$(BIN)/python benches/joins.py $(filter --quick,$(BENCH))
 
 lint: $(VENV)/development
 	cargo fmt --all --check

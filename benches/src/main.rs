@@ -7,6 +7,7 @@
 mod data;
 mod first_order;
 mod handwritten;
+mod joins;
 mod measure;
 mod stream;
 mod system;
@@ -21,11 +22,12 @@ use workload::{Phase, Settings, SystemName, Workload};
 use crate::data::Order;
 
 const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [--batch LIST] [--system LIST]
-                        [--deletes back|again] [--repeat N] [--seconds S] [--quick] [--export DIR]
+                        [--deletes back|again] [--repeat N] [--seconds S] [--quick] [--export DIR] [--joins]
   workloads: retailer retailer-fact housing        orders: sorted shuffled        batches: rows, 1000
   systems: handwritten-arrays handwritten-tables ringview-trusted ringview-checked first-order
   --deletes: insert all, then delete all, the last batch first (back) or the first one first (again); time both
   --seconds: stop a stream after that time and report the rows done so far (no results are compared then)
+  --joins: keep the rows of the natural join of Housing factorised, then read them all
   --export DIR: write the rows of the first workload and order, and stop";
 
 fn main() -> ExitCode {
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     let mut settings = Settings::default();
     let mut export: Option<PathBuf> = None;
+    let mut joins = false;
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{flag} needs a value"));
@@ -52,6 +55,7 @@ fn run() -> Result<(), String> {
             "--deletes" => settings.deletes = Some(Phase::parse_deletes(&value()?)?),
             "--repeat" => settings.repeat = number(&value()?)?,
             "--seconds" => settings.seconds = Some(number(&value()?)? as f64),
+            "--joins" => joins = true,
             "--quick" => settings.quick = true,
             "--export" => export = Some(value()?.into()),
             _ => return Err(format!("unknown flag {flag}")),
@@ -62,6 +66,11 @@ fn run() -> Result<(), String> {
         return data
             .export(&folder)
             .map_err(|error| format!("cannot write {}: {error}", folder.display()));
+    }
+    if joins {
+        return settings.batches.iter().try_for_each(|&batch| {
+            joins::run(&settings.orders, batch, settings.repeat, settings.quick)
+        });
     }
     measure::matrix(&settings)
 }

@@ -168,7 +168,7 @@ impl Cell<'_> {
 }
 
 /// Resident bytes of this process, where the system tells.
-fn resident() -> Option<i64> {
+pub(crate) fn resident() -> Option<i64> {
     let pages: i64 = std::fs::read_to_string("/proc/self/statm")
         .ok()?
         .split(' ')
@@ -179,7 +179,7 @@ fn resident() -> Option<i64> {
 }
 
 /// Time that this thread has spent on a core.
-fn on_core() -> Duration {
+pub(crate) fn on_core() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
