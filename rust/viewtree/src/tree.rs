@@ -298,10 +298,7 @@ impl<P: Payloads> Tree<P> {
             groups,
             &mut delta.payload,
         )?;
-        delta.width = match groups.len() {
-            0 => P::Ring::stride(shape),
-            groups => delta.payload.len() / groups,
-        };
+        delta.width = delta.payload.len() / groups.len().max(1);
         if let Some(rows) = grouper.representatives() {
             delta.gather(&path.keys, rows, spare);
         }
