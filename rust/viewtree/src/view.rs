@@ -41,6 +41,7 @@ impl<R: PayloadRing> View<R> {
         scratch: &mut KeyScratch,
         spare: &mut Spare,
     ) -> Result<(), Overflow> {
+        self.slots.clear();
         let Some(part) = self.part.as_mut().filter(|_| delta.rows > 0) else {
             return Ok(());
         };
