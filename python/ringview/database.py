@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
 
 from . import _native, arrow
 from .errors import UnsupportedError
@@ -76,7 +76,14 @@ class Database:
         self._native.create_table(name, arrow.schema(schema), columns, static)
         return Table(self._native, name)
 
-    def create_view(self, name: str, sql: str, *, order: Order | None = None) -> View:
+    def create_view(
+        self,
+        name: str,
+        sql: str,
+        *,
+        order: Order | None = None,
+        nulls: Literal["refuse", "skip"] | None = None,
+    ) -> View:
         """Declare a view and fill it from the rows that are there.
 
         Args:
@@ -84,6 +91,8 @@ class Database:
             sql: `SELECT` of group columns, aggregates and expressions over them, from inner joins.
             order: A variable order: names of columns, nested, as
                 `{"postcode": {"h.house": {}, "s.shop": {}}}`; chosen by cost if None.
+            nulls: What a COFACTOR does with rows that have NULL in a feature: "refuse" the change
+                that brings one, as it does by default, or "skip" the row.
 
         Raises:
             ExistsError: The name is taken.
@@ -96,7 +105,7 @@ class Database:
 
         Complexity: that of loading all rows of its tables at once.
         """
-        self._native.create_view(name, self._query(sql, order))
+        self._native.create_view(name, self._query(sql, order, nulls))
         return View(self._native, name)
 
     def explain(self, sql: str, *, order: Order | None = None) -> str:
@@ -224,14 +233,16 @@ class Database:
         changes = [(name, sign, part, multiplicity) for part in parts]
         self._native.apply(changes, progress)
 
-    def _query(self, sql: str, order: Order | None) -> str:
+    def _query(self, sql: str, order: Order | None, nulls: str | None = None) -> str:
         """The logical query of `sql`, as the engine takes it."""
         import json
 
         from .sql import translate
+        from .sql.cofactor import treat_nulls
 
         catalog = {name: table.schema for name, table in self.tables.items()}
-        return json.dumps(translate(sql, catalog, order))
+        query = translate(sql, catalog, order)
+        return json.dumps(query if nulls is None else treat_nulls(query, nulls))
 
 
 class _Named(Mapping[str, Item], Generic[Item]):

@@ -10,30 +10,37 @@ use ringview_core::{Error, Result};
 use crate::aggregate::Aggregates;
 use crate::classes::classify;
 use crate::cofactor;
-use crate::companion;
+use crate::companion::{self, Wanted};
 use crate::hypergraph::Hypergraph;
 use crate::order;
 use crate::payload::Payload;
 use crate::plan::{
-    Catalog, Companion, Factor, Plan, PlanAtom, PlanOutput, Source, SumProduct, TableInfo, ViewTree,
+    Catalog, CofactorPlan, Companion, Factor, Plan, PlanAtom, PlanOutput, Source, SumProduct,
+    TableInfo, ViewTree,
 };
 use crate::predicate::all;
-use crate::query::{ColumnRef, Output, Query};
+use crate::query::{ColumnRef, Query};
 use crate::scalar::Scope;
 use crate::set::Set;
 use crate::tree;
-use crate::variables::{Variables, resolve, variables};
+use crate::variables::{Place, Variables, resolve, variables};
 
 /// Checks a query against the tables and plans its view.
 ///
 /// Errors name what is unknown, of the wrong type, or out of reach of this engine.
 pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
+    bind_knowing(query, catalog, &[])
+}
+
+/// As [`bind`], for rows without NULL in some nullable columns.
+pub(crate) fn bind_knowing(query: &Query, catalog: &dyn Catalog, known: &[Place]) -> Result<Plan> {
     check_shape(query)?;
     let tables: Vec<TableInfo> = query
         .atoms
         .iter()
         .map(|atom| catalog.table(&atom.table))
         .collect::<Result<_>>()?;
+    let query = &cofactor::without_nulls(query);
     let scopes: Vec<Scope<'_>> = query
         .atoms
         .iter()
@@ -66,17 +73,13 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
     let tree = tree::build(&order, &graph, &atoms, &variables.all);
 
     let mut payload = Payload::new(&tree, &variables)?;
-    let cofactor = match cofactor_columns(query)? {
-        Some(columns) => Some(cofactor::plan(
-            columns,
-            &scopes,
-            &variables,
-            &tree,
-            &mut payload,
-        )?),
-        None => None,
-    };
-    let mut aggregates = Aggregates::new(&scopes, &variables, payload);
+    let mut cofactor = None;
+    if let Some(features) = cofactor::features(query)? {
+        let mut plan = cofactor::plan(&features, &scopes, &variables, &tree, &mut payload)?;
+        plan.categorize(query, &features, &scopes, &variables, catalog)?;
+        cofactor = Some(plan);
+    }
+    let mut aggregates = Aggregates::new(&scopes, &variables, payload, known);
     let outputs: Vec<PlanOutput> = query
         .outputs
         .iter()
@@ -93,15 +96,22 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
         ..
     } = aggregates;
     let payload = payload.finish();
-    let companions: Vec<Companion> = companions
-        .iter()
-        .map(|kept| companion::plan(query, *kept, &scopes, &variables, catalog))
-        .collect::<Result<_>>()?;
+    let beside = |&(place, ordered): &(Place, bool)| {
+        let wanted = Wanted {
+            name: scopes[place.0].name(place.1),
+            places: &[place],
+            ordered,
+            sums: &[],
+        };
+        companion::plan(query, &wanted, &scopes, &variables, catalog)
+    };
+    let companions: Vec<Companion> = companions.iter().map(beside).collect::<Result<_>>()?;
 
     let class = classify(&graph, &tree);
     for (id, atom) in atoms.iter_mut().enumerate() {
         let mut columns = read_columns(id, atom, &variables, &tree, &payload);
-        for companion in &companions {
+        let categories = cofactor.iter().flat_map(CofactorPlan::companions);
+        for companion in companions.iter().chain(categories) {
             columns.extend(&companion.plan.atoms[id].columns);
         }
         atom.columns = columns.into_iter().collect();
@@ -119,29 +129,6 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
         companions,
         class,
     })
-}
-
-/// The features of the one COFACTOR of a query.
-fn cofactor_columns(query: &Query) -> Result<Option<&[ColumnRef]>> {
-    let mut found = None;
-    let mut others = query.having.is_some();
-    for output in &query.outputs {
-        match output {
-            Output::Cofactor { .. } if found.is_some() => others = true,
-            Output::Cofactor { columns, .. } => found = Some(columns.as_slice()),
-            Output::Aggregate { .. } | Output::Expression { .. } => others = true,
-            Output::Group { .. } => {}
-        }
-    }
-    if found.is_some() && others {
-        return Err(Error::Unsupported {
-            what: "COFACTOR beside other aggregates or HAVING".to_owned(),
-            why: "its payload takes the place of theirs".to_owned(),
-            instead: "create a second view for them; COFACTOR has the count and sums itself"
-                .to_owned(),
-        });
-    }
-    Ok(found)
 }
 
 fn check_shape(query: &Query) -> Result<()> {

@@ -6,16 +6,19 @@
 //! Invariant: the features of an inner view are those of its children and those lifted there, each
 //! child's together, the fewest first: the rows of a product's matrix that mix two factors are
 //! those of the features that come first. The root covers all.
+//! Categorical features are one-hot vectors, so what they add is counts and sums by category: sparse,
+//! and kept by companions, one for each of them and one for each two.
 
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::companion::{self, Companion, Wanted, known};
 use crate::expr::{Expr, Kind};
 use crate::payload::Payload;
-use crate::plan::{Component, Factor, Lift, Source, ViewTree};
-use crate::query::{ColumnRef, Scalar};
+use crate::plan::{Catalog, Component, Factor, Lift, Source, ViewTree};
+use crate::query::{ColumnRef, Nulls, Output, Query, Scalar};
 use crate::scalar::{Purpose, Scope};
-use crate::variables::{Variables, resolve};
+use crate::variables::{Place, Variables, resolve};
 
 /// The payloads of a degree-m matrix ring over a tree.
 ///
@@ -23,7 +26,7 @@ use crate::variables::{Variables, resolve};
 /// components of an inner node are its count alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CofactorPlan {
-    /// The names of the features, in the order in which they were asked for.
+    /// The names of the numeric features, in the order in which they were asked for.
     pub names: Vec<String>,
     /// By node: the features that its payload covers, in the order of the payload.
     pub nodes: Vec<Vec<usize>>,
@@ -31,6 +34,82 @@ pub struct CofactorPlan {
     pub lifts: Vec<Vec<(usize, Lift)>>,
     /// By atom: nullable columns that are features; a row with NULL in one is refused.
     pub not_null: Vec<Vec<usize>>,
+    /// The categorical features: counts and sums of the numeric ones, by category.
+    pub categories: Vec<Companion>,
+    /// Counts by pair of categories of two of them, by their positions.
+    pub pairs: Vec<CategoryPair>,
+}
+
+/// Two categorical features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CategoryPair {
+    /// The first, by its position among the categorical features.
+    pub left: usize,
+    /// The second.
+    pub right: usize,
+    /// Its counts.
+    pub counts: Companion,
+}
+
+/// The features of a COFACTOR.
+pub(crate) struct Features<'q> {
+    columns: &'q [ColumnRef],
+    categorical: &'q [ColumnRef],
+}
+
+/// The features of the one COFACTOR of a query.
+pub(crate) fn features(query: &Query) -> Result<Option<Features<'_>>> {
+    let mut found = None;
+    let mut others = query.having.is_some();
+    for output in &query.outputs {
+        match output {
+            Output::Cofactor { .. } if found.is_some() => others = true,
+            Output::Cofactor {
+                columns,
+                categorical,
+                ..
+            } => {
+                found = Some(Features {
+                    columns,
+                    categorical,
+                });
+            }
+            Output::Aggregate { .. } | Output::Expression { .. } => others = true,
+            Output::Group { .. } => {}
+        }
+    }
+    if found.is_some() && others {
+        return Err(Error::Unsupported {
+            what: "COFACTOR beside other aggregates or HAVING".to_owned(),
+            why: "its payload takes the place of theirs".to_owned(),
+            instead: "create a second view for them; COFACTOR has the count and sums itself"
+                .to_owned(),
+        });
+    }
+    Ok(found)
+}
+
+/// The query with the rows left out that have NULL in a feature, where it says so.
+pub(crate) fn without_nulls(query: &Query) -> Query {
+    let mut query = query.clone();
+    for output in &query.outputs {
+        let Output::Cofactor {
+            columns,
+            categorical,
+            nulls: Nulls::Skip,
+            ..
+        } = output
+        else {
+            continue;
+        };
+        for column in columns.iter().chain(categorical) {
+            // An atom that is not there is refused where its name is resolved.
+            if let Some(atom) = query.atoms.get_mut(column.atom) {
+                atom.filter = Some(known(column, atom.filter.take()));
+            }
+        }
+    }
+    query
 }
 
 /// Where a feature is lifted.
@@ -41,20 +120,22 @@ enum Site {
 
 /// Plans the payloads of `columns`, adding the leaves' components to `payload`.
 pub(crate) fn plan(
-    columns: &[ColumnRef],
+    features: &Features<'_>,
     scopes: &[Scope<'_>],
     variables: &Variables,
     tree: &ViewTree,
     payload: &mut Payload<'_>,
 ) -> Result<CofactorPlan> {
     let mut found = CofactorPlan {
-        names: names(columns, scopes)?,
+        names: features.names(scopes)?,
         nodes: vec![Vec::new(); tree.nodes.len()],
         lifts: vec![Vec::new(); tree.nodes.len()],
         not_null: vec![Vec::new(); scopes.len()],
+        categories: Vec::new(),
+        pairs: Vec::new(),
     };
     let mut seen = Vec::new();
-    for (feature, column) in columns.iter().enumerate() {
+    for (feature, column) in features.all().enumerate() {
         let place = resolve(scopes, column)?;
         let same = variables
             .of
@@ -67,12 +148,13 @@ pub(crate) fn plan(
             });
         }
         seen.push(same);
+        if feature >= features.columns.len() {
+            found.refuse_null(place, scopes, variables);
+            continue;
+        }
         match site(place, scopes, variables, tree, payload)? {
             Site::Leaf(node, value) => {
-                let scope = &scopes[place.0];
-                if scope.nullable(place.1) && !variables.not_null[place.0].contains(&place.1) {
-                    found.not_null[place.0].push(place.1);
-                }
+                found.refuse_null(place, scopes, variables);
                 let factor = Factor {
                     not_null: Vec::new(),
                     value: Some(value),
@@ -106,27 +188,89 @@ pub(crate) fn plan(
     Ok(found)
 }
 
-/// A name a feature: the column's, with the alias where two would share one.
-fn names(columns: &[ColumnRef], scopes: &[Scope<'_>]) -> Result<Vec<String>> {
-    if columns.is_empty() {
-        return Err(Error::Value {
-            place: "COFACTOR".to_owned(),
-            problem: "it has no feature; name at least one numeric column".to_owned(),
-        });
+impl Features<'_> {
+    /// The numeric ones, then the categorical ones.
+    fn all(&self) -> impl Iterator<Item = &ColumnRef> + Clone {
+        self.columns.iter().chain(self.categorical)
     }
-    let shared = |name: &str| columns.iter().filter(|c| c.column == name).count() > 1;
-    columns
-        .iter()
-        .map(|column| {
+
+    /// A name a feature: the column's, with the alias where two would share one.
+    fn names(&self, scopes: &[Scope<'_>]) -> Result<Vec<String>> {
+        if self.all().next().is_none() {
+            return Err(Error::Value {
+                place: "COFACTOR".to_owned(),
+                problem: "it has no feature; name at least one column".to_owned(),
+            });
+        }
+        let shared = |name: &str| self.all().filter(|c| c.column == name).count() > 1;
+        let name = |column: &ColumnRef| {
             let (atom, position) = resolve(scopes, column)?;
-            let name = if shared(&column.column) {
+            Ok(if shared(&column.column) {
                 scopes[atom].name(position)
             } else {
                 column.column.clone()
+            })
+        };
+        self.all().map(name).collect()
+    }
+}
+
+impl CofactorPlan {
+    /// Every companion: a categorical feature each, then a pair each.
+    pub fn companions(&self) -> impl Iterator<Item = &Companion> {
+        let pairs = self.pairs.iter().map(|pair| &pair.counts);
+        self.categories.iter().chain(pairs)
+    }
+
+    /// A row with NULL in a column is refused, unless it joins on it and so is no row of the join.
+    fn refuse_null(&mut self, place: Place, scopes: &[Scope<'_>], variables: &Variables) {
+        let (atom, column) = place;
+        if scopes[atom].nullable(column) && !variables.not_null[atom].contains(&column) {
+            self.not_null[atom].push(column);
+        }
+    }
+
+    /// Plans the companions of the categorical features, whose names stand behind the numeric ones'.
+    pub(crate) fn categorize(
+        &mut self,
+        query: &Query,
+        features: &Features<'_>,
+        scopes: &[Scope<'_>],
+        variables: &Variables,
+        catalog: &dyn Catalog,
+    ) -> Result<()> {
+        let places = |columns: &[ColumnRef]| -> Result<Vec<Place>> {
+            columns.iter().map(|c| resolve(scopes, c)).collect()
+        };
+        let sums = places(features.columns)?;
+        let categorical = places(features.categorical)?;
+        let names = self.names.split_off(sums.len());
+        let beside = |name: String, places: &[Place], sums: &[Place]| {
+            let wanted = Wanted {
+                name,
+                places,
+                ordered: true,
+                sums,
             };
-            Ok(name)
-        })
-        .collect()
+            companion::plan(query, &wanted, scopes, variables, catalog)
+        };
+        for (name, place) in names.iter().zip(&categorical) {
+            let companion = beside(name.clone(), &[*place], &sums)?;
+            self.categories.push(companion);
+        }
+        for right in 1..categorical.len() {
+            for left in 0..right {
+                let name = format!("{}, {}", names[left], names[right]);
+                let counts = beside(name, &[categorical[left], categorical[right]], &[])?;
+                self.pairs.push(CategoryPair {
+                    left,
+                    right,
+                    counts,
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 fn site(

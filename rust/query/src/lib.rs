@@ -41,5 +41,5 @@ mod variables;
 pub use bind::bind;
 pub use plan::*;
 pub use query::{
-    Atom, ColumnRef, Condition, Function, Literal, Measure, OrderRef, Output, Query, Scalar,
+    Atom, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output, Query, Scalar,
 };

@@ -17,11 +17,13 @@
 //! | `tree` | the climb |
 //! | `payloads`, `cofactor` | where payloads come from: sums of products, the degree-m ring |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
+//! | `categories` | the categorical features of COFACTOR, read from companions |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `maintained` | a tree behind an interface that does not name its ring |
 //! | `view_tree` | `ViewTree`: a maintained view, whole |
 
+mod categories;
 mod cells;
 mod changes;
 mod cofactor;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Result, Schema};
-use ringview_query::Plan;
+use ringview_query::{CofactorPlan, Plan};
 
 use crate::changes::ChangeLog;
 use crate::cofactor::CofactorPayloads;
 use crate::companion::Companion;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::payloads::SumProductPayloads;
-use crate::result::{Assembler, ResultRows};
+use crate::result::{Assembler, Beside, ResultRows};
 use crate::tree::Tree;
 
 /// A maintained view: group-by counts, sums, averages or degree-m payloads over a join.
@@ -24,7 +24,7 @@ use crate::tree::Tree;
 pub struct ViewTree {
     plan: Arc<Plan>,
     tree: Box<dyn Maintained>,
-    companions: Vec<Companion>,
+    beside: Beside,
     log: Option<ChangeLog>,
 }
 
@@ -54,9 +54,13 @@ impl ViewTree {
         };
         let keys = &plan.tree.nodes[plan.tree.root].keys;
         let companion = |c| Companion::new(c, schemas, tree.fields(), keys);
-        let companions = plan.companions.iter().map(companion);
+        let summarized = plan.companions.iter().map(companion);
+        let categories = plan.cofactor.iter().flat_map(CofactorPlan::companions);
         Ok(Self {
-            companions: companions.collect::<Result<_>>()?,
+            beside: Beside {
+                summarized: summarized.collect::<Result<_>>()?,
+                tallied: categories.map(companion).collect::<Result<_>>()?,
+            },
             plan,
             tree,
             log: None,
@@ -83,22 +87,22 @@ impl ViewTree {
         dictionary: &Dictionary,
     ) -> Result<()> {
         self.tree.apply(atom, batch, sign, dictionary)?;
-        let mut companions = self.companions.iter_mut();
+        let mut companions = self.beside.iter_mut();
         companions.try_for_each(|companion| companion.apply(atom, batch, sign, dictionary))
     }
 
     /// Ends loading of the static relations: frees what only loading needed.
     pub fn seal(&mut self) {
         self.tree.seal();
-        self.companions.iter_mut().for_each(Companion::seal);
+        self.beside.iter_mut().for_each(Companion::seal);
     }
 
     /// Keeps the changes since the last commit; `dictionary` knows the strings that came.
     pub fn commit(&mut self, dictionary: &Dictionary) {
         if let (Some(log), Some(result)) = (&mut self.log, self.tree.result()) {
-            log.record(result, &self.companions);
+            log.record(result, &self.beside);
         }
-        for companion in &mut self.companions {
+        for companion in self.beside.iter_mut() {
             companion.commit(dictionary);
         }
         self.tree.commit();
@@ -107,7 +111,7 @@ impl ViewTree {
     /// Undoes the changes since the last commit, exactly.
     pub fn rollback(&mut self) {
         self.tree.rollback();
-        self.companions.iter_mut().for_each(Companion::rollback);
+        self.beside.iter_mut().for_each(Companion::rollback);
     }
 
     /// The number of groups: of the result's rows, where no HAVING leaves some out. O(1).
@@ -146,7 +150,7 @@ impl ViewTree {
 
     /// A row for each group.
     fn rows(&self) -> ResultRows {
-        let all = |result| ResultRows::all(result, &self.companions);
+        let all = |result| ResultRows::all(result, &self.beside);
         self.tree.result().map(all).unwrap_or_default()
     }
 
@@ -159,13 +163,13 @@ impl ViewTree {
         let Some(result) = self.tree.result() else {
             return self.result(dictionary);
         };
-        let companions = &self.companions;
+        let beside = &self.beside;
         let (rows, multiplicities) = match &mut self.log {
-            Some(log) => log.take(result, companions),
+            Some(log) => log.take(result, beside),
             None => {
-                let rows = ResultRows::all(result, companions);
+                let rows = ResultRows::all(result, beside);
                 let ones = vec![1; rows.rows];
-                self.log = Some(ChangeLog::new(result, companions));
+                self.log = Some(ChangeLog::new(result, beside));
                 (rows, ones)
             }
         };
@@ -191,7 +195,7 @@ impl ViewTree {
     #[must_use]
     pub fn memory_usage(&self) -> usize {
         let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
-        let companions = self.companions.iter().map(Companion::memory_usage);
+        let companions = self.beside.iter().map(Companion::memory_usage);
         log + companions.sum::<usize>()
             + self.tree.memory_usage()
             + self.describe().iter().map(|node| node.bytes).sum::<usize>()
@@ -200,7 +204,7 @@ impl ViewTree {
     /// Rows handled so far, at leaves, joins and views: the work that complexity is about.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        let companions = self.companions.iter().map(Companion::steps);
+        let companions = self.beside.iter().map(Companion::steps);
         self.tree.steps() + companions.sum::<u64>()
     }
 
@@ -210,6 +214,6 @@ impl ViewTree {
     /// When one does not hold.
     pub fn check(&self) {
         self.tree.check();
-        self.companions.iter().for_each(Companion::check);
+        self.beside.iter().for_each(Companion::check);
     }
 }
