@@ -212,7 +212,7 @@ def shop(rows: int = 80, **options: Any) -> tuple[rv.Database, rv.View, list[Row
     db = rv.Database(**options)
     db.create_table("r", {"y": "float64", "x": "float64", "c": "string", "d": "int64"})
     view = db.create_view("v", "SELECT COFACTOR(y, x, c, CATEGORICAL(d)) FROM r")
-    found = [
+    found: list[Row] = [
         {
             "y": float(random.normal()),
             "x": float(random.normal()),
