@@ -15,6 +15,7 @@ Importing this module loads the engine alone; pyarrow and the SQL parser come wi
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from . import errors
 from ._native import __version__
@@ -24,12 +25,14 @@ from .table import Table
 from .transaction import Transaction
 from .view import View
 
+if TYPE_CHECKING:
+    from .matrix_chain import MatrixChain as MatrixChain
+
 __all__ = ["Database", "RingviewError", "Table", "Transaction", "View", "__version__", "errors"]
 
 # Parts that need an optional extra: imported when they are first named.
 _EXTRAS = {"ml", "plot"}
 _LATER = {
-    "MatrixChain": "matrix chains",
     "PaiMap": "nested aggregates",
     "Reservoir": "samples",
     "RpaiTree": "nested aggregates",
@@ -41,6 +44,9 @@ def __getattr__(name: str) -> object:
     """Load a part with needs of its own; say what is planned but not built."""
     if name in _EXTRAS:
         return import_module(f"{__name__}.{name}")
+    if name == "MatrixChain":
+        # It needs NumPy.
+        return import_module(f"{__name__}.matrix_chain").MatrixChain
     if name in _LATER:
         raise errors.UnsupportedError(
             f"ringview.{name} is not supported yet: {_LATER[name]} come with a later version"

@@ -1,9 +1,13 @@
 """The engine: names and Arrow capsules in, capsules and texts out. See `ringview.Database`."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, final
 
-__all__ = ["Columns", "Database", "Rows", "__version__"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Columns", "Database", "Dense", "MatrixChain", "Rows", "__version__"]
 
 __version__: str
 
@@ -16,6 +20,7 @@ class _Stream(Protocol):
 class _Array(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
 
+_Reals = NDArray[np.float64]
 _Op = tuple[str, int, _Stream | _Array, str | None]
 
 @final
@@ -95,3 +100,54 @@ class Database:
 
     def plan(self, query_json: str) -> str:
         """How a view of a query in JSON would be maintained."""
+
+@final
+class Dense:
+    """A matrix of a chain: doubles by the buffer protocol, which never change."""
+
+    shape: tuple[int, int]
+
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class MatrixChain:
+    """The product of a chain of matrices, fresh under changes of any of them."""
+
+    def __new__(
+        cls, matrices: Sequence[_Reals], changing: Sequence[int] | None = None
+    ) -> MatrixChain: ...
+    def update(self, at: int, u: _Reals, v: _Reals) -> None:
+        """Add the sum of u[c] v[c]^T to a matrix, over the rows c of `u` and `v`."""
+
+    def update_row(self, at: int, row: int, delta: _Reals) -> None:
+        """Add to one row of a matrix."""
+
+    def update_column(self, at: int, column: int, delta: _Reals) -> None:
+        """Add to one column of a matrix."""
+
+    def update_dense(self, at: int, delta: _Reals) -> None:
+        """Add a matrix of the same shape."""
+
+    def refresh(self) -> None:
+        """Compute every view anew."""
+
+    def product(self) -> Dense:
+        """The product as it is now."""
+
+    def matrix(self, at: int) -> Dense:
+        """A matrix as it is now."""
+
+    def order(self) -> str:
+        """The bracketing."""
+
+    def explain(self) -> str:
+        """The tree of views, with bytes and costs."""
+
+    def memory_usage(self) -> int:
+        """Bytes held."""
+
+    def steps(self) -> int:
+        """Multiply-adds so far."""
+
+    def __len__(self) -> int: ...

@@ -86,7 +86,7 @@ impl Database {
         let engine = &mut *engine.value;
         let mut watch = Watch::new(None, 0);
         let done = py.detach(|| engine.create_view(name, &query, &mut |done| watch.poll(done)));
-        finish(py, done, watch)
+        watch.finish(py, done)
     }
 
     /// Forgets a view.
@@ -115,7 +115,7 @@ impl Database {
         let engine = &mut *engine.value;
         let mut run = || engine.apply(&ops, &mut |done| watch.poll(done));
         let done = if total < FEW { run() } else { py.detach(run) };
-        finish(py, done, watch)
+        watch.finish(py, done)
     }
 
     /// The names of the tables, oldest first.
@@ -253,14 +253,5 @@ impl Change<'_> {
                 None => None,
             },
         })
-    }
-}
-
-/// What a watched call comes to: what stopped it goes before the engine's own words for it.
-fn finish(py: Python<'_>, done: ringview_core::Result<()>, watch: Watch) -> PyResult<()> {
-    match (done, watch.raised()) {
-        (Ok(()), _) => Ok(()),
-        (Err(_), Some(raised)) => Err(raised),
-        (Err(error), None) => Err(error).or_raise(py),
     }
 }

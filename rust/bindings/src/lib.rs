@@ -6,6 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `database` | the class `Database` |
+//! | `chain` | the class `MatrixChain` |
 //! | `busy` | one call at a time, without deadlock |
 //! | `watch` | Ctrl-C and progress during long calls |
 //! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
@@ -13,6 +14,7 @@
 //! | `errors` | errors to the exceptions of `ringview.errors` |
 
 mod busy;
+mod chain;
 mod database;
 mod errors;
 mod incoming;
@@ -24,6 +26,8 @@ mod watch;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::chain::{Dense, MatrixChain};
     #[pymodule_export]
     use super::database::Database;
     #[pymodule_export]

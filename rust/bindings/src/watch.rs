@@ -5,6 +5,8 @@
 use pyo3::prelude::*;
 use ringview_core::Error;
 
+use crate::errors::OrRaise;
+
 /// Rows between two looks.
 const EVERY: u64 = 1 << 16;
 
@@ -39,6 +41,11 @@ impl Watch {
         self.look(done)
     }
 
+    /// Looks at once: for calls whose steps take long.
+    pub(crate) fn look_now(&mut self) -> ringview_core::Result<()> {
+        self.look(0)
+    }
+
     #[cold]
     fn look(&mut self, done: u64) -> ringview_core::Result<()> {
         let looked = Python::attach(|py| {
@@ -54,8 +61,12 @@ impl Watch {
         })
     }
 
-    /// The exception that stopped the call, if one did: it goes on to the caller as it is.
-    pub(crate) fn raised(self) -> Option<PyErr> {
-        self.raised
+    /// What a watched call comes to: what stopped it goes before the engine's own words for it.
+    pub(crate) fn finish<T>(self, py: Python<'_>, done: ringview_core::Result<T>) -> PyResult<T> {
+        match (done, self.raised) {
+            (Ok(done), _) => Ok(done),
+            (Err(_), Some(raised)) => Err(raised),
+            (Err(error), None) => Err(error).or_raise(py),
+        }
     }
 }

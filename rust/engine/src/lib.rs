@@ -2,7 +2,7 @@
 //!
 //! A [`Database`] holds tables and views. Changes of tables come as Arrow batches in a transaction,
 //! a list of [`Op`]s; after it every view is exact. It is the layer that other languages bind to, and
-//! what a Rust program embeds.
+//! what a Rust program embeds. A [`MatrixChain`] stands alone: it has no tables.
 //!
 //! | file | holds |
 //! |---|---|
@@ -19,6 +19,7 @@ mod transaction;
 mod view;
 
 pub use database::{Database, Options};
+pub use ringview_viewtree::{Matrix, MatrixChain};
 pub use table::TableStatus;
 pub use transaction::{Direction, Op};
 

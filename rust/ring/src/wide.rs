@@ -3,6 +3,7 @@
 
 /// Defines a function whose body is compiled three times: for AVX-512, for AVX2, and for any
 /// machine. The arithmetic is the same in each: no fused multiply-adds, no reordering.
+#[macro_export]
 macro_rules! dispatch {
     (
         $(#[$doc:meta])*

@@ -22,9 +22,11 @@
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `maintained` | a tree behind an interface that does not name its ring |
 //! | `view_tree` | `ViewTree`: a maintained view, whole |
+//! | `chain` | `MatrixChain`: the same over dense parts, with deltas in factors |
 
 mod categories;
 mod cells;
+mod chain;
 mod changes;
 mod cofactor;
 mod columns;
@@ -45,7 +47,9 @@ mod tree;
 mod view;
 mod view_tree;
 
+pub use chain::{ChainPoll, MatrixChain};
 pub use maintained::NodeStatus;
+pub use ringview_relation::Matrix;
 pub use view_tree::ViewTree;
 
 /// An overflow, with the words for where.
