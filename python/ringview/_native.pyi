@@ -7,7 +7,7 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Columns", "Database", "Dense", "MatrixChain", "Rows", "__version__"]
+__all__ = ["Columns", "Database", "Dense", "MatrixChain", "RowStream", "Rows", "__version__"]
 
 __version__: str
 
@@ -36,6 +36,13 @@ class Rows:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
     def __len__(self) -> int: ...
+
+@final
+class RowStream:
+    """The rows that a view had when the stream was made."""
+
+    def next(self) -> Rows | None:
+        """The next rows; None behind the last."""
 
 @final
 class Database:
@@ -85,6 +92,18 @@ class Database:
 
     def view_changes(self, name: str) -> Rows:
         """What moved in a view since the last call, with a last column `multiplicity`."""
+
+    def view_schema(self, name: str) -> Columns:
+        """The columns of a view."""
+
+    def view_slice(self, name: str, start: int, stop: int) -> Rows:
+        """The rows `start .. stop` of a view, as far as there are any."""
+
+    def view_draw(self, name: str, rows: int, seed: int) -> Rows:
+        """Rows of a view drawn with replacement."""
+
+    def view_stream(self, name: str) -> RowStream:
+        """A stream of the rows that a view has now."""
 
     def view_len(self, name: str) -> int:
         """How many rows a view has. O(1)."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .sql.order import Order
 
 Progress = Callable[[int], object]
+Representation = Literal["factorised", "listing"]
 Item = TypeVar("Item")
 
 
@@ -83,16 +84,21 @@ class Database:
         *,
         order: Order | None = None,
         nulls: Literal["refuse", "skip"] | None = None,
+        representation: Representation | None = None,
     ) -> View:
         """Declare a view and fill it from the rows that are there.
 
         Args:
             name: Its name.
-            sql: `SELECT` of group columns, aggregates and expressions over them, from inner joins.
+            sql: `SELECT` of group columns, aggregates and expressions over them, from inner joins;
+                or of plain columns (`*`): the rows of the join, each once with DISTINCT.
             order: A variable order: names of columns, nested, as
                 `{"postcode": {"h.house": {}, "s.shop": {}}}`; chosen by cost if None.
             nulls: What a COFACTOR does with rows that have NULL in a feature: "refuse" the change
                 that brings one, as it does by default, or "skip" the row.
+            representation: How the rows of a join are kept: "factorised" as unions and products
+                that take no more room than the tables' joins on each variable, "listing" one by
+                one; if None, factorised unless there is only one table.
 
         Raises:
             ExistsError: The name is taken.
@@ -105,12 +111,18 @@ class Database:
 
         Complexity: that of loading all rows of its tables at once.
         """
-        self._native.create_view(name, self._query(sql, order, nulls))
+        self._native.create_view(name, self._query(sql, order, representation, nulls))
         return View(self._native, name)
 
-    def explain(self, sql: str, *, order: Order | None = None) -> str:
+    def explain(
+        self,
+        sql: str,
+        *,
+        order: Order | None = None,
+        representation: Representation | None = None,
+    ) -> str:
         """How a view of this SQL would be kept and what changes would cost; creates nothing."""
-        return self._native.plan(self._query(sql, order))
+        return self._native.plan(self._query(sql, order, representation))
 
     def insert(
         self,
@@ -233,7 +245,13 @@ class Database:
         changes = [(name, sign, part, multiplicity) for part in parts]
         self._native.apply(changes, progress)
 
-    def _query(self, sql: str, order: Order | None, nulls: str | None = None) -> str:
+    def _query(
+        self,
+        sql: str,
+        order: Order | None,
+        representation: Representation | None,
+        nulls: str | None = None,
+    ) -> str:
         """The logical query of `sql`, as the engine takes it."""
         import json
 
@@ -241,7 +259,7 @@ class Database:
         from .sql.cofactor import treat_nulls
 
         catalog = {name: table.schema for name, table in self.tables.items()}
-        query = translate(sql, catalog, order)
+        query = translate(sql, catalog, order, representation)
         return json.dumps(query if nulls is None else treat_nulls(query, nulls))
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "UnknownTableError",
     "UnknownViewError",
     "UnsupportedError",
+    "ViewChangedError",
 ]
 
 
@@ -100,6 +101,10 @@ class QueryError(RingviewError, ValueError):
 
 class UnsupportedError(RingviewError, ValueError):
     """Something that ringview does not do; the message names the nearest thing that works."""
+
+
+class ViewChangedError(RingviewError, RuntimeError):
+    """A view changed while its rows were read as a stream; read them again."""
 
 
 class SnapshotError(RingviewError, ValueError):

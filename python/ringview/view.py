@@ -7,7 +7,8 @@ Cost: O(rows) to read all, O(groups that moved) for the changes, O(1) for the le
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import TYPE_CHECKING, Any, overload
 
 from .errors import InvalidValueError
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from .cofactor import Cofactor
 
 _SHOWN = 10
+
+
+def _batches(stream: _native.RowStream) -> Iterator[pa.RecordBatch]:
+    """The blocks of a stream as pyarrow batches."""
+    import pyarrow as pa
+
+    while (rows := stream.next()) is not None:
+        yield from pa.table(rows).to_batches()
 
 
 class View:
@@ -48,19 +57,67 @@ class View:
 
     def to_arrow(self) -> pa.Table:
         """The rows of the view, in no particular order. O(rows)."""
-        import pyarrow as pa
-
-        return pa.table(self._native.view_result(self.name))
+        return self.to_reader().read_all()
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows of the view as a pandas frame; pandas must be installed. O(rows)."""
         return self.to_arrow().to_pandas()
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows of the view as a stream of batches."""
+        """The rows of the view as a stream of batches.
+
+        Rows of a factorised join are made as they are read, in constant delay, so memory is that
+        of a batch whatever the number of rows. Such a reader shows the rows of the time when it
+        was made: reading on after a change raises ViewChangedError.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> _ = db.create_table("s", {"b": "int64", "c": "int64"})
+        >>> view = db.create_view("v", "SELECT * FROM r NATURAL JOIN s")
+        >>> db.insert("r", {"a": [1, 2], "b": [5, 5]})
+        >>> db.insert("s", {"b": [5, 5], "c": [7, 8]})
+        >>> sum(len(batch) for batch in view.to_reader())
+        4
+        """
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_stream(self._native.view_result(self.name))
+        schema = pa.schema(self._native.view_schema(self.name))
+        batches = _batches(self._native.view_stream(self.name))
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def draw(self, m: int, *, seed: int) -> pa.Table:
+        """Rows of a factorised join, each drawn from all with equal chances.
+
+        Draws are independent: a row may come more than once. The same seed draws the same from
+        the same rows.
+
+        Args:
+            m: How many.
+            seed: Of the random numbers, 0 to 2^64 - 1.
+
+        Raises:
+            InvalidValueError: The view has no rows; `m` or `seed` is negative or too large.
+            UnsupportedError: The view is not a factorised join.
+
+        Complexity: a binary search a variable and draw, however many rows there are.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> _ = db.create_table("s", {"b": "int64"})
+        >>> view = db.create_view("v", "SELECT a, b FROM r CROSS JOIN s")
+        >>> db.insert("r", {"a": range(1000)})
+        >>> db.insert("s", {"b": range(1000)})
+        >>> len(view), len(view.draw(3, seed=1))
+        (1000000, 3)
+        """
+        import pyarrow as pa
+
+        for what, number in (("m", m), ("seed", seed)):
+            if not 0 <= number < 2**64:
+                raise InvalidValueError(f"{what} is {number}; it must be 0 to 2^64 - 1")
+        return pa.table(self._native.view_draw(self.name, m, seed))
 
     def scalar(self) -> Any:
         """The only value of a view with one row and one column.
@@ -74,9 +131,9 @@ class View:
         >>> db.create_view("v", "SELECT COUNT(*) FROM r").scalar()
         0
         """
-        found = self.to_arrow()
+        found = self[:2]
         if found.shape != (1, 1):
-            rows, columns = found.shape
+            rows, columns = len(self), found.num_columns
             raise InvalidValueError(
                 f"view {self.name!r} has {rows} rows and {columns} columns; scalar() reads a view "
                 "of one row and one column, to_arrow() any"
@@ -88,7 +145,8 @@ class View:
 
         A row that came has multiplicity 1, one that left has -1; a row whose aggregate moved leaves
         and comes. So does a group that begins or ends to pass HAVING. The first call gives the
-        whole view. O(groups that moved).
+        whole view. O(groups that moved). Of a join, each row that moved comes with how much its
+        multiplicity did, and the cost is that of those rows.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -146,8 +204,57 @@ class View:
         return cofactors(self.to_arrow())
 
     def __len__(self) -> int:
-        """How many rows the view has. O(1), or O(groups) with HAVING."""
+        """How many rows the view has. O(1), or O(groups) with HAVING and for listings."""
         return self._native.view_len(self.name)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> pa.Table: ...
+    def __getitem__(self, at: int | slice) -> dict[str, Any] | pa.Table:
+        """A row by its place, or the rows of a slice as a table.
+
+        Places are fixed between two changes and the same as those of `to_reader`. Of a factorised
+        join a row costs a binary search a variable (and the first after a change the groups on its
+        way); of any other view, O(rows).
+
+        Raises:
+            IndexError: No row has this place.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> view = db.create_view("v", "SELECT a FROM r")
+        >>> db.insert("r", {"a": [5, 6, 6]})
+        >>> view[-1], view[:2].to_pylist()
+        ({'a': 6}, [{'a': 5}, {'a': 6}])
+        """
+        import pyarrow as pa
+
+        rows = len(self)
+        if isinstance(at, slice):
+            start, stop, step = at.indices(rows)
+            if step == 1:
+                return pa.table(self._native.view_slice(self.name, start, max(start, stop)))
+            places = range(start, stop, step)
+            if not places:
+                return pa.table(self._native.view_slice(self.name, 0, 0))
+            low, high = min(places), max(places)
+            found = pa.table(self._native.view_slice(self.name, low, high + 1))
+            return found.take([place - low for place in places])
+        place = index(at)
+        if not -rows <= place < rows:
+            raise IndexError(f"view {self.name!r} has {rows} rows, so there is no row {place}")
+        place %= rows
+        row: dict[str, Any] = pa.table(
+            self._native.view_slice(self.name, place, place + 1)
+        ).to_pylist()[0]
+        return row
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows one by one, as `to_reader` streams them."""
+        for batch in self.to_reader():
+            yield from batch.to_pylist()
 
     def __bool__(self) -> bool:
         """A view is true, empty or not."""
@@ -155,18 +262,18 @@ class View:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows of the view for any reader of the Arrow C interface, such as polars."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+        return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         return f"View({self.name!r}, rows={len(self)})"
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""
-        found = self.to_arrow()
+        found = self[:_SHOWN]
         head = "".join(f"<th>{escape(name)}</th>" for name in found.column_names)
         rows = "".join(
             "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row.values()) + "</tr>"
-            for row in found.slice(0, _SHOWN).to_pylist()
+            for row in found.to_pylist()
         )
-        note = f"<p>{escape(self.name)}: {found.num_rows} rows</p>"
+        note = f"<p>{escape(self.name)}: {len(self)} rows</p>"
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}"

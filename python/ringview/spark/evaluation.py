@@ -122,7 +122,8 @@ class Evaluation:
         ]
         self._layout = Layout.of(self._schemas)
         self._result = planner.result(query)
-        self._whole = len(atoms) > 1 and self.route.separates(query)
+        # A row of a join is made in one partition; groups may be made in several.
+        self._whole = "bag" in query or (len(atoms) > 1 and self.route.separates(query))
         self._split = split(query)
         runs = query if self._whole else self._split.first
         self._partial = planner.result(runs)

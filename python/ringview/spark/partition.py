@@ -56,7 +56,9 @@ class Partition:
             database.apply(insertions)
         if deletions:
             database.apply(deletions)
-        yield from pa.table(database.view_result(_VIEW)).cast(self.result).to_batches()
+        stream = database.view_stream(_VIEW)
+        while (rows := stream.next()) is not None:
+            yield from pa.table(rows).cast(self.result).to_batches()
 
     def on_rows(self, rows: Iterable[Sequence[object]]) -> Iterator[tuple[Any, ...]]:
         """The same for plain rows, as ``rdd.mapPartitions`` hands them over."""

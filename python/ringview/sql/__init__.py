@@ -11,6 +11,7 @@ refused with its line, its column and what to do instead. No algorithm of mainte
 | joins | FROM, ON, USING, NATURAL, WHERE |
 | grouped | expressions over aggregates and groups |
 | select | SELECT, GROUP BY, HAVING |
+| rows | SELECT of plain columns |
 | order | a variable order |
 """
 
@@ -22,7 +23,7 @@ from typing import NoReturn
 import pyarrow as pa
 from sqlglot import exp
 
-from ..errors import UnsupportedError
+from ..errors import InvalidValueError, UnsupportedError
 from .joins import Joins
 from .order import Order, order
 from .place import Text
@@ -32,17 +33,23 @@ from .select import Select, check_clauses
 __all__ = ["translate"]
 
 
-def translate(sql: str, catalog: Mapping[str, pa.Schema], order: Order | None = None) -> Json:
+def translate(
+    sql: str,
+    catalog: Mapping[str, pa.Schema],
+    order: Order | None = None,
+    representation: str | None = None,
+) -> Json:
     """The logical query of a SELECT, as JSON data.
 
     Args:
-        sql: One SELECT with aggregates or GROUP BY over inner joins.
+        sql: One SELECT of aggregates, groups or plain columns over inner joins.
         catalog: The schema of every table that the text may name.
         order: A variable order to use: names of columns, nested; chosen by cost if None.
+        representation: How the rows of a join are kept: "factorised" or "listing"; chosen if None.
 
     Returns:
-        `atoms`, `joins`, `group_by`, `outputs`, `order`, and `having` where there is one; ready
-        for `json.dumps`.
+        `atoms`, `joins`, `group_by`, `outputs`, `order`, `bag` for the rows of a join, and `having`
+        where there is one; ready for `json.dumps`.
 
     Raises:
         QueryError: The text is no SQL, a name is ambiguous, a value is out of place.
@@ -59,11 +66,28 @@ def translate(sql: str, catalog: Mapping[str, pa.Schema], order: Order | None = 
     """
     text = Text(sql)
     try:
-        return _translate(text, catalog, order)
+        query = _translate(text, catalog, order)
     except RecursionError:
         raise UnsupportedError(
             "the query is nested too deeply; compute parts of it into columns"
         ) from None
+    if representation is not None:
+        _represent(query, representation)
+    return query
+
+
+def _represent(query: Json, representation: str) -> None:
+    """Ask for a representation of the rows of a join."""
+    if representation not in ("factorised", "listing"):
+        raise InvalidValueError(
+            f"representation is 'factorised', 'listing' or None, not {representation!r}"
+        )
+    if "bag" not in query:
+        raise UnsupportedError(
+            "representation says how the rows of a join are kept; this view has groups: leave it "
+            "out, or select plain columns without DISTINCT"
+        )
+    query["bag"] = {"representation": representation}
 
 
 def _translate(text: Text, catalog: Mapping[str, pa.Schema], given: Order | None) -> Json:

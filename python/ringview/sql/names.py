@@ -85,7 +85,7 @@ class Scope:
             )
         qualifier = node.args.get("table")
         if qualifier is not None:
-            found = self._source(qualifier)
+            found = self.source(qualifier)
             return self._pick(name, found.columns, f"table {found.alias!r}")
         return self.bare(name)
 
@@ -99,7 +99,8 @@ class Scope:
         names = {c.name.lower(): c.name for c in self.visible if c.name.lower() in right}
         return list(names.values())
 
-    def _source(self, name: exp.Identifier) -> Source:
+    def source(self, name: exp.Identifier) -> Source:
+        """The atom that is called `name`."""
         found = [source for source in self.sources if _same(name, source.alias)]
         if found:
             return found[0]

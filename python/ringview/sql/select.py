@@ -19,18 +19,18 @@ from .joins import Joins
 from .names import Column, Scope, find
 from .place import DIALECT
 from .predicates import predicate
+from .rows import is_plain, rows
 from .scalars import AGGREGATES, Json, scalar
 
 _CLAUSES = {
     "order": ("ORDER BY is not kept in a view", "sort what you read: view.to_arrow().sort_by(..)"),
     "limit": ("LIMIT is not kept in a view", "cut what you read: view.to_arrow().slice(0, n)"),
     "offset": ("OFFSET is not kept in a view", "cut what you read"),
-    "distinct": ("DISTINCT is not supported", "write GROUP BY with the same columns"),
     "with_": ("WITH is not supported", "write the tables in FROM"),
     "qualify": ("QUALIFY is not supported", "filter what you read"),
     "windows": ("window functions cannot be maintained", "group by the partition's columns"),
 }
-_KNOWN = {"expressions", "from_", "from", "joins", "where", "group", "having"}
+_KNOWN = {"expressions", "from_", "from", "joins", "where", "group", "having", "distinct"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,15 @@ class Select:
 
     def json(self) -> Json:
         """The `group_by`, `outputs` and, if there is one, `having` of the logical query."""
+        if is_plain(self.tree):
+            return rows(self.tree, self.scope)
+        distinct = self.tree.args.get("distinct")
+        if distinct is not None:
+            self.scope.text.refuse(
+                distinct,
+                "DISTINCT beside aggregates or GROUP BY is not supported",
+                "leave it out: there is one row a group",
+            )
         group = list(self._group())
         scope = grouped(self.scope, self.joins, group)
         names: set[str] = set()
@@ -147,7 +156,7 @@ class Select:
         text = self.scope.text
         if isinstance(body, (exp.Star, exp.Column)):
             text.refuse(
-                body, "a join without aggregates is not supported yet", "write GROUP BY and SUM"
+                body, "* beside aggregates is not supported", "name the columns of GROUP BY"
             )
         text.refuse(body, "a constant is not an output of a view", "leave it out")
 

@@ -16,6 +16,7 @@ use crate::busy::{Busy, Hold};
 use crate::errors::{OrRaise, named};
 use crate::incoming::{Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
+use crate::stream::RowStream;
 use crate::watch::Watch;
 
 /// Calls with fewer rows keep the interpreter: letting it go would take longer than they do.
@@ -161,6 +162,37 @@ impl Database {
         Ok(Rows::new(batch))
     }
 
+    /// The columns of a view, as an object with `__arrow_c_schema__`.
+    fn view_schema(&self, py: Python<'_>, name: &str) -> PyResult<Columns> {
+        let schema = self.engine(py)?.value.view_schema(name).or_raise(py)?;
+        Ok(Columns::new((*schema).clone()))
+    }
+
+    /// The rows `start .. stop` of a view, as far as there are any.
+    fn view_slice(&self, py: Python<'_>, name: &str, start: u64, stop: u64) -> PyResult<Rows> {
+        let engine = self.engine(py)?;
+        let engine = &*engine.value;
+        let slice = || engine.view_slice(name, start, stop);
+        Ok(Rows::new(py.detach(slice).or_raise(py)?))
+    }
+
+    /// Rows of a view drawn with replacement.
+    fn view_draw(&self, py: Python<'_>, name: &str, rows: u64, seed: u64) -> PyResult<Rows> {
+        let engine = self.engine(py)?;
+        let engine = &*engine.value;
+        let draw = || engine.view_draw(name, rows, seed);
+        Ok(Rows::new(py.detach(draw).or_raise(py)?))
+    }
+
+    /// A stream of the rows that a view has now.
+    fn view_stream(slf: &Bound<'_, Self>, name: &str) -> PyResult<RowStream> {
+        let py = slf.py();
+        let engine = slf.get().engine(py)?;
+        let held = &*engine.value;
+        let stream = py.detach(|| held.view_stream(name)).or_raise(py)?;
+        Ok(RowStream::new(slf.clone().unbind(), stream))
+    }
+
     /// How many rows a view has.
     fn view_len(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
         self.engine(py)?.value.view_len(name).or_raise(py)
@@ -202,7 +234,7 @@ impl Database {
 }
 
 impl Database {
-    fn engine(&self, py: Python<'_>) -> PyResult<Hold<'_, Engine>> {
+    pub(crate) fn engine(&self, py: Python<'_>) -> PyResult<Hold<'_, Engine>> {
         self.engine.hold(py)
     }
 

@@ -20,6 +20,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Overflow { .. } => "ArithmeticOverflowError",
         Error::Static { .. } => "StaticTableError",
         Error::Unsupported { .. } => "UnsupportedError",
+        Error::Changed { .. } => "ViewChangedError",
         Error::Snapshot { .. } => "SnapshotError",
         Error::Interrupted => return PyKeyboardInterrupt::new_err(error.to_string()),
         _ => "RingviewError",

@@ -11,6 +11,7 @@
 //! | `watch` | Ctrl-C and progress during long calls |
 //! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
 //! | `outgoing` | schemas and rows handed to such a library |
+//! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `errors` | errors to the exceptions of `ringview.errors` |
 
 mod busy;
@@ -19,6 +20,7 @@ mod database;
 mod errors;
 mod incoming;
 mod outgoing;
+mod stream;
 mod watch;
 
 /// The module `ringview._native`.
@@ -32,6 +34,8 @@ mod _native {
     use super::database::Database;
     #[pymodule_export]
     use super::outgoing::{Columns, Rows};
+    #[pymodule_export]
+    use super::stream::RowStream;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

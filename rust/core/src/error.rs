@@ -164,6 +164,12 @@ pub enum Error {
         /// The nearest thing that works.
         instead: String,
     },
+    /// A view changed while its rows were read.
+    #[error("the view {view:?} changed while its rows were read; read them again")]
+    Changed {
+        /// The view.
+        view: String,
+    },
     /// The caller asked to stop.
     #[error("interrupted; nothing of this transaction was applied")]
     Interrupted,

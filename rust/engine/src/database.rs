@@ -240,7 +240,7 @@ impl Database {
         }
     }
 
-    fn view(&self, name: &str) -> Result<&View> {
+    pub(crate) fn view(&self, name: &str) -> Result<&View> {
         Ok(&self.views[self.view_index(name)?])
     }
 

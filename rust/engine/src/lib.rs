@@ -9,17 +9,20 @@
 //! | `database` | [`Database`]: what there is, and what is known of it |
 //! | `table` | a table: its schema, encoder and base rows |
 //! | `view` | a view: its query, plan and tree |
+//! | `rows` | some rows of a view, and streams of them |
 //! | `load` | the birth of a view over tables that have rows |
 //! | `transaction` | [`Op`], and how a list of them is applied or undone |
 
 mod database;
 mod load;
+mod rows;
 mod table;
 mod transaction;
 mod view;
 
 pub use database::{Database, Options};
 pub use ringview_viewtree::{Matrix, MatrixChain};
+pub use rows::ViewStream;
 pub use table::TableStatus;
 pub use transaction::{Direction, Op};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Result, Schema};
-use ringview_query::{Plan, Query};
+use ringview_core::{Dictionary, Result, Schema};
+use ringview_query::{Plan, Query, Representation};
 use ringview_viewtree::ViewTree;
 
 #[derive(Debug)]
@@ -31,6 +31,19 @@ impl View {
         self.plan.atoms.iter().any(|atom| atom.table == table)
     }
 
+    /// How many groups it has, or rows of a join and how they are kept.
+    fn size(&self) -> String {
+        let kept = match self.plan.bag {
+            None => return format!("{} groups", self.tree.groups()),
+            Some(Representation::Factorised) => "kept factorised",
+            Some(Representation::Listing) => "kept as a listing",
+        };
+        match self.tree.len(&Dictionary::new()) {
+            Ok(rows) => format!("{rows} rows {kept}"),
+            Err(problem) => format!("{kept}; {problem}"),
+        }
+    }
+
     /// How it is maintained, and what each node holds now.
     pub(crate) fn explain(&self) -> String {
         let nodes = self.tree.describe();
@@ -39,9 +52,9 @@ impl View {
             None => String::new(),
         };
         format!(
-            "view {:?}, {} groups, {} bytes\n{}",
+            "view {:?}, {}, {} bytes\n{}",
             self.name,
-            self.tree.groups(),
+            self.size(),
             self.tree.memory_usage(),
             self.plan.explain_with(&note)
         )

@@ -11,6 +11,7 @@ use crate::aggregate::Aggregates;
 use crate::classes::classify;
 use crate::cofactor;
 use crate::companion::{self, Wanted};
+use crate::factorised;
 use crate::hypergraph::Hypergraph;
 use crate::order;
 use crate::payload::Payload;
@@ -19,7 +20,7 @@ use crate::plan::{
     TableInfo, ViewTree,
 };
 use crate::predicate::all;
-use crate::query::{ColumnRef, Query};
+use crate::query::{ColumnRef, Output, Query, Representation};
 use crate::scalar::Scope;
 use crate::set::Set;
 use crate::tree;
@@ -57,20 +58,32 @@ pub(crate) fn bind_knowing(query: &Query, catalog: &dyn Catalog, known: &[Place]
     let mut atoms = plan_atoms(query, &tables, &scopes, &variables)?;
 
     let graph = Hypergraph::new(&atoms, &variables.all);
+    let bag = representation(query)?;
+    let factorised = bag == Some(Representation::Factorised);
+    let ordered = if factorised {
+        graph.joins_only()
+    } else {
+        graph.clone()
+    };
     let order = match &query.order {
         Some(given) => {
             let find = |column: &ColumnRef| {
                 let place = resolve(&scopes, column)?;
                 Ok(variables.of.get(&place).copied())
             };
-            order::check(given, &graph, &atoms, &variables.all, &find)?
+            order::check(given, &ordered, &atoms, &variables.all, &find)?
         }
         None => {
             let rows: Vec<Option<u64>> = tables.iter().map(|table| table.rows).collect();
-            order::choose(&graph, &rows)
+            order::choose(&ordered, &rows)
         }
     };
-    let tree = tree::build(&order, &graph, &atoms, &variables.all);
+    let (order, tree) = if factorised {
+        factorised::build(order, &graph, &atoms, &variables.all)
+    } else {
+        let tree = tree::build(&order, &graph, &atoms, &variables.all);
+        (order, tree)
+    };
 
     let mut payload = Payload::new(&tree, &variables)?;
     let mut cofactor = None;
@@ -124,11 +137,31 @@ pub(crate) fn bind_knowing(query: &Query, catalog: &dyn Catalog, known: &[Place]
         payload,
         cofactor,
         outputs,
+        bag,
         measures,
         having,
         companions,
         class,
     })
+}
+
+/// How the rows of a join are to be kept: factorised where there is something to factorise.
+fn representation(query: &Query) -> Result<Option<Representation>> {
+    let Some(bag) = query.bag else {
+        return Ok(None);
+    };
+    let columns = |output: &Output| matches!(output, Output::Group { .. });
+    if !query.outputs.iter().all(columns) || query.having.is_some() {
+        return Err(Error::Value {
+            place: "the query".to_owned(),
+            problem: "the rows of a join have columns only, no aggregates and no HAVING".to_owned(),
+        });
+    }
+    let chosen = bag.representation.unwrap_or(match query.atoms.len() {
+        1 => Representation::Listing,
+        _ => Representation::Factorised,
+    });
+    Ok(Some(chosen))
 }
 
 fn check_shape(query: &Query) -> Result<()> {

@@ -123,6 +123,7 @@ fn beside(query: &Query, values: &[ColumnRef], sums: &[ColumnRef]) -> Query {
         joins: query.joins.clone(),
         outputs: groups.chain(sums.iter().enumerate().map(summed)).collect(),
         group_by,
+        bag: None,
         having: None,
         order: None,
     }

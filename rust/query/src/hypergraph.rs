@@ -61,6 +61,18 @@ impl Hypergraph {
         }
     }
 
+    /// The same query as it joins: without the variables of one atom, and with no free ones.
+    pub(crate) fn joins_only(&self) -> Hypergraph {
+        let join = |v: &usize| self.atoms[*v].len() > 1;
+        let joins: Set = (0..self.atoms.len()).filter(join).collect();
+        let mut joined = self.clone();
+        for edge in &mut joined.edges {
+            *edge = *edge & joins;
+        }
+        joined.free = Set::default();
+        joined
+    }
+
     /// All that is known when `known` is, through the unique keys of the atoms.
     pub(crate) fn closure(&self, mut known: Set, atoms: Set) -> Set {
         loop {

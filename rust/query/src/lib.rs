@@ -9,6 +9,7 @@
 //! | `bind`, `variables`, `scalar`, `filter`, `predicate`, `literal`, `arithmetic` | names and types |
 //! | `terms`, `payload` | aggregates as sums of products, one component a view |
 //! | `hypergraph`, `classes`, `cover` | acyclicity, query classes, widths |
+//! | `factorised` | the view tree of a join kept as unions and products |
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
 //! | `explain` | all that as text |
 
@@ -22,6 +23,7 @@ mod computed;
 mod cover;
 mod explain;
 mod expr;
+mod factorised;
 mod filter;
 mod hypergraph;
 mod literal;
@@ -41,5 +43,6 @@ mod variables;
 pub use bind::bind;
 pub use plan::*;
 pub use query::{
-    Atom, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output, Query, Scalar,
+    Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output, Query,
+    Representation, Scalar,
 };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ringview_core::{Result, Schema, Type};
 use serde::{Deserialize, Serialize};
 
-use crate::query::Function;
+use crate::query::{Function, Representation};
 
 pub use crate::cofactor::{CategoryPair, CofactorPlan};
 pub use crate::companion::{Companion, CompanionValue};
@@ -56,6 +56,9 @@ pub struct Plan {
     pub cofactor: Option<CofactorPlan>,
     /// The columns of the result.
     pub outputs: Vec<PlanOutput>,
+    /// How the rows of the join are kept, where the result is they and not groups. Factorised, the
+    /// tree is that of `factorised.rs`: every variable is marginalised, and nothing is lost.
+    pub bag: Option<Representation>,
     /// What computed columns and `having` read.
     pub measures: Vec<PlanOutput>,
     /// Which groups are rows of the result; all where absent.
@@ -129,11 +132,14 @@ pub struct Node {
     /// At a leaf, the atom.
     pub atom: Option<usize>,
     /// What its children are joined on here; the bound ones are marginalised. Empty at a leaf
-    /// (whose local columns are summed away as its rows are read) and for a Cartesian product.
+    /// (whose local columns are summed away as its rows are read) and for a Cartesian product. In a
+    /// factorised tree a view with several children joins on them and one with a single child
+    /// marginalises them.
     pub variables: Vec<VarId>,
     /// The schema of the view.
     pub keys: Vec<VarId>,
-    /// The views that it joins, at least two; none at a leaf.
+    /// The views that it joins, at least two (or one that it sums, in a factorised tree); none at a
+    /// leaf.
     pub children: Vec<usize>,
     /// The view that it is joined into; `None` at the root.
     pub parent: Option<usize>,

@@ -36,12 +36,35 @@ pub struct Query {
     pub group_by: Vec<ColumnRef>,
     /// The columns of the result, in order.
     pub outputs: Vec<Output>,
+    /// Rows of the join itself, each as often as it is there, in the place of groups; absent for
+    /// groups.
+    #[serde(default)]
+    pub bag: Option<Bag>,
     /// Which groups are rows of the result; all where absent.
     #[serde(default)]
     pub having: Option<Condition<Measure>>,
     /// The variable order, a forest; chosen by cost where absent.
     #[serde(default)]
     pub order: Option<Vec<OrderRef>>,
+}
+
+/// A result that is the join itself: a bag of rows over the columns of `group_by`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bag {
+    /// How it is kept; chosen where absent.
+    #[serde(default)]
+    pub representation: Option<Representation>,
+}
+
+/// How the rows of a join are kept (paper, section 7.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Representation {
+    /// Unions and products, distributed over the views; rows are made when they are read.
+    Factorised,
+    /// One key a distinct row, with its multiplicity.
+    Listing,
 }
 
 /// One occurrence of a table in a query.

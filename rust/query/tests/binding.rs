@@ -31,6 +31,7 @@ fn one(filter: &str) -> Query {
         joins: Vec::new(),
         group_by: Vec::new(),
         outputs: vec![aggregate("n", Function::Count, None)],
+        bag: None,
         having: None,
         order: None,
     }

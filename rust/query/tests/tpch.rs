@@ -50,6 +50,7 @@ fn query(
         joins: joins.iter().map(|join| common::columns(join)).collect(),
         group_by: Vec::new(),
         outputs,
+        bag: None,
         having: None,
         order: None,
     }

@@ -4,7 +4,10 @@
 //! key; they are summed where that is cheap (`group`), and every step is right whether or not
 //! they were: the delta rules are linear.
 
+use ringview_relation::KeyLayout;
 use ringview_ring::{Overflow, PayloadRing};
+
+use crate::group::Grouper;
 
 /// A batch of keys and payloads.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +44,39 @@ impl Delta {
             std::mem::swap(column, &mut spare.words);
         }
         self.rows = rows.len();
+    }
+
+    /// Sums rows that have equal keys and stand one after the other.
+    pub(crate) fn fold<R: PayloadRing>(
+        &mut self,
+        shape: &R::Shape,
+        keys: &[usize],
+        layout: &KeyLayout,
+        grouper: &mut Grouper,
+        spare: &mut Spare,
+    ) -> Result<(), Overflow> {
+        grouper.group(&self.columns, keys, self.rows, layout, false);
+        let Some(first) = grouper.representatives() else {
+            return Ok(());
+        };
+        let groups = grouper.groups();
+        let mut cursor = groups.cursor();
+        spare.groups.clear();
+        spare
+            .groups
+            .extend((0..self.rows).map(|row| cursor.at(row) as u32));
+        spare.words.clear();
+        spare.words.resize(first.len() * R::stride(shape), 0);
+        R::add(
+            shape,
+            &mut spare.words,
+            &spare.groups,
+            &self.payload,
+            &mut Vec::new(),
+        )?;
+        std::mem::swap(&mut self.payload, &mut spare.words);
+        self.gather(keys, first, spare);
+        Ok(())
     }
 
     /// Sums rows with equal keys, told by their slots in a part of `limit` slots. `slots` becomes

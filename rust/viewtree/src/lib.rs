@@ -21,9 +21,12 @@
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `maintained` | a tree behind an interface that does not name its ring |
-//! | `view_tree` | `ViewTree`: a maintained view, whole |
+//! | `bag` | the rows of a join as a listing |
+//! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
+//! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
 //! | `chain` | `MatrixChain`: the same over dense parts, with deltas in factors |
 
+mod bag;
 mod categories;
 mod cells;
 mod chain;
@@ -33,6 +36,7 @@ mod columns;
 mod companion;
 mod computed;
 mod delta;
+mod factorised;
 mod fields;
 mod group;
 mod leaf;
@@ -42,6 +46,7 @@ mod partners;
 mod payloads;
 mod program;
 mod result;
+mod rows;
 mod statistics;
 mod tree;
 mod view;
@@ -50,6 +55,7 @@ mod view_tree;
 pub use chain::{ChainPoll, MatrixChain};
 pub use maintained::NodeStatus;
 pub use ringview_relation::Matrix;
+pub use rows::RowStream;
 pub use view_tree::ViewTree;
 
 /// An overflow, with the words for where.

@@ -33,6 +33,18 @@ pub(crate) trait Maintained: Send + Sync {
     fn seal(&mut self);
     /// The part of the root.
     fn result(&self) -> Option<&Part>;
+    /// The part of a node, if it is kept.
+    fn part(&self, node: usize) -> Option<&Part>;
+    /// The same, to add or refresh an index.
+    fn part_mut(&mut self, node: usize) -> Option<&mut Part>;
+    /// What rows of one relation are at their leaf: its key, field by field, and counts.
+    fn read(
+        &mut self,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Result<(Vec<Vec<u64>>, Vec<u64>)>;
     /// The fields of the variables.
     fn fields(&self) -> &Fields;
     /// How payloads are shown.
@@ -72,6 +84,24 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
 
     fn result(&self) -> Option<&Part> {
         Tree::result(self)
+    }
+
+    fn part(&self, node: usize) -> Option<&Part> {
+        self.views[node].part.as_ref()
+    }
+
+    fn part_mut(&mut self, node: usize) -> Option<&mut Part> {
+        self.views[node].part.as_mut()
+    }
+
+    fn read(
+        &mut self,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
+        Tree::read(self, atom, batch, sign, dict)
     }
 
     fn fields(&self) -> &Fields {

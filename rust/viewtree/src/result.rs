@@ -2,12 +2,13 @@
 //!
 //! An aggregate without GROUP BY has one row, even over nothing. A sum over no value is NULL.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use ringview_core::{Dictionary, Error, Result, Type};
-use ringview_query::{OutputKind, Plan, PlanOutput};
+use ringview_query::{OutputKind, Plan, PlanOutput, VarId};
 use ringview_relation::Part;
 
 use crate::categories::{self, Tallies};
@@ -108,7 +109,7 @@ impl ResultRows {
         }
         let payloads = std::mem::take(&mut self.payloads);
         for (payload, _) in payloads
-            .chunks_exact(self.width)
+            .chunks_exact(self.width.max(1))
             .zip(kept)
             .filter(|(_, kept)| **kept)
         {
@@ -125,6 +126,8 @@ impl ResultRows {
 pub(crate) struct Assembler<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) fields: &'a Fields,
+    /// The variables that the columns of rows hold.
+    pub(crate) keys: Cow<'a, [VarId]>,
     pub(crate) aggregates: &'a dyn Aggregates,
     pub(crate) dictionary: &'a Dictionary,
 }
@@ -184,17 +187,32 @@ impl Assembler<'_> {
         self.arrow(column.len(), &outputs, Some(column))
     }
 
+    /// Rows that are made, each with multiplicity 1.
+    pub(crate) fn with_ones(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let ones = Int64Array::from(vec![1; rows.num_rows()]);
+        self.arrays(rows.num_rows(), rows.columns().to_vec(), Some(ones))
+    }
+
     fn arrow(
         &self,
         rows: usize,
         outputs: &[Cells],
         multiplicity: Option<Int64Array>,
     ) -> Result<RecordBatch> {
-        let mut fields: Vec<_> = self.schema().fields().iter().cloned().collect();
         let cells = outputs.iter().zip(&self.plan.outputs);
-        let mut arrays: Vec<ArrayRef> = cells
+        let arrays = cells
             .map(|(cells, output)| cells.array(&output.ty, self.dictionary))
             .collect::<Result<_>>()?;
+        self.arrays(rows, arrays, multiplicity)
+    }
+
+    fn arrays(
+        &self,
+        rows: usize,
+        mut arrays: Vec<ArrayRef>,
+        multiplicity: Option<Int64Array>,
+    ) -> Result<RecordBatch> {
+        let mut fields: Vec<_> = self.schema().fields().iter().cloned().collect();
         if let Some(column) = multiplicity {
             let field = ArrowField::new("multiplicity", column.data_type().clone(), false);
             fields.push(Arc::new(field));
@@ -278,9 +296,8 @@ impl Assembler<'_> {
     }
 
     fn group(&self, rows: &ResultRows, variable: usize) -> Cells {
-        let root = &self.plan.tree.nodes[self.plan.tree.root];
         let (mut words, mut high, mut valid) = (Vec::new(), Vec::new(), None);
-        for (column, id) in rows.columns.iter().zip(self.fields.of_all(&root.keys)) {
+        for (column, id) in rows.columns.iter().zip(self.fields.of_all(&self.keys)) {
             let field = self.fields.field(id);
             if field.variable != variable {
                 continue;

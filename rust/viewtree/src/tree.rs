@@ -152,6 +152,21 @@ impl<P: Payloads> Tree<P> {
         outcome
     }
 
+    /// The columns and payloads of rows at their leaf, which stays as it is.
+    pub(crate) fn read(
+        &mut self,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dictionary: &Dictionary,
+    ) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
+        let path = Arc::clone(&self.paths[atom]);
+        let mut delta = Delta::with_registers(path.registers);
+        self.read_leaf(&path, batch, sign, dictionary, &mut delta)?;
+        delta.columns.truncate(path.keys.len());
+        Ok((delta.columns, delta.payload))
+    }
+
     /// The delta of a leaf: the rows that take part, their local columns summed away.
     fn read_leaf(
         &mut self,
@@ -258,9 +273,21 @@ impl<P: Payloads> Tree<P> {
                 }
             }
             first = 0;
+            if level.steps.is_empty() {
+                self.sum(level, delta)?;
+            }
             self.store(level.node, &level.keys, delta)?;
         }
         Ok(())
+    }
+
+    /// dV := dC with what V does not keep summed away, for a view of one child.
+    fn sum(&mut self, level: &Level<P::Ring>, delta: &mut Delta) -> Result<()> {
+        self.steps += delta.rows as u64;
+        let shape = &self.views[level.node].shape;
+        let Work { spare, grouper, .. } = &mut self.work;
+        let summed = delta.fold::<P::Ring>(shape, &level.keys, &level.layout, grouper, spare);
+        summed.map_err(|fault| self.refuse(level.node, fault))
     }
 
     /// How many rows a level takes at a time: where several wide products follow each other, as

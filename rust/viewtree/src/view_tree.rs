@@ -3,17 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Result, Schema};
-use ringview_query::{CofactorPlan, Plan};
+use ringview_query::{CofactorPlan, Plan, Representation};
 
 use crate::changes::ChangeLog;
 use crate::cofactor::CofactorPayloads;
 use crate::companion::Companion;
+use crate::factorised::Factorised;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::payloads::SumProductPayloads;
-use crate::result::{Assembler, Beside, ResultRows};
+use crate::result::Beside;
 use crate::tree::Tree;
 
 /// A maintained view: group-by counts, sums, averages or degree-m payloads over a join.
@@ -22,10 +21,12 @@ use crate::tree::Tree;
 /// [`commit`](Self::commit) or go with [`rollback`](Self::rollback). After an error only
 /// `rollback` may follow.
 pub struct ViewTree {
-    plan: Arc<Plan>,
-    tree: Box<dyn Maintained>,
-    beside: Beside,
-    log: Option<ChangeLog>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) tree: Box<dyn Maintained>,
+    pub(crate) beside: Beside,
+    pub(crate) log: Option<ChangeLog>,
+    /// Where the rows of a join are kept factorised.
+    pub(crate) factorised: Option<Factorised>,
 }
 
 impl fmt::Debug for ViewTree {
@@ -42,7 +43,7 @@ impl ViewTree {
     /// # Errors
     /// What the plan's expressions cannot be compiled for.
     pub fn new(plan: Arc<Plan>, schemas: &[Schema]) -> Result<Self> {
-        let tree: Box<dyn Maintained> = match &plan.cofactor {
+        let mut tree: Box<dyn Maintained> = match &plan.cofactor {
             Some(cofactor) => {
                 let payloads = CofactorPayloads::compile(&plan, cofactor, schemas)?;
                 Box::new(Tree::new(Arc::clone(&plan), payloads))
@@ -56,11 +57,15 @@ impl ViewTree {
         let companion = |c| Companion::new(c, schemas, tree.fields(), keys);
         let summarized = plan.companions.iter().map(companion);
         let categories = plan.cofactor.iter().flat_map(CofactorPlan::companions);
+        let beside = Beside {
+            summarized: summarized.collect::<Result<_>>()?,
+            tallied: categories.map(companion).collect::<Result<_>>()?,
+        };
+        let factorised = plan.bag == Some(Representation::Factorised);
+        let factorised = factorised.then(|| Factorised::new(&plan, &mut *tree));
         Ok(Self {
-            beside: Beside {
-                summarized: summarized.collect::<Result<_>>()?,
-                tallied: categories.map(companion).collect::<Result<_>>()?,
-            },
+            factorised,
+            beside,
             plan,
             tree,
             log: None,
@@ -86,6 +91,9 @@ impl ViewTree {
         sign: i64,
         dictionary: &Dictionary,
     ) -> Result<()> {
+        if let Some(factorised) = &mut self.factorised {
+            factorised.apply(&mut *self.tree, atom, batch, sign, dictionary)?;
+        }
         self.tree.apply(atom, batch, sign, dictionary)?;
         let mut companions = self.beside.iter_mut();
         companions.try_for_each(|companion| companion.apply(atom, batch, sign, dictionary))
@@ -106,83 +114,18 @@ impl ViewTree {
             companion.commit(dictionary);
         }
         self.tree.commit();
+        if let Some(factorised) = &mut self.factorised {
+            factorised.commit(&mut *self.tree);
+        }
     }
 
     /// Undoes the changes since the last commit, exactly.
     pub fn rollback(&mut self) {
         self.tree.rollback();
+        if let Some(factorised) = &mut self.factorised {
+            factorised.rollback();
+        }
         self.beside.iter_mut().for_each(Companion::rollback);
-    }
-
-    /// The number of groups: of the result's rows, where no HAVING leaves some out. O(1).
-    #[must_use]
-    pub fn groups(&self) -> usize {
-        match self.tree.result() {
-            Some(result) if result.layout().fields() > 0 => result.len(),
-            _ => 1,
-        }
-    }
-
-    /// The number of rows of the result. O(1), or O(groups) with HAVING.
-    ///
-    /// # Errors
-    /// `Overflow` if what HAVING computes does not fit.
-    pub fn len(&self, dictionary: &Dictionary) -> Result<usize> {
-        if self.plan.having.is_none() {
-            return Ok(self.groups());
-        }
-        self.assembler(dictionary).count(&self.rows())
-    }
-
-    /// The schema of the result.
-    #[must_use]
-    pub fn schema(&self) -> SchemaRef {
-        Arc::new(self.assembler(&Dictionary::new()).schema())
-    }
-
-    /// The result. O(rows).
-    ///
-    /// # Errors
-    /// `Overflow` if a sum of several terms, or what is computed from aggregates, does not fit.
-    pub fn result(&self, dictionary: &Dictionary) -> Result<RecordBatch> {
-        self.assembler(dictionary).batch(self.rows())
-    }
-
-    /// A row for each group.
-    fn rows(&self) -> ResultRows {
-        let all = |result| ResultRows::all(result, &self.beside);
-        self.tree.result().map(all).unwrap_or_default()
-    }
-
-    /// What moved since the last call: old rows with multiplicity -1, new ones with +1. The first
-    /// call gives the whole result. O(groups touched since).
-    ///
-    /// # Errors
-    /// As `result`.
-    pub fn changes(&mut self, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let Some(result) = self.tree.result() else {
-            return self.result(dictionary);
-        };
-        let beside = &self.beside;
-        let (rows, multiplicities) = match &mut self.log {
-            Some(log) => log.take(result, beside),
-            None => {
-                let rows = ResultRows::all(result, beside);
-                let ones = vec![1; rows.rows];
-                self.log = Some(ChangeLog::new(result, beside));
-                (rows, ones)
-            }
-        };
-        self.assembler(dictionary).changes(rows, multiplicities)
-    }
-
-    fn assembler<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
-        Assembler {
-            plan: &self.plan,
-            fields: self.tree.fields(),
-            aggregates: self.tree.aggregates(),
-            dictionary,
-        }
     }
 
     /// What each node of the plan's tree holds.
@@ -195,8 +138,10 @@ impl ViewTree {
     #[must_use]
     pub fn memory_usage(&self) -> usize {
         let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
+        let factorised = self.factorised.as_ref().map_or(0, Factorised::memory_usage);
         let companions = self.beside.iter().map(Companion::memory_usage);
-        log + companions.sum::<usize>()
+        log + factorised
+            + companions.sum::<usize>()
             + self.tree.memory_usage()
             + self.describe().iter().map(|node| node.bytes).sum::<usize>()
     }

@@ -82,6 +82,7 @@ impl Tables {
                 .collect(),
             group_by: Vec::new(),
             outputs: vec![aggregate("count", Function::Count, None)],
+            bag: None,
             having: None,
             order: None,
         }

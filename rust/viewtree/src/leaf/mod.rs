@@ -16,7 +16,7 @@ mod text;
 mod textual;
 
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
-use ringview_query::{Factor, Kind, Lift, Plan, Source as Origin};
+use ringview_query::{Factor, Kind, Lift, Plan, Source as Origin, Variable};
 
 use input::Input;
 pub(crate) use like::Pattern;
@@ -86,7 +86,10 @@ impl LeafProgram {
         let place = format!("{} (as {})", atom.table, atom.alias);
         let is_float_key =
             |&(of, column): &(usize, usize)| of == index && schema.fields()[column].ty.is_float();
-        let columns = plan.variables.iter().flat_map(|v| &v.columns);
+        // NaN equals nothing, so it cannot join; a row of a join may hold it.
+        let compared = |v: &&Variable| plan.bag.is_none() || v.columns.len() > 1;
+        let columns = plan.variables.iter().filter(compared);
+        let columns = columns.flat_map(|v| &v.columns);
         let name = |&(_, column): &(usize, usize)| (column, schema.fields()[column].name.clone());
         let factors = plan.payload.nodes[node].iter().map(|component| {
             let factor = match &component.source {

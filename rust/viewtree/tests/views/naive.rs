@@ -107,6 +107,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         joins,
         group_by,
         outputs,
+        bag: None,
         having: None,
         order: None,
     }

@@ -66,6 +66,7 @@ fn plan(filter: Option<Predicate>, not_null: Vec<usize>, factors: Vec<Factor>) -
         outputs: Vec::new(),
         measures: Vec::new(),
         having: None,
+        bag: None,
         companions: Vec::new(),
         class: Class {
             acyclic: true,

@@ -1,0 +1,82 @@
+"""SELECT of plain columns: the rows of the join itself, or with DISTINCT each of them once.
+
+Invariant: without DISTINCT the result is the bag that SQL means: a row is there once for each way
+to join it. With DISTINCT it is GROUP BY of the same columns. `*` shows a column that NATURAL JOIN
+or USING merged once. Cost: O(outputs * columns in scope).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NoReturn
+
+from sqlglot import exp
+
+from .names import Column, Scope
+from .scalars import AGGREGATES, Json
+
+
+def is_plain(tree: exp.Select) -> bool:
+    """Whether a SELECT has no aggregates and no groups."""
+    if tree.args.get("group") is not None or tree.args.get("having") is not None:
+        return False
+    nodes = (node for output in tree.expressions for node in output.walk())
+    return not any(isinstance(node, (*AGGREGATES, exp.AggFunc, exp.Anonymous)) for node in nodes)
+
+
+def rows(tree: exp.Select, scope: Scope) -> Json:
+    """The `group_by`, `outputs` and `bag` of a plain SELECT."""
+    distinct = tree.args.get("distinct")
+    if distinct is not None and distinct.args.get("on") is not None:
+        scope.text.refuse(distinct, "DISTINCT ON is not supported", "write MIN or MAX and GROUP BY")
+    outputs: list[Json] = []
+    group: list[Column] = []
+    names: set[str] = set()
+    for node, name, column in _columns(tree, scope):
+        if name in names:
+            scope.text.fail(
+                node,
+                f"two columns are called {name!r}",
+                "give one another name: AS; or join with USING, which shows it once",
+            )
+        names.add(name)
+        outputs.append({"kind": "group", "name": name, "column": column.json()})
+        if column not in group:
+            group.append(column)
+    body: Json = {"group_by": [column.json() for column in group], "outputs": outputs}
+    return body if distinct is not None else {**body, "bag": {"representation": None}}
+
+
+def _columns(tree: exp.Select, scope: Scope) -> Iterator[tuple[exp.Expr, str, Column]]:
+    """Each output with its name; a star is all that it stands for."""
+    for node in tree.expressions:
+        body = node.unalias().unnest()
+        star = body.this if isinstance(body, exp.Column) else body
+        if isinstance(star, exp.Star):
+            if any(star.args.values()):
+                scope.text.refuse(
+                    body, "* with EXCLUDE or REPLACE is not supported", "name columns"
+                )
+            for column in _starred(body, scope):
+                yield body, column.name, column
+        elif isinstance(body, exp.Column):
+            column = scope.column(body)
+            yield node, node.alias if isinstance(node, exp.Alias) else column.name, column
+        else:
+            _refuse(body, scope)
+
+
+def _starred(body: exp.Expr, scope: Scope) -> tuple[Column, ...]:
+    qualifier = body.args.get("table") if isinstance(body, exp.Column) else None
+    return scope.visible if qualifier is None else scope.source(qualifier).columns
+
+
+def _refuse(body: exp.Expr, scope: Scope) -> NoReturn:
+    if not body.find(exp.Column):
+        scope.text.refuse(body, "a constant is not an output of a view", "leave it out")
+    scope.text.refuse(
+        body,
+        "an expression over the columns of a row is not supported without an aggregate",
+        "select its columns and compute it from what you read, or compute it into a column "
+        "before the rows are inserted",
+    )

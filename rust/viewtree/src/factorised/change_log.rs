@@ -1,0 +1,308 @@
+//! What moved in a factorised result: the delta of the join, row by row, as it happens.
+//!
+//! dQ = dR * (all other relations as they are), one relation of a transaction after the other, so
+//! self-joins need nothing special. From each row of dR the walk first climbs to the root: at each
+//! view it meets the siblings, which bind what is not bound yet and tell at once whether there is a
+//! row at all. Then it goes down every sibling's unions, where every entry has a row.
+//!
+//! Invariant: the log holds, for each distinct row, the sum of its multiplicities since the last look
+//! (opposite changes cancel); a transaction that is undone leaves no trace in it.
+//! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
+
+use ringview_core::{Batch, Dictionary, Result};
+use ringview_query::{Plan, VarId};
+use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
+use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
+
+use crate::delta::{Delta, Spare};
+use crate::fields::Fields;
+use crate::maintained::Maintained;
+use crate::overflow;
+use crate::result::ResultRows;
+use crate::view::View;
+
+use super::columns;
+
+/// Rows stored at a time.
+const BLOCK: usize = 1 << 12;
+
+/// One view on the way of a row of a relation.
+#[derive(Clone, Debug)]
+struct Meeting {
+    node: usize,
+    /// The index on what is bound; none where that is the whole key.
+    index: Option<usize>,
+    /// The fields that are bound when the view is met, in the order of the index.
+    bound: Vec<usize>,
+    /// (field of the view's key, field that it binds).
+    binds: Vec<(usize, usize)>,
+    /// Whether its payload is a multiplicity of the row, not only a sign that there is one.
+    multiplies: bool,
+}
+
+/// The log.
+#[derive(Debug)]
+pub(crate) struct ChangeLog {
+    /// By atom: the fields of its rows, and what they meet.
+    ways: Vec<(Vec<usize>, Vec<Meeting>)>,
+    /// The fields of a row of the result.
+    row: Vec<usize>,
+    fields: usize,
+    moved: View<SumProduct>,
+    scratch: KeyScratch,
+    spare: Spare,
+}
+
+fn moved(fields: &Fields, row: &[usize]) -> View<SumProduct> {
+    let shape = SumProductShape::new(&[NumberKind::Integer]);
+    let part = Part::new(fields.layout(row), SumProduct::stride(&shape));
+    View::new("the changes".to_owned(), shape, Some(part))
+}
+
+impl ChangeLog {
+    /// An empty log; adds to the views the indexes that it walks by.
+    pub(crate) fn new(plan: &Plan, tree: &mut dyn Maintained) -> Self {
+        let fields = tree.fields().clone();
+        let mut ways = vec![(Vec::new(), Vec::new()); plan.atoms.len()];
+        for (node, view) in plan.tree.nodes.iter().enumerate() {
+            if let Some(atom) = view.atom {
+                let own = fields.of_all(&view.keys);
+                let mut way = Way {
+                    plan,
+                    fields: &fields,
+                    known: own.clone(),
+                    meetings: Vec::new(),
+                };
+                let siblings = way.climb(node, tree);
+                siblings.iter().for_each(|&other| way.descend(other, tree));
+                ways[atom] = (own, way.meetings);
+            }
+        }
+        let row = fields.of_all(&columns(plan));
+        let all: Vec<VarId> = (0..plan.variables.len()).collect();
+        Self {
+            ways,
+            moved: moved(&fields, &row),
+            row,
+            fields: fields.of_all(&all).len(),
+            scratch: KeyScratch::default(),
+            spare: Spare::default(),
+        }
+    }
+}
+
+impl ChangeLog {
+    /// Adds what rows of one relation, about to be applied at an atom, change in the result.
+    pub(crate) fn apply(
+        &mut self,
+        tree: &mut dyn Maintained,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dictionary: &Dictionary,
+    ) -> Result<()> {
+        let (rows, counts) = tree.read(atom, batch, sign, dictionary)?;
+        let (own, meetings) = &self.ways[atom];
+        for meeting in meetings {
+            if let (Some(index), Some(part)) = (meeting.index, tree.part_mut(meeting.node)) {
+                part.refresh_index(index);
+            }
+        }
+        let mut walk = Walk {
+            tree,
+            meetings,
+            row: &self.row,
+            values: vec![0; self.fields],
+            out: Delta::with_registers(self.row.len()),
+            moved: &mut self.moved,
+            scratch: &mut self.scratch,
+            spare: &mut self.spare,
+        };
+        for (at, &count) in counts.iter().enumerate() {
+            for (&field, column) in own.iter().zip(&rows) {
+                walk.values[field] = column[at];
+            }
+            walk.meet(0, count as i64)?;
+        }
+        walk.store()
+    }
+
+    pub(crate) fn commit(&mut self) {
+        self.moved.commit();
+    }
+
+    pub(crate) fn rollback(&mut self) {
+        self.moved.rollback();
+    }
+
+    /// The rows that moved, with their multiplicities; forgets them.
+    pub(crate) fn take(&mut self) -> (ResultRows, Vec<i64>) {
+        let mut rows = ResultRows::new(self.row.len(), 0);
+        let mut multiplicities = Vec::new();
+        if let Some(part) = &mut self.moved.part {
+            for slot in part.iter() {
+                rows.push(part, slot, &[], None);
+                multiplicities.push(part.payload(slot)[0] as i64);
+            }
+            *part = Part::new(part.layout().clone(), part.stride());
+        }
+        (rows, multiplicities)
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.moved.part.as_ref().map_or(0, Part::memory_usage)
+    }
+}
+
+/// The way of an atom under construction.
+struct Way<'a> {
+    plan: &'a Plan,
+    fields: &'a Fields,
+    known: Vec<usize>,
+    meetings: Vec<Meeting>,
+}
+
+impl Way<'_> {
+    /// Meets the siblings up to the root, at each view those first that bind the least; returns them.
+    fn climb(&mut self, leaf: usize, tree: &mut dyn Maintained) -> Vec<usize> {
+        let nodes = &self.plan.tree.nodes;
+        let (mut at, mut met) = (leaf, Vec::new());
+        while let Some(parent) = nodes[at].parent {
+            let others = nodes[parent].children.iter().copied();
+            let mut others: Vec<usize> = others.filter(|&other| other != at).collect();
+            while !others.is_empty() {
+                let unknown = |&node: &usize| {
+                    let keys = self.fields.of_all(&nodes[node].keys);
+                    keys.iter().filter(|f| !self.known.contains(f)).count()
+                };
+                others.sort_by_key(unknown);
+                let next = others.remove(0);
+                self.meet(next, false, tree);
+                met.push(next);
+            }
+            at = parent;
+        }
+        met
+    }
+
+    /// Meets the unions of a subtree.
+    fn descend(&mut self, node: usize, tree: &mut dyn Maintained) {
+        match self.plan.tree.nodes[node].children[..] {
+            // A relation whose columns are all bound: only its multiplicity is left.
+            [] => self.meet(node, true, tree),
+            [only] => {
+                let below = &self.plan.tree.nodes[only];
+                self.meet(only, below.atom.is_some(), tree);
+                for &child in &below.children {
+                    self.descend(child, tree);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn meet(&mut self, node: usize, multiplies: bool, tree: &mut dyn Maintained) {
+        let keys = self.fields.of_all(&self.plan.tree.nodes[node].keys);
+        let (known, new): (Vec<usize>, Vec<usize>) =
+            (0..keys.len()).partition(|&at| self.known.contains(&keys[at]));
+        let index = (!new.is_empty())
+            .then(|| tree.part_mut(node).map(|part| part.add_index(&known)))
+            .flatten();
+        self.known.extend(new.iter().map(|&at| keys[at]));
+        self.meetings.push(Meeting {
+            node,
+            index,
+            bound: known.iter().map(|&at| keys[at]).collect(),
+            binds: new.iter().map(|&at| (at, keys[at])).collect(),
+            multiplies,
+        });
+    }
+}
+
+/// Rows of a relation on their way.
+struct Walk<'a> {
+    tree: &'a dyn Maintained,
+    meetings: &'a [Meeting],
+    row: &'a [usize],
+    /// By field.
+    values: Vec<u64>,
+    out: Delta,
+    moved: &'a mut View<SumProduct>,
+    scratch: &'a mut KeyScratch,
+    spare: &'a mut Spare,
+}
+
+impl Walk<'_> {
+    /// Goes on from a meeting with a row of this multiplicity.
+    fn meet(&mut self, at: usize, multiplicity: i64) -> Result<()> {
+        let Some(meeting) = self.meetings.get(at) else {
+            return self.emit(multiplicity);
+        };
+        let Some(part) = self.tree.part(meeting.node).filter(|part| !part.is_empty()) else {
+            return Ok(());
+        };
+        let value = |&field: &usize| vec![self.values[field]];
+        let columns: Vec<Vec<u64>> = meeting.bound.iter().map(value).collect();
+        let fields: Vec<usize> = (0..columns.len()).collect();
+        let keys = Keys {
+            columns: &columns,
+            fields: &fields,
+            rows: 1,
+        };
+        let mut found = Vec::with_capacity(1);
+        let slots = match meeting.index {
+            Some(index) => {
+                let index = part.index_at(index);
+                index.find(keys, self.scratch, &mut found);
+                index.group(found[0])
+            }
+            None => {
+                part.find(keys, self.scratch, &mut found);
+                found.retain(|&slot| slot != ABSENT);
+                &found[..]
+            }
+        };
+        for &slot in slots {
+            // A key with count 0 is not there any more.
+            let count = part.payload(slot)[0] as i64;
+            if count == 0 {
+                continue;
+            }
+            for &(from, field) in &meeting.binds {
+                self.values[field] = part.field(slot, from);
+            }
+            let multiplied = if meeting.multiplies {
+                multiplicity
+                    .checked_mul(count)
+                    .ok_or_else(|| overflow("a multiplicity among the changes".to_owned()))?
+            } else {
+                multiplicity
+            };
+            self.meet(at + 1, multiplied)?;
+        }
+        Ok(())
+    }
+
+    fn emit(&mut self, multiplicity: i64) -> Result<()> {
+        for (column, &field) in self.out.columns.iter_mut().zip(self.row) {
+            column.push(self.values[field]);
+        }
+        self.out.payload.push(multiplicity as u64);
+        self.out.rows += 1;
+        if self.out.rows < BLOCK {
+            return Ok(());
+        }
+        self.store()
+    }
+
+    fn store(&mut self) -> Result<()> {
+        let mut out = std::mem::replace(&mut self.out, Delta::with_registers(self.row.len()));
+        if out.rows == 0 {
+            return Ok(());
+        }
+        let keys: Vec<usize> = (0..self.row.len()).collect();
+        self.moved
+            .add(&mut out, &keys, self.scratch, self.spare)
+            .map_err(|_| overflow("a multiplicity among the changes".to_owned()))
+    }
+}

@@ -1,0 +1,154 @@
+//! The columns of a block of rows: each replays the operations of its union, at its own width.
+//!
+//! Invariant: a column is written once, front to back. Cost: a run is a fill, a repeated pattern a
+//! copy of memory that doubles.
+
+use std::sync::Arc;
+
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
+use ringview_core::{Dictionary, Error, Result, TimeUnit, Type, decode};
+use ringview_relation::Part;
+
+use super::reader::Op;
+use super::shape::Column;
+
+/// A column under construction.
+struct Filler<'a> {
+    column: &'a Column,
+    part: &'a Part,
+    ops: &'a [Op],
+    rows: usize,
+}
+
+/// The array of a column of `rows` rows, whose union is walked in `part`.
+pub(crate) fn array(
+    column: &Column,
+    part: &Part,
+    ops: &[Op],
+    rows: usize,
+    dictionary: &Dictionary,
+) -> Result<ArrayRef> {
+    let filler = Filler {
+        column,
+        part,
+        ops,
+        rows,
+    };
+    Ok(match &column.ty {
+        Type::Bool => Arc::new(BooleanArray::new(
+            filler.values(|word| word != 0).into(),
+            filler.valid().map(Into::into),
+        )),
+        Type::Int8 => Arc::new(filler.numbers::<Int8Type>(|word| word as i8)),
+        Type::Int16 => Arc::new(filler.numbers::<Int16Type>(|word| word as i16)),
+        Type::Int32 => Arc::new(filler.numbers::<Int32Type>(|word| word as i32)),
+        Type::Int64 => Arc::new(filler.numbers::<Int64Type>(|word| word as i64)),
+        Type::UInt8 => Arc::new(filler.numbers::<UInt8Type>(|word| word as u8)),
+        Type::UInt16 => Arc::new(filler.numbers::<UInt16Type>(|word| word as u16)),
+        Type::UInt32 => Arc::new(filler.numbers::<UInt32Type>(|word| word as u32)),
+        Type::UInt64 => Arc::new(filler.numbers::<UInt64Type>(|word| word)),
+        Type::Float32 => Arc::new(filler.numbers::<Float32Type>(|w| f64::from_bits(w) as f32)),
+        Type::Float64 => Arc::new(filler.numbers::<Float64Type>(f64::from_bits)),
+        Type::Date32 => Arc::new(filler.numbers::<Date32Type>(|word| word as i32)),
+        Type::Utf8 => {
+            let words = filler.values(|word| word);
+            decode(
+                &column.ty,
+                &words,
+                &[],
+                filler.valid().as_deref(),
+                dictionary,
+            )?
+        }
+        Type::Decimal { precision, scale } => {
+            let array = filler
+                .decimals()
+                .with_precision_and_scale(*precision, *scale);
+            Arc::new(array.map_err(|problem| Error::Value {
+                place: format!("a column of type {}", column.ty),
+                problem: problem.to_string(),
+            })?)
+        }
+        Type::Timestamp { unit, timezone } => {
+            let zone = timezone.clone();
+            let ticks = |word| word as i64;
+            match unit {
+                TimeUnit::Second => {
+                    let array = filler.numbers::<TimestampSecondType>(ticks);
+                    Arc::new(array.with_timezone_opt(zone))
+                }
+                TimeUnit::Millisecond => {
+                    let array = filler.numbers::<TimestampMillisecondType>(ticks);
+                    Arc::new(array.with_timezone_opt(zone))
+                }
+                TimeUnit::Microsecond => {
+                    let array = filler.numbers::<TimestampMicrosecondType>(ticks);
+                    Arc::new(array.with_timezone_opt(zone))
+                }
+                TimeUnit::Nanosecond => {
+                    let array = filler.numbers::<TimestampNanosecondType>(ticks);
+                    Arc::new(array.with_timezone_opt(zone))
+                }
+            }
+        }
+    })
+}
+
+impl Filler<'_> {
+    fn numbers<T: ArrowPrimitiveType>(
+        &self,
+        value: impl Fn(u64) -> T::Native,
+    ) -> PrimitiveArray<T> {
+        PrimitiveArray::new(self.values(value).into(), self.valid().map(Into::into))
+    }
+
+    fn decimals(&self) -> PrimitiveArray<Decimal128Type> {
+        let Column { word, high, .. } = *self.column;
+        let values = self.replay(|slot| {
+            let high = high.map_or(0, |field| self.part.field(slot, field));
+            (i128::from(high as i64) << 64) | i128::from(self.part.field(slot, word))
+        });
+        PrimitiveArray::new(values.into(), self.valid().map(Into::into))
+    }
+
+    fn values<T: Copy>(&self, value: impl Fn(u64) -> T) -> Vec<T> {
+        let field = self.column.word;
+        self.replay(|slot| value(self.part.field(slot, field)))
+    }
+
+    /// Which rows are not NULL; `None` if all are.
+    fn valid(&self) -> Option<Vec<bool>> {
+        let field = self.column.null?;
+        let valid = self.replay(|slot| self.part.field(slot, field) == 0);
+        valid.contains(&false).then_some(valid)
+    }
+
+    fn replay<T: Copy>(&self, value: impl Fn(u32) -> T) -> Vec<T> {
+        let mut out = Vec::with_capacity(self.rows);
+        for op in self.ops {
+            match *op {
+                Op::Fill { slot, rows: 1 } => out.push(value(slot)),
+                Op::Fill { slot, rows } => out.resize(out.len() + rows as usize, value(slot)),
+                Op::Repeat { back, rows } => repeat(&mut out, back as usize, rows as usize),
+            }
+        }
+        out
+    }
+}
+
+/// Appends `rows` elements that go on with the pattern of the last `back`.
+fn repeat<T: Copy>(out: &mut Vec<T>, back: usize, mut rows: usize) {
+    let start = out.len() - back;
+    let mut pattern = back;
+    while rows > 0 {
+        let copied = rows.min(pattern);
+        out.extend_from_within(start..start + copied);
+        rows -= copied;
+        pattern += copied;
+    }
+}

@@ -1,0 +1,295 @@
+//! The rows of a join kept factorised: unions of products over the groups of the views (paper,
+//! section 7.3), read back by position.
+//!
+//! Invariant: between transactions every index that the shape walks by is up to date, so reading
+//! needs no change of the views. The order of rows is fixed until the next change.
+//! Cost: a row is read in O(depth) look-ups and a binary search an entry's group; many in a row, in
+//! constant delay; the number of rows is the count of the root.
+
+mod change_log;
+mod fill;
+mod reader;
+mod shape;
+mod starts;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use ringview_core::{Batch, Dictionary, Error, Result};
+use ringview_query::{OutputKind, Plan, VarId};
+use ringview_relation::Part;
+
+use crate::maintained::Maintained;
+use crate::result::ResultRows;
+use change_log::ChangeLog;
+use reader::{Reader, Views};
+use shape::Shape;
+use starts::Starts;
+
+/// Rows of a block: enough to pay for its overhead, few enough for its columns to stay in the cache.
+const BLOCK: u64 = 1 << 16;
+
+/// What a factorised view keeps beside its tree.
+#[derive(Debug)]
+pub(crate) struct Factorised {
+    shape: Arc<Shape>,
+    /// How many transactions have changed it.
+    version: u64,
+    starts: Mutex<Starts>,
+    log: Option<ChangeLog>,
+}
+
+/// The variables that a result shows, each once.
+pub(crate) fn columns(plan: &Plan) -> Vec<VarId> {
+    let mut shown = Vec::new();
+    for output in &plan.outputs {
+        if let OutputKind::Group { variable } = output.kind
+            && !shown.contains(&variable)
+        {
+            shown.push(variable);
+        }
+    }
+    shown
+}
+
+/// Where a stream of rows stands.
+#[derive(Debug)]
+pub(crate) struct Place {
+    version: u64,
+    next: u64,
+    reader: Reader,
+}
+
+impl Factorised {
+    /// What is beside an empty tree.
+    pub(crate) fn new(plan: &Plan, tree: &mut dyn Maintained) -> Self {
+        Self {
+            shape: Arc::new(Shape::compile(plan, tree)),
+            version: 0,
+            starts: Mutex::default(),
+            log: None,
+        }
+    }
+
+    /// Takes in rows that are about to be applied at an atom.
+    pub(crate) fn apply(
+        &mut self,
+        tree: &mut dyn Maintained,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dictionary: &Dictionary,
+    ) -> Result<()> {
+        match &mut self.log {
+            Some(log) => log.apply(tree, atom, batch, sign, dictionary),
+            None => Ok(()),
+        }
+    }
+
+    /// The running transaction's changes stay; those of the tree do already.
+    pub(crate) fn commit(&mut self, tree: &mut dyn Maintained) {
+        for union in &self.shape.unions {
+            if let Some(part) = tree.part_mut(union.node) {
+                part.refresh_index(union.index);
+            }
+        }
+        self.version += 1;
+        let starts = self.starts.get_mut();
+        starts.unwrap_or_else(PoisonError::into_inner).clear();
+        if let Some(log) = &mut self.log {
+            log.commit();
+        }
+    }
+
+    /// The running transaction's changes are undone: rows and their order are as before.
+    pub(crate) fn rollback(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.rollback();
+        }
+    }
+
+    fn views<'a>(&'a self, tree: &'a dyn Maintained, nodes: usize) -> Views<'a> {
+        let part = |node| match tree.part(node) {
+            Some(part) => part,
+            None => unreachable!("a factorised tree keeps all its views"),
+        };
+        Views {
+            shape: &self.shape,
+            parts: (0..nodes).map(part).collect::<Vec<&Part>>(),
+        }
+    }
+
+    /// How many rows there are. O(1).
+    pub(crate) fn len(&self, tree: &dyn Maintained) -> Result<u64> {
+        self.views(tree, self.nodes()).rows()
+    }
+
+    fn nodes(&self) -> usize {
+        let nodes = self.shape.unions.iter().map(|union| union.node);
+        1 + nodes.max().unwrap_or(0).max(self.shape.root.count)
+    }
+
+    /// Some rows, in order.
+    pub(crate) fn slice(
+        &self,
+        tree: &dyn Maintained,
+        schema: SchemaRef,
+        (from, to): (u64, u64),
+        dictionary: &Dictionary,
+    ) -> Result<RecordBatch> {
+        check_size(to - from)?;
+        let views = self.views(tree, self.nodes());
+        let mut reader = Reader::new(&self.shape);
+        let done = self.out_of_order(&mut reader, |reader| reader.read(&views, from, to));
+        done?;
+        batch(&views, &reader, schema, dictionary)
+    }
+
+    /// `rows` rows, each drawn from all with equal chances.
+    pub(crate) fn draw(
+        &self,
+        tree: &dyn Maintained,
+        schema: SchemaRef,
+        (rows, seed): (u64, u64),
+        dictionary: &Dictionary,
+    ) -> Result<RecordBatch> {
+        check_size(rows)?;
+        let views = self.views(tree, self.nodes());
+        let total = views.rows()?;
+        if total == 0 && rows > 0 {
+            return Err(Error::Value {
+                place: "a draw from the rows of a join".to_owned(),
+                problem: "there are none; draw when there are".to_owned(),
+            });
+        }
+        let mut random = Pcg64::seed_from_u64(seed);
+        let mut reader = Reader::new(&self.shape);
+        let done = self.out_of_order(&mut reader, |reader| {
+            (0..rows).try_for_each(|_| {
+                let row = below(total, &mut random);
+                reader.read(&views, row, row + 1)
+            })
+        });
+        done?;
+        batch(&views, &reader, schema, dictionary)
+    }
+
+    /// Lends a reader what is known of where entries start.
+    fn out_of_order<T>(&self, reader: &mut Reader, read: impl FnOnce(&mut Reader) -> T) -> T {
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.starts = Some(std::mem::take(&mut *starts));
+        let done = read(reader);
+        *starts = reader.starts.take().unwrap_or_default();
+        done
+    }
+
+    /// The place before the first row.
+    pub(crate) fn start(&self) -> Place {
+        Place {
+            version: self.version,
+            next: 0,
+            reader: Reader::new(&self.shape),
+        }
+    }
+
+    /// Whether nothing has changed since a place was made.
+    pub(crate) fn is_current(&self, place: &Place) -> bool {
+        place.version == self.version
+    }
+
+    /// The next block of rows; `None` behind the last.
+    pub(crate) fn next(
+        &self,
+        tree: &dyn Maintained,
+        place: &mut Place,
+        schema: SchemaRef,
+        dictionary: &Dictionary,
+    ) -> Result<Option<RecordBatch>> {
+        let views = self.views(tree, self.nodes());
+        let to = views.rows()?.min(place.next + BLOCK);
+        if place.next >= to {
+            return Ok(None);
+        }
+        place.reader.clear();
+        place.reader.read(&views, place.next, to)?;
+        place.next = to;
+        batch(&views, &place.reader, schema, dictionary).map(Some)
+    }
+
+    /// What moved since the last call, each row with its multiplicity; `None` at the first, after
+    /// which changes are logged.
+    pub(crate) fn changes(
+        &mut self,
+        plan: &Plan,
+        tree: &mut dyn Maintained,
+    ) -> Option<(ResultRows, Vec<i64>)> {
+        if self.log.is_none() {
+            self.log = Some(ChangeLog::new(plan, tree));
+            return None;
+        }
+        self.log.as_mut().map(ChangeLog::take)
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        let starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        starts.memory_usage() + self.log.as_ref().map_or(0, ChangeLog::memory_usage)
+    }
+}
+
+impl Place {
+    /// Entries and patterns handled so far.
+    pub(crate) fn steps(&self) -> u64 {
+        self.reader.steps
+    }
+}
+
+fn batch(
+    views: &Views<'_>,
+    reader: &Reader,
+    schema: SchemaRef,
+    dictionary: &Dictionary,
+) -> Result<RecordBatch> {
+    let array = |column: &shape::Column| {
+        let part = views.parts[views.shape.unions[column.union].node];
+        let ops = &reader.ops[column.union];
+        fill::array(column, part, ops, reader.rows, dictionary)
+    };
+    let arrays: Vec<ArrayRef> = views
+        .shape
+        .columns
+        .iter()
+        .map(array)
+        .collect::<Result<_>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(reader.rows));
+    RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|problem| Error::Value {
+        place: "the rows of a join".to_owned(),
+        problem: problem.to_string(),
+    })
+}
+
+/// Refuses what would not fit into memory as one table.
+pub(crate) fn check_size(rows: u64) -> Result<()> {
+    if rows < 1 << 32 {
+        return Ok(());
+    }
+    Err(Error::Value {
+        place: format!("a table of {rows} rows"),
+        problem: "it would not fit into memory; read the rows as a stream, or some of them"
+            .to_owned(),
+    })
+}
+
+/// A number below `limit`, each with equal chances: what lies in the incomplete last round of 2^64
+/// is thrown away (Lemire).
+fn below(limit: u64, random: &mut Pcg64) -> u64 {
+    let incomplete = limit.wrapping_neg() % limit;
+    loop {
+        let wide = u128::from(random.next_u64()) * u128::from(limit);
+        if wide as u64 >= incomplete {
+            return (wide >> 64) as u64;
+        }
+    }
+}

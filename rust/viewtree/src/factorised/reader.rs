@@ -1,0 +1,401 @@
+//! Rows of a factorised result by their position: any range of them, as runs of entries.
+//!
+//! Rows are ordered by the entries of the topmost union, then by its branches, the last one fastest.
+//! So within a product the rows of branch j repeat in runs as long as the branches behind it have
+//! rows, and the whole pattern comes again for each row of the branches before it. A range is
+//! therefore a list of operations a union: fill so many rows from this slot, or repeat what stands
+//! so many rows back. Each column of a union replays its list (`fill.rs`).
+//!
+//! Invariant: after `read`, the operations of every union that holds columns cover the same rows.
+//! Cost: every entry has a row, so there are no dead ends: O(1) look-ups an entry that is touched,
+//! O(1) a run and O(log) a repeated pattern; memory is that of a block, whatever the result's size.
+
+use ringview_core::{Error, Result};
+use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
+
+use super::shape::{Branch, Shape, Union};
+use super::starts::Starts;
+
+/// Entries whose branches are looked up together.
+const AHEAD: usize = 256;
+
+/// How the rows of a union go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// `rows` rows with the key at `slot`.
+    Fill {
+        /// The slot.
+        slot: u32,
+        /// How many rows.
+        rows: u32,
+    },
+    /// `rows` rows that repeat the last `back`, over and over.
+    Repeat {
+        /// The length of the pattern.
+        back: u32,
+        /// How many rows.
+        rows: u32,
+    },
+}
+
+/// The views of a factorised result.
+pub(crate) struct Views<'a> {
+    pub(crate) shape: &'a Shape,
+    /// By node.
+    pub(crate) parts: Vec<&'a Part>,
+}
+
+impl Views<'_> {
+    fn group(&self, union: usize, group: u32) -> &[u32] {
+        let Union { node, index, .. } = self.shape.unions[union];
+        self.parts[node].index_at(index).group(group)
+    }
+
+    /// The number of rows: the count of the root.
+    pub(crate) fn rows(&self) -> Result<u64> {
+        let root = self.parts[self.shape.root.count];
+        match root.iter().next() {
+            Some(slot) => count(root, slot),
+            None => Ok(0),
+        }
+    }
+}
+
+/// The count of a slot: at least 1, where nothing is deleted that is not there.
+pub(crate) fn count(part: &Part, slot: u32) -> Result<u64> {
+    match part.payload(slot)[0] as i64 {
+        rows @ 1.. => Ok(rows as u64),
+        _ => Err(inconsistent()),
+    }
+}
+
+#[cold]
+fn inconsistent() -> Error {
+    Error::Value {
+        place: "the rows of a join".to_owned(),
+        problem: "a count is not positive: rows were deleted that were not there, which \
+                  trust_deletes believes"
+            .to_owned(),
+    }
+}
+
+/// Where reading stands in a union, with the entries around it.
+#[derive(Clone, Debug, Default)]
+struct Cursor {
+    group: Option<u32>,
+    /// The place in the group of the first entry that is loaded.
+    first: usize,
+    /// The loaded entry at hand, and how many rows of the group come before it.
+    at: usize,
+    before: u64,
+    slots: Vec<u32>,
+    counts: Vec<u64>,
+    /// By branch: the group and the number of rows of each entry.
+    branches: Vec<(Vec<u32>, Vec<u64>)>,
+}
+
+/// A range of the rows of a union's group, each repeated.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    group: u32,
+    /// Rows of the group.
+    total: u64,
+    /// How often each of them comes.
+    repeat: u64,
+    /// Of the repeated rows.
+    from: u64,
+    to: u64,
+}
+
+/// Reads rows; keeps its memory, and its place, between ranges.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    cursors: Vec<Cursor>,
+    /// By union.
+    pub(crate) ops: Vec<Vec<Op>>,
+    /// Rows covered so far.
+    pub(crate) rows: usize,
+    /// Where entries start, for reading out of order; without it, reading goes forward.
+    pub(crate) starts: Option<Starts>,
+    /// Entries and patterns handled: the work that delay is about.
+    pub(crate) steps: u64,
+    scratch: KeyScratch,
+    keys: Vec<Vec<u64>>,
+    found: Vec<u32>,
+}
+
+impl Reader {
+    /// A reader of a result of this shape.
+    pub(crate) fn new(shape: &Shape) -> Self {
+        Self {
+            cursors: vec![Cursor::default(); shape.unions.len()],
+            ops: vec![Vec::new(); shape.unions.len()],
+            ..Self::default()
+        }
+    }
+
+    /// Forgets the rows, keeps the place.
+    pub(crate) fn clear(&mut self) {
+        self.ops.iter_mut().for_each(Vec::clear);
+        self.rows = 0;
+    }
+
+    /// Appends the rows `from .. to`, fewer than 2^32.
+    pub(crate) fn read(&mut self, views: &Views<'_>, from: u64, to: u64) -> Result<()> {
+        let total = views.rows()?;
+        if from >= to || to > total {
+            return Ok(());
+        }
+        self.rows += (to - from) as usize;
+        let Some(union) = views.shape.root.union else {
+            return Ok(());
+        };
+        let Union { node, index, .. } = views.shape.unions[union];
+        let index = views.parts[node].index_at(index);
+        let top = Keys {
+            columns: &[],
+            fields: &[],
+            rows: 1,
+        };
+        index.find(top, &mut self.scratch, &mut self.found);
+        let group = self.found.first().copied().unwrap_or(ABSENT);
+        let range = Range {
+            group,
+            total,
+            repeat: 1,
+            from,
+            to,
+        };
+        self.emit(views, union, range)
+    }
+
+    fn emit(&mut self, views: &Views<'_>, union: usize, range: Range) -> Result<()> {
+        if views.shape.unions[union].is_relation {
+            return self.emit_relation(views, union, range);
+        }
+        let mut cursor = std::mem::take(&mut self.cursors[union]);
+        let done = self.emit_product(views, union, range, &mut cursor);
+        self.cursors[union] = cursor;
+        done
+    }
+
+    /// The rows of a relation, each as often as its multiplicity.
+    fn emit_relation(&mut self, views: &Views<'_>, union: usize, range: Range) -> Result<()> {
+        let part = views.parts[views.shape.unions[union].node];
+        let slots = views.group(union, range.group);
+        // Every multiplicity is at least 1: where they sum up to the number of rows, all are 1.
+        let plain = slots.len() as u64 == range.total;
+        let first = range.from / range.repeat;
+        let cursor = &self.cursors[union];
+        let (mut at, mut before) = if plain {
+            (first as usize, first)
+        } else if cursor.group == Some(range.group) && cursor.before <= first {
+            (cursor.at, cursor.before)
+        } else {
+            seek(&mut self.starts, (union, range.group), part, slots, first)?
+        };
+        let ops = &mut self.ops[union];
+        loop {
+            let &slot = slots.get(at).ok_or_else(inconsistent)?;
+            let rows = if plain { 1 } else { count(part, slot)? };
+            let start = before.saturating_mul(range.repeat);
+            let end = start.saturating_add(rows.saturating_mul(range.repeat));
+            self.steps += 1;
+            if end > range.from {
+                let rows = end.min(range.to) - start.max(range.from);
+                ops.push(Op::Fill {
+                    slot,
+                    rows: rows as u32,
+                });
+            }
+            if end >= range.to {
+                break;
+            }
+            before = before.saturating_add(rows);
+            at += 1;
+        }
+        let cursor = &mut self.cursors[union];
+        (cursor.group, cursor.at, cursor.before) = (Some(range.group), at, before);
+        Ok(())
+    }
+
+    /// The rows of entries, each the product of its branches.
+    fn emit_product(
+        &mut self,
+        views: &Views<'_>,
+        union: usize,
+        range: Range,
+        cursor: &mut Cursor,
+    ) -> Result<()> {
+        let Union {
+            node,
+            has_columns,
+            ref branches,
+            ..
+        } = views.shape.unions[union];
+        let slots = views.group(union, range.group);
+        let first = range.from / range.repeat;
+        if cursor.group != Some(range.group) || cursor.before > first {
+            let part = views.parts[node];
+            (cursor.first, cursor.before) =
+                seek(&mut self.starts, (union, range.group), part, slots, first)?;
+            cursor.group = Some(range.group);
+            cursor.at = 0;
+            cursor.slots.clear();
+        }
+        loop {
+            if cursor.at == cursor.slots.len() {
+                let wanted = range.to.div_ceil(range.repeat) - cursor.before;
+                self.load(views, union, slots, wanted, cursor)?;
+            }
+            let start = cursor.before.saturating_mul(range.repeat);
+            let rows = cursor.counts[cursor.at];
+            let end = start.saturating_add(rows.saturating_mul(range.repeat));
+            self.steps += 1;
+            if end > range.from {
+                let from = range.from.max(start) - start;
+                let to = range.to.min(end) - start;
+                if has_columns {
+                    self.ops[union].push(Op::Fill {
+                        slot: cursor.slots[cursor.at],
+                        rows: (to - from) as u32,
+                    });
+                }
+                let mut repeat = rows.saturating_mul(range.repeat);
+                for (branch, (groups, totals)) in branches.iter().zip(&cursor.branches) {
+                    let total = totals[cursor.at];
+                    repeat /= total;
+                    let group = groups.get(cursor.at).copied().unwrap_or(ABSENT);
+                    let range = Range {
+                        group,
+                        total,
+                        repeat,
+                        from,
+                        to,
+                    };
+                    self.emit_pattern(views, branch, range)?;
+                }
+            }
+            if end >= range.to {
+                return Ok(());
+            }
+            cursor.before = cursor.before.saturating_add(rows);
+            cursor.at += 1;
+        }
+    }
+
+    /// The rows of a branch, that come again and again.
+    fn emit_pattern(&mut self, views: &Views<'_>, branch: &Branch, range: Range) -> Result<()> {
+        let Some(union) = branch.union.filter(|&u| views.shape.is_visible(u)) else {
+            return Ok(());
+        };
+        let period = range.total.saturating_mul(range.repeat);
+        let from = range.from % period;
+        let mut left = range.to - range.from;
+        if from > 0 {
+            let to = period.min(from + left);
+            self.emit(views, union, Range { from, to, ..range })?;
+            left -= to - from;
+        }
+        let to = left.min(period);
+        if to > 0 {
+            let from = 0;
+            self.emit(views, union, Range { from, to, ..range })?;
+        }
+        if left > to {
+            let op = Op::Repeat {
+                back: period as u32,
+                rows: (left - to) as u32,
+            };
+            for below in views.shape.unions[union].subtree.clone() {
+                if views.shape.unions[below].has_columns {
+                    self.steps += 1;
+                    self.ops[below].push(op);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads the next entries of a group, as many as `wanted` rows can need, with their branches.
+    fn load(
+        &mut self,
+        views: &Views<'_>,
+        union: usize,
+        slots: &[u32],
+        wanted: u64,
+        cursor: &mut Cursor,
+    ) -> Result<()> {
+        let Union {
+            node, ref branches, ..
+        } = views.shape.unions[union];
+        let part = views.parts[node];
+        cursor.first += cursor.slots.len();
+        cursor.at = 0;
+        let left = slots.get(cursor.first..).unwrap_or_default();
+        let taken = left.len().min(AHEAD).min(wanted as usize);
+        cursor.slots.clear();
+        cursor.slots.extend_from_slice(&left[..taken]);
+        if taken == 0 {
+            return Err(inconsistent());
+        }
+        cursor.counts.clear();
+        for &slot in &cursor.slots {
+            cursor.counts.push(count(part, slot)?);
+        }
+        cursor
+            .branches
+            .resize_with(branches.len(), Default::default);
+        for (branch, (groups, totals)) in branches.iter().zip(&mut cursor.branches) {
+            self.keys
+                .resize_with(branch.key.len().max(self.keys.len()), Vec::new);
+            for (column, &field) in self.keys.iter_mut().zip(&branch.key) {
+                column.clear();
+                column.extend(cursor.slots.iter().map(|&slot| part.field(slot, field)));
+            }
+            let fields: Vec<usize> = (0..branch.key.len()).collect();
+            let keys = Keys {
+                columns: &self.keys,
+                fields: &fields,
+                rows: taken,
+            };
+            let counted = views.parts[branch.count];
+            counted.find(keys, &mut self.scratch, &mut self.found);
+            totals.clear();
+            for &slot in &self.found {
+                let missing = slot == ABSENT;
+                totals.push(if missing { 0 } else { count(counted, slot)? });
+            }
+            groups.clear();
+            if let Some(below) = branch.union {
+                let Union { node, index, .. } = views.shape.unions[below];
+                let index = views.parts[node].index_at(index);
+                index.find(keys, &mut self.scratch, groups);
+            }
+        }
+        for (at, &rows) in cursor.counts.iter().enumerate() {
+            let product = cursor
+                .branches
+                .iter()
+                .try_fold(1u64, |product, (_, totals)| product.checked_mul(totals[at]));
+            if product != Some(rows) {
+                return Err(inconsistent());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The entry of a group that row `row` belongs to (or one before it), and the rows before it.
+fn seek(
+    starts: &mut Option<Starts>,
+    at: (usize, u32),
+    part: &Part,
+    slots: &[u32],
+    row: u64,
+) -> Result<(usize, u64)> {
+    match starts {
+        Some(starts) if row > 0 => starts.seek(at, part, slots, row),
+        _ => Ok((0, 0)),
+    }
+}
