@@ -21,7 +21,8 @@ class _Array(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
 
 _Reals = NDArray[np.float64]
-_Op = tuple[str, int, _Stream | _Array, str | None]
+_Rows = tuple[str, int, _Stream | _Array, str | None]
+_Product = tuple[str, int, Sequence[tuple[_Stream | _Array, str | None]]]
 
 @final
 class Columns:
@@ -67,12 +68,17 @@ class Database:
     def drop_view(self, name: str) -> None:
         """Forget a view."""
 
-    def apply(self, ops: Sequence[_Op], progress: Callable[[int], object] | None = None) -> None:
+    def apply(
+        self,
+        ops: Sequence[_Rows | _Product],
+        progress: Callable[[int], object] | None = None,
+    ) -> None:
         """Apply changes, all or none.
 
         An op is a table, 1 to insert or -1 to delete, rows, and the name of a column that says how
-        often each row counts, or None. `progress` is called with the number of rows done; an
-        exception from it undoes everything.
+        often each row counts, or None; or a table, 1 or -1, and factors, pairs of rows over
+        disjoint columns and such a name, whose product is the change. `progress` is called with the
+        number of rows done; an exception from it undoes everything.
         """
 
     def tables(self) -> list[str]:

@@ -10,13 +10,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from .errors import RingviewError
+from .factors import Factors, Product, products
 from .rows import Rows, to_arrow
 
 if TYPE_CHECKING:
     from .arrow import Arrow
     from .database import Database
 
-Change = tuple[str, int, "Arrow", str | None]
+Change = tuple[str, int, "Arrow", str | None] | tuple[str, int, Product]
 
 
 class Transaction:
@@ -44,12 +45,28 @@ class Transaction:
         """Take `rows` from `table` at the end of the block; see `Database.delete`."""
         self._add(table, -1, rows, multiplicity)
 
+    def update_factorised(
+        self,
+        table: str,
+        factors: Factors,
+        *,
+        delete: bool = False,
+        multiplicity: str | None = None,
+    ) -> None:
+        """Change `table` by a product at the end of the block; see `Database.update_factorised`."""
+        changes, held = self._collected(), self._database.tables[table]
+        sign = -1 if delete else 1
+        changes += [(table, sign, term) for term in products(factors, held, multiplicity)]
+
     def _add(self, table: str, sign: int, rows: Rows, multiplicity: str | None) -> None:
+        changes, held = self._collected(), self._database.tables[table]
+        parts = to_arrow(rows, held, multiplicity)
+        changes += [(table, sign, part, multiplicity) for part in parts]
+
+    def _collected(self) -> list[Change]:
         if self._changes is None:
             raise RingviewError("a transaction takes changes inside its with block only")
-        held = self._database.tables[table]
-        parts = to_arrow(rows, held, multiplicity)
-        self._changes += [(table, sign, part, multiplicity) for part in parts]
+        return self._changes
 
     def __enter__(self) -> Self:
         """Begin to collect changes; raises RingviewError if that has begun already."""

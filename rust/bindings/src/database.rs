@@ -9,7 +9,9 @@ use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use ringview_core::Schema;
-use ringview_engine::{Database as Engine, Direction, Op, Options};
+use ringview_engine::{
+    Change as EngineChange, Database as Engine, Direction, Op, Options, Product, Rows as FactorRows,
+};
 use ringview_query::Query;
 
 use crate::busy::{Busy, Hold};
@@ -38,10 +40,21 @@ pub(crate) struct Database {
     schemas: Mutex<Schemas>,
 }
 
-/// One change, its names still those of Python and its rows a range of all batches of the call.
+/// One change, its names still those of Python.
 struct Change<'py> {
     table: Bound<'py, PyString>,
     direction: Direction,
+    rows: Data<'py>,
+}
+
+enum Data<'py> {
+    Rows(Part<'py>),
+    /// The product of factors.
+    Product(Vec<Part<'py>>),
+}
+
+/// Rows: a range of all batches of the call.
+struct Part<'py> {
     multiplicity: Option<Bound<'py, PyString>>,
     batches: std::ops::Range<usize>,
 }
@@ -96,7 +109,9 @@ impl Database {
     }
 
     /// Applies changes, all or none: (table, 1 to insert or -1 to delete, Arrow data, the name of a
-    /// column of multiplicities or None). `progress` is called with the number of rows done.
+    /// column of multiplicities or None); or (table, 1 or -1, factors), the product of rows over
+    /// disjoint columns, each factor a pair of Arrow data and such a name. `progress` is called
+    /// with the number of rows done.
     #[pyo3(signature = (ops, progress=None))]
     fn apply(
         &self,
@@ -106,9 +121,14 @@ impl Database {
     ) -> PyResult<()> {
         let mut batches = Vec::with_capacity(ops.len());
         let changes = self.read(&ops, &mut batches)?;
+        let factors = changes
+            .iter()
+            .map(|change| change.factors(&batches))
+            .collect::<PyResult<Vec<_>>>()?;
         let ops = changes
             .iter()
-            .map(|change| change.op(&batches))
+            .zip(&factors)
+            .map(|(change, factors)| change.op(&batches, factors))
             .collect::<PyResult<Vec<_>>>()?;
         let total = batches.iter().map(|batch| batch.num_rows() as u64).sum();
         let mut watch = Watch::new(progress, total);
@@ -247,7 +267,8 @@ impl Database {
         let mut changes = Vec::with_capacity(ops.len());
         for op in ops {
             let py = op.py();
-            let (table, sign, data, multiplicity): (_, i64, Bound<'_, PyAny>, _) = op.extract()?;
+            let (table, sign): (_, i64) =
+                (op.get_item(0)?.cast_into()?, op.get_item(1)?.extract()?);
             let direction = match sign {
                 1 => Direction::Insert,
                 -1 => Direction::Delete,
@@ -256,34 +277,87 @@ impl Database {
                     return Err(named(py, "InvalidValueError", &message));
                 }
             };
-            let start = batches.len();
-            // A stream may run Python code, so the lock is not held while it is read.
-            let lock = || self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut schemas = std::mem::take(&mut *lock());
-            let read = rows(&data, &mut schemas, batches);
-            *lock() = schemas;
-            read?;
+            let data = op.get_item(2)?;
+            let rows = if op.len() == 3 {
+                let factors: Vec<(Bound<'_, PyAny>, Option<Bound<'_, PyString>>)> =
+                    data.extract()?;
+                let parts = factors
+                    .into_iter()
+                    .map(|(data, multiplicity)| self.part(&data, multiplicity, batches));
+                Data::Product(parts.collect::<PyResult<_>>()?)
+            } else {
+                let multiplicity = op.get_item(3)?.extract()?;
+                Data::Rows(self.part(&data, multiplicity, batches)?)
+            };
             changes.push(Change {
                 table,
                 direction,
-                multiplicity,
-                batches: start..batches.len(),
+                rows,
             });
         }
         Ok(changes)
     }
+
+    /// Reads rows to `batches`.
+    fn part<'py>(
+        &self,
+        data: &Bound<'py, PyAny>,
+        multiplicity: Option<Bound<'py, PyString>>,
+        batches: &mut Vec<RecordBatch>,
+    ) -> PyResult<Part<'py>> {
+        let start = batches.len();
+        // A stream may run Python code, so the lock is not held while it is read.
+        let lock = || self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut schemas = std::mem::take(&mut *lock());
+        let read = rows(data, &mut schemas, batches);
+        *lock() = schemas;
+        read?;
+        Ok(Part {
+            multiplicity,
+            batches: start..batches.len(),
+        })
+    }
+}
+
+impl Part<'_> {
+    fn rows<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<FactorRows<'a>> {
+        let multiplicity = self.multiplicity.as_ref();
+        Ok(FactorRows {
+            rows: &batches[self.batches.clone()],
+            multiplicity: multiplicity.map(|name| name.to_str()).transpose()?,
+        })
+    }
 }
 
 impl Change<'_> {
-    fn op<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<Op<'a>> {
-        Ok(Op {
-            table: self.table.to_str()?,
-            direction: self.direction,
-            rows: &batches[self.batches.clone()],
-            multiplicity: match &self.multiplicity {
-                Some(name) => Some(name.to_str()?),
-                None => None,
-            },
+    fn factors<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<Vec<FactorRows<'a>>> {
+        match &self.rows {
+            Data::Rows(_) => Ok(Vec::new()),
+            Data::Product(parts) => parts.iter().map(|part| part.rows(batches)).collect(),
+        }
+    }
+
+    fn op<'a>(
+        &'a self,
+        batches: &'a [RecordBatch],
+        factors: &'a [FactorRows<'a>],
+    ) -> PyResult<EngineChange<'a>> {
+        let (table, direction) = (self.table.to_str()?, self.direction);
+        Ok(match &self.rows {
+            Data::Rows(part) => {
+                let FactorRows { rows, multiplicity } = part.rows(batches)?;
+                EngineChange::Rows(Op {
+                    table,
+                    direction,
+                    rows,
+                    multiplicity,
+                })
+            }
+            Data::Product(_) => EngineChange::Product(Product {
+                table,
+                direction,
+                factors,
+            }),
         })
     }
 }

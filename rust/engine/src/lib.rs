@@ -12,8 +12,10 @@
 //! | `rows` | some rows of a view, and streams of them |
 //! | `load` | the birth of a view over tables that have rows |
 //! | `transaction` | [`Op`], and how a list of them is applied or undone |
+//! | `factors` | a change that is a [`Product`], encoded |
 
 mod database;
+mod factors;
 mod load;
 mod rows;
 mod table;
@@ -24,7 +26,7 @@ pub use database::{Database, Options};
 pub use ringview_viewtree::{Matrix, MatrixChain};
 pub use rows::ViewStream;
 pub use table::TableStatus;
-pub use transaction::{Direction, Op};
+pub use transaction::{Change, Direction, Op, Product, Rows};
 
 /// What a long call asks between chunks of rows, with how many are done: an error stops it, and
 /// everything that it did is undone.

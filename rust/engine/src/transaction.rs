@@ -7,12 +7,15 @@
 //! Cost: a change costs a row what each view costs that reads it, and O(1) for the base row; undoing
 //! costs no more. A small batch allocates nothing once warm.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Error, Result};
+use ringview_viewtree::FactorRows;
 
 use crate::database::Database;
+use crate::factors;
 use crate::table::Table;
 use crate::{CHUNK, Poll};
 
@@ -48,6 +51,57 @@ pub struct Op<'a> {
     pub multiplicity: Option<&'a str>,
 }
 
+/// A change whose rows are the Cartesian product of factors, multiplicities multiplied.
+#[derive(Clone, Copy, Debug)]
+pub struct Product<'a> {
+    /// The table.
+    pub table: &'a str,
+    /// Whether the rows come or go.
+    pub direction: Direction,
+    /// Rows over disjoint columns that are all columns of the table together.
+    pub factors: &'a [Rows<'a>],
+}
+
+/// Rows of a factor.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// The rows, over some columns of the table.
+    pub rows: &'a [RecordBatch],
+    /// As that of an [`Op`].
+    pub multiplicity: Option<&'a str>,
+}
+
+/// A step of a transaction: rows, or a product of factors.
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
+    /// Rows as they are.
+    Rows(Op<'a>),
+    /// A product.
+    Product(Product<'a>),
+}
+
+impl<'a> From<Op<'a>> for Change<'a> {
+    fn from(op: Op<'a>) -> Self {
+        Change::Rows(op)
+    }
+}
+
+impl<'a> Change<'a> {
+    fn table(&self) -> &'a str {
+        match self {
+            Change::Rows(op) => op.table,
+            Change::Product(product) => product.table,
+        }
+    }
+
+    fn direction(&self) -> Direction {
+        match self {
+            Change::Rows(op) => op.direction,
+            Change::Product(product) => product.direction,
+        }
+    }
+}
+
 /// What a transaction has done so far.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
@@ -59,9 +113,11 @@ pub(crate) struct Undo {
     totals: Vec<(usize, i64)>,
     /// Which views were touched.
     touched: Vec<bool>,
+    /// The encoded factors of the ops that are products.
+    factors: BTreeMap<usize, Vec<FactorRows>>,
 }
 
-/// A chunk: rows of one of the batches of an op.
+/// A chunk: rows of one of the batches of an op, or of its product.
 #[derive(Clone, Debug)]
 struct Step {
     op: usize,
@@ -77,7 +133,10 @@ impl Database {
     /// # Errors
     /// `UnknownTable`, `Static`; what the encoder refuses in names, types and values; `OverDelete`
     /// and `Duplicate`; `Overflow` and `NotANumber`; what `poll` returns. Nothing has changed then.
-    pub fn apply(&mut self, ops: &[Op<'_>], poll: Poll<'_>) -> Result<()> {
+    pub fn apply<'a, C>(&mut self, ops: &[C], poll: Poll<'_>) -> Result<()>
+    where
+        C: Copy + Into<Change<'a>>,
+    {
         let mut undo = std::mem::take(&mut self.undo);
         let mut batch = std::mem::take(&mut self.batch);
         let outcome = self.begin(ops, &mut undo).and_then(|()| {
@@ -88,19 +147,23 @@ impl Database {
             }
             outcome
         });
+        undo.factors.clear();
         (self.undo, self.batch) = (undo, batch);
         outcome
     }
 
     /// Checks names and static tables.
-    fn begin(&self, ops: &[Op<'_>], undo: &mut Undo) -> Result<()> {
+    fn begin<'a, C>(&self, ops: &[C], undo: &mut Undo) -> Result<()>
+    where
+        C: Copy + Into<Change<'a>>,
+    {
         undo.tables.clear();
         undo.steps.clear();
         undo.totals.clear();
         undo.touched.clear();
         undo.touched.resize(self.views.len(), false);
         for op in ops {
-            let index = self.table_index(op.table)?;
+            let index = self.table_index((*op).into().table())?;
             let table = &self.tables[index];
             if table.is_static && !table.readers.is_empty() {
                 return Err(Error::Static {
@@ -113,53 +176,122 @@ impl Database {
         Ok(())
     }
 
-    fn run(
+    fn run<'a, C>(
         &mut self,
-        ops: &[Op<'_>],
+        ops: &[C],
         undo: &mut Undo,
         batch: &mut Batch,
         poll: Poll<'_>,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        C: Copy + Into<Change<'a>>,
+    {
         let mut done = 0;
         for (index, op) in ops.iter().enumerate() {
-            let mut before = 0;
-            for (at, rows) in op.rows.iter().enumerate() {
-                let mut start = 0;
-                loop {
-                    let end = rows.num_rows().min(start + CHUNK);
-                    let step = Step {
-                        op: index,
-                        batch: at,
-                        rows: start..end,
-                        before,
-                    };
-                    self.encode(ops, &step, undo.tables[index], batch)?;
-                    if start < end {
-                        self.apply_chunk(op, step, undo, batch)?;
-                        done += (end - start) as u64;
-                        poll(done)?;
-                    }
-                    start = end;
-                    if start == rows.num_rows() {
-                        break;
-                    }
+            match (*op).into() {
+                Change::Rows(op) => self.run_rows((index, &op), undo, batch, &mut done, poll)?,
+                Change::Product(product) => {
+                    self.run_product((index, &product), undo, &mut done, poll)?;
                 }
-                before += rows.num_rows();
             }
         }
         Ok(())
     }
 
-    /// Encodes the rows of a step.
-    fn encode(
+    fn run_rows(
         &mut self,
-        ops: &[Op<'_>],
-        step: &Step,
-        table: usize,
-        into: &mut Batch,
+        (index, op): (usize, &Op<'_>),
+        undo: &mut Undo,
+        batch: &mut Batch,
+        done: &mut u64,
+        poll: Poll<'_>,
     ) -> Result<()> {
+        let mut before = 0;
+        for (at, rows) in op.rows.iter().enumerate() {
+            let mut start = 0;
+            loop {
+                let end = rows.num_rows().min(start + CHUNK);
+                let step = Step {
+                    op: index,
+                    batch: at,
+                    rows: start..end,
+                    before,
+                };
+                self.encode(op, &step, undo.tables[index], batch)?;
+                if start < end {
+                    self.apply_chunk(op, step, undo, batch)?;
+                    *done += (end - start) as u64;
+                    poll(*done)?;
+                }
+                start = end;
+                if start == rows.num_rows() {
+                    break;
+                }
+            }
+            before += rows.num_rows();
+        }
+        Ok(())
+    }
+
+    /// A product: multiplied out for the base rows alone, a chunk at a time; the views take the
+    /// factors.
+    fn run_product(
+        &mut self,
+        (index, product): (usize, &Product<'_>),
+        undo: &mut Undo,
+        done: &mut u64,
+        poll: Poll<'_>,
+    ) -> Result<()> {
+        let table = &self.tables[undo.tables[index]];
+        let factors = factors::encode(table, product.factors, &mut self.dictionary)?;
+        *done += factors
+            .iter()
+            .map(|factor| factor.batch.rows as u64)
+            .sum::<u64>();
+        if factors.iter().any(|factor| factor.batch.rows == 0) {
+            return Ok(());
+        }
+        let factors = undo.factors.entry(index).or_insert(factors);
+        let sign = product.direction.sign();
+        let table = &mut self.tables[undo.tables[index]];
+        match &mut table.rows {
+            Some(rows) => {
+                let all = FactorRows::product_rows(factors)?;
+                for start in (0..all).step_by(CHUNK) {
+                    let chunk = start..all.min(start + CHUNK);
+                    let batch = FactorRows::multiplied_out(factors, start, chunk.len())?;
+                    match product.direction {
+                        Direction::Insert => rows.insert(&batch, &self.dictionary)?,
+                        Direction::Delete => rows.delete(&batch, &self.dictionary)?,
+                    }
+                    undo.steps.push(Step {
+                        op: index,
+                        batch: 0,
+                        rows: chunk,
+                        before: 0,
+                    });
+                    poll(*done)?;
+                }
+            }
+            None => {
+                undo.totals.push((undo.tables[index], table.total));
+                let counts = factors.iter().map(|factor| Table::count(&factor.batch));
+                let change = counts.fold(sign, i64::saturating_mul);
+                table.total = table.total.saturating_add(change);
+            }
+        }
+        for reader in &table.readers {
+            undo.touched[reader.view] = true;
+            let tree = &mut self.views[reader.view].tree;
+            tree.apply_factors(reader.atom, factors, sign, &self.dictionary)?;
+            poll(*done)?;
+        }
+        Ok(())
+    }
+
+    /// Encodes the rows of a step.
+    fn encode(&mut self, op: &Op<'_>, step: &Step, table: usize, into: &mut Batch) -> Result<()> {
         let table = &mut self.tables[table];
-        let op = &ops[step.op];
         let rows = &op.rows[step.batch];
         let part;
         let rows = if step.rows.len() == rows.num_rows() {
@@ -219,7 +351,10 @@ impl Database {
         }
     }
 
-    fn roll_back(&mut self, ops: &[Op<'_>], undo: &Undo, batch: &mut Batch) {
+    fn roll_back<'a, C>(&mut self, ops: &[C], undo: &Undo, batch: &mut Batch)
+    where
+        C: Copy + Into<Change<'a>>,
+    {
         let views = self.views.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.tree.rollback();
@@ -229,10 +364,18 @@ impl Database {
         }
         for step in undo.steps.iter().rev() {
             let table = undo.tables[step.op];
-            let encoded = self.encode(ops, step, table, batch);
+            let op: Change<'_> = ops[step.op].into();
+            let encoded = match (&op, undo.factors.get(&step.op)) {
+                (Change::Rows(op), _) => self.encode(op, step, table, batch),
+                (Change::Product(_), factors) => {
+                    let factors = factors.map_or(&[][..], Vec::as_slice);
+                    let (start, rows) = (step.rows.start, step.rows.len());
+                    FactorRows::multiplied_out(factors, start, rows).map(|rows| *batch = rows)
+                }
+            };
             debug_assert!(encoded.is_ok(), "what was encoded once is encoded again");
             if let Some(rows) = &mut self.tables[table].rows {
-                match ops[step.op].direction {
+                match op.direction() {
                     Direction::Insert => rows.undo_insert(batch),
                     Direction::Delete => rows.undo_delete(batch),
                 }

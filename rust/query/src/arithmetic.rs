@@ -204,7 +204,7 @@ impl Expr {
     }
 
     /// Calls `see` with every column, by position.
-    pub(crate) fn each_column(&self, see: &mut impl FnMut(usize)) {
+    pub(crate) fn each_column(&self, see: &mut (impl FnMut(usize) + ?Sized)) {
         match &self.op {
             Op::Column { column, .. } => see(*column),
             Op::Variable { .. } | Op::Literal { .. } => {}

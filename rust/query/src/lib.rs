@@ -11,6 +11,7 @@
 //! | `hypergraph`, `classes`, `cover` | acyclicity, query classes, widths |
 //! | `factorised` | the view tree of a join kept as unions and products |
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
+//! | `split` | a leaf by its columns, for deltas in factors |
 //! | `explain` | all that as text |
 
 mod aggregate;
@@ -35,6 +36,7 @@ mod predicate;
 mod query;
 mod scalar;
 mod set;
+mod split;
 mod terms;
 mod tree;
 mod update;
@@ -46,3 +48,4 @@ pub use query::{
     Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output, Query,
     Representation, Scalar,
 };
+pub use split::{LeafPart, split_leaf};

@@ -122,7 +122,7 @@ impl Predicate {
     }
 
     /// Calls `see` with every column, by position.
-    pub(crate) fn each_column(&self, see: &mut impl FnMut(usize)) {
+    pub(crate) fn each_column(&self, see: &mut (impl FnMut(usize) + ?Sized)) {
         match self {
             Predicate::Constant { .. } => {}
             Predicate::Compare { left, right, .. } => {

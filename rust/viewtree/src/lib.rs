@@ -15,6 +15,7 @@
 //! | `partners` | the pairs of rows and partners where a row has many |
 //! | `view` | one view and its part |
 //! | `tree` | the climb |
+//! | `factors` | the climb of a change that is a product of factors |
 //! | `payloads`, `cofactor` | where payloads come from: sums of products, the degree-m ring |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
 //! | `categories` | the categorical features of COFACTOR, read from companions |
@@ -37,6 +38,7 @@ mod companion;
 mod computed;
 mod delta;
 mod factorised;
+mod factors;
 mod fields;
 mod group;
 mod leaf;
@@ -53,6 +55,7 @@ mod view;
 mod view_tree;
 
 pub use chain::{ChainPoll, MatrixChain};
+pub use factors::FactorRows;
 pub use maintained::NodeStatus;
 pub use ringview_relation::Matrix;
 pub use rows::RowStream;

@@ -5,6 +5,7 @@ use std::fmt;
 use ringview_core::{Batch, Dictionary, Result};
 use ringview_relation::Part;
 
+use crate::factors::FactorRows;
 use crate::fields::Fields;
 use crate::payloads::{Aggregates, Payloads};
 use crate::tree::Tree;
@@ -25,6 +26,14 @@ pub struct NodeStatus {
 pub(crate) trait Maintained: Send + Sync {
     /// Applies rows of one relation.
     fn apply(&mut self, atom: usize, batch: &Batch, sign: i64, dict: &Dictionary) -> Result<()>;
+    /// Applies the product of some factors; false, and nothing done, if this ring cannot.
+    fn apply_factors(
+        &mut self,
+        atom: usize,
+        factors: &[FactorRows],
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Result<bool>;
     /// The running transaction's changes stay.
     fn commit(&mut self);
     /// The running transaction's changes are undone.
@@ -68,6 +77,16 @@ impl fmt::Debug for dyn Maintained {
 impl<P: Payloads + Aggregates> Maintained for Tree<P> {
     fn apply(&mut self, atom: usize, batch: &Batch, sign: i64, dict: &Dictionary) -> Result<()> {
         Tree::apply(self, atom, batch, sign, dict)
+    }
+
+    fn apply_factors(
+        &mut self,
+        atom: usize,
+        factors: &[FactorRows],
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Result<bool> {
+        P::apply_factors(self, atom, factors, sign, dict)
     }
 
     fn commit(&mut self) {

@@ -16,10 +16,12 @@ use ringview_ring::{
 
 use crate::cells::Cells;
 use crate::columns::Numbers;
+use crate::factors::FactorRows;
 use crate::leaf::{LeafProgram, LiftProgram, Selection, Values};
 use crate::overflow;
 use crate::program::{Operand, ProductPlan};
 use crate::result::ResultRows;
+use crate::tree::Tree;
 
 /// What a tree asks of the source of its payloads.
 pub(crate) trait Payloads: Send + Sync {
@@ -56,6 +58,21 @@ pub(crate) trait Payloads: Send + Sync {
         out: &mut Vec<u64>,
     ) -> Result<()>;
 
+    /// Applies a change in factors to a tree, if its payloads are products of what the factors have;
+    /// else says so and does nothing.
+    fn apply_factors(
+        _tree: &mut Tree<Self>,
+        _atom: usize,
+        _factors: &[FactorRows],
+        _sign: i64,
+        _dictionary: &Dictionary,
+    ) -> Result<bool>
+    where
+        Self: Sized,
+    {
+        Ok(false)
+    }
+
     /// Bytes that it takes.
     fn memory_usage(&self) -> usize;
 }
@@ -85,9 +102,11 @@ pub(crate) struct SumProductPayloads {
     shapes: Vec<SumProductShape>,
     leaves: BTreeMap<usize, LeafProgram>,
     lifts: BTreeMap<(usize, VarId), NodeLift>,
+    /// Of the atoms.
+    pub(crate) schemas: Vec<Schema>,
 }
 
-fn number_kind(kind: Kind) -> NumberKind {
+pub(crate) fn number_kind(kind: Kind) -> NumberKind {
     match kind {
         Kind::Int => NumberKind::Integer,
         Kind::Decimal { .. } => NumberKind::Decimal,
@@ -104,6 +123,45 @@ fn lifts_of(component: &Component) -> &[Lift] {
 }
 
 impl SumProductPayloads {
+    /// For each component of a node, which component of a child it takes.
+    pub(crate) fn picks(&self, plan: &Plan, node: usize, child: usize) -> Vec<usize> {
+        let children = &plan.tree.nodes[node].children;
+        let at = children.iter().position(|&other| other == child);
+        let pick = |component: &Component| match &component.source {
+            Source::Product { children, .. } => children[at.unwrap_or(0)],
+            Source::Count | Source::Leaf(_) => 0,
+        };
+        self.components[node].iter().map(pick).collect()
+    }
+
+    /// The right operand of a product at a node, and for each component of the node which
+    /// component of it is taken.
+    pub(crate) fn right(
+        &self,
+        plan: &Plan,
+        node: usize,
+        operand: Operand,
+    ) -> (&SumProductShape, Vec<usize>) {
+        match operand {
+            Operand::Child(at) => {
+                let child = plan.tree.nodes[node].children[at];
+                (&self.shapes[child], self.picks(plan, node, child))
+            }
+            Operand::Lift(variable) => {
+                let lift = &self.lifts[&(node, variable)];
+                let pick = |component: &Component| {
+                    let found = lifts_of(component).iter().find(|l| l.variable == variable);
+                    let same = |l: &Lift| lift.expressions.iter().position(|e| *e == l.value);
+                    found.and_then(same).map_or(0, |position| position + 1)
+                };
+                (
+                    &lift.shape,
+                    self.components[node].iter().map(pick).collect(),
+                )
+            }
+        }
+    }
+
     pub(crate) fn compile(plan: &Plan, schemas: &[Schema]) -> Result<Self> {
         let components = plan.payload.nodes.clone();
         let shape = |node: &Vec<Component>| {
@@ -146,6 +204,7 @@ impl SumProductPayloads {
             components,
             leaves,
             lifts,
+            schemas: schemas.to_vec(),
         })
     }
 }
@@ -170,41 +229,13 @@ impl ProductPlan<SumProduct> for SumProductPayloads {
         from: usize,
         operands: &[Operand],
     ) -> Vec<TermProduct> {
-        let tree = &plan.tree.nodes[node];
-        let source = tree
-            .children
-            .iter()
-            .position(|&child| child == from)
-            .unwrap_or(0);
         let components = &self.components[node];
-        let child = |component: &Component, at: usize| match &component.source {
-            Source::Product { children, .. } => children[at],
-            Source::Count | Source::Leaf(_) => 0,
-        };
-        // The right operand of each product, and the component of it that each result takes.
-        let mut rights: Vec<(&SumProductShape, Vec<usize>)> = Vec::new();
-        for operand in operands {
-            rights.push(match *operand {
-                Operand::Child(at) => {
-                    let picks = components
-                        .iter()
-                        .map(|component| child(component, at))
-                        .collect();
-                    (&self.shapes[tree.children[at]], picks)
-                }
-                Operand::Lift(variable) => {
-                    let lift = &self.lifts[&(node, variable)];
-                    let pick = |component: &Component| {
-                        let found = lifts_of(component).iter().find(|l| l.variable == variable);
-                        let same = |l: &Lift| lift.expressions.iter().position(|e| *e == l.value);
-                        found.and_then(same).map_or(0, |position| position + 1)
-                    };
-                    (&lift.shape, components.iter().map(pick).collect())
-                }
-            });
-        }
+        let mut picks = self.picks(plan, node, from);
+        let rights: Vec<_> = operands
+            .iter()
+            .map(|&operand| self.right(plan, node, operand))
+            .collect();
         let mut left = self.shapes[from].clone();
-        let mut picks: Vec<usize> = components.iter().map(|c| child(c, source)).collect();
         let last = rights.len().saturating_sub(1);
         let mut products = Vec::new();
         for (at, (right, right_picks)) in rights.iter().enumerate() {
@@ -228,7 +259,7 @@ impl ProductPlan<SumProduct> for SumProductPayloads {
 }
 
 /// The kind of a product.
-fn widest(left: Element, right: Element) -> NumberKind {
+pub(crate) fn widest(left: Element, right: Element) -> NumberKind {
     use NumberKind::{Decimal, Integer, Real};
     match (left.kind, right.kind) {
         (Real, _) | (_, Real) => Real,
@@ -262,11 +293,10 @@ impl Payloads for SumProductPayloads {
         groups: Groups<'_>,
         out: &mut Vec<u64>,
     ) -> Result<()> {
-        let shape = &self.shapes[leaf];
         let Some(program) = self.leaves.get_mut(&leaf) else {
             unreachable!("every leaf has a program")
         };
-        let stride = SumProduct::stride(shape);
+        let stride = SumProduct::stride(&self.shapes[leaf]);
         let rows = LeafRows {
             batch,
             selection,
@@ -274,27 +304,7 @@ impl Payloads for SumProductPayloads {
             groups,
             stride,
         };
-        out.clear();
-        out.resize(groups.len() * rows.stride, 0);
-        for (component, &element) in shape.elements().iter().enumerate() {
-            let values = program.factor(component, batch, selection)?;
-            let overflowed = match (values, element.kind) {
-                (Values::Ones, _) => rows.fill(element, |_| 1i64, out),
-                (Values::Words(words), NumberKind::Integer) => {
-                    rows.fill(element, |row| i64::load(words, row), out)
-                }
-                (Values::Words(words), NumberKind::Decimal) => {
-                    rows.fill(element, |row| i128::load(words, 2 * row), out)
-                }
-                (Values::Words(words), NumberKind::Real) => {
-                    rows.fill(element, |row| f64::load(words, row), out)
-                }
-            };
-            if overflowed {
-                return Err(overflow("a sum or count of the rows of a batch".to_owned()));
-            }
-        }
-        Ok(())
+        rows.read(program, &self.shapes[leaf], out)
     }
 
     fn lift(
@@ -325,6 +335,17 @@ impl Payloads for SumProductPayloads {
         Ok(())
     }
 
+    fn apply_factors(
+        tree: &mut Tree<Self>,
+        atom: usize,
+        factors: &[FactorRows],
+        sign: i64,
+        dictionary: &Dictionary,
+    ) -> Result<bool> {
+        crate::factors::apply(tree, atom, factors, sign, dictionary)?;
+        Ok(true)
+    }
+
     fn memory_usage(&self) -> usize {
         self.leaves.values().map(LeafProgram::memory_usage).sum()
     }
@@ -346,15 +367,45 @@ impl Aggregates for SumProductPayloads {
 }
 
 /// The rows of a leaf batch that take part.
-struct LeafRows<'a> {
-    batch: &'a Batch,
-    selection: &'a Selection,
-    sign: i64,
-    groups: Groups<'a>,
-    stride: usize,
+pub(crate) struct LeafRows<'a> {
+    pub(crate) batch: &'a Batch,
+    pub(crate) selection: &'a Selection,
+    pub(crate) sign: i64,
+    pub(crate) groups: Groups<'a>,
+    pub(crate) stride: usize,
 }
 
 impl LeafRows<'_> {
+    /// What a leaf's program makes of the rows, summed by group into `out`.
+    pub(crate) fn read(
+        &self,
+        program: &mut LeafProgram,
+        shape: &SumProductShape,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        out.clear();
+        out.resize(self.groups.len() * self.stride, 0);
+        for (component, &element) in shape.elements().iter().enumerate() {
+            let values = program.factor(component, self.batch, self.selection)?;
+            let overflowed = match (values, element.kind) {
+                (Values::Ones, _) => self.fill(element, |_| 1i64, out),
+                (Values::Words(words), NumberKind::Integer) => {
+                    self.fill(element, |row| i64::load(words, row), out)
+                }
+                (Values::Words(words), NumberKind::Decimal) => {
+                    self.fill(element, |row| i128::load(words, 2 * row), out)
+                }
+                (Values::Words(words), NumberKind::Real) => {
+                    self.fill(element, |row| f64::load(words, row), out)
+                }
+            };
+            if overflowed {
+                return Err(overflow("a sum or count of the rows of a batch".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
     /// Sums multiplicity times value into one component; whether any number overflowed.
     #[inline(always)]
     fn fill<N>(&self, element: Element, value: impl Fn(usize) -> N, out: &mut [u64]) -> bool

@@ -94,6 +94,8 @@ pub(crate) struct Path<R: PayloadRing> {
     pub(crate) layout: KeyLayout,
     pub(crate) levels: Vec<Level<R>>,
     pub(crate) registers: usize,
+    /// The field that each register holds.
+    pub(crate) fields: Vec<usize>,
 }
 
 /// Compiles the path of one leaf; adds to the siblings' parts the indexes that it walks.
@@ -148,6 +150,7 @@ pub(crate) fn compile<R: PayloadRing>(
         layout,
         levels,
         registers: registers.len(),
+        fields: registers,
     }
 }
 

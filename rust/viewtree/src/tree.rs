@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Dictionary, Result};
+use ringview_core::{Batch, Column, Dictionary, Result};
 use ringview_query::Plan;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
@@ -27,7 +27,7 @@ const BLOCK_WORDS: usize = 1 << 14;
 
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
-    plan: Arc<Plan>,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) fields: Fields,
     pub(crate) views: Vec<View<P::Ring>>,
     /// By atom.
@@ -152,6 +152,11 @@ impl<P: Payloads> Tree<P> {
         outcome
     }
 
+    /// The path of an atom.
+    pub(crate) fn path(&self, atom: usize) -> Arc<Path<P::Ring>> {
+        Arc::clone(&self.paths[atom])
+    }
+
     /// The columns and payloads of rows at their leaf, which stays as it is.
     pub(crate) fn read(
         &mut self,
@@ -192,15 +197,7 @@ impl<P: Payloads> Tree<P> {
             let column = batch.column(column);
             let out = &mut delta.columns[register];
             out.clear();
-            let rows = selection.rows();
-            match field.aspect {
-                Aspect::Word => pick(rows, &column.words, |&word| word, out),
-                Aspect::High => pick(rows, &column.high, |&word| word, out),
-                Aspect::Null => match &column.valid {
-                    Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
-                    None => out.resize(delta.rows, 0),
-                },
-            }
+            key_column(field.aspect, column, selection, out);
         }
         let Work {
             selection,
@@ -498,7 +495,7 @@ impl<P: Payloads> Tree<P> {
     }
 
     #[cold]
-    fn refuse(&self, node: usize, _fault: Overflow) -> ringview_core::Error {
+    pub(crate) fn refuse(&self, node: usize, _fault: Overflow) -> ringview_core::Error {
         overflow(format!(
             "a sum or count in the view {}",
             self.views[node].name
@@ -542,6 +539,24 @@ fn multiply<R: PayloadRing>(
         delta.gather(&level.keys, rows, spare);
     }
     Ok(())
+}
+
+/// Appends what a field holds of the selected rows of a column.
+pub(crate) fn key_column(
+    aspect: Aspect,
+    column: &Column,
+    selection: &Selection,
+    out: &mut Vec<u64>,
+) {
+    let rows = selection.rows();
+    match aspect {
+        Aspect::Word => pick(rows, &column.words, |&word| word, out),
+        Aspect::High => pick(rows, &column.high, |&word| word, out),
+        Aspect::Null => match &column.valid {
+            Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
+            None => out.resize(selection.len(), 0),
+        },
+    }
 }
 
 /// Appends the values of the rows named, or of all.

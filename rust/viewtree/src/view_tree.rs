@@ -10,10 +10,14 @@ use crate::changes::ChangeLog;
 use crate::cofactor::CofactorPayloads;
 use crate::companion::Companion;
 use crate::factorised::Factorised;
+use crate::factors::FactorRows;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::payloads::SumProductPayloads;
 use crate::result::Beside;
 use crate::tree::Tree;
+
+/// Rows of a product of factors that are multiplied out at a time.
+const BLOCK: usize = 1 << 16;
 
 /// A maintained view: group-by counts, sums, averages or degree-m payloads over a join.
 ///
@@ -97,6 +101,35 @@ impl ViewTree {
         self.tree.apply(atom, batch, sign, dictionary)?;
         let mut companions = self.beside.iter_mut();
         companions.try_for_each(|companion| companion.apply(atom, batch, sign, dictionary))
+    }
+
+    /// Applies rows that are the product of factors over disjoint columns, as `apply` would apply
+    /// the rows; every column of the relation belongs to one factor. Where the payloads allow it, the
+    /// product is multiplied out only at views that are kept.
+    ///
+    /// # Errors
+    /// As `apply`.
+    pub fn apply_factors(
+        &mut self,
+        atom: usize,
+        factors: &[FactorRows],
+        sign: i64,
+        dictionary: &Dictionary,
+    ) -> Result<()> {
+        if factors.iter().any(|factor| factor.batch.rows == 0) {
+            return Ok(());
+        }
+        // Companions, and joins kept factorised, read rows.
+        let by_row = !self.companions.is_empty() || self.factorised.is_some();
+        if !by_row && self.tree.apply_factors(atom, factors, sign, dictionary)? {
+            return Ok(());
+        }
+        let rows = FactorRows::product_rows(factors)?;
+        for start in (0..rows).step_by(BLOCK) {
+            let batch = FactorRows::multiplied_out(factors, start, BLOCK.min(rows - start))?;
+            self.apply(atom, &batch, sign, dictionary)?;
+        }
+        Ok(())
     }
 
     /// Ends loading of the static relations: frees what only loading needed.

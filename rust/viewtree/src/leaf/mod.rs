@@ -16,7 +16,7 @@ mod text;
 mod textual;
 
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
-use ringview_query::{Factor, Kind, Lift, Plan, Source as Origin, Variable};
+use ringview_query::{Factor, Kind, LeafPart, Lift, Plan, Source as Origin, Variable};
 
 use input::Input;
 pub(crate) use like::Pattern;
@@ -82,32 +82,57 @@ impl LeafProgram {
             place: format!("view {}", plan.tree.nodes[node].name),
             problem: "it is no leaf, so it reads no rows".to_owned(),
         })?;
+        let factors = plan.payload.nodes[node]
+            .iter()
+            .map(|component| match &component.source {
+                Origin::Leaf(factor) => Some(factor.clone()),
+                Origin::Count | Origin::Product { .. } => None,
+            });
+        let whole = LeafPart {
+            factors: Vec::new(),
+            filter: plan.atoms[index].filter.clone(),
+            components: factors.collect(),
+        };
+        Self::compile_part(plan, index, schema, &whole, |_| true)
+    }
+
+    /// Compiles what a part of the leaf of an atom computes, over the columns that are `owned`.
+    pub(crate) fn compile_part(
+        plan: &Plan,
+        index: usize,
+        schema: &Schema,
+        part: &LeafPart,
+        owned: impl Fn(usize) -> bool,
+    ) -> Result<LeafProgram> {
         let atom = &plan.atoms[index];
         let place = format!("{} (as {})", atom.table, atom.alias);
-        let is_float_key =
-            |&(of, column): &(usize, usize)| of == index && schema.fields()[column].ty.is_float();
+        let is_float_key = |&(of, column): &(usize, usize)| {
+            of == index && owned(column) && schema.fields()[column].ty.is_float()
+        };
         // NaN equals nothing, so it cannot join; a row of a join may hold it.
         let compared = |v: &&Variable| plan.bag.is_none() || v.columns.len() > 1;
         let columns = plan.variables.iter().filter(compared);
         let columns = columns.flat_map(|v| &v.columns);
         let name = |&(_, column): &(usize, usize)| (column, schema.fields()[column].name.clone());
-        let factors = plan.payload.nodes[node].iter().map(|component| {
-            let factor = match &component.source {
-                Origin::Leaf(factor) => Some(factor),
-                Origin::Count | Origin::Product { .. } => None,
-            };
-            FactorProgram::compile(factor, &place, schema)
-        });
+        let factor =
+            |factor: &Option<Factor>| FactorProgram::compile(factor.as_ref(), &place, schema);
+        let join_columns = atom.join_columns_not_null.iter().copied();
         Ok(LeafProgram {
             table: atom.table.clone(),
-            filter: match &atom.filter {
+            filter: match &part.filter {
                 Some(filter) => Some(Check::compile(filter, &place, schema)?),
                 None => None,
             },
-            not_null: atom.join_columns_not_null.clone(),
+            not_null: join_columns.filter(|&column| owned(column)).collect(),
             float_keys: columns.filter(|c| is_float_key(c)).map(name).collect(),
-            factors: factors.collect::<Result<_>>()?,
+            factors: part.components.iter().map(factor).collect::<Result<_>>()?,
         })
+    }
+
+    /// The kind of each component.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = Kind> {
+        let kind = |factor: &FactorProgram| factor.value.as_ref().map_or(Kind::Int, Scalar::kind);
+        self.factors.iter().map(kind)
     }
 
     /// Finds the rows that take part. `Error::NotANumber` if one has NaN in a key; its row is

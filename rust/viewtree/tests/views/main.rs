@@ -2,5 +2,6 @@
 
 mod cofactor;
 mod costs;
+mod factors;
 mod naive;
 mod streams;

@@ -6,7 +6,7 @@ use ringview_core::Dictionary;
 use ringview_query::Query;
 
 /// The tables that all queries are over.
-fn tables() -> Tables {
+pub fn tables() -> Tables {
     Tables::new(&[
         ("R", &["a", "b"]),
         ("S", &["a", "c", "e"]),
@@ -17,7 +17,7 @@ fn tables() -> Tables {
 
 /// Queries of every kind: the paper's example, stars, paths, cycles, products, self-joins, groups
 /// above and below bound variables, NULLs in groups and sums.
-fn queries() -> Vec<Query> {
+pub fn queries() -> Vec<Query> {
     vec![
         query(&["R"], &[], &[], &["", "R.b", "avg R.b"]),
         query(&["R"], &[], &["R.a"], &["", "R.b"]),

@@ -1,0 +1,147 @@
+//! The factors of a product, encoded: rows over some columns of a table each.
+//!
+//! Invariant: every column of the table is in exactly one factor. Each factor is encoded as the rows
+//! of a table with its columns alone, so names, types and NULLs are checked as they are there.
+//! Cost: that of encoding the rows of the factors.
+
+use arrow_schema::SchemaRef;
+use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Field, Result, Schema};
+use ringview_viewtree::FactorRows;
+
+use crate::table::Table;
+use crate::transaction::Rows;
+
+/// Encodes factors, which must share the columns of the table out among them.
+pub(crate) fn encode(
+    table: &Table,
+    factors: &[Rows<'_>],
+    dictionary: &mut Dictionary,
+) -> Result<Vec<FactorRows>> {
+    let wrong = |column: &str, problem: &str| Error::Value {
+        place: format!("column {column:?} of table {:?}", table.name),
+        problem: problem.to_owned(),
+    };
+    let mut owned = vec![false; table.schema.len()];
+    let mut columns = Vec::with_capacity(factors.len());
+    for factor in factors {
+        let own = match factor.rows.first() {
+            Some(batch) => columns_of(table, &batch.schema(), factor.multiplicity)?,
+            None => Vec::new(),
+        };
+        if own.is_empty() && factor.rows.iter().any(|batch| batch.num_rows() > 0) {
+            return Err(Error::Value {
+                place: format!("a factor of a change of table {:?}", table.name),
+                problem: "it has no column of the table; each factor holds one or more".to_owned(),
+            });
+        }
+        for &column in &own {
+            if std::mem::replace(&mut owned[column], true) {
+                let name = &table.schema.fields()[column].name;
+                return Err(wrong(name, "is in two factors; each column belongs to one"));
+            }
+        }
+        columns.push(own);
+    }
+    // Without columns and rows, a factor says nothing of what it might hold.
+    let silent = columns.iter().any(Vec::is_empty);
+    if let Some(missing) = owned.iter().position(|owned| !owned && !silent) {
+        let name = &table.schema.fields()[missing].name;
+        let problem = "is in no factor; the factors must hold every column of the table";
+        return Err(wrong(name, problem));
+    }
+    let pairs = factors.iter().zip(columns);
+    pairs
+        .map(|(factor, columns)| encode_one(table, factor, columns, dictionary))
+        .collect()
+}
+
+/// The columns of the table that a factor holds, ascending.
+fn columns_of(table: &Table, schema: &SchemaRef, multiplicity: Option<&str>) -> Result<Vec<usize>> {
+    let mut columns = Vec::new();
+    for field in schema.fields() {
+        if multiplicity == Some(field.name().as_str()) {
+            continue;
+        }
+        let found = table.schema.index_of(field.name());
+        columns.push(found.map_err(|error| match error {
+            Error::UnknownColumn { column, known, .. } => Error::UnknownColumn {
+                table: table.name.clone(),
+                column,
+                known,
+            },
+            other => other,
+        })?);
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    Ok(columns)
+}
+
+fn encode_one(
+    table: &Table,
+    factor: &Rows<'_>,
+    columns: Vec<usize>,
+    dictionary: &mut Dictionary,
+) -> Result<FactorRows> {
+    if columns.is_empty() {
+        let batch = Batch {
+            columns: vec![None; table.schema.len()],
+            ..Batch::new()
+        };
+        return Ok(FactorRows { columns, batch });
+    }
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|&column| table.schema.fields()[column].clone())
+        .collect();
+    let mut encoder = Encoder::new(&table.name, &Schema::new(fields)?);
+    let needed: Vec<bool> = columns.iter().map(|&column| table.needed[column]).collect();
+    let (mut all, mut batch) = (Batch::new(), Batch::new());
+    all.reset(&needed);
+    for rows in factor.rows {
+        let before = all.rows;
+        encoder.encode(
+            rows,
+            before,
+            &needed,
+            dictionary,
+            factor.multiplicity,
+            &mut batch,
+        )?;
+        append(&mut all, &batch);
+    }
+    let mut placed: Vec<Option<Column>> = vec![None; table.schema.len()];
+    for (&column, values) in columns.iter().zip(all.columns) {
+        placed[column] = values;
+    }
+    Ok(FactorRows {
+        columns,
+        batch: Batch {
+            rows: all.rows,
+            columns: placed,
+            multiplicity: all.multiplicity,
+        },
+    })
+}
+
+/// Appends rows that were encoded alike.
+fn append(all: &mut Batch, more: &Batch) {
+    for (to, from) in all.columns.iter_mut().zip(&more.columns) {
+        let (Some(to), Some(from)) = (to, from) else {
+            continue;
+        };
+        if to.valid.is_some() || from.valid.is_some() {
+            let known = to.valid.get_or_insert_with(|| vec![true; all.rows]);
+            match &from.valid {
+                Some(valid) => known.extend(valid),
+                None => known.resize(all.rows + more.rows, true),
+            }
+        }
+        to.words.extend(&from.words);
+        to.high.extend(&from.high);
+    }
+    if let Some(own) = &more.multiplicity {
+        all.multiplicity.get_or_insert_default().extend(own);
+    }
+    all.rows += more.rows;
+}

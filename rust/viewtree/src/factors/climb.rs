@@ -1,0 +1,335 @@
+//! The way of a factorised delta from its leaf to the root.
+
+use ringview_core::Result;
+use ringview_relation::{ABSENT, KeyScratch, Keys};
+use ringview_ring::{Rows, SumProduct};
+
+use super::factor::{Factor, Layouts};
+use crate::delta::{Delta, Spare};
+use crate::partners::Partners;
+use crate::payloads::{Payloads, SumProductPayloads};
+use crate::program::{Access, Factor as Joined, Level, Operand, Path, Step};
+use crate::tree::Tree;
+
+/// Rows of a product that are multiplied out at a time.
+const BLOCK: usize = 1 << 16;
+
+type SumTree = Tree<SumProductPayloads>;
+
+/// Takes the factors of a delta from the leaf to the root.
+pub(super) fn climb(
+    tree: &mut SumTree,
+    path: &Path<SumProduct>,
+    mut factors: Vec<Factor>,
+) -> Result<()> {
+    let mut from = path.leaf;
+    for level in &path.levels {
+        let picks = tree.payloads.picks(&tree.plan, level.node, from);
+        for factor in &mut factors {
+            let picked = factor.pick_as_is(&picks);
+            picked.map_err(|fault| tree.refuse(level.node, fault))?;
+        }
+        for step in &level.steps {
+            if factors.iter().any(|factor| factor.delta.rows == 0) {
+                return Ok(());
+            }
+            join(tree, path, level, step, &mut factors)?;
+        }
+        keep(tree, path, level.node, &level.keys, &mut factors)?;
+        store(tree, level.node, &level.keys, &mut factors)?;
+        from = level.node;
+    }
+    Ok(())
+}
+
+fn layouts<'a>(tree: &'a SumTree, path: &'a Path<SumProduct>) -> Layouts<'a> {
+    Layouts {
+        fields: &tree.fields,
+        of: &path.fields,
+    }
+}
+
+/// Sums away what is not named, in each factor alone. One without keys is a number: it goes into
+/// another.
+fn keep(
+    tree: &SumTree,
+    path: &Path<SumProduct>,
+    node: usize,
+    registers: &[usize],
+    factors: &mut Vec<Factor>,
+) -> Result<()> {
+    let refuse = |fault| tree.refuse(node, fault);
+    for factor in factors.iter_mut() {
+        factor
+            .keep(registers, layouts(tree, path))
+            .map_err(refuse)?;
+    }
+    while factors.len() > 1 {
+        let Some(at) = factors
+            .iter()
+            .position(|factor| factor.registers.is_empty())
+        else {
+            break;
+        };
+        let number = factors.remove(at);
+        if let Some(other) = factors.iter_mut().min_by_key(|factor| factor.delta.rows) {
+            *other = other.whole_product(&number).map_err(refuse)?;
+        }
+    }
+    Ok(())
+}
+
+/// One step of a level: what shares variables with the sibling becomes one factor and meets it.
+fn join(
+    tree: &mut SumTree,
+    path: &Path<SumProduct>,
+    level: &Level<SumProduct>,
+    step: &Step<SumProduct>,
+    factors: &mut Vec<Factor>,
+) -> Result<()> {
+    let shared: &[usize] = match &step.factor {
+        Joined::Lift { registers, .. } => registers,
+        Joined::Sibling { access, .. } => match access {
+            Access::Probe(keys) => keys,
+            Access::Walk { bound, .. } => bound,
+            Access::Scan { .. } => &[],
+        },
+    };
+    let (mut met, apart): (Vec<Factor>, Vec<Factor>) =
+        factors.drain(..).partition(|factor| factor.has_any(shared));
+    *factors = apart;
+    if met.is_empty() {
+        // A sibling without common variables: the smallest factor takes it in.
+        let smallest = (0..factors.len()).min_by_key(|&at| factors[at].delta.rows);
+        met.extend(smallest.map(|at| factors.swap_remove(at)));
+    }
+    met.sort_by_key(|factor| factor.delta.rows);
+    let mut met = met.into_iter();
+    let Some(mut one) = met.next() else {
+        return Ok(());
+    };
+    for other in met {
+        one = one
+            .whole_product(&other)
+            .map_err(|fault| tree.refuse(level.node, fault))?;
+    }
+    tree.steps += one.delta.rows as u64;
+    match &step.factor {
+        Joined::Lift {
+            variable,
+            registers,
+        } => lift(tree, level, *variable, registers, &mut one)?,
+        Joined::Sibling {
+            node,
+            access: Access::Probe(keys),
+        } => probe(tree, level, *node, keys, &mut one)?,
+        Joined::Sibling { node, access } => {
+            walk(tree, path, (level, step), (*node, access), &mut one)?;
+        }
+    }
+    let kept = one.keep(&step.live, layouts(tree, path));
+    kept.map_err(|fault| tree.refuse(level.node, fault))?;
+    factors.push(one);
+    Ok(())
+}
+
+/// The operand that a sibling is at a node.
+fn operand(tree: &SumTree, node: usize, sibling: usize) -> Operand {
+    let children = &tree.plan.tree.nodes[node].children;
+    let at = children.iter().position(|&child| child == sibling);
+    Operand::Child(at.unwrap_or(0))
+}
+
+/// u := u * g(x), the lifting function of a variable.
+fn lift(
+    tree: &mut SumTree,
+    level: &Level<SumProduct>,
+    variable: usize,
+    registers: &[usize],
+    factor: &mut Factor,
+) -> Result<()> {
+    let words = &factor.delta.columns[registers[0]];
+    let high = registers
+        .get(1)
+        .map_or(&[][..], |&register| &factor.delta.columns[register]);
+    let mut lifted = Vec::new();
+    tree.payloads
+        .lift(level.node, variable, words, high, &mut lifted)?;
+    let slots: Vec<u32> = (0..factor.delta.rows as u32).collect();
+    let lift = Operand::Lift(variable);
+    let (shape, picks) = tree.payloads.right(&tree.plan, level.node, lift);
+    let right = (&lifted[..], &slots[..], shape);
+    let multiplied = factor.multiplied(Rows::All(factor.delta.rows), right, &picks);
+    (factor.delta.payload, factor.shape) =
+        multiplied.map_err(|fault| tree.refuse(level.node, fault))?;
+    Ok(())
+}
+
+/// u := u * S where each row has at most one partner.
+fn probe(
+    tree: &mut SumTree,
+    level: &Level<SumProduct>,
+    sibling: usize,
+    keys: &[usize],
+    factor: &mut Factor,
+) -> Result<()> {
+    let found = tree.views[sibling].part.as_ref();
+    let Some(part) = found.filter(|part| !part.is_empty()) else {
+        factor.delta.rows = 0;
+        return Ok(());
+    };
+    let mut slots = Vec::new();
+    let wanted = Keys {
+        columns: &factor.delta.columns,
+        fields: keys,
+        rows: factor.delta.rows,
+    };
+    part.find(wanted, &mut KeyScratch::default(), &mut slots);
+    let rows: Vec<u32> = (0u32..)
+        .zip(&slots)
+        .filter(|(_, slot)| **slot != ABSENT)
+        .map(|(row, _)| row)
+        .collect();
+    slots.retain(|&slot| slot != ABSENT);
+    let registers = factor.registers.clone();
+    factor
+        .delta
+        .gather(&registers, &rows, &mut Spare::default());
+    let (shape, picks) =
+        (tree.payloads).right(&tree.plan, level.node, operand(tree, level.node, sibling));
+    let right = (part.payloads(), &slots[..], shape);
+    let multiplied = factor.multiplied(Rows::Picked(&rows), right, &picks);
+    (factor.delta.payload, factor.shape) =
+        multiplied.map_err(|fault| tree.refuse(level.node, fault))?;
+    Ok(())
+}
+
+/// u := u * S where a row may have many partners: a block of pairs at a time, each summed down to
+/// what is needed afterwards.
+fn walk(
+    tree: &mut SumTree,
+    path: &Path<SumProduct>,
+    (level, step): (&Level<SumProduct>, &Step<SumProduct>),
+    (sibling, access): (usize, &Access),
+    factor: &mut Factor,
+) -> Result<()> {
+    let found = tree.views[sibling].part.as_mut();
+    let Some(part) = found.filter(|part| !part.is_empty()) else {
+        factor.delta.rows = 0;
+        return Ok(());
+    };
+    let mut partners = Partners::of(part, access, &factor.delta, &mut KeyScratch::default());
+    let mut sum: Option<Factor> = None;
+    let mut folded = 0;
+    loop {
+        let Some(part) = tree.views[sibling].part.as_ref() else {
+            return Ok(());
+        };
+        let last = partners.next_block(part, factor.delta.rows);
+        tree.steps += partners.slots.len() as u64;
+        let mut block = Factor {
+            registers: Vec::new(),
+            shape: factor.shape.clone(),
+            delta: Delta::with_registers(path.registers),
+        };
+        for &register in &step.live {
+            let values = match partners.fetched(register) {
+                Some(field) => {
+                    let of = |&slot: &u32| part.field(slot, field);
+                    partners.slots.iter().map(of).collect()
+                }
+                None if factor.registers.contains(&register) => {
+                    let from = &factor.delta.columns[register];
+                    let of = |&row: &u32| from[row as usize];
+                    partners.rows.iter().map(of).collect()
+                }
+                None => continue,
+            };
+            block.delta.columns[register] = values;
+            block.registers.push(register);
+        }
+        let (shape, picks) =
+            (tree.payloads).right(&tree.plan, level.node, operand(tree, level.node, sibling));
+        let right = (part.payloads(), &partners.slots[..], shape);
+        let multiplied = factor.multiplied(Rows::Picked(&partners.rows), right, &picks);
+        (block.delta.payload, block.shape) =
+            multiplied.map_err(|fault| tree.refuse(level.node, fault))?;
+        block.delta.rows = partners.slots.len();
+        let folding = match &mut sum {
+            None => {
+                sum = Some(block);
+                true
+            }
+            Some(sum) => {
+                for &register in &block.registers {
+                    sum.delta.columns[register].append(&mut block.delta.columns[register]);
+                }
+                sum.delta.payload.append(&mut block.delta.payload);
+                sum.delta.rows += block.delta.rows;
+                sum.delta.rows >= 2 * folded + BLOCK
+            }
+        };
+        if let Some(sum) = sum.as_mut().filter(|_| folding || last) {
+            let folding = sum.fold(layouts(tree, path));
+            folding.map_err(|fault| tree.refuse(level.node, fault))?;
+            folded = sum.delta.rows;
+        }
+        if last {
+            break;
+        }
+    }
+    if let Some(sum) = sum {
+        *factor = sum;
+    }
+    Ok(())
+}
+
+/// V := V + the product of the factors, if the view is kept: multiplied out a block at a time.
+pub(super) fn store(
+    tree: &mut SumTree,
+    node: usize,
+    keys: &[usize],
+    factors: &mut [Factor],
+) -> Result<()> {
+    if tree.views[node].part.is_none() {
+        return Ok(());
+    }
+    // The largest last: the product of the others is held whole.
+    factors.sort_by_key(|factor| factor.delta.rows);
+    let Some((last, others)) = factors.split_last() else {
+        return Ok(());
+    };
+    let shape = tree.views[node].shape.clone();
+    let Some((first, more)) = others.split_first() else {
+        let mut whole = last.clone();
+        if whole.shape != shape {
+            let own: Vec<usize> = (0..shape.elements().len()).collect();
+            let picked = whole.pick(&own, shape);
+            picked.map_err(|fault| tree.refuse(node, fault))?;
+        }
+        return add(tree, node, keys, whole.delta);
+    };
+    let mut rest = first.clone();
+    for factor in more {
+        rest = rest
+            .whole_product(factor)
+            .map_err(|fault| tree.refuse(node, fault))?;
+    }
+    let rows = rest.delta.rows.saturating_mul(last.delta.rows);
+    let mut start = 0;
+    while start < rows {
+        let block = BLOCK.min(rows - start);
+        let product = rest.product(last, (start, block), Some(&shape));
+        let product = product.map_err(|fault| tree.refuse(node, fault))?;
+        add(tree, node, keys, product.delta)?;
+        start += block;
+    }
+    Ok(())
+}
+
+fn add(tree: &mut SumTree, node: usize, keys: &[usize], mut delta: Delta) -> Result<()> {
+    tree.steps += delta.rows as u64;
+    let (mut scratch, mut spare) = (KeyScratch::default(), Spare::default());
+    let added = tree.views[node].add(&mut delta, keys, &mut scratch, &mut spare);
+    added.map_err(|fault| tree.refuse(node, fault))
+}

@@ -1,0 +1,117 @@
+//! The factors of a leaf: the rows that take part, what the leaf computes of them, local columns
+//! summed away.
+//!
+//! Factors that a condition or an expression ties together are multiplied out first, row by row.
+
+use ringview_core::{Batch, Dictionary, Result};
+use ringview_query::{LeafPart, split_leaf};
+use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
+
+use super::FactorRows;
+use super::factor::{Factor, Layouts};
+use crate::delta::{Delta, Spare};
+use crate::group::Grouper;
+use crate::leaf::{LeafProgram, Selection};
+use crate::payloads::{LeafRows, SumProductPayloads, number_kind};
+use crate::program::Path;
+use crate::tree::{Tree, key_column};
+
+/// The factors of the delta of a leaf.
+pub(super) fn read(
+    tree: &mut Tree<SumProductPayloads>,
+    path: &Path<SumProduct>,
+    rows: &[FactorRows],
+    sign: i64,
+    dictionary: &Dictionary,
+) -> Result<Vec<Factor>> {
+    let atom = tree.plan.tree.nodes[path.leaf].atom.unwrap_or_default();
+    let columns = rows.iter().map(|factor| factor.columns.len()).sum();
+    let mut owners = vec![0; columns];
+    for (at, factor) in rows.iter().enumerate() {
+        for &column in &factor.columns {
+            owners[column] = at;
+        }
+    }
+    let parts = split_leaf(&tree.plan, path.leaf, &owners, rows.len())?;
+    let mut factors = Vec::with_capacity(parts.len());
+    for (at, part) in parts.iter().enumerate() {
+        let product;
+        let batch = match part.factors[..] {
+            [only] => &rows[only].batch,
+            ref several => {
+                let tied: Vec<&FactorRows> = several.iter().map(|&one| &rows[one]).collect();
+                let all = FactorRows::product_rows(&tied)?;
+                product = FactorRows::multiplied_out(&tied, 0, all)?;
+                &product
+            }
+        };
+        let owned = |column: usize| part.factors.contains(&owners[column]);
+        // The sign counts once.
+        let sign = if at == 0 { sign } else { 1 };
+        factors.push(one(
+            tree,
+            path,
+            (atom, part),
+            (batch, sign),
+            owned,
+            dictionary,
+        )?);
+    }
+    Ok(factors)
+}
+
+/// The factor that a part of the leaf makes of its rows.
+fn one(
+    tree: &mut Tree<SumProductPayloads>,
+    path: &Path<SumProduct>,
+    (atom, part): (usize, &LeafPart),
+    (batch, sign): (&Batch, i64),
+    owned: impl Fn(usize) -> bool,
+    dictionary: &Dictionary,
+) -> Result<Factor> {
+    let schema = &tree.payloads.schemas[atom];
+    let mut program = LeafProgram::compile_part(&tree.plan, atom, schema, part, &owned)?;
+    let kinds: Vec<_> = program.kinds().map(number_kind).collect();
+    let shape = SumProductShape::new(&kinds);
+    let mut selection = Selection::default();
+    program.select(batch, dictionary, &mut selection)?;
+    tree.steps += batch.rows as u64;
+    let mut delta = Delta::with_registers(path.registers);
+    delta.rows = selection.len();
+    let mut registers = Vec::new();
+    for &register in &path.keys {
+        let field = tree.fields.field(path.fields[register]);
+        let columns = &tree.plan.variables[field.variable].columns;
+        let Some(&(_, column)) = columns.iter().find(|(of, _)| *of == atom) else {
+            continue;
+        };
+        if owned(column) {
+            registers.push(register);
+            let out = &mut delta.columns[register];
+            key_column(field.aspect, batch.column(column), &selection, out);
+        }
+    }
+    let layouts = Layouts {
+        fields: &tree.fields,
+        of: &path.fields,
+    };
+    let layout = layouts.layout(&registers);
+    let mut grouper = Grouper::default();
+    grouper.group(&delta.columns, &registers, delta.rows, &layout, true);
+    let leaf = LeafRows {
+        batch,
+        selection: &selection,
+        sign,
+        groups: grouper.groups(),
+        stride: SumProduct::stride(&shape),
+    };
+    leaf.read(&mut program, &shape, &mut delta.payload)?;
+    if let Some(rows) = grouper.representatives() {
+        delta.gather(&registers, rows, &mut Spare::default());
+    }
+    Ok(Factor {
+        registers,
+        shape,
+        delta,
+    })
+}
