@@ -120,7 +120,7 @@ impl ViewTree {
             return Ok(());
         }
         // Companions, and joins kept factorised, read rows.
-        let by_row = !self.companions.is_empty() || self.factorised.is_some();
+        let by_row = self.beside.iter().next().is_some() || self.factorised.is_some();
         if !by_row && self.tree.apply_factors(atom, factors, sign, dictionary)? {
             return Ok(());
         }
