@@ -54,7 +54,8 @@ def tables(results: dict[str, Any]) -> str:
     described = "; ".join(f"{name}: {value}" for name, value in results["machine"].items())
     lines = Lines(results["lines"])
     sizes = [lines.by_size(workload) for workload in WORKLOADS if lines.has(workload)]
-    return "\n\n".join([described, lines.at_a_thousand(), *sizes, lines.memory()])
+    parts = [described, lines.at_a_thousand(), *sizes, lines.memory()]
+    return "\n\n".join([*parts, *chains(results.get("chains", []))])
 
 
 def replace(path: Path, text: str) -> None:
@@ -126,6 +127,39 @@ class Lines:
             rows.append([title, *cells, str(ANCHOR_BYTES[workload])])
         head = ["bytes a tuple: counted (resident)", *(COLUMNS[s] for s in RUST_SYSTEMS), "C++ ‡"]
         return table(head, rows)
+
+
+CHAINS = {
+    "ringview": "`MatrixChain`",
+    "first-order": "first order, NumPy",
+    "recomputed": "NumPy recomputing",
+    "sql-factors": "SQL, `update_factorised`",
+    "sql-rows": "SQL, rows",
+}
+
+
+def chains(lines: list[Line]) -> list[str]:
+    """Milliseconds a change of the middle one of three matrices, by size and by rank."""
+    parts = ("change", "size", "rank", "system")
+    taken = {tuple(line[part] for part in parts): line["seconds"] for line in lines}
+
+    def row(change: str, size: int, rank: int, systems: Iterable[str]) -> list[str]:
+        found = [taken.get((change, size, rank, system)) for system in systems]
+        return [figure(None if seconds is None else 1e3 * seconds) for seconds in found]
+
+    def keys(change: str, part: str) -> list[int]:
+        return sorted({line[part] for line in lines if line["change"] == change})
+
+    tables = []
+    if sizes := keys("row", "size"):
+        rows = [[f"{size:,}", *row("row", size, 1, CHAINS)] for size in sizes]
+        tables.append(table(["one row of A2, ms; n", *CHAINS.values()], rows))
+    for size in keys("rank", "size"):
+        systems = ("ringview", "recomputed")
+        rows = [[f"{rank}", *row("rank", size, rank, systems)] for rank in keys("rank", "rank")]
+        head = [f"rank r of A2, n = {size:,}, ms; r", *(CHAINS[system] for system in systems)]
+        tables.append(table(head, rows))
+    return tables
 
 
 def figure(value: float | None) -> str:

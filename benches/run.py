@@ -47,7 +47,7 @@ def main() -> None:
         if options.quick:
             options.name, options.repeat = "quick", 1
             path = Path(tempfile.gettempdir()) / "ringview-bench-quick.json"
-        results = {"machine": machine(), "lines": measure(options)}
+        results = {"machine": machine(), "lines": measure(options), "chains": chains(options)}
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(results, indent=1))
     text = render.tables(json.loads(path.read_text()))
@@ -80,6 +80,12 @@ def measure(options: argparse.Namespace) -> list[Line]:
                 lines += memory([str(program), *cell, *quick])
     disagreements(lines)
     return lines
+
+
+def chains(options: argparse.Namespace) -> list[Line]:
+    """Matrix chains, beside NumPy."""
+    quick = ["--quick"] if options.quick else []
+    return call([sys.executable, str(HERE / "python" / "chains.py"), *quick])
 
 
 def memory(command: list[str]) -> list[Line]:

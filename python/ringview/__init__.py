@@ -21,6 +21,7 @@ from . import errors
 from ._native import __version__
 from .database import Database
 from .errors import RingviewError
+from .factors import decompose
 from .table import Table
 from .transaction import Transaction
 from .view import View
@@ -28,7 +29,16 @@ from .view import View
 if TYPE_CHECKING:
     from .matrix_chain import MatrixChain as MatrixChain
 
-__all__ = ["Database", "RingviewError", "Table", "Transaction", "View", "__version__", "errors"]
+__all__ = [
+    "Database",
+    "RingviewError",
+    "Table",
+    "Transaction",
+    "View",
+    "__version__",
+    "decompose",
+    "errors",
+]
 
 # Parts that need an optional extra: imported when they are first named.
 _EXTRAS = {"ml", "plot"}

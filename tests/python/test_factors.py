@@ -252,3 +252,54 @@ def test_data_in_several_batches() -> None:
     db.update_factorised("m", {"u": pa.table({"i": chunks}), "v": pa.table({"s": strings})})
     assert len(table) == 12
     assert {row["s"]: row["t"] for row in view.to_arrow().to_pylist()} == {"a": 6, None: 6, "b": 6}
+
+
+@settings(max_examples=100, deadline=None)
+@given(terms(), st.booleans())
+def test_a_product_is_decomposed_and_nothing_else(term: dict[str, Any], spoil: bool) -> None:
+    columns = [[name for name in part[0] if name != "times"] for part in term.values()]
+    rows = multiplied(term)
+    if spoil:
+        rows[0]["times"] += 1
+    found = rv.decompose(rows, columns, multiplicity="times")
+    if found is None:
+        assert spoil
+        return
+    parts: dict[str, Any] = {name: factor.to_pylist() for name, factor in found.items()}
+    assert counted(multiplied(parts)) == counted(rows)
+
+
+def counted(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], int]:
+    counts: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        key = tuple(row[name] for name in TABLES["b"])
+        counts[key] = counts.get(key, 0) + row["times"]
+    return counts
+
+
+def test_what_decompose_finds_updates_a_table() -> None:
+    db = rv.Database()
+    table = db.create_table("m", {"i": "int64", "j": "string"})
+    rows = {"i": [1, 1, 2, 2, 2, 2], "j": ["a", "b", "a", "b", "a", "b"]}
+    found = rv.decompose(rows, [["i"], ["j"]])
+    assert found is not None
+    assert found["i"]["multiplicity"].to_pylist() == [1, 2]
+    db.update_factorised("m", found, multiplicity="multiplicity")
+    db.delete("m", rows)
+    assert len(table) == 0
+    empty = rv.decompose({"i": [], "j": []}, [["i"], ["j"]])
+    assert empty is not None
+    assert [len(factor) for factor in empty.values()] == [0, 0]
+
+
+@pytest.mark.parametrize("columns", [[["i"]], [["i"], ["i", "j"]], [["i"], ["j"], ["k"]]])
+def test_decompose_wants_each_column_once(columns: list[list[str]]) -> None:
+    with pytest.raises(errors.InvalidValueError, match="one factor"):
+        rv.decompose({"i": [1], "j": [1]}, columns)
+
+
+def test_decompose_refuses_other_forms() -> None:
+    with pytest.raises(errors.TypeMismatchError):
+        rv.decompose(3, [["i"]])
+    with pytest.raises(errors.TypeMismatchError, match="no integers"):
+        rv.decompose({"i": [1], "n": [0.5]}, [["i"]], multiplicity="n")

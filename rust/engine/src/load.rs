@@ -4,7 +4,7 @@
 //! they need can be freed.
 
 use ringview_core::{Error, Result, Schema};
-use ringview_query::{Query, bind};
+use ringview_query::{Planning, Query, bind_with};
 
 use crate::database::Database;
 use crate::view::View;
@@ -17,8 +17,22 @@ impl Database {
     /// `Exists`; what `bind` refuses in the query; `Overflow` and `NotANumber` for rows that are
     /// there; `Unsupported` if a table has rows that were not kept; what `poll` returns.
     pub fn create_view(&mut self, name: &str, query: &Query, poll: Poll<'_>) -> Result<()> {
+        self.create_view_with(name, query, Planning::default(), poll)
+    }
+
+    /// As [`create_view`](Self::create_view), with a say in how it is planned.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn create_view_with(
+        &mut self,
+        name: &str,
+        query: &Query,
+        planning: Planning,
+        poll: Poll<'_>,
+    ) -> Result<()> {
         self.check_new(name)?;
-        let plan = bind(query, self)?;
+        let plan = bind_with(query, self, planning)?;
         let mut schemas: Vec<Schema> = Vec::with_capacity(plan.atoms.len());
         for atom in &plan.atoms {
             let table = &self.tables[self.table_index(&atom.table)?];

@@ -26,15 +26,39 @@ use crate::set::Set;
 use crate::tree;
 use crate::variables::{Place, Variables, resolve, variables};
 
+/// What planning may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planning {
+    /// Indicator projections in views over parts of cycles: views stay small, and the relations
+    /// that close the cycles cost more to change (paper, section 6).
+    pub indicators: bool,
+}
+
+impl Default for Planning {
+    fn default() -> Self {
+        Self { indicators: true }
+    }
+}
+
 /// Checks a query against the tables and plans its view.
 ///
 /// Errors name what is unknown, of the wrong type, or out of reach of this engine.
 pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
-    bind_knowing(query, catalog, &[])
+    bind_with(query, catalog, Planning::default())
 }
 
-/// As [`bind`], for rows without NULL in some nullable columns.
-pub(crate) fn bind_knowing(query: &Query, catalog: &dyn Catalog, known: &[Place]) -> Result<Plan> {
+/// As [`bind`], with a say in how.
+pub fn bind_with(query: &Query, catalog: &dyn Catalog, planning: Planning) -> Result<Plan> {
+    bind_knowing(query, catalog, planning, &[])
+}
+
+/// As [`bind_with`], for rows without NULL in some nullable columns.
+pub(crate) fn bind_knowing(
+    query: &Query,
+    catalog: &dyn Catalog,
+    planning: Planning,
+    known: &[Place],
+) -> Result<Plan> {
     check_shape(query)?;
     let tables: Vec<TableInfo> = query
         .atoms
@@ -75,13 +99,14 @@ pub(crate) fn bind_knowing(query: &Query, catalog: &dyn Catalog, known: &[Place]
         }
         None => {
             let rows: Vec<Option<u64>> = tables.iter().map(|table| table.rows).collect();
-            order::choose(&ordered, &rows)
+            // A factorised tree has no indicators.
+            order::choose(&ordered, &rows, planning.indicators && !factorised)
         }
     };
     let (order, tree) = if factorised {
         factorised::build(order, &graph, &atoms, &variables.all)
     } else {
-        let tree = tree::build(&order, &graph, &atoms, &variables.all);
+        let tree = tree::build(&order, &graph, &atoms, &variables.all, planning.indicators);
         (order, tree)
     };
 
@@ -89,7 +114,7 @@ pub(crate) fn bind_knowing(query: &Query, catalog: &dyn Catalog, known: &[Place]
     let mut cofactor = None;
     if let Some(features) = cofactor::features(query)? {
         let mut plan = cofactor::plan(&features, &scopes, &variables, &tree, &mut payload)?;
-        plan.categorize(query, &features, &scopes, &variables, catalog)?;
+        plan.categorize(query, &features, &scopes, &variables, (catalog, planning))?;
         cofactor = Some(plan);
     }
     let mut aggregates = Aggregates::new(&scopes, &variables, payload, known);
@@ -116,7 +141,7 @@ pub(crate) fn bind_knowing(query: &Query, catalog: &dyn Catalog, known: &[Place]
             ordered,
             sums: &[],
         };
-        companion::plan(query, &wanted, &scopes, &variables, catalog)
+        companion::plan(query, &wanted, &scopes, &variables, (catalog, planning))
     };
     let companions: Vec<Companion> = companions.iter().map(beside).collect::<Result<_>>()?;
 

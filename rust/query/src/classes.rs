@@ -20,13 +20,12 @@ pub(crate) fn classify(graph: &Hypergraph, tree: &ViewTree) -> Class {
         acyclic(&edges)
     };
     let mut covers = Covers::new(&graph.edges);
-    let all: Set = (0..graph.edges.len()).collect();
     let below = tree::relations(tree);
     let (mut width, mut space) = (1.0f64, 0.0f64);
     for (id, node) in tree.nodes.iter().enumerate() {
         let keys: Set = node.keys.iter().copied().collect();
         let joined = keys | node.variables.iter().copied().collect();
-        width = width.max(covers.number(joined, all));
+        width = width.max(covers.number(joined, below[id]));
         space = space.max(covers.number(keys, below[id]));
     }
     Class {

@@ -12,6 +12,7 @@
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::bind::Planning;
 use crate::companion::{self, Companion, Wanted, known};
 use crate::expr::{Expr, Kind};
 use crate::payload::Payload;
@@ -174,7 +175,7 @@ pub(crate) fn plan(
     }
     // Children come first.
     for (id, node) in tree.nodes.iter().enumerate() {
-        if node.atom.is_none() {
+        if node.is_inner() {
             let below = node
                 .children
                 .iter()
@@ -237,7 +238,7 @@ impl CofactorPlan {
         features: &Features<'_>,
         scopes: &[Scope<'_>],
         variables: &Variables,
-        catalog: &dyn Catalog,
+        catalog: (&dyn Catalog, Planning),
     ) -> Result<()> {
         let places = |columns: &[ColumnRef]| -> Result<Vec<Place>> {
             columns.iter().map(|c| resolve(scopes, c)).collect()

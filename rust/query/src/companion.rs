@@ -10,7 +10,7 @@
 use ringview_core::{Result, Type};
 use serde::{Deserialize, Serialize};
 
-use crate::bind::bind_knowing;
+use crate::bind::{Planning, bind_knowing};
 use crate::plan::{Catalog, OutputKind, Plan, VarId};
 use crate::query::{ColumnRef, Condition, Function, Literal, Output, Query, Scalar};
 use crate::scalar::Scope;
@@ -55,7 +55,7 @@ pub(crate) fn plan(
     wanted: &Wanted<'_>,
     scopes: &[Scope<'_>],
     variables: &Variables,
-    catalog: &dyn Catalog,
+    (catalog, planning): (&dyn Catalog, Planning),
 ) -> Result<Companion> {
     let column = |place: &Place| ColumnRef {
         atom: place.0,
@@ -63,7 +63,12 @@ pub(crate) fn plan(
     };
     let values: Vec<ColumnRef> = wanted.places.iter().map(column).collect();
     let sums: Vec<ColumnRef> = wanted.sums.iter().map(column).collect();
-    let plan = bind_knowing(&beside(query, &values, &sums), catalog, wanted.sums)?;
+    let plan = bind_knowing(
+        &beside(query, &values, &sums),
+        catalog,
+        planning,
+        wanted.sums,
+    )?;
     let kept: Vec<VarId> = plan
         .outputs
         .iter()

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use crate::hypergraph::Hypergraph;
-use crate::plan::{CofactorPlan, Plan, VarId};
+use crate::plan::{CofactorPlan, Node, Plan, VarId};
 use crate::set::Set;
 use crate::tree;
 use crate::update::{Probe, Sibling, probes};
@@ -50,16 +50,31 @@ impl Plan {
         text
     }
 
-    /// What a change of one row of an atom costs, as text: `O(1)`, or which groups it walks.
+    /// What a change of one row of an atom costs, as text: `O(1)`, or which groups it walks. After
+    /// it, what follows where the atom's indicator projections change: where a key is new or gone.
     pub fn update_cost(&self, atom: usize) -> String {
         if self.atoms.get(atom).is_some_and(|atom| atom.is_static) {
             return "static: never changes".to_owned();
         }
+        let nodes = &self.tree.nodes;
+        let leaf = nodes.iter().position(|node| node.atom == Some(atom));
+        let mut text = self.path_cost(leaf);
+        for (id, node) in nodes.iter().enumerate() {
+            if node.indicator == Some(atom) {
+                let cost = self.path_cost(Some(id));
+                let _ = write!(text, "; where {} changes, {cost}", self.view(id));
+            }
+        }
+        text
+    }
+
+    /// What a change costs from a leaf to the root.
+    fn path_cost(&self, leaf: Option<usize>) -> String {
         let graph = Hypergraph::new(&self.atoms, &self.variables);
         let below = tree::relations(&self.tree);
         let nodes = &self.tree.nodes;
-        let mut walked = Vec::new();
-        let mut at = nodes.iter().position(|node| node.atom == Some(atom));
+        let mut walked: Vec<String> = Vec::new();
+        let mut at = leaf;
         while let Some(id) = at {
             at = nodes[id].parent;
             let Some(parent) = at else { break };
@@ -72,15 +87,20 @@ impl Plan {
             let siblings: Vec<Sibling> = others.iter().map(sibling).collect();
             let known: Set = nodes[id].keys.iter().copied().collect();
             for (which, probe) in probes(&graph, known, &siblings) {
-                if let Probe::Group(known) = probe {
-                    let view = others[which];
-                    let keys = nodes[view].keys.iter().copied();
-                    let known: Vec<VarId> = keys.filter(|key| known.contains(*key)).collect();
-                    walked.push(if known.is_empty() {
-                        self.view(view)
-                    } else {
-                        format!("group of ({}) in {}", self.names(&known), self.view(view))
-                    });
+                match probe {
+                    Probe::One => {}
+                    Probe::Group(known) => walked.push(self.group(others[which], known)),
+                    Probe::Rival(known) => {
+                        if let Some(last) = walked.last_mut() {
+                            let rival = self.group(others[which], known);
+                            *last = match last.strip_suffix(')') {
+                                Some(first) if first.starts_with("min(") => {
+                                    format!("{first}, {rival})")
+                                }
+                                _ => format!("min({last}, {rival})"),
+                            };
+                        }
+                    }
                 }
             }
         }
@@ -91,10 +111,29 @@ impl Plan {
         }
     }
 
-    /// A view's name with its keys.
+    /// The part of a view that a change walks when it knows some of the variables.
+    fn group(&self, view: usize, known: Set) -> String {
+        let keys = self.tree.nodes[view].keys.iter().copied();
+        let known: Vec<VarId> = keys.filter(|key| known.contains(*key)).collect();
+        if known.is_empty() {
+            self.view(view)
+        } else {
+            format!("group of ({}) in {}", self.names(&known), self.view(view))
+        }
+    }
+
+    /// A view's name with its keys; `∃[a, b] R` for an indicator projection.
     pub fn view(&self, node: usize) -> String {
-        let node = &self.tree.nodes[node];
-        format!("{}[{}]", node.name, self.names(&node.keys))
+        let Node {
+            name,
+            keys,
+            indicator,
+            ..
+        } = &self.tree.nodes[node];
+        match indicator {
+            Some(atom) => format!("∃[{}] {}", self.names(keys), self.atoms[*atom].alias),
+            None => format!("{name}[{}]", self.names(keys)),
+        }
     }
 
     fn names(&self, variables: &[VarId]) -> String {
@@ -141,6 +180,7 @@ impl Plan {
         let features = self.cofactor.as_ref().map_or(0, |c| c.nodes[id].len());
         let kept = match (node.stored, components) {
             (false, _) => "not stored".to_owned(),
+            (true, _) if node.indicator.is_some() => "stored: 1".to_owned(),
             (true, _) if features > 0 => format!(
                 "stored: degree-{features} matrix: count, {features} sums, {} products",
                 features * (features + 1) / 2

@@ -146,6 +146,7 @@ impl Grower<'_> {
         self.nodes.push(Node {
             name,
             atom,
+            indicator: None,
             variables,
             keys,
             children,

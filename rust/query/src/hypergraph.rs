@@ -96,32 +96,34 @@ impl Hypergraph {
     }
 }
 
-/// Alpha-acyclicity by Graham, Yu and Ozsoyoglu: drop what lies in one edge only, drop edges within
-/// others, until nothing moves; acyclic if nothing is left.
+/// Whether the edges are alpha-acyclic: nothing is left of them.
 pub(crate) fn acyclic(edges: &[Set]) -> bool {
-    let mut edges = edges.to_vec();
+    core(edges).is_empty()
+}
+
+/// What Graham, Yu and Ozsoyoglu leave of the edges (by position), the cycles: they drop what lies
+/// in one edge only, and edges within others (of equal ones, all but the first), until nothing moves.
+pub(crate) fn core(edges: &[Set]) -> Vec<usize> {
+    let mut edges: Vec<(usize, Set)> = edges.iter().copied().enumerate().collect();
     loop {
         let mut once = Set::default();
         let mut twice = Set::default();
-        for edge in &edges {
+        for (_, edge) in &edges {
             twice |= once & *edge;
             once |= *edge;
         }
-        let shared: Vec<Set> = edges.iter().map(|edge| *edge & twice).collect();
-        let mut kept: Vec<Set> = Vec::new();
-        for (id, edge) in shared.iter().enumerate() {
-            let covered = shared.iter().enumerate().any(|(other, set)| {
-                edge.within(*set) && (edge != set || other < id) && other != id
+        let shared: Vec<(usize, Set)> = edges.iter().map(|&(id, e)| (id, e & twice)).collect();
+        let mut kept: Vec<(usize, Set)> = Vec::new();
+        for &(id, edge) in &shared {
+            let covered = shared.iter().any(|&(other, set)| {
+                edge.within(set) && (edge != set || other < id) && other != id
             });
             if !covered && !edge.is_empty() {
-                kept.push(*edge);
+                kept.push((id, edge));
             }
         }
-        if kept.is_empty() {
-            return true;
-        }
         if kept == edges {
-            return false;
+            return kept.into_iter().map(|(id, _)| id).collect();
         }
         edges = kept;
     }
@@ -142,5 +144,14 @@ mod tests {
         assert!(acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 0], &[0, 1, 2]])));
         assert!(!acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 0]])));
         assert!(!acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 3], &[3, 0]])));
+    }
+
+    #[test]
+    fn the_core_is_the_cycles_without_their_ears() {
+        let triangle_with_tail = edges(&[&[3, 4], &[0, 1], &[1, 2], &[0, 1], &[2, 0], &[0, 3]]);
+        assert_eq!(core(&triangle_with_tail), [1, 2, 4]);
+        let square = edges(&[&[0, 1], &[1, 2, 9], &[2, 3], &[3, 0], &[9]]);
+        assert_eq!(core(&square), [0, 1, 2, 3]);
+        assert!(core(&edges(&[&[0, 1], &[1, 2], &[2, 0], &[0, 1, 2]])).is_empty());
     }
 }

@@ -11,6 +11,7 @@
 //! | `hypergraph`, `classes`, `cover` | acyclicity, query classes, widths |
 //! | `factorised` | the view tree of a join kept as unions and products |
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
+//! | `indicator` | the relations that keep views over parts of a cycle small |
 //! | `split` | a leaf by its columns, for deltas in factors |
 //! | `explain` | all that as text |
 
@@ -27,6 +28,7 @@ mod expr;
 mod factorised;
 mod filter;
 mod hypergraph;
+mod indicator;
 mod literal;
 mod measures;
 mod order;
@@ -42,7 +44,7 @@ mod tree;
 mod update;
 mod variables;
 
-pub use bind::bind;
+pub use bind::{Planning, bind, bind_with};
 pub use plan::*;
 pub use query::{
     Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output, Query,

@@ -161,6 +161,8 @@ impl<'a> Payload<'a> {
         let view = &self.tree.nodes[node];
         let (kind, source) = match view.atom {
             Some(atom) => leaf(monomial.leaves.get(&atom)),
+            // Whatever is asked of it, an indicator answers 1.
+            None if view.indicator.is_some() => leaf(None),
             None => {
                 let mut kind = Kind::Int;
                 let mut children = Vec::with_capacity(view.children.len());

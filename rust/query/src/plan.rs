@@ -2,7 +2,8 @@
 //!
 //! Invariants: nodes come children first, the root last. A view's keys are its children's keys
 //! without the bound variables that it marginalises; every bound variable is marginalised at
-//! exactly one node. Component 0 of every node is the count, and the components of a node are
+//! exactly one node. An indicator projection is over a relation from outside the subtree of its
+//! parent, and over variables that its parent keeps. Component 0 of every node is the count, and the components of a node are
 //! distinct. Keys of all views follow one total order of the variables, top to bottom.
 
 use std::sync::Arc;
@@ -131,6 +132,10 @@ pub struct Node {
     pub name: String,
     /// At a leaf, the atom.
     pub atom: Option<usize>,
+    /// At an indicator projection, the atom whose keys it projects: a leaf that holds the ring's
+    /// one for each key that the atom has, so that the view above it stays small (paper, section 6).
+    #[serde(default)]
+    pub indicator: Option<usize>,
     /// What its children are joined on here; the bound ones are marginalised. Empty at a leaf
     /// (whose local columns are summed away as its rows are read) and for a Cartesian product. In a
     /// factorised tree a view with several children joins on them and one with a single child
@@ -138,12 +143,13 @@ pub struct Node {
     pub variables: Vec<VarId>,
     /// The schema of the view.
     pub keys: Vec<VarId>,
-    /// The views that it joins, at least two (or one that it sums, in a factorised tree); none at a
-    /// leaf.
+    /// The views that it joins, at least two (or one that it sums, in a factorised tree), and after
+    /// them its indicator projections; none at a leaf.
     pub children: Vec<usize>,
     /// The view that it is joined into; `None` at the root.
     pub parent: Option<usize>,
-    /// Whether the view is kept (paper, figure 5): the root, and whatever has a sibling that changes.
+    /// Whether the view is kept (paper, figure 5): the root, whatever has a sibling that changes,
+    /// and a relation that changes and has indicator projections, which are told from it.
     pub stored: bool,
 }
 
@@ -167,7 +173,7 @@ pub struct Component {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
 pub enum Source {
-    /// At a leaf: the sum of the rows' multiplicities.
+    /// At a leaf: the sum of the rows' multiplicities. At an indicator projection: 1.
     Count,
     /// At a leaf: the sum of multiplicity times factor.
     Leaf(Factor),
@@ -304,6 +310,14 @@ pub struct Class {
     pub width: f64,
     /// Views have at most N^space keys each.
     pub space: f64,
+}
+
+impl Node {
+    /// Whether it joins others, as no relation and no indicator projection does.
+    #[must_use]
+    pub fn is_inner(&self) -> bool {
+        self.atom.is_none() && self.indicator.is_none()
+    }
 }
 
 impl Plan {

@@ -3,9 +3,12 @@
 //! The paper's figure 3: at each variable, a view joins its children and marginalises the variable
 //! if it is bound; a relation hangs under its lowest variable. Views that would only repeat their
 //! one child are not made, and chains are composed, so every inner view joins at least two. The
-//! paper's figure 5: a view is stored if a sibling may change. Cost: linear in order and atoms.
+//! paper's figure 7: a view over a part of a cycle also joins indicator projections. The paper's
+//! figure 5: a view is stored if a sibling may change. Cost: linear in order and atoms, but for one
+//! GYO reduction a view.
 
 use crate::hypergraph::Hypergraph;
+use crate::indicator::indicators;
 use crate::plan::{Node, OrderNode, PlanAtom, VarId, Variable, ViewTree};
 use crate::set::Set;
 
@@ -15,6 +18,7 @@ pub(crate) fn build(
     graph: &Hypergraph,
     atoms: &[PlanAtom],
     variables: &[Variable],
+    with_indicators: bool,
 ) -> ViewTree {
     let mut rank = vec![0; variables.len()];
     preorder(order, &mut 0, &mut rank);
@@ -25,6 +29,7 @@ pub(crate) fn build(
         rank,
         graph,
         atoms,
+        with_indicators,
     };
     let mut roots: Vec<usize> = order.iter().map(|node| grower.grow(node)).collect();
     roots.extend(grower.leaves(None));
@@ -37,7 +42,7 @@ pub(crate) fn build(
         for child in nodes[id].children.clone() {
             nodes[child].parent = Some(id);
         }
-        if nodes[id].atom.is_none() {
+        if nodes[id].is_inner() {
             nodes[id].name = name(&nodes[id].variables, variables);
         }
     }
@@ -46,11 +51,12 @@ pub(crate) fn build(
     tree
 }
 
-/// The atoms below each node.
+/// The atoms that each node depends on: those below it, and those whose indicators are.
 pub(crate) fn relations(tree: &ViewTree) -> Vec<Set> {
     let mut below: Vec<Set> = Vec::with_capacity(tree.nodes.len());
     for node in &tree.nodes {
-        let own = node.atom.map_or(Set::default(), Set::one);
+        let own = node.atom.or(node.indicator);
+        let own = own.map_or(Set::default(), Set::one);
         let all = node.children.iter().fold(own, |set, c| set | below[*c]);
         below.push(all);
     }
@@ -63,6 +69,7 @@ struct Grower<'a> {
     rank: Vec<usize>,
     lowest: Vec<Option<VarId>>,
     nodes: Vec<Node>,
+    with_indicators: bool,
 }
 
 impl Grower<'_> {
@@ -75,7 +82,7 @@ impl Grower<'_> {
         };
         let bound = !self.graph.free.contains(at.variable);
         let node = &mut self.nodes[child];
-        if node.atom.is_none() {
+        if node.is_inner() {
             node.variables.insert(0, at.variable);
             node.keys.retain(|key| !(bound && *key == at.variable));
         }
@@ -89,19 +96,46 @@ impl Grower<'_> {
         let leaf = |atom: usize| {
             let keys = self.keys(self.graph.edges[atom]);
             let name = self.atoms[atom].alias.clone();
-            self.push(name, Some(atom), Vec::new(), keys, Vec::new())
+            let id = self.push(name, Vec::new(), keys, Vec::new());
+            self.nodes[id].atom = Some(atom);
+            id
         };
         atoms.into_iter().map(leaf).collect()
     }
 
-    fn join(&mut self, variables: Vec<VarId>, children: Vec<usize>) -> usize {
-        let all: Set = children
-            .iter()
-            .flat_map(|child| self.nodes[*child].keys.iter().copied())
-            .collect();
+    fn join(&mut self, variables: Vec<VarId>, mut children: Vec<usize>) -> usize {
+        let of = |child: &usize| self.nodes[*child].keys.iter().copied().collect();
+        let schemas: Vec<Set> = children.iter().map(of).collect();
+        let all = schemas.iter().fold(Set::default(), |set, keys| set | *keys);
         let joined: Set = variables.iter().copied().collect();
         let keys = self.keys(all - (joined - self.graph.free));
-        self.push(String::new(), None, variables, keys, children)
+        if self.with_indicators {
+            let below = children
+                .iter()
+                .fold(Set::default(), |set, child| set | self.below(*child));
+            for (atom, variables) in indicators(self.graph, &schemas, below) {
+                children.push(self.indicator(atom, variables));
+            }
+        }
+        self.push(String::new(), variables, keys, children)
+    }
+
+    /// The leaf that projects an atom.
+    fn indicator(&mut self, atom: usize, variables: Set) -> usize {
+        let keys = self.keys(variables);
+        let name = format!("∃ {}", self.atoms[atom].alias);
+        let id = self.push(name, Vec::new(), keys, Vec::new());
+        self.nodes[id].indicator = Some(atom);
+        id
+    }
+
+    /// The atoms whose rows make up a view.
+    fn below(&self, node: usize) -> Set {
+        let Node { atom, children, .. } = &self.nodes[node];
+        let own = atom.map_or(Set::default(), Set::one);
+        children
+            .iter()
+            .fold(own, |set, child| set | self.below(*child))
     }
 
     fn keys(&self, variables: Set) -> Vec<VarId> {
@@ -113,14 +147,14 @@ impl Grower<'_> {
     fn push(
         &mut self,
         name: String,
-        atom: Option<usize>,
         variables: Vec<VarId>,
         keys: Vec<VarId>,
         children: Vec<usize>,
     ) -> usize {
         self.nodes.push(Node {
             name,
-            atom,
+            atom: None,
+            indicator: None,
             variables,
             keys,
             children,
@@ -147,7 +181,8 @@ fn name(variables: &[VarId], all: &[Variable]) -> String {
     format!("V@{}", names.join(","))
 }
 
-/// Marks what deltas will look up: the siblings of whatever may change.
+/// Marks what deltas will look up: the siblings of whatever may change; and what indicators that may
+/// change are told from.
 fn store(tree: &mut ViewTree, dynamic: Set) {
     let below = relations(tree);
     for id in 0..tree.nodes.len() {
@@ -158,5 +193,14 @@ fn store(tree: &mut ViewTree, dynamic: Set) {
                 .iter()
                 .any(|sibling| *sibling != id && below[*sibling].meets(dynamic)),
         };
+    }
+    let projected: Set = tree
+        .nodes
+        .iter()
+        .filter_map(|node| node.indicator)
+        .collect();
+    for node in &mut tree.nodes {
+        let atom = node.atom.filter(|atom| dynamic.contains(*atom));
+        node.stored |= atom.is_some_and(|atom| projected.contains(atom));
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! A delta at a node knows its keys. A sibling whose keys are all known, or follow from unique keys,
 //! yields at most one match: O(1). Any other is walked, group by group, and then its keys are known
-//! too (the paper's example 4.1). Cost: quadratic in the siblings, a few.
+//! too (the paper's example 4.1). Siblings that lack the very same keys are intersected: for each
+//! tuple the one with the smallest group is walked and the others are probed. Cost: quadratic in
+//! the siblings, a few.
 
 use crate::hypergraph::Hypergraph;
 use crate::set::Set;
@@ -21,6 +23,9 @@ pub(crate) enum Probe {
     One,
     /// All matches of what is known.
     Group(Set),
+    /// At most one match a tuple, or the matches of what is known in the place of the group before,
+    /// whichever are fewer.
+    Rival(Set),
 }
 
 /// Joins a delta over `known` with the siblings, those that do not widen it first.
@@ -39,11 +44,21 @@ pub(crate) fn probes(
         let next = one.unwrap_or_else(|| narrowest(known, &open, siblings));
         let id = open.remove(next);
         let keys = siblings[id].keys;
-        let probe = match one {
-            Some(_) => Probe::One,
-            None => Probe::Group(known & keys),
-        };
-        done.push((id, probe));
+        if one.is_some() {
+            done.push((id, Probe::One));
+            known |= keys;
+            continue;
+        }
+        done.push((id, Probe::Group(known & keys)));
+        let meets = known.meets(keys);
+        open.retain(|other| {
+            let others = siblings[*other].keys;
+            let rival = meets && others.meets(known) && others - known == keys - known;
+            if rival {
+                done.push((*other, Probe::Rival(known & others)));
+            }
+            !rival
+        });
         known |= keys;
     }
     done

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Tables, col, columns, group, grouped, order, shown, sum, times, views};
-use ringview_query::{Kind, Op, OutputKind, Source};
+use ringview_query::{Kind, Op, OutputKind, Planning, Source, bind_with};
 
 fn example() -> Tables {
     Tables::new("R(A, B) S(A, C, E) T(C, D)")
@@ -185,12 +185,96 @@ fn figure_6_triangle() {
     assert_eq!(shown(&plan), "A(B(C))");
     assert_eq!(
         views(&plan, |_| true),
-        ["S[B, C]", "T[A, C]", "V@C[A, B]", "R[A, B]", "V@A,B[]"]
+        [
+            "S[B, C]",
+            "T[A, C]",
+            "∃[A, B] R",
+            "V@C[A, B]",
+            "R[A, B]",
+            "V@A,B[]"
+        ]
     );
     assert!(!plan.class.acyclic && !plan.class.hierarchical && !plan.class.free_connex);
-    assert_eq!((plan.class.width, plan.class.space), (1.5, 2.0));
+    assert_eq!((plan.class.width, plan.class.space), (1.5, 1.0));
+    let groups = "O(min(group of (B) in S[B, C], group of (A) in T[A, C]))";
+    assert_eq!(
+        plan.update_cost(0),
+        format!("O(1); where ∃[A, B] R changes, {groups}")
+    );
+    let groups = "O(min(group of (C) in T[A, C], group of (B) in ∃[A, B] R))";
+    assert_eq!(plan.update_cost(1), groups);
+}
+
+/// The same without the projection: example 6.1.
+#[test]
+fn figure_6_without_the_indicator() {
+    let tables = Tables::new("R(A, B) S(B, C) T(C, A)");
+    let query = tables.natural(&["R", "S", "T"]);
+    let plan = bind_with(&query, &tables, Planning { indicators: false }).unwrap();
+    assert_eq!(
+        views(&plan, |_| true),
+        ["S[B, C]", "T[A, C]", "V@C[A, B]", "R[A, B]", "V@A,B[]"]
+    );
+    assert_eq!((plan.class.width, plan.class.space), (2.0, 2.0));
     assert_eq!(plan.update_cost(0), "O(1)");
     assert_eq!(plan.update_cost(1), "O(group of (C) in T[A, C])");
+}
+
+/// The chord closes two triangles: it is projected twice, and stands once.
+#[test]
+fn loop_four_with_a_chord() {
+    let tables = Tables::new("R(A, B) S(B, C) T(C, D) U(D, A) E(A, C)");
+    let plan = tables.plan(&tables.natural(&["R", "S", "T", "U", "E"]));
+    assert_eq!(shown(&plan), "A(C(B D))");
+    assert_eq!(
+        views(&plan, |_| true),
+        [
+            "R[A, B]",
+            "S[C, B]",
+            "∃[A, C] E",
+            "V@B[A, C]",
+            "T[C, D]",
+            "U[A, D]",
+            "∃[A, C] E",
+            "V@D[A, C]",
+            "E[A, C]",
+            "V@A,C[]"
+        ]
+    );
+    assert_eq!((plan.class.width, plan.class.space), (1.5, 1.0));
+}
+
+/// Two triangles at one variable; a relation wider than the cycle is projected; a tail is not.
+#[test]
+fn bow_tie_with_a_wide_wing() {
+    let tables = Tables::new("R(A, B, X) S(B, C) T(C, A) U(A, D) V(D, E) W(E, A) Y(X, Z)");
+    let mut query = tables.natural(&["R", "S", "T", "U", "V", "W", "Y"]);
+    query.group_by = columns("6.Z");
+    query.outputs = vec![group("6.Z")];
+    let plan = tables.plan(&query);
+    let projected = |node: &&ringview_query::Node| node.indicator.is_some();
+    assert_eq!(plan.tree.nodes.iter().filter(projected).count(), 2);
+    assert!(plan.explain().contains("∃[A, B] R"), "{}", plan.explain());
+    assert_eq!(plan.class.space, 1.0);
+}
+
+/// A clique: the lowest view is bounded by the triangle of the relations outside it, and what is
+/// above it by its own keys. Of two relations over the same variables one is enough, and the one
+/// that never changes is taken.
+#[test]
+fn cliques_and_twins() {
+    let tables = Tables::new("ab(a, b) ac(a, c) ad(a, d) bc(b, c) bd(b, d) cd(c, d)");
+    let plan = tables.plan(&tables.natural(&["ab", "ac", "ad", "bc", "bd", "cd"]));
+    assert_eq!((plan.class.width, plan.class.space), (2.0, 1.5));
+    let indicators = plan.tree.nodes.iter().filter(|n| n.indicator.is_some());
+    assert_eq!(indicators.count(), 3);
+    let tables = Tables::new("R(A, B) S(B, C) T(C, A) Q(A, B)").fixed(&["Q"]);
+    let mut query = tables.natural(&["R", "S", "T", "Q"]);
+    query.order = Some(order(&tables, &query, "A(B(C))"));
+    let plan = tables.plan(&query);
+    let text = plan.explain();
+    assert!(text.contains("∃[A, B] Q") && !text.contains("∃[A, B] R"));
+    assert_eq!(plan.update_cost(0), "O(1)");
 }
 
 #[test]
@@ -199,8 +283,21 @@ fn the_largest_relation_gets_the_constant_update() {
         .with("R", |t| t.rows = Some(10))
         .with("S", |t| t.rows = Some(1_000_000))
         .with("T", |t| t.rows = Some(10));
-    let plan = tables.plan(&tables.natural(&["R", "S", "T"]));
+    let query = tables.natural(&["R", "S", "T"]);
+    let plan = bind_with(&query, &tables, Planning { indicators: false }).unwrap();
     assert_eq!(plan.update_cost(1), "O(1)");
+}
+
+/// Where unique keys bound a view by one of its children, no indicator is wanted.
+#[test]
+fn unique_keys_make_indicators_needless() {
+    let tables = Tables::new("R(A, B) S(B, C) T(C, A)").with("T", |t| t.unique = Some(vec![0]));
+    let mut query = tables.natural(&["R", "S", "T"]);
+    query.order = Some(order(&tables, &query, "A(B(C))"));
+    let plan = tables.plan(&query);
+    let has = |node: &ringview_query::Node| node.indicator.is_some();
+    assert!(!plan.tree.nodes.iter().any(has), "{}", plan.explain());
+    assert_eq!(plan.update_cost(0), "O(1)");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 use crate::fields::{Aspect, Fields};
 use crate::maintained::Maintained;
 use crate::multiset::OrderedSlots;
-use crate::payloads::{Payloads, SumProductPayloads};
+use crate::payloads::SumProductPayloads;
 use crate::program::ProductPlan;
 use crate::tree::Tree;
 
@@ -265,7 +265,7 @@ impl Companion {
             slots + all.capacity() * size_of::<OrderedSlots>()
         });
         parts.map(Part::memory_usage).sum::<usize>()
-            + self.tree.payloads.memory_usage()
+            + Maintained::memory_usage(&self.tree)
             + self.groups.memory_usage()
             + ordered.sum::<usize>()
     }

@@ -13,7 +13,9 @@
 //! | `delta` | a batch on its way up, folded where that is cheap |
 //! | `group` | which rows of a batch have equal keys, found before payloads are computed |
 //! | `partners` | the pairs of rows and partners where a row has many |
+//! | `intersect` | the partners that several siblings agree on, by the smallest group |
 //! | `view` | one view and its part |
+//! | `indicator` | which keys a relation has: what bounds views over parts of cycles |
 //! | `tree` | the climb |
 //! | `factors` | the climb of a change that is a product of factors |
 //! | `payloads`, `cofactor` | where payloads come from: sums of products, the degree-m ring |
@@ -41,6 +43,8 @@ mod factorised;
 mod factors;
 mod fields;
 mod group;
+mod indicator;
+mod intersect;
 mod leaf;
 mod maintained;
 mod multiset;

@@ -7,6 +7,7 @@ use ringview_relation::Part;
 
 use crate::factors::FactorRows;
 use crate::fields::Fields;
+use crate::indicator::Watch;
 use crate::payloads::{Aggregates, Payloads};
 use crate::tree::Tree;
 use crate::view::View;
@@ -86,15 +87,21 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
         sign: i64,
         dict: &Dictionary,
     ) -> Result<bool> {
+        // Indicator projections are told from the rows of the leaf.
+        if self.watches[atom].is_some() {
+            return Ok(false);
+        }
         P::apply_factors(self, atom, factors, sign, dict)
     }
 
     fn commit(&mut self) {
         self.views.iter_mut().for_each(View::commit);
+        self.watches.iter_mut().flatten().for_each(Watch::commit);
     }
 
     fn rollback(&mut self) {
         self.views.iter_mut().for_each(View::rollback);
+        self.watches.iter_mut().flatten().for_each(Watch::rollback);
     }
 
     fn seal(&mut self) {
@@ -141,7 +148,8 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
     }
 
     fn memory_usage(&self) -> usize {
-        self.payloads.memory_usage()
+        let watches = self.watches.iter().flatten().map(Watch::memory_usage);
+        self.payloads.memory_usage() + watches.sum::<usize>()
     }
 
     fn steps(&self) -> u64 {
@@ -153,5 +161,6 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
             .iter()
             .filter_map(|view| view.part.as_ref())
             .for_each(Part::check);
+        self.check_indicators();
     }
 }

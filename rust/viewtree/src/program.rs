@@ -3,7 +3,8 @@
 //! dV = dC * S1 * S2 * .. with one sibling at a time, then the bound variables are summed away
 //! (paper, section 4). At each sibling the path knows what is bound: the whole key (one probe a
 //! row), a part of it (a walk through the group of an index) or nothing (a scan). Fully bound
-//! siblings come first: they can only make the delta smaller.
+//! siblings come first: they can only make the delta smaller. Siblings that lack the very same
+//! fields are rivals: any of them can be walked and the others probed.
 
 use ringview_query::{Plan, VarId};
 use ringview_relation::{KeyLayout, Part};
@@ -71,6 +72,9 @@ pub(crate) struct Step<R: PayloadRing> {
     pub(crate) product: R::Product,
     /// Registers that later steps read.
     pub(crate) live: Vec<usize>,
+    /// At a walk: how each of the steps that follow, as many as there are rivals, would be walked
+    /// in its place. They are probes.
+    pub(crate) rivals: Vec<Access>,
 }
 
 /// What happens at one node of a path.
@@ -121,20 +125,36 @@ pub(crate) fn compile<R: PayloadRing>(
             bound,
         };
         let operands = compiler.operands(node, child, ring.lifted(node));
-        let factors: Vec<Factor> = operands
-            .iter()
-            .map(|operand| match *operand {
-                Operand::Child(at) => compiler.join(plan.tree.nodes[node].children[at]),
+        let mut rivals: Vec<Vec<Access>> = vec![Vec::new(); operands.len()];
+        let mut factors: Vec<Factor> = Vec::new();
+        for (position, operand) in operands.iter().enumerate() {
+            factors.push(match *operand {
+                Operand::Child(at) => {
+                    let followers = operands[position + 1..]
+                        .iter()
+                        .map_while(|next| match *next {
+                            Operand::Child(at) => Some(plan.tree.nodes[node].children[at]),
+                            Operand::Lift(_) => None,
+                        });
+                    let followers: Vec<usize> = followers.collect();
+                    let sibling = plan.tree.nodes[node].children[at];
+                    let (factor, others) = compiler.join_with(sibling, &followers);
+                    rivals[position] = others;
+                    factor
+                }
                 Operand::Lift(variable) => compiler.lift(variable),
-            })
-            .collect();
+            });
+        }
         let key_fields = fields.of_all(&plan.tree.nodes[node].keys);
         let keys: Vec<usize> = key_fields
             .iter()
             .map(|&field| compiler.register(field))
             .collect();
         let products = ring.products(plan, node, child, &operands);
-        let (steps, enter) = with_live(factors, products, &keys);
+        let (mut steps, enter) = with_live(factors, products, &keys);
+        for (step, rivals) in steps.iter_mut().zip(rivals) {
+            step.rivals = rivals;
+        }
         levels.push(Level {
             node,
             steps,
@@ -181,6 +201,7 @@ fn with_live<R: PayloadRing>(
             factor,
             product,
             live: after,
+            rivals: Vec::new(),
         });
     }
     steps.reverse();
@@ -240,9 +261,63 @@ impl LevelCompiler<'_, '_> {
             let Some(best) = left.iter().copied().min_by_key(rank) else {
                 return order;
             };
-            left.retain(|&at| at != best);
-            known.extend(fields(best));
-            order.push(Operand::Child(best));
+            let lacks = |at: usize| -> Vec<usize> {
+                let fields = fields(at).into_iter();
+                fields.filter(|field| !known.contains(field)).collect()
+            };
+            let (missing, walked) = (lacks(best), shared(best) > 0);
+            let rival = |&at: &usize| walked && shared(at) > 0 && lacks(at) == missing;
+            let mut taken = vec![best];
+            if !missing.is_empty() {
+                taken.extend(left.iter().copied().filter(|&at| at != best && rival(&at)));
+            }
+            known.extend(&missing);
+            left.retain(|at| !taken.contains(at));
+            order.extend(taken.into_iter().map(Operand::Child));
+        }
+    }
+
+    /// Joins a sibling; where it is walked, also how those of the `followers` (the siblings joined
+    /// next) that lack the same fields would be.
+    fn join_with(&mut self, node: usize, followers: &[usize]) -> (Factor, Vec<Access>) {
+        let key = |node: usize| self.fields.of_all(&self.plan.tree.nodes[node].keys);
+        let split = |key: &[usize]| -> (Vec<usize>, Vec<usize>) {
+            key.iter().partition(|&&field| self.find(field).is_some())
+        };
+        let (_, missing) = split(&key(node));
+        let rival = |&&other: &&usize| {
+            let (shared, lacks) = split(&key(other));
+            !shared.is_empty() && lacks == missing
+        };
+        let rivals: Vec<usize> = followers.iter().take_while(rival).copied().collect();
+        let factor = self.join(node);
+        let walked = matches!(
+            factor,
+            Factor::Sibling {
+                access: Access::Walk { .. },
+                ..
+            }
+        );
+        let rivals = rivals.into_iter().filter(|_| walked);
+        let walks = rivals.map(|rival| self.walk(rival, &missing)).collect();
+        (factor, walks)
+    }
+
+    /// How a sibling would be walked if the missing fields, which are bound by now, were not.
+    fn walk(&mut self, node: usize, missing: &[usize]) -> Access {
+        let key = self.fields.of_all(&self.plan.tree.nodes[node].keys);
+        let lacks = |at: &usize| missing.contains(&key[*at]);
+        let (fetched, indexed): (Vec<usize>, Vec<usize>) = (0..key.len()).partition(lacks);
+        let register = |at: usize| self.register(key[at]);
+        let bound = indexed.iter().map(|&at| register(at)).collect();
+        let fetch = fetched.iter().map(|&at| (at, register(at))).collect();
+        let index = self.parts[node]
+            .as_mut()
+            .map_or(0, |part| part.add_index(&indexed));
+        Access::Walk {
+            index,
+            bound,
+            fetch,
         }
     }
 

@@ -15,6 +15,8 @@ use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 use crate::delta::{Delta, Spare};
 use crate::fields::{Aspect, Fields};
 use crate::group::Grouper;
+use crate::indicator::{Indicator, Watch};
+use crate::intersect::Intersection;
 use crate::leaf::Selection;
 use crate::overflow;
 use crate::partners::Partners;
@@ -32,23 +34,28 @@ pub(crate) struct Tree<P: Payloads> {
     pub(crate) views: Vec<View<P::Ring>>,
     /// By atom.
     paths: Vec<Arc<Path<P::Ring>>>,
+    /// By atom: its indicator projections, if it has any.
+    pub(crate) watches: Vec<Option<Watch<P::Ring>>>,
     pub(crate) payloads: P,
-    work: Work,
+    pub(crate) work: Work,
     /// Rows handled at a leaf, a factor or a view: what complexity is tested by.
     pub(crate) steps: u64,
 }
 
 /// Room for a climb, kept between batches.
 #[derive(Clone, Debug, Default)]
-struct Work {
-    keys: KeyScratch,
-    spare: Spare,
+pub(crate) struct Work {
+    pub(crate) keys: KeyScratch,
+    pub(crate) spare: Spare,
     selection: Selection,
     slots: Vec<u32>,
     rows: Vec<u32>,
-    grouper: Grouper,
-    product: Vec<u64>,
+    pub(crate) grouper: Grouper,
+    pub(crate) product: Vec<u64>,
     lifted: Vec<u64>,
+    pub(crate) intersection: Intersection,
+    /// Slots of a leaf that came or went.
+    moved: Vec<(u32, i64)>,
     /// One delta an atom: its registers keep their memory.
     deltas: Vec<Delta>,
 }
@@ -61,6 +68,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
         let nodes = &plan.tree.nodes;
         let mut parts: Vec<Option<Part>> = (0..nodes.len())
             .map(|node| {
+                // Indicators that change are told from their leaf, which is stored.
                 let kept = nodes[node].stored || is_static(&plan, node);
                 kept.then(|| {
                     let layout = fields.layout(&fields.of_all(&nodes[node].keys));
@@ -75,7 +83,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
                 leaves[atom] = node;
             }
         }
-        let compile = |&leaf: &usize| {
+        let mut compile = |leaf: usize| {
             Arc::new(program::compile(
                 &plan,
                 &fields,
@@ -84,11 +92,14 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
                 &mut borrowed,
             ))
         };
-        let paths: Vec<_> = leaves.iter().map(compile).collect();
+        let paths: Vec<_> = leaves.into_iter().map(&mut compile).collect();
+        let projections = (0..nodes.len()).filter(|&node| nodes[node].indicator.is_some());
+        let projections: Vec<_> = projections.map(&mut compile).collect();
         let deltas = paths
             .iter()
             .map(|path| Delta::with_registers(path.registers))
             .collect();
+        let watches = watches(&plan, &fields, &parts, projections);
         let view = |(node, part)| {
             let node: usize = node;
             View::new(nodes[node].name.clone(), payloads.shape(node), part)
@@ -103,6 +114,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             fields,
             views,
             paths,
+            watches,
             payloads,
             work,
             steps: 0,
@@ -110,10 +122,38 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
     }
 }
 
+/// The indicator projections, given by their paths, by atom.
+fn watches<R: PayloadRing>(
+    plan: &Plan,
+    fields: &Fields,
+    parts: &[Option<Part>],
+    projections: Vec<Arc<Path<R>>>,
+) -> Vec<Option<Watch<R>>> {
+    let mut of: Vec<Vec<Indicator<R>>> = plan.atoms.iter().map(|_| Vec::new()).collect();
+    let nodes = &plan.tree.nodes;
+    for path in projections {
+        let projection = &nodes[path.leaf];
+        let leaf = nodes
+            .iter()
+            .position(|n| n.atom.is_some() && n.atom == projection.indicator);
+        let Some((leaf, part)) = leaf.and_then(|leaf| Some((&nodes[leaf], parts[leaf].as_ref()?)))
+        else {
+            continue;
+        };
+        let variables = projection.keys.iter();
+        let positions = variables.flat_map(|&v| fields.positions(&leaf.keys, v));
+        let positions = positions.collect();
+        of[leaf.atom.unwrap_or_default()].push(Indicator::new(path, part, positions));
+    }
+    of.into_iter()
+        .map(|indicators| (!indicators.is_empty()).then(|| Watch::new(indicators)))
+        .collect()
+}
+
 /// Whether a view is over static relations alone.
 fn is_static(plan: &Plan, node: usize) -> bool {
     let node = &plan.tree.nodes[node];
-    match node.atom {
+    match node.atom.or(node.indicator) {
         Some(atom) => plan.atoms[atom].is_static,
         None => node.children.iter().all(|&child| is_static(plan, child)),
     }
@@ -125,6 +165,11 @@ impl<P: Payloads> Tree<P> {
         for (view, node) in self.views.iter_mut().zip(&self.plan.tree.nodes) {
             if !node.stored {
                 view.part = None;
+            }
+        }
+        for (watch, atom) in self.watches.iter_mut().zip(&self.plan.atoms) {
+            if atom.is_static {
+                *watch = None;
             }
         }
     }
@@ -149,7 +194,34 @@ impl<P: Payloads> Tree<P> {
             .and_then(|()| self.store(path.leaf, &path.keys, &mut delta))
             .and_then(|()| self.climb(&path, (0, 0), &mut delta));
         self.work.deltas[atom] = delta;
-        outcome
+        outcome?;
+        match self.watches[atom].take() {
+            None => Ok(()),
+            Some(mut watch) => {
+                let outcome = self.project(path.leaf, &mut watch);
+                self.watches[atom] = Some(watch);
+                outcome
+            }
+        }
+    }
+
+    /// After a change of a relation: the changes of its indicator projections, one after the other
+    /// (paper, section 6). The relation is up to date, so V * dI meets it as it is now.
+    fn project(&mut self, leaf: usize, watch: &mut Watch<P::Ring>) -> Result<()> {
+        let mut moved = std::mem::take(&mut self.work.moved);
+        watch.turn(&self.views[leaf], &mut moved);
+        for indicator in watch.indicators.iter_mut().filter(|_| !moved.is_empty()) {
+            let path = Arc::clone(&indicator.path);
+            let stride = P::Ring::stride(&self.views[path.leaf].shape);
+            if let Some(part) = &self.views[leaf].part {
+                indicator.change(part, &moved, stride, &mut self.work.keys);
+            }
+            let delta = &mut indicator.delta;
+            self.store(path.leaf, &path.keys, delta)?;
+            self.climb(&path, (0, 0), delta)?;
+        }
+        self.work.moved = moved;
+        Ok(())
     }
 
     /// The path of an atom.
@@ -234,7 +306,7 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// Takes a delta from a step of a level (by position) to the root.
-    fn climb(
+    pub(crate) fn climb(
         &mut self,
         path: &Path<P::Ring>,
         from: (usize, usize),
@@ -246,7 +318,10 @@ impl<P: Payloads> Tree<P> {
             if first == 0 && delta.rows > block {
                 return self.climb_by_blocks(path, at, block, delta);
             }
-            for (position, step) in level.steps.iter().enumerate().skip(first) {
+            let mut next = first;
+            while let Some(step) = level.steps.get(next) {
+                let position = next;
+                next += 1 + step.rivals.len();
                 if delta.rows == 0 {
                     return Ok(());
                 }
@@ -263,6 +338,9 @@ impl<P: Payloads> Tree<P> {
                         access: Access::Probe(keys),
                     } => {
                         self.probe(level, step, *node, keys, delta)?;
+                    }
+                    Factor::Sibling { .. } if !step.rivals.is_empty() => {
+                        self.intersect(path, (at, position), delta)?;
                     }
                     Factor::Sibling { node, access } => {
                         self.walk(path, (at, position), *node, access, delta)?;
@@ -506,7 +584,7 @@ impl<P: Payloads> Tree<P> {
 /// dV := dV * S, a partner a row: payloads only, the columns are those of the joined rows already.
 /// The last factor of a level is multiplied into the sums of the node's key, so that rows which
 /// agree on what is kept are never written one by one. The old payload is left in `product`.
-fn multiply<R: PayloadRing>(
+pub(crate) fn multiply<R: PayloadRing>(
     level: &Level<R>,
     step: &Step<R>,
     wide: bool,

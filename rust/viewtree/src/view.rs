@@ -68,6 +68,11 @@ impl<R: PayloadRing> View<R> {
         )
     }
 
+    /// The slots that the rows of the last delta went to.
+    pub(crate) fn last_slots(&self) -> &[u32] {
+        &self.slots
+    }
+
     pub(crate) fn commit(&mut self) {
         if !std::mem::take(&mut self.touched) {
             return;

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use crate::cover::Covers;
 use crate::hypergraph::Hypergraph;
+use crate::indicator::indicators;
 use crate::order::cost::Cost;
 use crate::order::{chain, with_locals};
 use crate::plan::{OrderNode, VarId};
@@ -20,8 +21,13 @@ use crate::update::{Probe, Sibling, probes};
 const EXACT: usize = 9;
 
 /// The best order found. `rows` says how much each atom's table changes, where that is known.
-pub(crate) fn choose(graph: &Hypergraph, rows: &[Option<u64>]) -> Vec<OrderNode> {
+pub(crate) fn choose(
+    graph: &Hypergraph,
+    rows: &[Option<u64>],
+    with_indicators: bool,
+) -> Vec<OrderNode> {
     let mut chooser = Chooser::new(graph, rows);
+    chooser.with_indicators = with_indicators;
     let all: Set = (0..chooser.units.len()).collect();
     let mut order = Vec::new();
     for part in chooser.parts(all) {
@@ -45,6 +51,7 @@ struct Chooser<'a> {
     /// By atom: how much it changes; 0 if it never does.
     weights: Vec<u128>,
     covers: Covers,
+    with_indicators: bool,
     /// By part: its cost and its root.
     solved: HashMap<Set, (Cost, usize)>,
 }
@@ -79,6 +86,7 @@ impl<'a> Chooser<'a> {
             edges: (0..graph.edges.len()).map(edge).collect(),
             weights: weights(graph, rows),
             covers: Covers::new(&graph.edges),
+            with_indicators: true,
             solved: HashMap::new(),
             units,
             graph,
@@ -185,7 +193,16 @@ impl<'a> Chooser<'a> {
             }
         }
         let joined = views.iter().fold(Set::default(), |set, v| set | v.keys);
-        let width = self.covers.number(joined, self.touching(part));
+        let mut covering = self.touching(part);
+        if self.with_indicators {
+            let schemas: Vec<Set> = views.iter().map(|view| view.keys).collect();
+            for (atom, keys) in indicators(self.graph, &schemas, covering) {
+                covering.insert(atom);
+                let atoms = Set::one(atom);
+                views.push(Sibling { keys, atoms });
+            }
+        }
+        let width = self.covers.number(joined, covering);
         let bound = !self.units[root].members.within(free);
         let buried = rest
             .iter()
@@ -217,7 +234,7 @@ impl<'a> Chooser<'a> {
         siblings.remove(id);
         let walks = probes(self.graph, view.keys, &siblings)
             .iter()
-            .filter(|(_, probe)| *probe != Probe::One)
+            .filter(|(_, probe)| matches!(probe, Probe::Group(_)))
             .count();
         let weighted = |number: usize| weight.saturating_mul(number as u128);
         cost.propagation = cost.propagation.saturating_add(weighted(walks));

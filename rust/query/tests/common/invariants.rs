@@ -53,16 +53,24 @@ fn tree(plan: &Plan) {
         for child in &node.children {
             assert!(*child < id, "children come first");
             assert_eq!(nodes[*child].parent, Some(id));
+            if nodes[*child].indicator.is_some() {
+                continue;
+            }
             let overlap = below[*child].iter().any(|atom| !atoms.insert(*atom));
             assert!(!overlap, "an atom occurs once");
         }
-        match node.atom {
-            Some(atom) => {
+        match (node.atom, node.indicator) {
+            (Some(atom), None) => {
                 assert!(node.children.is_empty() && node.variables.is_empty());
                 assert_eq!(keys, of_atom(plan, atom));
             }
-            None => {
-                assert!(node.children.len() > 1, "a view joins");
+            (_, Some(_)) => assert!(node.children.is_empty() && node.variables.is_empty()),
+            (None, None) => {
+                let joins = node
+                    .children
+                    .iter()
+                    .filter(|c| nodes[**c].indicator.is_none());
+                assert!(joins.count() > 1, "a view joins");
                 let joined: BTreeSet<VarId> = node
                     .children
                     .iter()
@@ -78,6 +86,16 @@ fn tree(plan: &Plan) {
                 }
                 let left: BTreeSet<VarId> = joined.difference(&gone).copied().collect();
                 assert_eq!(keys, left);
+                for child in &node.children {
+                    let Some(atom) = nodes[*child].indicator else {
+                        continue;
+                    };
+                    assert!(!atoms.contains(&atom), "from outside the subtree");
+                    let shared: BTreeSet<VarId> =
+                        of_atom(plan, atom).intersection(&joined).copied().collect();
+                    assert_eq!(shared, nodes[*child].keys.iter().copied().collect());
+                    assert!(shared.len() > 1 && shared.is_subset(&keys));
+                }
             }
         }
         below.push(atoms);
@@ -96,8 +114,12 @@ fn stored(plan: &Plan) {
     let nodes = &plan.tree.nodes;
     let mut needed: BTreeSet<usize> = [plan.tree.root].into();
     for (leaf, node) in nodes.iter().enumerate() {
-        if node.atom.is_none_or(|atom| plan.atoms[atom].is_static) {
+        let atom = node.atom.or(node.indicator);
+        if atom.is_none_or(|atom| plan.atoms[atom].is_static) {
             continue;
+        }
+        if node.indicator.is_some() {
+            needed.extend((0..nodes.len()).filter(|id| nodes[*id].atom == atom));
         }
         let mut at = leaf;
         while let Some(parent) = nodes[at].parent {
@@ -115,7 +137,7 @@ fn components(plan: &Plan) {
         for (at, component) in own.iter().enumerate() {
             assert!(!own[..at].contains(component), "shared, not repeated");
             match &component.source {
-                Source::Count => assert_eq!((at, node.atom.is_some()), (0, true)),
+                Source::Count => assert_eq!((at, node.is_inner()), (0, false)),
                 Source::Leaf(factor) => {
                     assert!(node.atom.is_some() && at > 0);
                     let kind = factor.value.as_ref().map_or(Kind::Int, |value| value.kind);

@@ -17,9 +17,11 @@ type Relation = BTreeMap<Row, Vec<i64>>;
 pub fn by_plan(plan: &Plan, data: &Data) -> Answer {
     let mut views: Vec<Relation> = Vec::new();
     for (id, node) in plan.tree.nodes.iter().enumerate() {
-        let view = match node.atom {
-            Some(atom) => leaf(plan, id, atom, &data[&plan.atoms[atom].table]),
-            None => inner(plan, id, &views),
+        let rows = |atom: usize| &data[&plan.atoms[atom].table];
+        let view = match (node.atom, node.indicator) {
+            (Some(atom), _) => leaf(plan, id, atom, rows(atom)),
+            (None, Some(atom)) => indicator(plan, id, atom, rows(atom)),
+            (None, None) => inner(plan, id, &views),
         };
         views.push(view);
     }
@@ -77,6 +79,14 @@ fn leaf(plan: &Plan, id: usize, atom: usize, rows: &[(Row, i64)]) -> Relation {
         });
         add(&mut view, key.collect(), numbers.collect());
     }
+    view
+}
+
+/// The keys of an atom, projected, each with 1.
+fn indicator(plan: &Plan, id: usize, atom: usize, rows: &[(Row, i64)]) -> Relation {
+    let mut view = leaf(plan, id, atom, rows);
+    view.retain(|_, numbers| numbers[0] != 0);
+    view.values_mut().for_each(|numbers| *numbers = vec![1]);
     view
 }
 

@@ -12,7 +12,7 @@ use ringview_query::{ColumnRef, Nulls, Output, Query};
 use crate::naive::{Row, Tables, batch, feed, query};
 
 /// A query for the degree-m payload of columns "alias.column".
-fn cofactor(
+pub fn cofactor(
     atoms: &[&str],
     joins: &[&str],
     groups: &[&str],
@@ -105,9 +105,9 @@ fn found(batch: &RecordBatch) -> BTreeMap<Row, Vec<i64>> {
     (0..batch.num_rows()).map(row).collect()
 }
 
-type Step = (usize, Vec<(Vec<i64>, i64)>, bool);
+pub type Step = (usize, Vec<(Vec<i64>, i64)>, bool);
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     let row = (prop::collection::vec(-2i64..3, 3), -2i64..4);
     prop::collection::vec(
         (0usize..4, prop::collection::vec(row, 0..10), any::<bool>()),
@@ -121,41 +121,51 @@ proptest! {
     #[test]
     fn every_payload_equals_nested_loops(steps in steps()) {
         for (query, columns) in queries() {
-            let mut tables = tables();
-            let (plan, mut view) = tables.view(&query);
-            view.seal();
-            let dictionary = Dictionary::new();
-            for (table, rows, undo) in &steps {
-                let name = *tables.columns.keys().nth(*table).unwrap();
-                let width = tables.columns[name].len();
-                let mut legal: Vec<(Row, i64)> = Vec::new();
-                let mut now = tables.rows[name].clone();
-                for (row, times) in rows {
-                    let row: Row = row[..width].iter().map(|&v| Some(v)).collect();
-                    let entry = now.entry(row.clone()).or_default();
-                    let times = if *entry + times < 0 { -times } else { *times };
-                    *entry += times;
-                    legal.push((row, times));
-                }
-                feed(&plan, &mut view, name, &batch(width, &legal), 1).unwrap();
-                if *undo {
-                    view.rollback();
-                } else {
-                    view.commit(&Dictionary::new());
-                    tables.apply(name, &legal);
-                }
-                view.check();
-                let result = found(&view.result(&dictionary).unwrap());
-                prop_assert_eq!(result, tables.cofactors(&query, &columns));
-            }
-            for (table, stored) in tables.rows.clone() {
-                let all: Vec<(Row, i64)> = stored.into_iter().collect();
-                feed(&plan, &mut view, table, &batch(tables.columns[table].len(), &all), -1).unwrap();
-                view.commit(&Dictionary::new());
-            }
-            prop_assert!(view.describe().iter().all(|node| node.rows.is_none_or(|rows| rows == 0)));
+            run(tables(), &query, &columns, &steps);
         }
     }
+}
+
+/// A view from empty to empty: after each step it is what nested loops say.
+pub fn run(mut tables: Tables, query: &Query, columns: &[ColumnRef], steps: &[Step]) {
+    let (plan, mut view) = tables.view(query);
+    view.seal();
+    let dictionary = Dictionary::new();
+    for (table, rows, undo) in steps {
+        let name = *tables.columns.keys().nth(*table).unwrap();
+        let width = tables.columns[name].len();
+        let mut legal: Vec<(Row, i64)> = Vec::new();
+        let mut now = tables.rows[name].clone();
+        for (row, times) in rows {
+            let row: Row = row[..width].iter().map(|&v| Some(v)).collect();
+            let entry = now.entry(row.clone()).or_default();
+            let times = if *entry + times < 0 { -times } else { *times };
+            *entry += times;
+            legal.push((row, times));
+        }
+        feed(&plan, &mut view, name, &batch(width, &legal), 1).unwrap();
+        if *undo {
+            view.rollback();
+        } else {
+            view.commit(&Dictionary::new());
+            tables.apply(name, &legal);
+        }
+        view.check();
+        let result = found(&view.result(&dictionary).unwrap());
+        assert_eq!(result, tables.cofactors(query, columns));
+    }
+    for (table, stored) in tables.rows.clone() {
+        let all: Vec<(Row, i64)> = stored.into_iter().collect();
+        let all = batch(tables.columns[table].len(), &all);
+        feed(&plan, &mut view, table, &all, -1).unwrap();
+        view.commit(&Dictionary::new());
+    }
+    let nodes = view.describe();
+    assert!(
+        nodes
+            .iter()
+            .all(|node| node.rows.is_none_or(|rows| rows == 0))
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod cofactor;
 mod costs;
+mod cyclic;
 mod factors;
 mod naive;
 mod streams;

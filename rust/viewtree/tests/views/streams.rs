@@ -116,14 +116,36 @@ pub fn queries() -> Vec<Query> {
 
 /// One batch: its table, rows with multiplicities to insert, and whether it is undone again.
 #[derive(Clone, Debug)]
-struct Step {
+pub struct Step {
     table: &'static str,
     picks: Vec<(Row, i64)>,
     undo: bool,
     look: bool,
+    /// The transaction goes on with the next step.
+    open: bool,
 }
 
-fn steps(tables: &Tables) -> impl Strategy<Value = Vec<Step>> + use<> {
+impl Step {
+    /// Its table.
+    pub fn table(&self) -> &'static str {
+        self.table
+    }
+
+    /// Makes it a step of one of these tables, and its rows rows of that.
+    pub fn fold_onto(&mut self, tables: &Tables) {
+        let sum: usize = self.table.bytes().map(usize::from).sum();
+        let at = sum % tables.columns.len();
+        if let Some((table, columns)) = tables.columns.iter().nth(at) {
+            self.table = table;
+            for (row, _) in &mut self.picks {
+                row.resize(columns.len(), Some(1));
+            }
+        }
+    }
+}
+
+/// Batches for these tables.
+pub fn steps(tables: &Tables) -> impl Strategy<Value = Vec<Step>> + use<> {
     let names: Vec<(&'static str, usize)> = tables
         .columns
         .iter()
@@ -147,6 +169,7 @@ fn steps(tables: &Tables) -> impl Strategy<Value = Vec<Step>> + use<> {
                 picks,
                 undo: dice % 5 == 0,
                 look: dice % 3 == 0,
+                open: dice % 7 < 2,
             }
         });
     prop::collection::vec(step, 1..12)
@@ -165,21 +188,27 @@ fn legal(tables: &Tables, step: &Step) -> Vec<(Row, i64)> {
     batch
 }
 
-fn run(query: &Query, steps: &[Step]) {
-    let mut tables = tables();
+/// A view from empty to empty: after each step it is what nested loops say.
+pub fn run(mut tables: Tables, query: &Query, steps: &[Step]) {
     let (plan, mut view) = tables.view(query);
     view.seal();
     let dictionary = Dictionary::new();
     let mut seen = Rows::new();
-    for step in steps {
+    let mut before = tables.clone();
+    for (at, step) in steps.iter().enumerate() {
         let legal = legal(&tables, step);
         let encoded = batch(tables.columns[step.table].len(), &legal);
         feed(&plan, &mut view, step.table, &encoded, 1).unwrap();
+        tables.apply(step.table, &legal);
+        if step.open && at + 1 < steps.len() {
+            continue;
+        }
         if step.undo {
             view.rollback();
+            tables = before.clone();
         } else {
             view.commit(&Dictionary::new());
-            tables.apply(step.table, &legal);
+            before = tables.clone();
         }
         view.check();
         let expected = tables.evaluate(query);
@@ -225,7 +254,7 @@ proptest! {
     #[test]
     fn every_query_equals_nested_loops(steps in steps(&tables())) {
         for query in queries() {
-            run(&query, &steps);
+            run(tables(), &query, &steps);
         }
     }
 

@@ -47,6 +47,7 @@ fn plan(filter: Option<Predicate>, not_null: Vec<usize>, factors: Vec<Factor>) -
             nodes: vec![Node {
                 name: "x".to_owned(),
                 atom: Some(0),
+                indicator: None,
                 variables: Vec::new(),
                 keys: vec![0],
                 children: Vec::new(),

@@ -1,0 +1,262 @@
+//! Indicator projections at work: which keys a relation has, and when that changes.
+//!
+//! Invariant: after a change of a relation has been applied, `present` names the slots of its leaf
+//! whose payload is not zero; an indicator has the ring's one for exactly the projections of their
+//! keys (paper, section 6). It changes only where the first key that projects to a value comes or
+//! the last one goes: |d(∃R)| <= |dR|. Where a projection may stand for many keys they are counted.
+//! Cost: O(1) a row of dR, and what the delta of the indicator costs on its path, for each value
+//! that comes or goes.
+
+use std::sync::Arc;
+
+use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
+use ringview_ring::PayloadRing;
+
+use crate::delta::Delta;
+use crate::payloads::Payloads;
+use crate::program::Path;
+use crate::tree::Tree;
+use crate::view::View;
+
+/// The indicator projections of one atom, and what its leaf held when they were brought up to date.
+#[derive(Debug)]
+pub(crate) struct Watch<R: PayloadRing> {
+    /// One bit a slot of the leaf.
+    present: Vec<u64>,
+    /// Slots whose bit the running transaction turned, as often as it did.
+    turned: Vec<u32>,
+    pub(crate) indicators: Vec<Indicator<R>>,
+}
+
+/// One indicator projection.
+#[derive(Debug)]
+pub(crate) struct Indicator<R: PayloadRing> {
+    pub(crate) path: Arc<Path<R>>,
+    /// Which fields of the leaf's key it keeps.
+    fields: Vec<usize>,
+    /// How many keys of the leaf project to a value, and whether the indicator has it; `None`
+    /// where it keeps the whole key.
+    counts: Option<Part>,
+    /// Its change on the way up: room kept between batches.
+    pub(crate) delta: Delta,
+}
+
+impl<R: PayloadRing> Watch<R> {
+    pub(crate) fn new(indicators: Vec<Indicator<R>>) -> Self {
+        Self {
+            present: Vec::new(),
+            turned: Vec::new(),
+            indicators,
+        }
+    }
+
+    /// After rows were added to the leaf: which of the slots that they went to came or went, each
+    /// with 1 or -1. A slot that several rows went to is told once, by what it holds now.
+    pub(crate) fn turn(&mut self, leaf: &View<R>, moved: &mut Vec<(u32, i64)>) {
+        moved.clear();
+        let Some(part) = &leaf.part else { return };
+        self.present.resize(part.slots().div_ceil(64), 0);
+        for &slot in leaf.last_slots() {
+            let is = !R::is_zero(&leaf.shape, part.payload(slot));
+            let (word, bit) = (&mut self.present[slot as usize / 64], 1 << (slot % 64));
+            if (*word & bit != 0) != is {
+                *word ^= bit;
+                self.turned.push(slot);
+                moved.push((slot, if is { 1 } else { -1 }));
+            }
+        }
+    }
+
+    pub(crate) fn commit(&mut self) {
+        self.turned.clear();
+        for indicator in &mut self.indicators {
+            indicator.commit();
+        }
+    }
+
+    pub(crate) fn rollback(&mut self) {
+        for slot in self.turned.drain(..) {
+            self.present[slot as usize / 64] ^= 1 << (slot % 64);
+        }
+        let parts = self.indicators.iter_mut().filter_map(|i| i.counts.as_mut());
+        parts.for_each(Part::rollback);
+    }
+
+    /// Bytes beside those of the views.
+    pub(crate) fn memory_usage(&self) -> usize {
+        let counts = self.indicators.iter().filter_map(|i| i.counts.as_ref());
+        self.present.capacity() * size_of::<u64>()
+            + self.turned.capacity() * size_of::<u32>()
+            + counts.map(Part::memory_usage).sum::<usize>()
+    }
+
+    /// Checks the invariant; for tests.
+    pub(crate) fn check(&self, leaf: &View<R>, views: &[View<R>]) {
+        let Some(part) = &leaf.part else { return };
+        let held: Vec<u32> = part.iter().collect();
+        let bits: u32 = self.present.iter().map(|word| word.count_ones()).sum();
+        assert_eq!(bits as usize, held.len(), "bits of dead slots");
+        for &slot in &held {
+            let bit = self.present[slot as usize / 64] >> (slot % 64) & 1;
+            let zero = R::is_zero(&leaf.shape, part.payload(slot));
+            assert_eq!(bit == 1, !zero, "the bit of a slot");
+        }
+        for indicator in &self.indicators {
+            indicator.check(part, &held, &views[indicator.path.leaf]);
+        }
+    }
+}
+
+impl<R: PayloadRing> Indicator<R> {
+    /// An indicator over these fields of the key of a leaf.
+    pub(crate) fn new(path: Arc<Path<R>>, leaf: &Part, fields: Vec<usize>) -> Self {
+        let whole = fields.len() == leaf.layout().fields();
+        let counts = (!whole).then(|| Part::new(leaf.layout().project(&fields), 2));
+        Self {
+            delta: Delta::with_registers(path.registers),
+            path,
+            fields,
+            counts,
+        }
+    }
+
+    /// Makes `delta` the change of the indicator that follows from keys of the leaf that came (1)
+    /// or went (-1), with payloads of `stride` words.
+    pub(crate) fn change(
+        &mut self,
+        leaf: &Part,
+        moved: &[(u32, i64)],
+        stride: usize,
+        scratch: &mut KeyScratch,
+    ) {
+        let delta = &mut self.delta;
+        for (&register, &field) in self.path.keys.iter().zip(&self.fields) {
+            let column = &mut delta.columns[register];
+            column.clear();
+            column.extend(moved.iter().map(|&(slot, _)| leaf.field(slot, field)));
+        }
+        delta.rows = moved.len();
+        let mut signs: Vec<i64> = moved.iter().map(|&(_, sign)| sign).collect();
+        if let Some(counts) = &mut self.counts {
+            let keys = Keys {
+                columns: &delta.columns,
+                fields: &self.path.keys,
+                rows: delta.rows,
+            };
+            let mut slots = Vec::new();
+            counts.locate(keys, scratch, &mut slots);
+            let rows = count(counts, &slots, &mut signs);
+            for &register in &self.path.keys {
+                let column = &mut delta.columns[register];
+                *column = rows.iter().map(|&row| column[row]).collect();
+            }
+            delta.rows = rows.len();
+        }
+        delta.payload.clear();
+        delta.payload.resize(delta.rows * stride, 0);
+        // The count is the first word, and the ring's one is a count of 1 alone.
+        let payloads = delta.payload.chunks_exact_mut(stride);
+        payloads
+            .zip(&signs)
+            .for_each(|(payload, &sign)| payload[0] = sign as u64);
+    }
+
+    fn commit(&mut self) {
+        if let Some(counts) = &mut self.counts {
+            let touched: Vec<u32> = counts
+                .changes()
+                .map(|change| match change {
+                    Change::New(slot) | Change::Was(slot, _) => slot,
+                })
+                .collect();
+            counts.commit(&touched, |payload| payload[0] == 0);
+        }
+    }
+
+    fn check(&self, leaf: &Part, held: &[u32], view: &View<R>) {
+        let key = |slot: u32| -> Vec<u64> {
+            let fields = self.fields.iter();
+            fields.map(|&field| leaf.field(slot, field)).collect()
+        };
+        let mut expected: Vec<Vec<u64>> = held.iter().map(|&slot| key(slot)).collect();
+        expected.sort();
+        if let Some(counts) = &self.counts {
+            counts.check();
+            let total: u64 = counts.iter().map(|slot| counts.payload(slot)[0]).sum();
+            assert_eq!(total as usize, expected.len(), "keys counted");
+        }
+        expected.dedup();
+        let Some(part) = &view.part else { return };
+        let field = |slot| (0..self.fields.len()).map(move |f| part.field(slot, f));
+        let mut found: Vec<Vec<u64>> = part.iter().map(|slot| field(slot).collect()).collect();
+        found.sort();
+        assert_eq!(found, expected, "the keys of {}", view.name);
+        let one = |slot| part.payload(slot)[0] == 1;
+        assert!(part.iter().all(one), "an indicator holds ones");
+    }
+}
+
+/// Adds each sign to its slot's count; keeps of the rows one for each slot that got its first key or
+/// lost its last, with 1 or -1.
+fn count(counts: &mut Part, slots: &[u32], signs: &mut Vec<i64>) -> Vec<usize> {
+    let payloads = counts.write(slots);
+    for (&slot, &sign) in slots.iter().zip(signs.iter()) {
+        let count = &mut payloads[slot as usize * 2];
+        *count = count.wrapping_add_signed(sign);
+    }
+    signs.clear();
+    let mut rows = Vec::new();
+    for (row, &slot) in slots.iter().enumerate() {
+        let [count, known] = &mut payloads[slot as usize * 2..][..2] else {
+            continue;
+        };
+        let is = u64::from(*count > 0);
+        if is != *known {
+            *known = is;
+            rows.push(row);
+            signs.push(if is == 1 { 1 } else { -1 });
+        }
+    }
+    rows
+}
+
+impl<P: Payloads> Tree<P> {
+    /// Checks the indicators, and that no view has a key that one of its indicators lacks; for
+    /// tests.
+    pub(crate) fn check_indicators(&self) {
+        let nodes = &self.plan.tree.nodes;
+        for (id, node) in nodes.iter().enumerate() {
+            if let Some(watch) = node.atom.and_then(|atom| self.watches[atom].as_ref()) {
+                watch.check(&self.views[id], &self.views);
+            }
+            if let (Some(_), Some(parent)) = (node.indicator, node.parent) {
+                self.check_bound(id, parent);
+            }
+        }
+    }
+
+    fn check_bound(&self, indicator: usize, parent: usize) {
+        let (Some(within), Some(part)) = (&self.views[indicator].part, &self.views[parent].part)
+        else {
+            return;
+        };
+        let nodes = &self.plan.tree.nodes;
+        let keys = nodes[indicator].keys.iter();
+        let fields = keys.flat_map(|&v| self.fields.positions(&nodes[parent].keys, v));
+        let columns: Vec<Vec<u64>> = fields
+            .map(|field| part.iter().map(|slot| part.field(slot, field)).collect())
+            .collect();
+        let all: Vec<usize> = (0..columns.len()).collect();
+        let keys = Keys {
+            columns: &columns,
+            fields: &all,
+            rows: part.len(),
+        };
+        let mut found = Vec::new();
+        within.find(keys, &mut KeyScratch::default(), &mut found);
+        assert!(!found.contains(&ABSENT), "a key that its indicator lacks");
+        if nodes[indicator].keys.len() == nodes[parent].keys.len() {
+            assert!(part.len() <= within.len());
+        }
+    }
+}
