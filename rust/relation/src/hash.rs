@@ -148,7 +148,7 @@ impl HashDirectory {
     /// table must not be full.
     #[inline(always)]
     pub(crate) fn insert_at(&mut self, at: usize, hash: u64, slot: u32) {
-        let mut carried = (tag_of(hash) << 32) | u64::from(slot);
+        let mut carried = Self::entry(hash, slot);
         for place in &mut self.entries[at..] {
             std::mem::swap(place, &mut carried);
             if carried == EMPTY {
@@ -164,9 +164,16 @@ impl HashDirectory {
 
     /// Removes the entry of `slot`; false when there is none.
     pub fn remove(&mut self, hash: u64, slot: u32) -> bool {
-        let Ok(at) = self.seek(hash, |other| other == slot) else {
-            return false;
-        };
+        match self.seek(hash, |other| other == slot) {
+            Ok(at) => self.remove_at(at),
+            Err(_) => return false,
+        }
+        true
+    }
+
+    /// Removes the entry that `seek` found.
+    #[inline(always)]
+    pub(crate) fn remove_at(&mut self, at: usize) {
         let mut end = at + 1;
         while self.entries[end] != EMPTY && self.home(self.entries[end] >> 32) < end {
             end += 1;
@@ -174,7 +181,6 @@ impl HashDirectory {
         self.entries.copy_within(at + 1..end, at);
         self.entries[end - 1] = EMPTY;
         self.len -= 1;
-        true
     }
 
     /// Makes room for 40% more.
@@ -191,49 +197,91 @@ impl HashDirectory {
         }
     }
 
-    /// Spreads the entries over more room, in place and run by run from the right.
+    /// Spreads the entries over more room, in place and block by block from the right.
     ///
-    /// Homes only move to the right, and an entry's place grows by no more than the capacity
-    /// does, so a run never reaches what stood behind the gap to its right, which has moved on.
+    /// A block begins behind a gap. Homes only move to the right, and an entry's place grows by no
+    /// more than the capacity does, so a block never reaches what stood behind the gap to its
+    /// right, which has moved on. Within a block nothing branches on gaps.
     fn resize(&mut self, capacity: usize) {
+        const BLOCK: usize = 1024;
         let mut end = self.entries.len();
         let room = end.max(capacity) + TAIL;
         self.entries.reserve_exact(room - end);
         self.entries.resize(room, EMPTY);
         self.capacity = capacity;
-        let mut run = Vec::new();
+        let mut block = Vec::with_capacity(BLOCK);
         while end > 0 {
-            let start = self.entries[..end]
+            let before = &self.entries[..end.saturating_sub(BLOCK)];
+            let start = before
                 .iter()
                 .rposition(|&e| e == EMPTY)
                 .map_or(0, |at| at + 1);
+            block.clear();
+            block.extend_from_slice(&self.entries[start..end]);
+            self.entries[start..end].fill(EMPTY);
             let mut next = 0;
-            if start < end && self.home(self.entries[start] >> 32) >= end {
-                // All of the run moves out of its old place.
-                for at in start..end {
-                    let entry = std::mem::replace(&mut self.entries[at], EMPTY);
-                    next = self.settle(entry, next);
-                }
-            } else {
-                run.extend_from_slice(&self.entries[start..end]);
-                self.entries[start..end].fill(EMPTY);
-                for entry in run.drain(..) {
-                    next = self.settle(entry, next);
-                }
+            for &entry in &block {
+                next = self.settle(entry, next);
             }
-            end = start.saturating_sub(1);
+            end = start;
         }
     }
 
-    /// Puts an entry at its home, or at `next` if that is further; returns the place behind it.
+    /// The entry of a key with this hash.
+    #[inline(always)]
+    pub(crate) fn entry(hash: u64, slot: u32) -> u64 {
+        (tag_of(hash) << 32) | u64::from(slot)
+    }
+
+    /// Adds entries in ascending order, all in one pass from left to right into a table of its own.
+    /// `absorb(known, slot)` says whether two slots of one tag have the same key; it has seen to both
+    /// when they do, and `slot` is not entered.
+    pub(crate) fn merge(&mut self, entries: &[u64], mut absorb: impl FnMut(u32, u32) -> bool) {
+        let keys = self.len + entries.len();
+        let capacity = keys * 7 / 5 + 1;
+        let mut merged = Self {
+            entries: vec![EMPTY; capacity + TAIL],
+            capacity,
+            len: self.len,
+        };
+        let (mut rest, mut next) = (&self.entries[..], 0);
+        for &entry in entries {
+            let tag = entry >> 32;
+            while let Some((&known, after)) = rest.split_first()
+                && (known >> 32 <= tag || known == EMPTY)
+            {
+                next = merged.settle(known, next);
+                rest = after;
+            }
+            // Entries of one tag stand side by side.
+            let equal = merged.entries[..next].iter().rev();
+            let mut equal = equal.take_while(|&&known| known >> 32 == tag);
+            if !equal.any(|&known| absorb(known as u32, entry as u32)) {
+                next = merged.settle(entry, next);
+                merged.len += 1;
+            }
+        }
+        for &known in rest {
+            next = merged.settle(known, next);
+        }
+        *self = merged;
+    }
+
+    /// Puts an entry at its home, or at `next` if that is further, and returns the place behind it; a
+    /// gap, which has all bits set, changes nothing where it is masked in.
     #[inline(always)]
     fn settle(&mut self, entry: u64, next: usize) -> usize {
-        let at = next.max(self.home(entry >> 32));
+        let home = if entry == EMPTY {
+            next
+        } else {
+            self.home(entry >> 32)
+        };
+        let at = next.max(home);
         if at + 1 >= self.entries.len() {
             self.entries.extend([EMPTY; TAIL]);
         }
-        self.entries[at] = entry;
-        at + 1
+        self.entries[at] &= entry;
+        at + usize::from(entry != EMPTY)
     }
 
     /// Forgets every entry, keeping the room.

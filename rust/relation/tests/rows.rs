@@ -189,8 +189,8 @@ fn contents(store: &RowStore, chunk: usize) -> Model {
                     (!column.is_null(row), column.words[row], column.high(row))
                 };
                 let count = u64::try_from(batch.multiplicity(row)).unwrap();
-                let earlier = all.insert((0..schema().len()).map(cell).collect(), count);
-                assert_eq!(earlier, None, "a row in two slots");
+                *all.entry((0..schema().len()).map(cell).collect())
+                    .or_default() += count;
             }
             Ok(())
         })
@@ -269,6 +269,64 @@ fn ints(rows: impl Iterator<Item = (i32, i32)> + Clone) -> Batch {
         columns: vec![column(a), column(b)],
         multiplicity: None,
     }
+}
+
+/// Enough rows to enter the directory by the pass over all, by ones and twos, and in free slots.
+#[test]
+fn rows_that_wait_meet_their_equals_however_many_wait() {
+    let dict = Dictionary::new();
+    let mut store = RowStore::new("t", &two_ints(), None);
+    let mut model: BTreeMap<(i32, i32), u64> = BTreeMap::new();
+    let mut seed = 1_u32;
+    let mut random = |below: u32| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        ((seed >> 8) % below) as i32
+    };
+    for round in 0..120 {
+        let many = [1, 20, 3_000, 20_000][round % 4];
+        let rows: Vec<(i32, i32)> = (0..many).map(|_| (random(20_000), random(3))).collect();
+        store.insert(&ints(rows.iter().copied()), &dict).unwrap();
+        for row in &rows {
+            *model.entry(*row).or_default() += 1;
+        }
+        if round % 3 == 0 {
+            let gone: Vec<(i32, i32)> = model.keys().copied().filter(|_| random(4) == 0).collect();
+            store.delete(&ints(gone.iter().copied()), &dict).unwrap();
+            for row in &gone {
+                if let Some(count) = model.get_mut(row) {
+                    *count -= 1;
+                }
+            }
+            model.retain(|_, count| *count > 0);
+            assert_eq!(store.distinct(), model.len());
+            let one_more = ints(gone.iter().copied().take(1));
+            let present = gone
+                .first()
+                .and_then(|row| model.get(row))
+                .copied()
+                .unwrap_or(0);
+            let asked = vec![present as i64 + 1];
+            let refused = Batch {
+                multiplicity: Some(asked),
+                ..one_more
+            };
+            assert_eq!(store.delete(&refused, &dict).is_err(), !gone.is_empty());
+        }
+        assert_eq!(store.len(), model.values().sum::<u64>());
+    }
+    let mut all: BTreeMap<(i32, i32), u64> = BTreeMap::new();
+    let mut whole = Batch::new();
+    store
+        .scan(usize::MAX, &[true, true], |batch| {
+            whole = batch.clone();
+            Ok(())
+        })
+        .unwrap();
+    for row in 0..whole.rows {
+        let value = |column| whole.column(column).words[row] as i32;
+        *all.entry((value(0), value(1))).or_default() += whole.multiplicity(row) as u64;
+    }
+    assert_eq!(all, model);
 }
 
 #[test]

@@ -102,17 +102,21 @@ impl Encoder {
         into: &mut Batch,
     ) -> Result<()> {
         let columns = || self.schema.fields().iter().zip(&known.columns);
+        let source = |index: usize| Source {
+            array: batch.column(index),
+            ty: known.arrow.field(index).data_type(),
+        };
         for (field, (index, _)) in columns() {
-            self.check_nulls(batch.column(*index), field, first_row)?;
+            self.check_nulls(source(*index), field, first_row)?;
         }
         for ((field, (index, fix)), column) in columns().zip(&mut into.columns) {
             if let Some(column) = column {
-                self.read(batch.column(*index), fix, field, first_row, dict, column)?;
+                self.read(source(*index), fix, field, first_row, dict, column)?;
             }
         }
         if let Some(multiplicity) = &known.multiplicity {
-            let array = batch.column(multiplicity.index);
-            into.multiplicity = Some(self.multiplicities(array, multiplicity, first_row, dict)?);
+            let source = source(multiplicity.index);
+            into.multiplicity = Some(self.multiplicities(source, multiplicity, first_row, dict)?);
         }
         into.rows = batch.num_rows();
         Ok(())
@@ -194,11 +198,11 @@ impl Encoder {
         }
     }
 
-    fn check_nulls(&self, array: &dyn Array, field: &Field, first: usize) -> Result<()> {
+    fn check_nulls(&self, source: Source<'_>, field: &Field, first: usize) -> Result<()> {
         if field.nullable {
             return Ok(());
         }
-        match nulls_of(array) {
+        match source.nulls() {
             None => Ok(()),
             Some(nulls) => Err(Error::Null {
                 table: self.table.clone(),
@@ -208,9 +212,10 @@ impl Encoder {
         }
     }
 
+    /// Reads a column whose NULLs are checked.
     fn read(
         &self,
-        array: &dyn Array,
+        source: Source<'_>,
         fix: &Fix,
         field: &Field,
         first: usize,
@@ -221,27 +226,28 @@ impl Encoder {
             place: format!("row {}, {}", first + row, self.place(&field.name)),
             problem,
         };
-        fill(array, nulls_of(array).as_deref(), dict, column).map_err(|fault| match fault {
+        let Source { array, ty } = source;
+        let nulls = field.nullable.then(|| source.nulls()).flatten();
+        fill(array, ty, nulls.as_deref(), dict, column).map_err(|fault| match fault {
             Fault::Row(misfit) => at_row(misfit),
             Fault::Other(error) => error,
         })?;
         if matches!(field.ty, Type::Decimal { .. }) {
             column.high.resize(column.words.len(), 0);
         }
-        fix.apply(array.data_type(), &field.ty, column)
-            .map_err(at_row)
+        fix.apply(ty, &field.ty, column).map_err(at_row)
     }
 
     fn multiplicities(
         &self,
-        array: &dyn Array,
+        source: Source<'_>,
         Multiplicity { field, fix, .. }: &Multiplicity,
         first: usize,
         dict: &mut Dictionary,
     ) -> Result<Vec<i64>> {
-        self.check_nulls(array, field, first)?;
+        self.check_nulls(source, field, first)?;
         let mut column = Column::default();
-        self.read(array, fix, field, first, dict, &mut column)?;
+        self.read(source, fix, field, first, dict, &mut column)?;
         let all: Vec<i64> = column.words.into_iter().map(|word| word as i64).collect();
         // Its negation would overflow, and a delete negates.
         match all.iter().position(|&one| one == i64::MIN) {
@@ -268,11 +274,21 @@ impl Match {
     }
 }
 
-/// The NULLs of an array, those inside its dictionary too; `None` if there are none.
-fn nulls_of(array: &dyn Array) -> Option<Cow<'_, NullBuffer>> {
-    let nulls = match array.data_type() {
-        DataType::Null | DataType::Dictionary(..) => array.logical_nulls().map(Cow::Owned),
-        _ => array.nulls().map(Cow::Borrowed),
-    };
-    nulls.filter(|nulls| nulls.null_count() > 0)
+/// An array of a batch, and its type as the batch's schema has it: where that is at hand, a batch of
+/// one row need not ask each of its arrays again and again.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    array: &'a dyn Array,
+    ty: &'a DataType,
+}
+
+impl<'a> Source<'a> {
+    /// The NULLs, those inside a dictionary too; `None` if there are none.
+    fn nulls(&self) -> Option<Cow<'a, NullBuffer>> {
+        let nulls = match self.ty {
+            DataType::Null | DataType::Dictionary(..) => self.array.logical_nulls().map(Cow::Owned),
+            _ => self.array.nulls().map(Cow::Borrowed),
+        };
+        nulls.filter(|nulls| nulls.null_count() > 0)
+    }
 }

@@ -26,16 +26,18 @@ pub(super) enum Fault {
     Other(Error),
 }
 
-/// Refills `column` with the raw words of `array`; `nulls` are its logical nulls, if it has any.
+/// Refills `column` with the raw words of `array`, which is of type `ty`; `nulls` are its logical nulls,
+/// if it has any.
 /// The caller has made sure that `fix` knows the array's type; any other is all zeros.
 pub(super) fn fill(
     array: &dyn Array,
+    ty: &DataType,
     nulls: Option<&NullBuffer>,
     dict: &mut Dictionary,
     column: &mut Column,
 ) -> Result<(), Fault> {
     column.clear();
-    match array.data_type() {
+    match ty {
         DataType::Int8 => signed::<Int8Type>(array, column),
         DataType::Int16 => signed::<Int16Type>(array, column),
         DataType::Int32 => signed::<Int32Type>(array, column),

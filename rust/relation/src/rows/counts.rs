@@ -57,13 +57,22 @@ impl Counts {
         }
     }
 
+    /// Adds slots of multiplicity 1.
+    pub(super) fn push_ones(&mut self, slots: usize) {
+        match self {
+            Counts::Byte(all) => extend_tightly(all, slots, 1),
+            Counts::Half(all) => extend_tightly(all, slots, 1),
+            Counts::Word(all) => extend_tightly(all, slots, 1),
+        }
+    }
+
     /// Adds a free slot.
     #[inline(always)]
     pub(super) fn push_free(&mut self) {
         match self {
-            Counts::Byte(all) => extend_tightly(all, &[0]),
-            Counts::Half(all) => extend_tightly(all, &[0]),
-            Counts::Word(all) => extend_tightly(all, &[0]),
+            Counts::Byte(all) => extend_tightly(all, 1, 0),
+            Counts::Half(all) => extend_tightly(all, 1, 0),
+            Counts::Word(all) => extend_tightly(all, 1, 0),
         }
     }
 

@@ -8,6 +8,8 @@
 
 use ringview_core::{Batch, Column, Schema, Type};
 
+use super::pages::Pages;
+
 /// How a value is stored.
 #[derive(Clone, Copy, Debug)]
 enum Form {
@@ -135,28 +137,26 @@ impl Packing {
     }
 
     /// Refills `column` with column `index` of the given slots of `rows`.
-    pub(super) fn unpack(&self, rows: &[u8], slots: &[u32], index: usize, column: &mut Column) {
+    pub(super) fn unpack(&self, rows: &Pages, slots: &[u32], index: usize, column: &mut Column) {
         column.clear();
         let place = self.places[index];
-        let at = slots.iter().map(|&slot| slot as usize * self.stride);
-        let values = at.clone().map(|at| at + place.offset);
+        let at = slots.iter().map(|&slot| rows.row(slot));
+        let values = at.clone().map(|row| &row[place.offset..]);
         let signed = place.signed;
         let words = &mut column.words;
         match place.form {
-            Form::Bytes1 => words.extend(values.map(|at| load::<1>(rows, at, signed))),
-            Form::Bytes2 => words.extend(values.map(|at| load::<2>(rows, at, signed))),
-            Form::Bytes4 => words.extend(values.map(|at| load::<4>(rows, at, signed))),
-            Form::Bytes8 => words.extend(values.map(|at| load::<8>(rows, at, signed))),
-            Form::Single => {
-                words.extend(values.map(|at| {
-                    f64::from(f32::from_bits(load::<4>(rows, at, false) as u32)).to_bits()
-                }))
-            }
+            Form::Bytes1 => words.extend(values.map(|at| load::<1>(at, signed))),
+            Form::Bytes2 => words.extend(values.map(|at| load::<2>(at, signed))),
+            Form::Bytes4 => words.extend(values.map(|at| load::<4>(at, signed))),
+            Form::Bytes8 => words.extend(values.map(|at| load::<8>(at, signed))),
+            Form::Single => words.extend(
+                values.map(|at| f64::from(f32::from_bits(load::<4>(at, false) as u32)).to_bits()),
+            ),
             Form::Bytes16 => {
-                words.extend(values.clone().map(|at| load::<8>(rows, at, false)));
+                words.extend(values.clone().map(|at| load::<8>(at, false)));
                 column
                     .high
-                    .extend(values.map(|at| load::<8>(rows, at + 8, false)));
+                    .extend(values.map(|at| load::<8>(&at[8..], false)));
             }
         }
         if place.decimal && column.high.is_empty() {
@@ -166,7 +166,7 @@ impl Packing {
                 .extend(column.words.iter().map(|&word| (word as i64 >> 63) as u64));
         }
         if let Some((byte, mask)) = place.null {
-            let valid: Vec<bool> = at.map(|at| rows[at + byte] & mask == 0).collect();
+            let valid: Vec<bool> = at.map(|row| row[byte] & mask == 0).collect();
             column.valid = valid.contains(&false).then_some(valid);
         }
     }
@@ -212,9 +212,9 @@ fn store<'a, const WIDTH: usize>(
 }
 
 #[inline(always)]
-fn load<const WIDTH: usize>(rows: &[u8], at: usize, signed: bool) -> u64 {
+fn load<const WIDTH: usize>(at: &[u8], signed: bool) -> u64 {
     let mut bytes = [0; 8];
-    bytes[..WIDTH].copy_from_slice(&rows[at..at + WIDTH]);
+    bytes[..WIDTH].copy_from_slice(&at[..WIDTH]);
     let word = u64::from_le_bytes(bytes);
     let unused = 64 - 8 * WIDTH;
     if signed {

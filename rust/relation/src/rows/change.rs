@@ -1,0 +1,230 @@
+//! A batch of changes to the base rows, row by row through the directory.
+//!
+//! Invariant: all rows of a batch are applied, or none: the rows before one that is refused are taken
+//! back, last first. Rows that only come, and need not be looked for, are left to `pending`.
+//! Cost: the memory that a row will touch is asked for a few rows ahead.
+
+use std::hash::{BuildHasher, Hasher};
+
+use ringview_core::{Batch, Dictionary, Error, Result, format_row};
+
+use super::{RowStore, Scratch};
+
+/// How many rows ahead the directory, and behind it the rows, are asked for.
+const AHEAD_DIRECTORY: usize = 24;
+const AHEAD_ROWS: usize = 12;
+
+/// Rows of a table, each as often as it is there: what other layers can count too.
+pub(super) const MOST: u64 = i64::MAX as u64;
+
+/// One row added or removed, or why not.
+pub(super) type Step = std::result::Result<(), Refusal>;
+
+/// Why a row was refused.
+pub(super) enum Refusal {
+    /// So many are there.
+    OverDelete(u64),
+    Duplicate,
+    Overflow,
+}
+
+impl RowStore {
+    pub(super) fn apply(&mut self, batch: &Batch, sign: i64, dict: &Dictionary) -> Result<()> {
+        if self.append(batch, sign) {
+            return Ok(());
+        }
+        let scratch = self.prepare(batch);
+        let mut done = Ok(());
+        for row in 0..batch.rows {
+            self.look_ahead(&scratch.hashes, row);
+            if let Err(refusal) = self.change(&scratch, row, sign * batch.multiplicity(row)) {
+                self.take_back(&scratch, batch, row, sign);
+                done = Err(self.explain(refusal, &scratch, batch, row, sign, dict));
+                break;
+            }
+        }
+        self.scratch = scratch;
+        done
+    }
+
+    pub(super) fn undo(&mut self, batch: &Batch, sign: i64) {
+        let scratch = self.prepare(batch);
+        self.take_back(&scratch, batch, batch.rows, sign);
+        self.scratch = scratch;
+    }
+
+    /// Takes back the first `rows` rows of a batch, the last one first: so each step meets the state
+    /// that its counterpart left, and cannot fail.
+    fn take_back(&mut self, scratch: &Scratch, batch: &Batch, rows: usize, sign: i64) {
+        for row in (0..rows).rev() {
+            let done = self.change(scratch, row, -sign * batch.multiplicity(row));
+            debug_assert!(
+                done.is_ok(),
+                "undo of a batch that was not the last one applied"
+            );
+        }
+    }
+
+    /// Packs and hashes a batch, for a directory that knows all rows.
+    fn prepare(&mut self, batch: &Batch) -> Scratch {
+        self.enter_pending();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        self.packing.pack(batch, &mut scratch.packed);
+        scratch.hashes.clear();
+        let hash = |row| self.hash(&scratch.packed[self.bytes_of(row)]);
+        scratch.hashes.extend((0..batch.rows).map(hash));
+        scratch
+    }
+
+    /// The hash of the key of a packed row.
+    #[inline(always)]
+    pub(super) fn hash(&self, packed: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(&packed[..self.packing.key_bytes()]);
+        hasher.finish()
+    }
+
+    #[inline(always)]
+    pub(super) fn bytes_of(&self, row: usize) -> std::ops::Range<usize> {
+        let start = row * self.packing.stride();
+        start..start + self.packing.stride()
+    }
+
+    #[inline(always)]
+    pub(super) fn look_ahead(&self, hashes: &[u64], row: usize) {
+        if let Some(&hash) = hashes.get(row + AHEAD_DIRECTORY) {
+            self.directory.prefetch(hash);
+        }
+        if let Some(&hash) = hashes.get(row + AHEAD_ROWS)
+            && let Some(slot) = self.directory.candidate(hash)
+        {
+            self.rows.prefetch(slot);
+            self.counts.prefetch(slot);
+        }
+    }
+
+    /// Where the directory has the key of `packed`, or would have it.
+    #[inline(always)]
+    pub(super) fn seek(&self, hash: u64, packed: &[u8]) -> std::result::Result<usize, usize> {
+        let key = &packed[..self.packing.key_bytes()];
+        self.directory
+            .seek(hash, |slot| self.rows.row(slot)[..key.len()] == *key)
+    }
+
+    #[inline(always)]
+    fn change(&mut self, scratch: &Scratch, row: usize, amount: i64) -> Step {
+        let (hash, packed) = (scratch.hashes[row], &scratch.packed[self.bytes_of(row)]);
+        if amount > 0 {
+            self.add(hash, packed, amount.unsigned_abs())
+        } else if amount < 0 {
+            self.remove(hash, packed, amount.unsigned_abs())
+        } else {
+            Ok(())
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, hash: u64, packed: &[u8], amount: u64) -> Step {
+        if self.unique.is_some() && amount > 1 {
+            return Err(Refusal::Duplicate);
+        }
+        let len = self.len.checked_add(amount);
+        let len = len.filter(|&len| len <= MOST).ok_or(Refusal::Overflow)?;
+        if self.directory.is_full() {
+            self.directory.grow();
+        }
+        match self.seek(hash, packed) {
+            Ok(_) if self.unique.is_some() => return Err(Refusal::Duplicate),
+            Ok(at) => {
+                let slot = self.directory.slot_at(at);
+                self.counts.set(slot, self.counts.get(slot) + amount);
+            }
+            Err(at) => {
+                let slot = self.fill_slot(packed).ok_or(Refusal::Overflow)?;
+                self.counts.set(slot, amount);
+                self.directory.insert_at(at, hash, slot);
+            }
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, hash: u64, packed: &[u8], amount: u64) -> Step {
+        let at = self.place_of(hash, packed).ok_or(Refusal::OverDelete(0))?;
+        let slot = self.directory.slot_at(at);
+        let present = self.counts.get(slot);
+        let left = present
+            .checked_sub(amount)
+            .ok_or(Refusal::OverDelete(present))?;
+        self.counts.set(slot, left);
+        self.len -= amount;
+        if left == 0 {
+            self.directory.remove_at(at);
+            self.free.push(slot);
+        }
+        Ok(())
+    }
+
+    /// Where the directory has the whole row.
+    #[inline(always)]
+    fn place_of(&self, hash: u64, packed: &[u8]) -> Option<usize> {
+        let at = self.seek(hash, packed).ok()?;
+        let slot = self.directory.slot_at(at);
+        let whole = self.packing.key_bytes() == packed.len() || *self.rows.row(slot) == *packed;
+        whole.then_some(at)
+    }
+
+    /// Writes a row into a free slot or a new one; `None` when the slots are used up.
+    #[inline(always)]
+    pub(super) fn fill_slot(&mut self, packed: &[u8]) -> Option<u32> {
+        if let Some(slot) = self.free.pop() {
+            self.rows.row_mut(slot).copy_from_slice(packed);
+            return Some(slot);
+        }
+        let slot = u32::try_from(self.counts.len())
+            .ok()
+            .filter(|&slot| slot != crate::ABSENT)?;
+        self.rows.extend(packed, 1);
+        self.counts.push_free();
+        Some(slot)
+    }
+
+    /// The error for a refused row. The store is as before the batch.
+    fn explain(
+        &self,
+        refusal: Refusal,
+        scratch: &Scratch,
+        batch: &Batch,
+        row: usize,
+        sign: i64,
+        dict: &Dictionary,
+    ) -> Error {
+        let all: Vec<usize> = (0..self.schema.len()).collect();
+        let text = |columns: &[usize]| format_row(&self.schema, columns, batch, row, dict);
+        let table = self.table.clone();
+        match refusal {
+            Refusal::Overflow => Error::Overflow {
+                place: format!("the rows of table {table:?}"),
+            },
+            Refusal::Duplicate => Error::Duplicate {
+                table,
+                key: text(self.unique.as_deref().unwrap_or(&all)),
+            },
+            Refusal::OverDelete(left) => {
+                // Earlier rows of the batch have taken or brought their share.
+                let at = self.place_of(scratch.hashes[row], &scratch.packed[self.bytes_of(row)]);
+                let present = at.map_or(0, |at| self.counts.get(self.directory.slot_at(at)));
+                let asked = (sign * batch.multiplicity(row)).unsigned_abs();
+                let asked = i128::from(asked) + i128::from(present) - i128::from(left);
+                let asked = u64::try_from(asked).unwrap_or(u64::MAX);
+                Error::OverDelete {
+                    table,
+                    row: text(&all),
+                    asked,
+                    present,
+                }
+            }
+        }
+    }
+}

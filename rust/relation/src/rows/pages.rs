@@ -1,0 +1,81 @@
+//! Packed rows by slot, in pages.
+//!
+//! Invariant: a page holds `1 << bits` rows, but the last, which may hold fewer. Only the first page
+//! ever grows: the memory of a short table is close to its rows, and a long one is never copied.
+
+use ringview_core::prefetch;
+
+/// Bytes that a page holds at least, below what the allocator would map and unmap by itself.
+const PAGE: usize = 1 << 15;
+
+#[derive(Clone, Debug)]
+pub(super) struct Pages {
+    pages: Vec<Vec<u8>>,
+    stride: usize,
+    bits: u32,
+    rows: usize,
+}
+
+impl Pages {
+    /// No rows, of `stride` bytes each.
+    pub(super) fn new(stride: usize) -> Pages {
+        Pages {
+            pages: Vec::new(),
+            stride,
+            bits: PAGE.div_ceil(stride.max(1)).next_power_of_two().ilog2(),
+            rows: 0,
+        }
+    }
+
+    /// Page and byte where a row starts.
+    #[inline(always)]
+    fn place(&self, slot: u32) -> (usize, usize) {
+        let row = slot as usize & ((1 << self.bits) - 1);
+        (slot as usize >> self.bits, row * self.stride)
+    }
+
+    #[inline(always)]
+    pub(super) fn row(&self, slot: u32) -> &[u8] {
+        let (page, start) = self.place(slot);
+        &self.pages[page][start..start + self.stride]
+    }
+
+    #[inline(always)]
+    pub(super) fn row_mut(&mut self, slot: u32) -> &mut [u8] {
+        let (page, start) = self.place(slot);
+        &mut self.pages[page][start..start + self.stride]
+    }
+
+    #[inline(always)]
+    pub(super) fn prefetch(&self, slot: u32) {
+        let (page, start) = self.place(slot);
+        if let Some(page) = self.pages.get(page) {
+            prefetch(page, start);
+        }
+    }
+
+    /// Appends rows, which stand one after the other in `packed`.
+    pub(super) fn extend(&mut self, mut packed: &[u8], mut rows: usize) {
+        let whole = 1 << self.bits;
+        while rows > 0 {
+            let filled = self.rows & (whole - 1);
+            if filled == 0 {
+                let first = self.pages.is_empty();
+                let room = if first { 0 } else { whole * self.stride };
+                self.pages.push(Vec::with_capacity(room));
+            }
+            let fit = rows.min(whole - filled);
+            let (now, later) = packed.split_at(fit * self.stride);
+            if let Some(page) = self.pages.last_mut() {
+                page.extend_from_slice(now);
+            }
+            self.rows += fit;
+            (packed, rows) = (later, rows - fit);
+        }
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        let pages: usize = self.pages.iter().map(Vec::capacity).sum();
+        pages + self.pages.capacity() * size_of::<Vec<u8>>()
+    }
+}

@@ -1,0 +1,152 @@
+//! Rows that have come and are not in the directory yet.
+//!
+//! Nothing has to be looked up to add a row to a bag: it takes a slot and waits. Whoever looks for a row
+//! enters all that wait, and so does an insert that leaves more than `SHARE` of the known rows waiting:
+//! equal rows then meet in one slot, so that slots stay within a constant factor of the distinct rows.
+//! Cost: O(1) amortised a row. Many rows are sorted by hash and enter in one pass over the directory,
+//! which misses no cache.
+
+use ringview_core::Batch;
+
+use super::RowStore;
+use super::change::MOST;
+use crate::hash::HashDirectory;
+
+/// So few rows may always wait.
+const FEW: usize = 1 << 14;
+/// Known rows for each that may wait.
+const SHARE: usize = 1;
+/// Known rows that a pass over the directory takes in the time in which it looks for one.
+const PASS: usize = 8;
+
+impl RowStore {
+    /// Adds the rows of a batch to those that wait; false, and nothing done, where rows must be looked
+    /// for.
+    pub(super) fn append(&mut self, batch: &Batch, sign: i64) -> bool {
+        let come = match &batch.multiplicity {
+            None => sign > 0,
+            Some(all) => all.iter().all(|&one| one.signum() == sign),
+        };
+        if !come || self.unique.is_some() {
+            return false;
+        }
+        let amount = |row: usize| batch.multiplicity(row).unsigned_abs();
+        let sum = (0..batch.rows).try_fold(self.len, |sum, row| sum.checked_add(amount(row)));
+        let slots = self.counts.len() + batch.rows;
+        let Some(len) = sum.filter(|&len| len <= MOST && slots < crate::ABSENT as usize) else {
+            return false;
+        };
+        self.len = len;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        self.packing.pack(batch, &mut scratch.packed);
+        let reused = self.free.len().min(batch.rows);
+        for row in 0..reused {
+            let packed = &scratch.packed[self.bytes_of(row)];
+            if let Some(slot) = self.fill_slot(packed) {
+                self.counts.set(slot, 1);
+                self.pending.push(slot);
+            }
+        }
+        let first = self.counts.len() as u32;
+        let fresh = &scratch.packed[self.bytes_of(reused).start..];
+        self.rows.extend(fresh, batch.rows - reused);
+        self.counts.push_ones(batch.rows - reused);
+        self.pending.extend(first..self.counts.len() as u32);
+        if let Some(all) = &batch.multiplicity {
+            let filled = &self.pending[self.pending.len() - batch.rows..];
+            for (&slot, amount) in filled.iter().zip(all) {
+                self.counts.set(slot, amount.unsigned_abs());
+            }
+        }
+        self.scratch = scratch;
+        if self.pending.len() > FEW.max(self.directory.len() / SHARE) {
+            self.enter_pending();
+        }
+        true
+    }
+
+    /// Enters the rows that wait in the directory; equal rows come together in one slot.
+    pub(super) fn enter_pending(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let entry = |&slot: &u32| HashDirectory::entry(self.hash(self.rows.row(slot)), slot);
+        let mut entries: Vec<u64> = pending.iter().map(entry).collect();
+        if entries.len() < FEW.min(self.directory.len() / PASS) {
+            for (row, &entry) in entries.iter().enumerate() {
+                self.look_ahead(&entries, row);
+                self.enter(entry);
+            }
+            self.pending = pending;
+            self.pending.clear();
+        } else {
+            sort(&mut entries);
+            let mut directory = std::mem::take(&mut self.directory);
+            directory.merge(&entries, |known, slot| self.absorb(known, slot));
+            self.directory = directory;
+        }
+    }
+
+    /// Enters a row; the directory reads of a hash what an entry keeps of it.
+    #[inline(always)]
+    fn enter(&mut self, entry: u64) {
+        if self.directory.is_full() {
+            self.directory.grow();
+        }
+        let slot = entry as u32;
+        match self.seek(entry, self.rows.row(slot)) {
+            Err(at) => self.directory.insert_at(at, entry, slot),
+            Ok(at) => self.unite(self.directory.slot_at(at), slot),
+        }
+    }
+
+    /// Unites two slots if they hold the same row; whether they do.
+    fn absorb(&mut self, known: u32, slot: u32) -> bool {
+        let same = self.rows.row(known) == self.rows.row(slot);
+        if same {
+            self.unite(known, slot);
+        }
+        same
+    }
+
+    fn unite(&mut self, known: u32, slot: u32) {
+        let both = self.counts.get(known) + self.counts.get(slot);
+        self.counts.set(known, both);
+        self.counts.set(slot, 0);
+        self.free.push(slot);
+    }
+}
+
+/// Sorts by the upper bits, of which there are twice as many values as entries, in two passes of
+/// counting and placing; what little is left to do, neighbour by neighbour.
+fn sort(entries: &mut Vec<u64>) {
+    let bits = (entries.len().ilog2() / 2 + 1).clamp(1, 12);
+    let mut placed = vec![0; entries.len()];
+    for shift in [64 - 2 * bits, 64 - bits] {
+        let class = |entry: u64| (entry >> shift) as usize & ((1 << bits) - 1);
+        let mut places = vec![0; 1 << bits];
+        for &entry in &*entries {
+            places[class(entry)] += 1;
+        }
+        let mut start = 0;
+        for place in &mut places {
+            start += std::mem::replace(place, start);
+        }
+        for &entry in &*entries {
+            let place = &mut places[class(entry)];
+            placed[*place] = entry;
+            *place += 1;
+        }
+        std::mem::swap(entries, &mut placed);
+    }
+    for end in 1..entries.len() {
+        let entry = entries[end];
+        let mut at = end;
+        while at > 0 && entries[at - 1] > entry {
+            entries[at] = entries[at - 1];
+            at -= 1;
+        }
+        entries[at] = entry;
+    }
+}
