@@ -14,7 +14,6 @@ import difflib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .errors import (
@@ -30,6 +29,8 @@ try:
     import numpy as np
 except ImportError as error:
     raise ImportError("cofactors need NumPy: pip install 'ringview[ml]'") from error
+
+from .cofactor_arrow import parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,7 +141,9 @@ class Cofactor:
         """The cofactor in one row of the column that `COFACTOR(x, y)` gives.
 
         Args:
-            column: Structs of count, sums and products (upper triangle, row by row).
+            column: Structs of count, sums and products (upper triangle, row by row); with
+                categorical columns also of `categories`, a list of (value, count, sums) for each
+                of them, and `pairs`, a list of (left, right, count) for each two.
             field: Its field; the metadata `ringview.cofactor` holds the names as JSON.
             row: Which row.
 
@@ -157,15 +160,7 @@ class Cofactor:
             row = 0
         names = json.loads(field.metadata[_METADATA])
         one = column.slice(row, 1)
-        # flatten() of a field minds the offset of the slice, `.values` does not.
-        products = one.field("products").flatten().to_numpy()
-        upper = _upper_triangle(len(names))
-        matrix = np.empty((len(names), len(names)))
-        matrix[upper] = products
-        matrix.T[upper] = products
-        return cls(
-            names, one.field("count")[0].as_py(), one.field("sums").flatten().to_numpy(), matrix
-        )
+        return cls(names, *parts(one, len(names)))
 
     @classmethod
     def from_table(cls, table: pa.Table) -> Cofactor:
@@ -392,8 +387,3 @@ def rounding(count: int) -> float:
 def _check_shape(what: str, found: Array, shape: tuple[int, ...]) -> None:
     if found.shape != shape:
         raise InvalidValueError(f"the {what} have shape {found.shape}, {shape} is wanted")
-
-
-@lru_cache(maxsize=64)
-def _upper_triangle(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    return np.triu_indices(m)

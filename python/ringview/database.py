@@ -84,6 +84,7 @@ class Database:
         sql: str,
         *,
         order: Order | None = None,
+        nulls: Literal["refuse", "skip"] | None = None,
         representation: Representation | None = None,
     ) -> View:
         """Declare a view and fill it from the rows that are there.
@@ -94,6 +95,8 @@ class Database:
                 or of plain columns (`*`): the rows of the join, each once with DISTINCT.
             order: A variable order: names of columns, nested, as
                 `{"postcode": {"h.house": {}, "s.shop": {}}}`; chosen by cost if None.
+            nulls: What a COFACTOR does with rows that have NULL in a feature: "refuse" the change
+                that brings one, as it does by default, or "skip" the row.
             representation: How the rows of a join are kept: "factorised" as unions and products
                 that take no more room than the tables' joins on each variable, "listing" one by
                 one; if None, factorised unless there is only one table.
@@ -109,7 +112,7 @@ class Database:
 
         Complexity: that of loading all rows of its tables at once.
         """
-        self._native.create_view(name, self._query(sql, order, representation))
+        self._native.create_view(name, self._query(sql, order, representation, nulls))
         return View(self._native, name)
 
     def explain(
@@ -279,14 +282,22 @@ class Database:
         changes = [(name, sign, part, multiplicity) for part in parts]
         self._native.apply(changes, progress)
 
-    def _query(self, sql: str, order: Order | None, representation: Representation | None) -> str:
+    def _query(
+        self,
+        sql: str,
+        order: Order | None,
+        representation: Representation | None,
+        nulls: str | None = None,
+    ) -> str:
         """The logical query of `sql`, as the engine takes it."""
         import json
 
         from .sql import translate
+        from .sql.cofactor import treat_nulls
 
         catalog = {name: table.schema for name, table in self.tables.items()}
-        return json.dumps(translate(sql, catalog, order, representation))
+        query = translate(sql, catalog, order, representation)
+        return json.dumps(query if nulls is None else treat_nulls(query, nulls))
 
 
 class _Named(Mapping[str, Item], Generic[Item]):

@@ -1,7 +1,9 @@
-"""COFACTOR(x, y, ..) and COFACTOR(*): the features of one degree-m payload.
+"""COFACTOR(x, CATEGORICAL(c), ..) and COFACTOR(*): the features of one degree-m payload.
 
-Invariant: a feature is a numeric column, each once. `*` means every numeric column in scope, by the
-names that FROM shows, a column merged by NATURAL JOIN or USING once. Cost: O(columns).
+Invariant: a feature is a column, each once: numbers as they are, texts and what CATEGORICAL names
+as categories. `*` means every column of numbers or texts in scope, by the names that FROM shows, a
+column merged by NATURAL JOIN or USING once; texts of GROUP BY, one category a group, are left out.
+Cost: O(columns).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import TypeGuard
 
 from sqlglot import exp
 
-from ..errors import TypeMismatchError
+from ..errors import InvalidValueError, QueryError, TypeMismatchError
 from .names import Column, Scope
 from .place import Text
 from .scalars import Json, only_read
@@ -22,23 +24,57 @@ def is_cofactor(node: exp.Expr) -> TypeGuard[exp.Anonymous]:
     return isinstance(node, exp.Anonymous) and node.name.upper() == "COFACTOR"
 
 
-def function(node: exp.Anonymous, scope: Scope) -> Json:
-    """The output of a call of COFACTOR."""
+def is_categorical(node: exp.Expr) -> TypeGuard[exp.Anonymous]:
+    """Whether `node` calls CATEGORICAL."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "CATEGORICAL"
+
+
+def function(node: exp.Anonymous, scope: Scope, group: frozenset[Column]) -> Json:
+    """The output of a call of COFACTOR; `group` are the columns equal to those of GROUP BY."""
     only_read(node, scope.text)
     if not node.expressions:
-        scope.text.fail(node, "COFACTOR needs a feature", "name numeric columns, or write *")
-    features = list(dict.fromkeys(_features(node, scope)))
+        scope.text.fail(node, "COFACTOR needs a feature", "name columns, or write *")
+    # What is named CATEGORICAL anywhere is a category also where * or its name says number.
+    named = [_category(part, scope) for part in node.expressions if is_categorical(part)]
+    features = list(dict.fromkeys(_features(node, scope, group)))
     if not features:
-        scope.text.fail(node, "no numeric column is in scope", "name the features")
-    return {"kind": "cofactor", "columns": [column.json() for column in features]}
+        scope.text.fail(node, "no column of numbers or texts is in scope", "name the features")
+    categories = [c for c in features if c.kind == "text" or c in named]
+    return {
+        "kind": "cofactor",
+        "columns": [column.json() for column in features if column not in categories],
+        "categorical": [column.json() for column in categories],
+    }
 
 
-def _features(node: exp.Anonymous, scope: Scope) -> Iterator[Column]:
+def treat_nulls(query: Json, nulls: str) -> Json:
+    """The query with what its COFACTOR does with rows that have NULL in a feature.
+
+    Raises:
+        InvalidValueError: Neither "refuse" nor "skip".
+        QueryError: The query has no COFACTOR.
+    """
+    if nulls not in ("refuse", "skip"):
+        raise InvalidValueError(f"nulls={nulls!r}: write 'refuse' or 'skip'")
+    outputs = [
+        {**output, "nulls": nulls} if output["kind"] == "cofactor" else output
+        for output in query["outputs"]
+    ]
+    if outputs == query["outputs"]:
+        raise QueryError(f"nulls={nulls!r} is about the features of COFACTOR, and there is none")
+    return {**query, "outputs": outputs}
+
+
+def _features(node: exp.Anonymous, scope: Scope, group: frozenset[Column]) -> Iterator[Column]:
     for argument in node.expressions:
         if isinstance(argument, exp.Star):
-            yield from (column for column in scope.visible if column.kind == "number")
+            for column in scope.visible:
+                if column.kind == "number" or (column.kind == "text" and column not in group):
+                    yield column
         elif isinstance(argument, exp.Column):
-            yield _numeric(argument, scope.column(argument), scope.text)
+            yield _number_or_text(argument, scope.column(argument), scope.text)
+        elif is_categorical(argument):
+            yield _category(argument, scope)
         else:
             scope.text.refuse(
                 argument,
@@ -47,12 +83,18 @@ def _features(node: exp.Anonymous, scope: Scope) -> Iterator[Column]:
             )
 
 
-def _numeric(node: exp.Column, column: Column, text: Text) -> Column:
-    if column.kind != "number":
+def _category(node: exp.Anonymous, scope: Scope) -> Column:
+    if len(node.expressions) != 1 or not isinstance(node.expressions[0], exp.Column):
+        scope.text.refuse(node, "CATEGORICAL takes one column", "name one")
+    return scope.column(node.expressions[0])
+
+
+def _number_or_text(node: exp.Column, column: Column, text: Text) -> Column:
+    if column.kind not in ("number", "text"):
         text.fail(
             node,
-            f"COFACTOR needs numbers, {column.name!r} is a {column.kind}",
-            "group by it, or encode it as numbers",
+            f"COFACTOR needs numbers or categories, {column.name!r} is a {column.kind}",
+            f"write CATEGORICAL({column.name}), or encode it as numbers",
             TypeMismatchError,
         )
     return column

@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from ..errors import QueryError, TypeMismatchError
-from .cofactor import is_cofactor
+from .cofactor import is_categorical, is_cofactor
 from .joins import Joins
 from .names import Column, Scope, find
 from .predicates import alike
@@ -155,6 +155,10 @@ def _anonymous(node: exp.Anonymous, scope: Grouped) -> Scalar:
             node,
             "COFACTOR is an output of its own",
             "read it with view.cofactor(), and compute from that",
+        )
+    if is_categorical(node):
+        scope.text.refuse(
+            node, "CATEGORICAL stands in COFACTOR", "write COFACTOR(x, CATEGORICAL(c))"
         )
     if node.name.upper() != "VAR":
         refuse(node, scope.text)

@@ -130,7 +130,8 @@ class Select:
         if isinstance(body.this if isinstance(body, exp.Column) else body, exp.Star):
             self._refuse_output(body)
         if cofactor.is_cofactor(body):
-            return {"name": _name(node), **cofactor.function(body, self.scope)}
+            known = frozenset().union(*(self.joins.classes(column) for column in scope.group))
+            return {"name": _name(node), **cofactor.function(body, self.scope, known)}
         found = scalar(body, scope)
         if found.is_constant:
             self._refuse_output(body)

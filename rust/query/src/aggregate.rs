@@ -25,6 +25,8 @@ pub(crate) struct Aggregates<'a> {
     pub(crate) measures: Vec<PlanOutput>,
     /// The columns whose values companions hold, and whether in order.
     pub(crate) companions: Vec<(Place, bool)>,
+    /// Columns that are known to hold no NULL, whatever their schema says.
+    known: &'a [Place],
 }
 
 impl<'a> Aggregates<'a> {
@@ -32,8 +34,10 @@ impl<'a> Aggregates<'a> {
         scopes: &'a [Scope<'a>],
         variables: &'a Variables,
         payload: Payload<'a>,
+        known: &'a [Place],
     ) -> Self {
         Self {
+            known,
             scopes,
             variables,
             payload,
@@ -231,8 +235,9 @@ impl<'a> Aggregates<'a> {
         let mut not_null = NotNull::new();
         for column in &columns {
             let (atom, column) = resolve(self.scopes, column)?;
-            let joins = self.variables.not_null[atom].contains(&column);
-            if self.scopes[atom].nullable(column) && !joins {
+            let known = self.variables.not_null[atom].contains(&column)
+                || self.known.contains(&(atom, column));
+            if self.scopes[atom].nullable(column) && !known {
                 not_null.entry(atom).or_default().push(column);
             }
         }

@@ -10,20 +10,21 @@ use ringview_core::{Error, Result};
 use crate::aggregate::Aggregates;
 use crate::classes::classify;
 use crate::cofactor;
-use crate::companion;
+use crate::companion::{self, Wanted};
 use crate::factorised;
 use crate::hypergraph::Hypergraph;
 use crate::order;
 use crate::payload::Payload;
 use crate::plan::{
-    Catalog, Companion, Factor, Plan, PlanAtom, PlanOutput, Source, SumProduct, TableInfo, ViewTree,
+    Catalog, CofactorPlan, Companion, Factor, Plan, PlanAtom, PlanOutput, Source, SumProduct,
+    TableInfo, ViewTree,
 };
 use crate::predicate::all;
 use crate::query::{ColumnRef, Output, Query, Representation};
 use crate::scalar::Scope;
 use crate::set::Set;
 use crate::tree;
-use crate::variables::{Variables, resolve, variables};
+use crate::variables::{Place, Variables, resolve, variables};
 
 /// What planning may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +49,23 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
 
 /// As [`bind`], with a say in how.
 pub fn bind_with(query: &Query, catalog: &dyn Catalog, planning: Planning) -> Result<Plan> {
+    bind_knowing(query, catalog, planning, &[])
+}
+
+/// As [`bind_with`], for rows without NULL in some nullable columns.
+pub(crate) fn bind_knowing(
+    query: &Query,
+    catalog: &dyn Catalog,
+    planning: Planning,
+    known: &[Place],
+) -> Result<Plan> {
     check_shape(query)?;
     let tables: Vec<TableInfo> = query
         .atoms
         .iter()
         .map(|atom| catalog.table(&atom.table))
         .collect::<Result<_>>()?;
+    let query = &cofactor::without_nulls(query);
     let scopes: Vec<Scope<'_>> = query
         .atoms
         .iter()
@@ -99,17 +111,13 @@ pub fn bind_with(query: &Query, catalog: &dyn Catalog, planning: Planning) -> Re
     };
 
     let mut payload = Payload::new(&tree, &variables)?;
-    let cofactor = match cofactor_columns(query)? {
-        Some(columns) => Some(cofactor::plan(
-            columns,
-            &scopes,
-            &variables,
-            &tree,
-            &mut payload,
-        )?),
-        None => None,
-    };
-    let mut aggregates = Aggregates::new(&scopes, &variables, payload);
+    let mut cofactor = None;
+    if let Some(features) = cofactor::features(query)? {
+        let mut plan = cofactor::plan(&features, &scopes, &variables, &tree, &mut payload)?;
+        plan.categorize(query, &features, &scopes, &variables, (catalog, planning))?;
+        cofactor = Some(plan);
+    }
+    let mut aggregates = Aggregates::new(&scopes, &variables, payload, known);
     let outputs: Vec<PlanOutput> = query
         .outputs
         .iter()
@@ -126,15 +134,22 @@ pub fn bind_with(query: &Query, catalog: &dyn Catalog, planning: Planning) -> Re
         ..
     } = aggregates;
     let payload = payload.finish();
-    let companions: Vec<Companion> = companions
-        .iter()
-        .map(|kept| companion::plan(query, *kept, &scopes, &variables, (catalog, planning)))
-        .collect::<Result<_>>()?;
+    let beside = |&(place, ordered): &(Place, bool)| {
+        let wanted = Wanted {
+            name: scopes[place.0].name(place.1),
+            places: &[place],
+            ordered,
+            sums: &[],
+        };
+        companion::plan(query, &wanted, &scopes, &variables, (catalog, planning))
+    };
+    let companions: Vec<Companion> = companions.iter().map(beside).collect::<Result<_>>()?;
 
     let class = classify(&graph, &tree);
     for (id, atom) in atoms.iter_mut().enumerate() {
         let mut columns = read_columns(id, atom, &variables, &tree, &payload);
-        for companion in &companions {
+        let categories = cofactor.iter().flat_map(CofactorPlan::companions);
+        for companion in companions.iter().chain(categories) {
             columns.extend(&companion.plan.atoms[id].columns);
         }
         atom.columns = columns.into_iter().collect();
@@ -172,29 +187,6 @@ fn representation(query: &Query) -> Result<Option<Representation>> {
         _ => Representation::Factorised,
     });
     Ok(Some(chosen))
-}
-
-/// The features of the one COFACTOR of a query.
-fn cofactor_columns(query: &Query) -> Result<Option<&[ColumnRef]>> {
-    let mut found = None;
-    let mut others = query.having.is_some();
-    for output in &query.outputs {
-        match output {
-            Output::Cofactor { .. } if found.is_some() => others = true,
-            Output::Cofactor { columns, .. } => found = Some(columns.as_slice()),
-            Output::Aggregate { .. } | Output::Expression { .. } => others = true,
-            Output::Group { .. } => {}
-        }
-    }
-    if found.is_some() && others {
-        return Err(Error::Unsupported {
-            what: "COFACTOR beside other aggregates or HAVING".to_owned(),
-            why: "its payload takes the place of theirs".to_owned(),
-            instead: "create a second view for them; COFACTOR has the count and sums itself"
-                .to_owned(),
-        });
-    }
-    Ok(found)
 }
 
 fn check_shape(query: &Query) -> Result<()> {

@@ -7,16 +7,20 @@
 //! Invariant: the features of an inner view are those of its children, each child's together, the
 //! fewest first: the rows of a product's matrix that mix two factors are those of the features that
 //! come first. The root covers all.
+//! Categorical features are one-hot vectors, so what they add is counts and sums by category: sparse,
+//! and kept by companions, one for each of them and one for each two.
 
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::bind::Planning;
+use crate::companion::{self, Companion, Wanted, known};
 use crate::expr::{Expr, Kind};
 use crate::payload::Payload;
-use crate::plan::{Component, Factor, Source, Variable, ViewTree};
-use crate::query::{ColumnRef, Scalar};
+use crate::plan::{Catalog, Component, Factor, Source, Variable, ViewTree};
+use crate::query::{ColumnRef, Nulls, Output, Query, Scalar};
 use crate::scalar::{Purpose, Scope};
-use crate::variables::{Variables, resolve};
+use crate::variables::{Place, Variables, resolve};
 
 /// The payloads of a degree-m matrix ring over a tree.
 ///
@@ -24,38 +28,117 @@ use crate::variables::{Variables, resolve};
 /// components of an inner node are its count alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CofactorPlan {
-    /// The names of the features, in the order in which they were asked for.
+    /// The names of the numeric features, in the order in which they were asked for.
     pub names: Vec<String>,
     /// By node: the features that its payload covers, in the order of the payload.
     pub nodes: Vec<Vec<usize>>,
     /// By atom: nullable columns that are features; a row with NULL in one is refused.
     pub not_null: Vec<Vec<usize>>,
+    /// The categorical features: counts and sums of the numeric ones, by category.
+    pub categories: Vec<Companion>,
+    /// Counts by pair of categories of two of them, by their positions.
+    pub pairs: Vec<CategoryPair>,
+}
+
+/// Two categorical features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CategoryPair {
+    /// The first, by its position among the categorical features.
+    pub left: usize,
+    /// The second.
+    pub right: usize,
+    /// Its counts.
+    pub counts: Companion,
+}
+
+/// The features of a COFACTOR.
+pub(crate) struct Features<'q> {
+    columns: &'q [ColumnRef],
+    categorical: &'q [ColumnRef],
+}
+
+/// The features of the one COFACTOR of a query.
+pub(crate) fn features(query: &Query) -> Result<Option<Features<'_>>> {
+    let mut found = None;
+    let mut others = query.having.is_some();
+    for output in &query.outputs {
+        match output {
+            Output::Cofactor { .. } if found.is_some() => others = true,
+            Output::Cofactor {
+                columns,
+                categorical,
+                ..
+            } => {
+                found = Some(Features {
+                    columns,
+                    categorical,
+                });
+            }
+            Output::Aggregate { .. } | Output::Expression { .. } => others = true,
+            Output::Group { .. } => {}
+        }
+    }
+    if found.is_some() && others {
+        return Err(Error::Unsupported {
+            what: "COFACTOR beside other aggregates or HAVING".to_owned(),
+            why: "its payload takes the place of theirs".to_owned(),
+            instead: "create a second view for them; COFACTOR has the count and sums itself"
+                .to_owned(),
+        });
+    }
+    Ok(found)
+}
+
+/// The query with the rows left out that have NULL in a feature, where it says so.
+pub(crate) fn without_nulls(query: &Query) -> Query {
+    let mut query = query.clone();
+    for output in &query.outputs {
+        let Output::Cofactor {
+            columns,
+            categorical,
+            nulls: Nulls::Skip,
+            ..
+        } = output
+        else {
+            continue;
+        };
+        for column in columns.iter().chain(categorical) {
+            // An atom that is not there is refused where its name is resolved.
+            if let Some(atom) = query.atoms.get_mut(column.atom) {
+                atom.filter = Some(known(column, atom.filter.take()));
+            }
+        }
+    }
+    query
 }
 
 /// Plans the payloads of `columns`, adding the leaves' components to `payload`.
 pub(crate) fn plan(
-    columns: &[ColumnRef],
+    features: &Features<'_>,
     scopes: &[Scope<'_>],
     variables: &Variables,
     tree: &ViewTree,
     payload: &mut Payload<'_>,
 ) -> Result<CofactorPlan> {
     let mut found = CofactorPlan {
-        names: names(columns, scopes)?,
+        names: features.names(scopes)?,
         nodes: vec![Vec::new(); tree.nodes.len()],
         not_null: vec![Vec::new(); scopes.len()],
+        categories: Vec::new(),
+        pairs: Vec::new(),
     };
     let mut seen = Vec::new();
-    let places: Vec<_> = columns
-        .iter()
+    let places: Vec<Place> = features
+        .all()
         .map(|column| resolve(scopes, column))
         .collect::<Result<_>>()?;
-    let mut features = vec![0; scopes.len()];
-    for &(atom, _) in places
+    let numeric = features.columns.len();
+    let mut local = vec![0; scopes.len()];
+    for &(atom, _) in places[..numeric]
         .iter()
         .filter(|place| !variables.of.contains_key(place))
     {
-        features[atom] += 1;
+        local[atom] += 1;
     }
     for (feature, &place) in places.iter().enumerate() {
         let same = variables
@@ -69,19 +152,20 @@ pub(crate) fn plan(
             });
         }
         seen.push(same);
-        let place = lifted_at(place, variables, &features);
-        let (atom, column) = place;
-        let scope = &scopes[atom];
-        if scope.nullable(column) && !variables.not_null[atom].contains(&column) {
-            found.not_null[atom].push(column);
+        if feature >= numeric {
+            found.refuse_null(place, scopes, variables);
+            continue;
         }
+        let place = lifted_at(place, variables, &local);
+        found.refuse_null(place, scopes, variables);
+        let (atom, _) = place;
         let leaf = tree.nodes.iter().position(|node| node.atom == Some(atom));
         let leaf = leaf.unwrap_or(tree.root);
         let component = Component {
             kind: Kind::Real,
             source: Source::Leaf(Factor {
                 not_null: Vec::new(),
-                value: Some(value(scope, place)?),
+                value: Some(value(&scopes[atom], place)?),
             }),
         };
         payload.append(leaf, component);
@@ -99,31 +183,93 @@ pub(crate) fn plan(
     Ok(found)
 }
 
-/// A name a feature: the column's, with the alias where two would share one.
-fn names(columns: &[ColumnRef], scopes: &[Scope<'_>]) -> Result<Vec<String>> {
-    if columns.is_empty() {
-        return Err(Error::Value {
-            place: "COFACTOR".to_owned(),
-            problem: "it has no feature; name at least one numeric column".to_owned(),
-        });
+impl Features<'_> {
+    /// The numeric ones, then the categorical ones.
+    fn all(&self) -> impl Iterator<Item = &ColumnRef> + Clone {
+        self.columns.iter().chain(self.categorical)
     }
-    let shared = |name: &str| columns.iter().filter(|c| c.column == name).count() > 1;
-    columns
-        .iter()
-        .map(|column| {
+
+    /// A name a feature: the column's, with the alias where two would share one.
+    fn names(&self, scopes: &[Scope<'_>]) -> Result<Vec<String>> {
+        if self.all().next().is_none() {
+            return Err(Error::Value {
+                place: "COFACTOR".to_owned(),
+                problem: "it has no feature; name at least one column".to_owned(),
+            });
+        }
+        let shared = |name: &str| self.all().filter(|c| c.column == name).count() > 1;
+        let name = |column: &ColumnRef| {
             let (atom, position) = resolve(scopes, column)?;
-            let name = if shared(&column.column) {
+            Ok(if shared(&column.column) {
                 scopes[atom].name(position)
             } else {
                 column.column.clone()
+            })
+        };
+        self.all().map(name).collect()
+    }
+}
+
+impl CofactorPlan {
+    /// Every companion: a categorical feature each, then a pair each.
+    pub fn companions(&self) -> impl Iterator<Item = &Companion> {
+        let pairs = self.pairs.iter().map(|pair| &pair.counts);
+        self.categories.iter().chain(pairs)
+    }
+
+    /// A row with NULL in a column is refused, unless it joins on it and so is no row of the join.
+    fn refuse_null(&mut self, place: Place, scopes: &[Scope<'_>], variables: &Variables) {
+        let (atom, column) = place;
+        if scopes[atom].nullable(column) && !variables.not_null[atom].contains(&column) {
+            self.not_null[atom].push(column);
+        }
+    }
+
+    /// Plans the companions of the categorical features, whose names stand behind the numeric ones'.
+    pub(crate) fn categorize(
+        &mut self,
+        query: &Query,
+        features: &Features<'_>,
+        scopes: &[Scope<'_>],
+        variables: &Variables,
+        catalog: (&dyn Catalog, Planning),
+    ) -> Result<()> {
+        let places = |columns: &[ColumnRef]| -> Result<Vec<Place>> {
+            columns.iter().map(|c| resolve(scopes, c)).collect()
+        };
+        let sums = places(features.columns)?;
+        let categorical = places(features.categorical)?;
+        let names = self.names.split_off(sums.len());
+        let beside = |name: String, places: &[Place], sums: &[Place]| {
+            let wanted = Wanted {
+                name,
+                places,
+                ordered: true,
+                sums,
             };
-            Ok(name)
-        })
-        .collect()
+            companion::plan(query, &wanted, scopes, variables, catalog)
+        };
+        for (name, place) in names.iter().zip(&categorical) {
+            let companion = beside(name.clone(), &[*place], &sums)?;
+            self.categories.push(companion);
+        }
+        for right in 1..categorical.len() {
+            for left in 0..right {
+                let name = format!("{}, {}", names[left], names[right]);
+                let counts = beside(name, &[categorical[left], categorical[right]], &[])?;
+                self.pairs.push(CategoryPair {
+                    left,
+                    right,
+                    counts,
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The column at which a feature is lifted: its own, or one that equals it.
-fn lifted_at(place: (usize, usize), variables: &Variables, features: &[usize]) -> (usize, usize) {
+fn lifted_at(place: Place, variables: &Variables, features: &[usize]) -> Place {
     let Some(&variable) = variables.of.get(&place) else {
         return place;
     };
@@ -137,7 +283,7 @@ fn lifted_at(place: (usize, usize), variables: &Variables, features: &[usize]) -
 }
 
 /// A feature as a real.
-fn value(scope: &Scope<'_>, (atom, column): (usize, usize)) -> Result<Expr> {
+fn value(scope: &Scope<'_>, (atom, column): Place) -> Result<Expr> {
     let name = scope.schema.fields()[column].name.clone();
     let scalar = Scalar::Column { atom, column: name };
     let Some(value) = scope.number(&scalar, Purpose::Sum)? else {

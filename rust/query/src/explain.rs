@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use crate::hypergraph::Hypergraph;
-use crate::plan::{Node, Plan, VarId};
+use crate::plan::{CofactorPlan, Node, Plan, VarId};
 use crate::set::Set;
 use crate::tree;
 use crate::update::{Probe, Sibling, probes};
@@ -36,13 +36,16 @@ impl Plan {
         for (id, atom) in self.atoms.iter().enumerate() {
             let _ = writeln!(text, "  {:width$}  {}", atom.alias, self.update_cost(id));
         }
-        for companion in &self.companions {
-            let _ = write!(
-                text,
-                "\nbeside it, the values of {} by group\n{}",
-                companion.name,
-                companion.plan.explain()
-            );
+        let values = self.companions.iter();
+        let values = values.map(|companion| ("the values of", "by group", companion));
+        let categories = self.cofactor.iter().flat_map(CofactorPlan::companions);
+        let categories = categories.map(|companion| match companion.values.len() {
+            1 => ("the categories of", "with their counts and sums", companion),
+            _ => ("the pairs of categories of", "with their counts", companion),
+        });
+        for (what, how, companion) in values.chain(categories) {
+            let plan = companion.plan.explain();
+            let _ = write!(text, "\nbeside it, {what} {} {how}\n{plan}", companion.name);
         }
         text
     }
@@ -174,9 +177,14 @@ impl Plan {
     ) {
         let node = &self.tree.nodes[id];
         let components = self.payload.nodes[id].len();
+        let features = self.cofactor.as_ref().map_or(0, |c| c.nodes[id].len());
         let kept = match (node.stored, components) {
             (false, _) => "not stored".to_owned(),
             (true, _) if node.indicator.is_some() => "stored: 1".to_owned(),
+            (true, _) if features > 0 => format!(
+                "stored: degree-{features} matrix: count, {features} sums, {} products",
+                features * (features + 1) / 2
+            ),
             (true, 1) => "stored: count".to_owned(),
             (true, 2) => "stored: count, 1 sum".to_owned(),
             (true, more) => format!("stored: count, {} sums", more - 1),

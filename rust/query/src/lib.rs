@@ -47,7 +47,7 @@ mod variables;
 pub use bind::{Planning, bind, bind_with};
 pub use plan::*;
 pub use query::{
-    Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, OrderRef, Output, Query,
+    Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output, Query,
     Representation, Scalar,
 };
 pub use split::{LeafPart, split_leaf};

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::query::{Function, Representation};
 
-pub use crate::cofactor::CofactorPlan;
-pub use crate::companion::Companion;
+pub use crate::cofactor::{CategoryPair, CofactorPlan};
+pub use crate::companion::{Companion, CompanionValue};
 pub use crate::computed::{Computed, ComputedOp, Having};
 pub use crate::expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
 

@@ -118,14 +118,31 @@ pub enum Output {
         /// How.
         value: Measure,
     },
-    /// Counts, sums and sums of products of numeric columns, as one degree-m payload. Only group
-    /// columns may stand beside it.
+    /// Counts, sums and sums of products of numeric columns, as one degree-m payload, and what
+    /// categorical columns add to it. Only group columns may stand beside it.
     Cofactor {
         /// Its name.
         name: String,
-        /// The features.
+        /// The numeric features.
         columns: Vec<ColumnRef>,
+        /// The categorical features.
+        #[serde(default)]
+        categorical: Vec<ColumnRef>,
+        /// What happens to rows with NULL in a feature.
+        #[serde(default)]
+        nulls: Nulls,
     },
+}
+
+/// What a view does with a row that has NULL in a feature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Nulls {
+    /// The change that brings it fails.
+    #[default]
+    Refuse,
+    /// The row is left out.
+    Skip,
 }
 
 impl Output {

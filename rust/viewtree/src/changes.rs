@@ -4,10 +4,13 @@
 //! result had for it then. So a look costs the keys touched, not the result; and nobody pays
 //! before the first look.
 
+use std::collections::BTreeMap;
+
 use ringview_relation::{Change, KeyScratch, Keys, Part};
 
-use crate::companion::{Companion, Summaries};
-use crate::result::{ResultRows, width};
+use crate::categories::{self, Tallies};
+use crate::companion::Summaries;
+use crate::result::{Beside, ResultRows, width};
 
 /// What the result had for a key: the first word of the log's payload.
 const ABSENT: u64 = 1;
@@ -17,22 +20,25 @@ const PRESENT: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct ChangeLog {
     old: Part,
+    /// What the categories of a key were, by its slot in `old`; for keys that were there.
+    tallies: BTreeMap<u32, Tallies>,
     scratch: KeyScratch,
 }
 
 impl ChangeLog {
     /// An empty log of changes to `result`, with what companions add to its rows.
-    pub(crate) fn new(result: &Part, companions: &[Companion]) -> Self {
-        let old = Part::new(result.layout().clone(), 1 + width(result, companions));
+    pub(crate) fn new(result: &Part, beside: &Beside) -> Self {
+        let old = Part::new(result.layout().clone(), 1 + width(result, beside));
         Self {
             old,
+            tallies: BTreeMap::new(),
             scratch: KeyScratch::default(),
         }
     }
 
     /// Takes in what the running transaction did to `result`, before it is committed. Companions
     /// change at their commit, so they still tell what was.
-    pub(crate) fn record(&mut self, result: &Part, companions: &[Companion]) {
+    pub(crate) fn record(&mut self, result: &Part, beside: &Beside) {
         let changes: Vec<Change<'_>> = result.changes().collect();
         let fields: Vec<usize> = (0..result.layout().fields()).collect();
         let slot_of = |change: &Change<'_>| match *change {
@@ -52,8 +58,11 @@ impl ChangeLog {
             rows: changes.len(),
         };
         self.old.locate(keys, &mut self.scratch, &mut slots);
-        let summaries = Summaries::of(companions, &columns, changes.len());
+        let summaries = Summaries::of(&beside.summarized, &columns, changes.len());
+        let mut tallies =
+            categories::tallies_before(&beside.tallied, &columns, changes.len()).into_iter();
         for (row, (&slot, change)) in slots.iter().zip(&changes).enumerate() {
+            let tallies = tallies.next();
             let entry = self.old.payload_mut(slot);
             if entry[0] != 0 {
                 continue;
@@ -65,6 +74,7 @@ impl ChangeLog {
                     let (sums, rest) = entry[1..].split_at_mut(payload.len());
                     sums.copy_from_slice(payload);
                     rest.copy_from_slice(summaries.row(row));
+                    self.tallies.extend(tallies.map(|tallies| (slot, tallies)));
                 }
             }
         }
@@ -72,12 +82,9 @@ impl ChangeLog {
 
     /// The old and new rows of the keys whose payload differs, each with its multiplicity (-1 old,
     /// +1 new); forgets them.
-    pub(crate) fn take(
-        &mut self,
-        result: &Part,
-        companions: &[Companion],
-    ) -> (ResultRows, Vec<i64>) {
-        let old = std::mem::replace(self, Self::new(result, companions)).old;
+    pub(crate) fn take(&mut self, result: &Part, beside: &Beside) -> (ResultRows, Vec<i64>) {
+        let log = std::mem::replace(self, Self::new(result, beside));
+        let (old, old_tallies) = (log.old, log.tallies);
         let fields: Vec<usize> = (0..result.layout().fields()).collect();
         let keys: Vec<u32> = old.iter().collect();
         let column = |&f: &usize| keys.iter().map(|&slot| old.field(slot, f)).collect();
@@ -90,8 +97,10 @@ impl ChangeLog {
         };
         result.find(batch, &mut self.scratch, &mut now);
 
-        let zero = vec![0; width(result, companions)];
-        let summaries = Summaries::of(companions, &columns, keys.len());
+        let zero = vec![0; width(result, beside)];
+        let summaries = Summaries::of(&beside.summarized, &columns, keys.len());
+        let mut tallies = categories::tallies(&beside.tallied, &columns, keys.len()).into_iter();
+        let nothing = categories::nothing(&beside.tallied);
         let mut current = Vec::new();
         // An aggregate without GROUP BY has a row even over nothing.
         let always = fields.is_empty();
@@ -112,12 +121,14 @@ impl ChangeLog {
                     Some(&current[..])
                 }
             };
-            if before == after {
+            let were = old_tallies.get(&slot).or(nothing.as_ref()).cloned();
+            let are = tallies.next();
+            if before == after && were == are {
                 continue;
             }
-            for (payload, multiplicity) in [(before, -1), (after, 1)] {
+            for (payload, tallies, multiplicity) in [(before, were, -1), (after, are, 1)] {
                 if let Some(payload) = payload {
-                    rows.push(&old, slot, payload);
+                    rows.push(&old, slot, payload, tallies);
                     multiplicities.push(multiplicity);
                 }
             }
@@ -126,6 +137,8 @@ impl ChangeLog {
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        self.old.memory_usage()
+        let tallies = self.tallies.values().flat_map(|all| all.iter());
+        let words: usize = tallies.map(Vec::capacity).sum();
+        self.old.memory_usage() + words * size_of::<u64>()
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, FixedSizeListArray, Float64Array, Int64Array, StructArray};
+use arrow_array::{ArrayRef, Int64Array, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
 use ringview_query::{CofactorPlan, Plan, PlanOutput, VarId};
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Groups, lift_rows};
 
+use crate::categories;
 use crate::cells::Cells;
 use crate::leaf::{LeafProgram, Selection, Values};
 use crate::overflow;
@@ -233,7 +234,10 @@ impl Aggregates for CofactorPayloads {
             .map(|name| json_string(name))
             .collect();
         let metadata = [(NAMES.to_owned(), format!("[{}]", names.join(", ")))];
-        let data = DataType::Struct(struct_fields(self.plan.names.len()));
+        let numbers = struct_fields(self.plan.names.len());
+        let categories = categories::fields(&self.plan);
+        let fields = numbers.iter().cloned();
+        let data = DataType::Struct(fields.chain(categories.into_iter().map(Arc::new)).collect());
         Field::new(&output.name, data, false).with_metadata(metadata.into())
     }
 
@@ -261,12 +265,7 @@ impl Aggregates for CofactorPayloads {
             let DataType::FixedSizeList(item, size) = fields[field].data_type() else {
                 unreachable!("the lists of the struct")
             };
-            let values = Arc::new(Float64Array::from(values));
-            let list = FixedSizeListArray::try_new(Arc::clone(item), *size, values, None);
-            Ok(Arc::new(list.map_err(|problem| Error::Value {
-                place: "the result of COFACTOR".to_owned(),
-                problem: problem.to_string(),
-            })?))
+            categories::lists_of(item, *size, values, rows.rows)
         };
         let columns = vec![
             Arc::new(Int64Array::from(counts)) as ArrayRef,

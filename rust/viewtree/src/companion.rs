@@ -1,12 +1,13 @@
-//! A companion at work: the values of one column by group, for MIN, MAX and COUNT(DISTINCT).
+//! A companion at work: values by group, for MIN, MAX, COUNT(DISTINCT) and categories.
 //!
-//! Its tree is the view's join with the column as one more free variable. Invariant: after a commit
+//! Its tree is the view's join with a column, or two, as free variables more. Invariant: after a commit
 //! `groups` has a key for each group with a value, how many different ones it has, and `ordered`, at
 //! the same slot, the slots of the root that hold them, least first. Within a transaction only the
 //! tree moves; what its root gained and lost is taken in at the commit, so a rollback has nothing to
 //! do here. Cost: O(log n) comparisons a value that comes or leaves; nothing for one that stays.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ringview_core::{Batch, Dictionary, Result, Schema, Type};
@@ -17,19 +18,20 @@ use crate::fields::{Aspect, Fields};
 use crate::maintained::Maintained;
 use crate::multiset::OrderedSlots;
 use crate::payloads::SumProductPayloads;
+use crate::program::ProductPlan;
 use crate::tree::Tree;
 
 /// Words of a summary: how many values, then the least and the greatest, two words each.
 pub(crate) const SUMMARY: usize = 5;
 
-/// The values of one column, by group.
+/// The values of one column, or of two together, by group.
 pub(crate) struct Companion {
     tree: Tree<SumProductPayloads>,
     /// The fields of the root's key that tell the group, in the order of `groups`.
     key: Vec<usize>,
-    /// The fields of the root's key that hold the value: its word, for decimals its upper half too.
-    value: Vec<usize>,
-    ty: Type,
+    values: Vec<ValueFields>,
+    /// The words of the root's payload that hold sums.
+    sums: Vec<usize>,
     /// The fields of the view's key (positions among them) in the order of `groups`.
     outer: Vec<usize>,
     groups: Part,
@@ -37,6 +39,17 @@ pub(crate) struct Companion {
     ordered: Option<Vec<OrderedSlots>>,
     scratch: KeyScratch,
 }
+
+/// Where a value stands.
+struct ValueFields {
+    /// The fields of the root's key that hold it: its word, for decimals its upper half too.
+    fields: Vec<usize>,
+    ty: Type,
+}
+
+/// The values of a group, in their order, and what the companion says of each, one after the other:
+/// the words of the value, a count, the sums.
+pub(crate) type Tally = Vec<u64>;
 
 impl Companion {
     /// An empty companion of a view with these fields and this root key.
@@ -56,13 +69,25 @@ impl Companion {
             key.extend(tree.fields.positions(inner_keys, *inner));
         }
         let all = tree.fields.of_all(inner_keys);
-        let mut value = tree.fields.positions(inner_keys, companion.value);
-        // The plan leaves NULLs out.
-        value.retain(|&at| tree.fields.field(all[at]).aspect != Aspect::Null);
+        let value = |value: &query::CompanionValue| {
+            let mut at = tree.fields.positions(inner_keys, value.variable);
+            // The plan leaves NULLs out.
+            at.retain(|&at| tree.fields.field(all[at]).aspect != Aspect::Null);
+            ValueFields {
+                fields: at,
+                ty: value.ty.clone(),
+            }
+        };
+        let shape = tree.payloads.shape(plan.tree.root);
+        let sums = plan.outputs.iter().filter_map(|output| match &output.kind {
+            // One product, of one column.
+            query::OutputKind::Sum { terms, .. } => Some(shape.elements()[*terms.first()?].word),
+            _ => None,
+        });
         Ok(Self {
             groups: Part::new(tree.fields.layout(&all).project(&key), 1),
-            value,
-            ty: companion.ty.clone(),
+            values: companion.values.iter().map(value).collect(),
+            sums: sums.collect(),
             key,
             outer,
             ordered: companion.ordered.then(Vec::new),
@@ -125,8 +150,7 @@ impl Companion {
         }
         let values = Values {
             root,
-            fields: &self.value,
-            ty: &self.ty,
+            fields: &self.values,
             dictionary,
         };
         let mut emptied = Vec::new();
@@ -173,11 +197,64 @@ impl Companion {
             return summary;
         };
         for (at, slot) in [(1, ordered.first()), (3, ordered.last())] {
-            for (word, &field) in self.value.iter().enumerate() {
+            for (word, &field) in self.values[0].fields.iter().enumerate() {
                 summary[at + word] = slot.map_or(0, |slot| root.field(slot, field));
             }
         }
         summary
+    }
+
+    /// A tally for each row: `columns` are the fields of the view's key. O(values).
+    pub(crate) fn tallies(&self, columns: &[Vec<u64>], rows: usize) -> Vec<Tally> {
+        self.tallies_of(columns, rows, &HashMap::new())
+    }
+
+    /// As they were before the running transaction. O(values, and what it touched).
+    pub(crate) fn tallies_before(&self, columns: &[Vec<u64>], rows: usize) -> Vec<Tally> {
+        let mut before = HashMap::new();
+        for change in self.tree.result().into_iter().flat_map(Part::changes) {
+            if let Change::Was(slot, payload) = change {
+                // The first change of a slot tells what was there before.
+                before.entry(slot).or_insert(payload);
+            }
+        }
+        self.tallies_of(columns, rows, &before)
+    }
+
+    fn tallies_of(
+        &self,
+        columns: &[Vec<u64>],
+        rows: usize,
+        before: &HashMap<u32, &[u64]>,
+    ) -> Vec<Tally> {
+        let keys = Keys {
+            columns,
+            fields: &self.outer,
+            rows,
+        };
+        let mut groups = Vec::new();
+        self.groups
+            .find(keys, &mut KeyScratch::default(), &mut groups);
+        let (Some(root), Some(ordered)) = (self.tree.result(), &self.ordered) else {
+            return vec![Tally::new(); rows];
+        };
+        let tally = |&group: &u32| {
+            let mut tally = Tally::new();
+            if group == ABSENT {
+                return tally;
+            }
+            for slot in ordered[group as usize].iter() {
+                let fields = self.values.iter().flat_map(|value| &value.fields);
+                tally.extend(fields.map(|&field| root.field(slot, field)));
+                let payload = before
+                    .get(&slot)
+                    .map_or_else(|| root.payload(slot), |was| *was);
+                tally.push(payload[0]);
+                tally.extend(self.sums.iter().map(|&word| payload[word]));
+            }
+            tally
+        };
+        groups.iter().map(tally).collect()
     }
 
     /// Bytes that it takes.
@@ -249,24 +326,31 @@ fn is_there(root: &Part, slot: u32) -> bool {
 /// The values that slots of a root hold.
 struct Values<'a> {
     root: &'a Part,
-    fields: &'a [usize],
-    ty: &'a Type,
+    fields: &'a [ValueFields],
     dictionary: &'a Dictionary,
 }
 
 impl Values<'_> {
-    /// By value; equal values have one slot.
+    /// By value, the first one first; equal values have one slot.
     fn compare(&self, left: u32, right: u32) -> Ordering {
-        let word = |slot| self.root.field(slot, self.fields[0]);
+        let order = |value: &ValueFields| self.compare_one(value, left, right);
+        let mut orders = self.fields.iter().map(order);
+        orders
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }
+
+    fn compare_one(&self, value: &ValueFields, left: u32, right: u32) -> Ordering {
+        let word = |slot| self.root.field(slot, value.fields[0]);
         let (a, b) = (word(left), word(right));
-        match self.ty {
+        match &value.ty {
             Type::Utf8 => {
                 let text = |word: u64| self.dictionary.text(word as u32);
                 text(a).cmp(text(b))
             }
             Type::Float32 | Type::Float64 => f64::from_bits(a).total_cmp(&f64::from_bits(b)),
             Type::Decimal { .. } => {
-                let high = |slot| self.root.field(slot, self.fields[1]) as i64;
+                let high = |slot| self.root.field(slot, value.fields[1]) as i64;
                 (high(left), a).cmp(&(high(right), b))
             }
             ty if ty.is_signed() => (a as i64).cmp(&(b as i64)),

@@ -29,6 +29,11 @@ impl OrderedSlots {
         self.rest.last().unwrap_or(&self.first).last().copied()
     }
 
+    /// All slots, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+        self.first.iter().chain(self.rest.iter().flatten()).copied()
+    }
+
     /// Adds a slot, before the first one that is greater.
     pub(crate) fn insert(&mut self, slot: u32, order: impl Fn(u32) -> Ordering) {
         let at = self.block(&order);
@@ -116,8 +121,7 @@ mod tests {
                 prop_assert_eq!(ours.first().map(value), model.first().copied());
                 prop_assert_eq!(ours.last().map(value), model.last().copied());
             }
-            let all = ours.first.iter().chain(ours.rest.iter().flatten());
-            let all: Vec<u32> = all.map(|&slot| value(slot)).collect();
+            let all: Vec<u32> = ours.iter().map(value).collect();
             prop_assert_eq!(all, model);
             prop_assert!(ours.rest.iter().all(|block| !block.is_empty()));
         }

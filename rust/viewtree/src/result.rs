@@ -11,6 +11,7 @@ use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_query::{OutputKind, Plan, PlanOutput, VarId};
 use ringview_relation::Part;
 
+use crate::categories::{self, Tallies};
 use crate::cells::{Cells, retain};
 use crate::companion::{Companion, SUMMARY, Summaries};
 use crate::computed::Measures;
@@ -26,11 +27,32 @@ pub(crate) struct ResultRows {
     pub(crate) payloads: Vec<u64>,
     /// Words of a payload.
     pub(crate) width: usize,
+    /// What the group has of each category, row by row; empty where no feature is categorical.
+    pub(crate) tallies: Vec<Tallies>,
+}
+
+/// The companions of a view.
+#[derive(Default)]
+pub(crate) struct Beside {
+    /// What MIN, MAX and COUNT(DISTINCT) are read from.
+    pub(crate) summarized: Vec<Companion>,
+    /// What the categories of a COFACTOR are read from.
+    pub(crate) tallied: Vec<Companion>,
+}
+
+impl Beside {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Companion> {
+        self.summarized.iter().chain(&self.tallied)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Companion> {
+        self.summarized.iter_mut().chain(&mut self.tallied)
+    }
 }
 
 /// Words of a payload of [`ResultRows`].
-pub(crate) fn width(part: &Part, companions: &[Companion]) -> usize {
-    part.stride() + SUMMARY * companions.len()
+pub(crate) fn width(part: &Part, beside: &Beside) -> usize {
+    part.stride() + SUMMARY * beside.summarized.len()
 }
 
 impl ResultRows {
@@ -42,8 +64,15 @@ impl ResultRows {
         }
     }
 
-    /// Appends a row with the key at `slot` of a part, and a payload.
-    pub(crate) fn push(&mut self, part: &Part, slot: u32, payload: &[u64]) {
+    /// Appends a row with the key at `slot` of a part, a payload and tallies, if there are any.
+    pub(crate) fn push(
+        &mut self,
+        part: &Part,
+        slot: u32,
+        payload: &[u64],
+        tallies: Option<Tallies>,
+    ) {
+        self.tallies.extend(tallies);
         for (field, column) in self.columns.iter_mut().enumerate() {
             column.push(part.field(slot, field));
         }
@@ -52,17 +81,18 @@ impl ResultRows {
     }
 
     /// All rows of a part; of one without key fields its one row, zero if it has none.
-    pub(crate) fn all(part: &Part, companions: &[Companion]) -> Self {
-        let mut all = Self::new(part.layout().fields(), width(part, companions));
+    pub(crate) fn all(part: &Part, beside: &Beside) -> Self {
+        let mut all = Self::new(part.layout().fields(), width(part, beside));
         for slot in part.iter() {
-            all.push(part, slot, part.payload(slot));
+            all.push(part, slot, part.payload(slot), None);
         }
         if part.layout().fields() == 0 && all.rows == 0 {
             all.payloads.resize(part.stride(), 0);
             all.rows = 1;
         }
-        if !companions.is_empty() {
-            let summaries = Summaries::of(companions, &all.columns, all.rows);
+        all.tallies = categories::tallies(&beside.tallied, &all.columns, all.rows);
+        if !beside.summarized.is_empty() {
+            let summaries = Summaries::of(&beside.summarized, &all.columns, all.rows);
             let sums = std::mem::take(&mut all.payloads);
             for (row, sums) in sums.chunks_exact(part.stride()).enumerate() {
                 all.payloads.extend_from_slice(sums);
@@ -84,6 +114,9 @@ impl ResultRows {
             .filter(|(_, kept)| **kept)
         {
             self.payloads.extend_from_slice(payload);
+        }
+        if !self.tallies.is_empty() {
+            retain(&mut self.tallies, kept);
         }
         self.rows = kept.iter().filter(|kept| **kept).count();
     }
@@ -248,6 +281,16 @@ impl Assembler<'_> {
                 Ok(Cells::of_words(counts.collect()))
             }
             OutputKind::Computed { .. } => unreachable!("measures are not computed from others"),
+            OutputKind::Cofactor => {
+                let column = self.aggregates.column(self.plan, rows, output)?;
+                match (&self.plan.cofactor, &column) {
+                    (Some(plan), Cells::Array(numbers)) if !plan.categories.is_empty() => {
+                        categories::column(plan, &rows.tallies, numbers, self.dictionary)
+                            .map(Cells::Array)
+                    }
+                    _ => Ok(column),
+                }
+            }
             _ => self.aggregates.column(self.plan, rows, output),
         }
     }

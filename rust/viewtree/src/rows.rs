@@ -180,13 +180,13 @@ impl ViewTree {
         let Some(result) = self.tree.result() else {
             return self.result(dictionary);
         };
-        let companions = &self.companions;
+        let beside = &self.beside;
         let (mut rows, mut multiplicities) = match &mut self.log {
-            Some(log) => log.take(result, companions),
+            Some(log) => log.take(result, beside),
             None => {
-                let rows = ResultRows::all(result, companions);
+                let rows = ResultRows::all(result, beside);
                 let ones = vec![1; rows.rows];
-                self.log = Some(ChangeLog::new(result, companions));
+                self.log = Some(ChangeLog::new(result, beside));
                 (rows, ones)
             }
         };
@@ -224,7 +224,7 @@ impl ViewTree {
 
     /// A row for each group.
     fn grouped(&self) -> ResultRows {
-        let all = |result| ResultRows::all(result, &self.companions);
+        let all = |result| ResultRows::all(result, &self.beside);
         self.tree.result().map(all).unwrap_or_default()
     }
 }

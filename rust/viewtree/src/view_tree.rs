@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ringview_core::{Batch, Dictionary, Result, Schema};
-use ringview_query::{Plan, Representation};
+use ringview_query::{CofactorPlan, Plan, Representation};
 
 use crate::changes::ChangeLog;
 use crate::cofactor::CofactorPayloads;
@@ -13,6 +13,7 @@ use crate::factorised::Factorised;
 use crate::factors::FactorRows;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::payloads::SumProductPayloads;
+use crate::result::Beside;
 use crate::tree::Tree;
 
 /// Rows of a product of factors that are multiplied out at a time.
@@ -26,7 +27,7 @@ const BLOCK: usize = 1 << 16;
 pub struct ViewTree {
     pub(crate) plan: Arc<Plan>,
     pub(crate) tree: Box<dyn Maintained>,
-    pub(crate) companions: Vec<Companion>,
+    pub(crate) beside: Beside,
     pub(crate) log: Option<ChangeLog>,
     /// Where the rows of a join are kept factorised.
     pub(crate) factorised: Option<Factorised>,
@@ -58,13 +59,17 @@ impl ViewTree {
         };
         let keys = &plan.tree.nodes[plan.tree.root].keys;
         let companion = |c| Companion::new(c, schemas, tree.fields(), keys);
-        let companions = plan.companions.iter().map(companion);
-        let companions = companions.collect::<Result<_>>()?;
+        let summarized = plan.companions.iter().map(companion);
+        let categories = plan.cofactor.iter().flat_map(CofactorPlan::companions);
+        let beside = Beside {
+            summarized: summarized.collect::<Result<_>>()?,
+            tallied: categories.map(companion).collect::<Result<_>>()?,
+        };
         let factorised = plan.bag == Some(Representation::Factorised);
         let factorised = factorised.then(|| Factorised::new(&plan, &mut *tree));
         Ok(Self {
             factorised,
-            companions,
+            beside,
             plan,
             tree,
             log: None,
@@ -94,7 +99,7 @@ impl ViewTree {
             factorised.apply(&mut *self.tree, atom, batch, sign, dictionary)?;
         }
         self.tree.apply(atom, batch, sign, dictionary)?;
-        let mut companions = self.companions.iter_mut();
+        let mut companions = self.beside.iter_mut();
         companions.try_for_each(|companion| companion.apply(atom, batch, sign, dictionary))
     }
 
@@ -115,7 +120,7 @@ impl ViewTree {
             return Ok(());
         }
         // Companions, and joins kept factorised, read rows.
-        let by_row = !self.companions.is_empty() || self.factorised.is_some();
+        let by_row = self.beside.iter().next().is_some() || self.factorised.is_some();
         if !by_row && self.tree.apply_factors(atom, factors, sign, dictionary)? {
             return Ok(());
         }
@@ -130,15 +135,15 @@ impl ViewTree {
     /// Ends loading of the static relations: frees what only loading needed.
     pub fn seal(&mut self) {
         self.tree.seal();
-        self.companions.iter_mut().for_each(Companion::seal);
+        self.beside.iter_mut().for_each(Companion::seal);
     }
 
     /// Keeps the changes since the last commit; `dictionary` knows the strings that came.
     pub fn commit(&mut self, dictionary: &Dictionary) {
         if let (Some(log), Some(result)) = (&mut self.log, self.tree.result()) {
-            log.record(result, &self.companions);
+            log.record(result, &self.beside);
         }
-        for companion in &mut self.companions {
+        for companion in self.beside.iter_mut() {
             companion.commit(dictionary);
         }
         self.tree.commit();
@@ -153,7 +158,7 @@ impl ViewTree {
         if let Some(factorised) = &mut self.factorised {
             factorised.rollback();
         }
-        self.companions.iter_mut().for_each(Companion::rollback);
+        self.beside.iter_mut().for_each(Companion::rollback);
     }
 
     /// What each node of the plan's tree holds.
@@ -167,7 +172,7 @@ impl ViewTree {
     pub fn memory_usage(&self) -> usize {
         let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
         let factorised = self.factorised.as_ref().map_or(0, Factorised::memory_usage);
-        let companions = self.companions.iter().map(Companion::memory_usage);
+        let companions = self.beside.iter().map(Companion::memory_usage);
         log + factorised
             + companions.sum::<usize>()
             + self.tree.memory_usage()
@@ -177,7 +182,7 @@ impl ViewTree {
     /// Rows handled so far, at leaves, joins and views: the work that complexity is about.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        let companions = self.companions.iter().map(Companion::steps);
+        let companions = self.beside.iter().map(Companion::steps);
         self.tree.steps() + companions.sum::<u64>()
     }
 
@@ -187,6 +192,6 @@ impl ViewTree {
     /// When one does not hold.
     pub fn check(&self) {
         self.tree.check();
-        self.companions.iter().for_each(Companion::check);
+        self.beside.iter().for_each(Companion::check);
     }
 }

@@ -211,7 +211,12 @@ fn outputs(plan: &Plan) {
                 let names = |plan: &Plan| plan.atoms.iter().map(|a| a.alias.clone()).collect();
                 let (ours, theirs): (Vec<_>, Vec<_>) = (names(plan), names(&beside.plan));
                 assert_eq!(ours, theirs, "a change of an atom is applied to both");
-                assert!(beside.plan.variables[beside.value].free);
+                assert!(
+                    beside
+                        .values
+                        .iter()
+                        .all(|value| beside.plan.variables[value.variable].free)
+                );
                 for (outer, inner) in &beside.groups {
                     let (outer, inner) = (&plan.variables[*outer], &beside.plan.variables[*inner]);
                     assert_eq!((&outer.columns, outer.free), (&inner.columns, inner.free));

@@ -141,7 +141,7 @@ impl ChangeLog {
         let mut multiplicities = Vec::new();
         if let Some(part) = &mut self.moved.part {
             for slot in part.iter() {
-                rows.push(part, slot, &[]);
+                rows.push(part, slot, &[], None);
                 multiplicities.push(part.payload(slot)[0] as i64);
             }
             *part = Part::new(part.layout().clone(), part.stride());

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use proptest::prelude::*;
 use ringview_core::{Batch, Dictionary, Error};
-use ringview_query::{ColumnRef, Output, Query};
+use ringview_query::{ColumnRef, Nulls, Output, Query};
 
 use crate::naive::{Row, Tables, batch, feed, query};
 
@@ -35,6 +35,8 @@ pub fn cofactor(
     query.outputs.push(Output::Cofactor {
         name: "cofactor".to_owned(),
         columns: columns.clone(),
+        categorical: Vec::new(),
+        nulls: Nulls::Refuse,
     });
     (query, columns)
 }

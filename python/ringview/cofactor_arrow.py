@@ -1,0 +1,69 @@
+"""What a column of COFACTOR holds, from Arrow to NumPy.
+
+Invariant: categories come in the order in which the view lists them, which is theirs; a pair that
+no row has counts 0. Cost: O(m^2 + categories * m + k * l) for m numbers, and each two features of k
+and l categories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Pair = tuple[str, str]
+
+
+def parts(one: pa.StructArray, m: int) -> tuple[Any, ...]:
+    """Count, sums, matrix, and the categorical parts of the one row of an array."""
+    upper = _upper_triangle(m)
+    # flatten() of a field minds the offset of a slice, `.values` does not.
+    products = one.field("products").flatten().to_numpy()
+    matrix = np.empty((m, m))
+    matrix[upper] = products
+    matrix.T[upper] = products
+    sums = one.field("sums").flatten().to_numpy()
+    return one.field("count")[0].as_py(), sums, matrix, *_categories(one, m)
+
+
+def _categories(one: pa.StructArray, m: int) -> tuple[Any, ...]:
+    """Values, counts, sums of m numbers, counts of pairs."""
+    values: dict[str, list[Any]] = {}
+    counts: dict[str, Array] = {}
+    sums: dict[str, Array] = {}
+    pairs: dict[Pair, Array] = {}
+    for name, entries in _lists(one, "categories"):
+        values[name] = entries.field("value").to_pylist()
+        counts[name] = entries.field("count").to_numpy().astype(np.float64)
+        flat = entries.field("sums").flatten().to_numpy()
+        sums[name] = flat.reshape(len(entries), m)
+    places = {name: {value: i for i, value in enumerate(v)} for name, v in values.items()}
+    names = list(values)
+    order = [(a, b) for at, b in enumerate(names) for a in names[:at]]
+    for (a, b), (_, entries) in zip(order, _lists(one, "pairs"), strict=True):
+        pairs[a, b] = np.zeros((len(values[a]), len(values[b])))
+        left = [places[a][value] for value in entries.field("left").to_pylist()]
+        right = [places[b][value] for value in entries.field("right").to_pylist()]
+        pairs[a, b][left, right] = entries.field("count").to_numpy()
+    return values, counts, sums, pairs
+
+
+def _lists(one: pa.StructArray, field: str) -> Iterator[tuple[str, pa.StructArray]]:
+    """The lists that a struct of lists has in its one row, by name."""
+    if one.type.get_field_index(field) < 0:
+        return
+    lists = one.field(field)
+    for at in range(lists.type.num_fields):
+        yield lists.type.field(at).name, lists.field(at).flatten()
+
+
+@lru_cache(maxsize=64)
+def _upper_triangle(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(m)
