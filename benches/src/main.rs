@@ -23,7 +23,7 @@ use crate::data::Order;
 
 const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [--batch LIST] [--system LIST]
                         [--deletes back|again] [--repeat N] [--seconds S] [--quick] [--export DIR] [--joins]
-  workloads: retailer retailer-fact housing        orders: sorted shuffled        batches: rows, 1000
+  workloads: retailer retailer-fact housing, each with -cofactor behind        orders: sorted shuffled        batches: rows, 1000
   systems: handwritten-arrays handwritten-tables ringview-trusted ringview-checked first-order
   --deletes: insert all, then delete all, the last batch first (back) or the first one first (again); time both
   --seconds: stop a stream after that time and report the rows done so far (no results are compared then)

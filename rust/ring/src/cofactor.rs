@@ -175,10 +175,8 @@ impl PayloadRing for Cofactor {
 
     fn multiply(
         product: &CofactorProduct,
-        left: Slab<'_>,
-        left_rows: Rows<'_>,
-        right: Slab<'_>,
-        slots: &[u32],
+        (left, left_rows): (Slab<'_>, Rows<'_>),
+        (right, slots): (Slab<'_>, &[u32]),
         groups: Groups<'_>,
         scratch: &mut Scratch,
         out: &mut Vec<u64>,

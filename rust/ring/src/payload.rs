@@ -215,17 +215,15 @@ pub trait PayloadRing: Send + Sync + 'static {
         emptied: &mut Vec<u32>,
     ) -> Result<(), Overflow>;
 
-    /// Row i is row `left_rows[i]` of `left` times the payload at `slots[i]` of `right`; `out`
+    /// Row i is the i-th row named of `left` times the payload at the i-th slot of `right`; `out`
     /// becomes the sum of the rows of each group, of the width that is returned.
     ///
     /// # Errors
     /// `Overflow`.
     fn multiply(
         product: &Self::Product,
-        left: Slab<'_>,
-        left_rows: Rows<'_>,
-        right: Slab<'_>,
-        slots: &[u32],
+        left: (Slab<'_>, Rows<'_>),
+        right: (Slab<'_>, &[u32]),
         groups: Groups<'_>,
         scratch: &mut Self::Scratch,
         out: &mut Vec<u64>,

@@ -165,10 +165,8 @@ impl PayloadRing for SumProduct {
 
     fn multiply(
         product: &TermProduct,
-        left: Slab<'_>,
-        left_rows: Rows<'_>,
-        right: Slab<'_>,
-        slots: &[u32],
+        (left, left_rows): (Slab<'_>, Rows<'_>),
+        (right, slots): (Slab<'_>, &[u32]),
         groups: Groups<'_>,
         (): &mut (),
         out: &mut Vec<u64>,

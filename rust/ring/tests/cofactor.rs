@@ -59,7 +59,7 @@ fn multiply(
     out: &mut Vec<u64>,
 ) -> usize {
     let scratch = &mut CofactorScratch::default();
-    Cofactor::multiply(product, left, rows, right, slots, groups, scratch, out).unwrap()
+    Cofactor::multiply(product, (left, rows), (right, slots), groups, scratch, out).unwrap()
 }
 
 /// Single rows as deltas carry them: how often, and the values.
@@ -195,10 +195,8 @@ fn what_leaves_its_range_is_refused() {
     let product = CofactorProduct::new(&[], &[0]);
     let found = Cofactor::multiply(
         &product,
-        slab(&[1 << 40], 1),
-        Rows::All(1),
-        slab(&[1 << 40, 0, 0], 1),
-        &[0],
+        (slab(&[1 << 40], 1), Rows::All(1)),
+        (slab(&[1 << 40, 0, 0], 1), &[0]),
         Groups::Each(1),
         &mut CofactorScratch::default(),
         &mut Vec::new(),

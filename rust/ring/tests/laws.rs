@@ -118,7 +118,7 @@ proptest! {
                 sums[group].iter_mut().zip(each).for_each(|(sum, value)| *sum += value);
             }
             let mut out = Vec::new();
-            SumProduct::multiply(&product, whole(&slab(&left)), rows, whole(&flat), &slots, groups, &mut (), &mut out).unwrap();
+            SumProduct::multiply(&product, (whole(&slab(&left)), rows), (whole(&flat), &slots), groups, &mut (), &mut out).unwrap();
             // Zero times a negative real is the other zero.
             let negative_zero = (-0.0f64).to_bits();
             out.iter_mut().filter(|word| **word == negative_zero).for_each(|word| *word = 0);
@@ -137,10 +137,8 @@ fn overflow_names_its_component() {
     let big = [1, 1 << 40];
     let found = SumProduct::multiply(
         &product,
-        whole(&big),
-        Rows::All(1),
-        whole(&big),
-        &[0],
+        (whole(&big), Rows::All(1)),
+        (whole(&big), &[0]),
         Groups::Each(1),
         &mut (),
         &mut Vec::new(),
@@ -165,10 +163,8 @@ fn reals_stay_finite() {
     let product = TermProduct::new(&shape, &shape, &shape, &[(0, 0), (1, 1)]);
     let found = SumProduct::multiply(
         &product,
-        whole(&large),
-        Rows::All(1),
-        whole(&large),
-        &[0],
+        (whole(&large), Rows::All(1)),
+        (whole(&large), &[0]),
         Groups::Each(1),
         &mut (),
         &mut out,
@@ -185,10 +181,8 @@ fn reals_stay_finite() {
     let rows = Rows::Picked(&[0, 0]);
     let found = SumProduct::multiply(
         &product,
-        whole(&huge),
-        rows,
-        whole(&ones),
-        &[0, 0],
+        (whole(&huge), rows),
+        (whole(&ones), &[0, 0]),
         run,
         &mut (),
         &mut out,

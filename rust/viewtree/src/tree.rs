@@ -607,7 +607,7 @@ pub(crate) fn multiply<R: PayloadRing>(
     wide: bool,
     delta: &mut Delta,
     left_rows: Rows<'_>,
-    (right, slots): (Slab<'_>, &[u32]),
+    right: (Slab<'_>, &[u32]),
     (grouper, product, spare, scratch): (&mut Grouper, &mut Vec<u64>, &mut Spare, &mut R::Scratch),
 ) -> std::result::Result<(), Overflow> {
     let last = level
@@ -631,10 +631,8 @@ pub(crate) fn multiply<R: PayloadRing>(
     };
     delta.width = R::multiply(
         &step.product,
-        delta.slab(),
-        left_rows,
+        (delta.slab(), left_rows),
         right,
-        slots,
         groups,
         scratch,
         product,

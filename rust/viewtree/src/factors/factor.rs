@@ -65,8 +65,8 @@ fn multiply(
 ) -> Result<Vec<u64>, Overflow> {
     let mut out = Vec::new();
     let each = Groups::Each(slots.len());
-    let (left, right) = (whole(left), whole(right));
-    SumProduct::multiply(product, left, rows, right, slots, each, &mut (), &mut out)?;
+    let (left, right) = ((whole(left), rows), (whole(right), slots));
+    SumProduct::multiply(product, left, right, each, &mut (), &mut out)?;
     Ok(out)
 }
 
