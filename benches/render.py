@@ -43,6 +43,31 @@ ANCHORS = {
     ("housing", "sorted"): dict(zip(SIZES, (5.9, 39.0, 51.0, 50.0, 42.0), strict=True)),
     ("housing", "shuffled"): dict(zip(SIZES, (2.3, 9.5, 10.4, 11.0, 20.0), strict=True)),
 }
+COFACTORS = {
+    "retailer-cofactor": "Retailer cofactor, 43 columns, all change",
+    "retailer-fact-cofactor": "Retailer cofactor, 43 columns, only Inventory changes",
+    "housing-cofactor": "Housing cofactor, 27 columns",
+}
+COFACTOR_COLUMNS = {
+    "ringview-trusted": "ringview, trusted deletes",
+    "ringview-checked": "ringview",
+    "ringview-scalars": "a number an entry, trusted deletes",
+}
+COFACTOR_ANCHORS = {
+    ("retailer-cofactor", "sorted"): dict(zip(SIZES, (1.15, 6.3, 6.7, 6.0, 5.3), strict=True)),
+    ("retailer-cofactor", "shuffled"): dict(
+        zip(SIZES, (0.35, 0.54, 0.64, 0.92, 1.03), strict=True)
+    ),
+    ("retailer-fact-cofactor", "sorted"): {1_000: 23.8},
+    ("retailer-fact-cofactor", "shuffled"): {1_000: 0.95},
+    ("housing-cofactor", "sorted"): dict(zip(SIZES, (2.8, 15.0, 18.0, 17.0, 15.0), strict=True)),
+    ("housing-cofactor", "shuffled"): dict(zip(SIZES, (0.72, 1.65, 1.41, 1.43, 2.9), strict=True)),
+}
+COFACTOR_ANCHOR_BYTES = {
+    "retailer-cofactor": 160,
+    "retailer-fact-cofactor": 0,
+    "housing-cofactor": 36,
+}
 ANCHOR_BYTES = {"retailer": 109, "retailer-fact": 0, "housing": 13}
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 NONE = "-"
@@ -55,6 +80,8 @@ def tables(results: dict[str, Any]) -> str:
     lines = Lines(results["lines"])
     sizes = [lines.by_size(workload) for workload in WORKLOADS if lines.has(workload)]
     parts = [described, lines.at_a_thousand(), *sizes, lines.memory()]
+    if any(lines.has(workload) for workload in COFACTORS):
+        parts.append(lines.cofactors())
     return "\n\n".join([*parts, *chains(results.get("chains", []))])
 
 
@@ -126,6 +153,32 @@ class Lines:
                 cells += [NONE] * (not lines)
             rows.append([title, *cells, str(ANCHOR_BYTES[workload])])
         head = ["bytes a tuple: counted (resident)", *(COLUMNS[s] for s in RUST_SYSTEMS), "C++ ‡"]
+        return table(head, rows)
+
+    def cofactors(self) -> str:
+        """The degree-m matrix: million tuples a second by batch size, bytes a tuple."""
+        rows = []
+        for (workload, order), anchors in COFACTOR_ANCHORS.items():
+            for size in SIZES:
+                cells = []
+                for phase, systems in (
+                    ("insert", COFACTOR_COLUMNS),
+                    ("delete-back", ("ringview-trusted",)),
+                ):
+                    cells += [self.speed(workload, order, size, name, phase) for name in systems]
+                if set(cells) == {NONE}:
+                    continue
+                lines = self._cells.get((workload, order, size, "ringview-trusted", "insert"), [])
+                kept = [line["bytes"] / line["tuples"] for line in lines if line["complete"]]
+                size_cells = [figure(median(kept)) if kept else NONE]
+                if size == 1_000:
+                    size_cells.append(str(COFACTOR_ANCHOR_BYTES[workload]))
+                else:
+                    size_cells.append(NONE)
+                title = [COFACTORS[workload], order, f"{size:,}"]
+                rows.append([*title, *cells, figure(anchors.get(size)), *size_cells])
+        head = ["degree-m matrix, M tuples/s", "order", "batch", *COFACTOR_COLUMNS.values()]
+        head += ["deletes, trusted", "C++ ‡", "bytes a tuple", "C++ ‡"]
         return table(head, rows)
 
 

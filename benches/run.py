@@ -1,7 +1,8 @@
 """Measure the whole matrix, in turns, and render docs/benchmarks.md from what was measured.
 
 Invariant: within a repetition every system sees the same batches one after the other in one run,
-so ratios hold on a machine whose speed drifts; figures are medians over the repetitions. Results
+so ratios hold on a machine whose speed drifts; figures in batches of 1,000 are medians over the
+repetitions. Streams are cut where they take too long: the whole takes some twenty minutes. Results
 are kept in benches/results/NAME.json with the machine they come from. The compiled C++ figures
 beside them were measured elsewhere, on the same class of machine.
 """
@@ -26,6 +27,8 @@ RESULTS = HERE / "results"
 WORKLOADS = ("retailer", "retailer-fact", "housing")
 ORDERS = ("sorted", "shuffled")
 BATCHES = (1, 100, 1_000, 10_000, 100_000)
+# The batch size of the headline figures: the others are measured once.
+REPEATED = "1000"
 Line = dict[str, Any]
 
 
@@ -37,6 +40,7 @@ def main() -> None:
     parser.add_argument("--workload", default=",".join(WORKLOADS))
     parser.add_argument("--order", default=",".join(ORDERS))
     parser.add_argument("--batch", default=",".join(map(str, BATCHES)))
+    parser.add_argument("--seconds", type=float, default=4, help="where a stream is cut")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the rows, once")
     parser.add_argument("--render", action="store_true", help="only render the newest results")
     options = parser.parse_args()
@@ -67,18 +71,31 @@ def measure(options: argparse.Namespace) -> list[Line]:
                 cell = ["--workload", workload, "--order", order]
                 exported = str(Path(folder) / f"{workload}-{order}")
                 call([str(program), *cell, *quick, "--export", exported])
-                cell += ["--batch", options.batch]
+                capped = ["--seconds", str(options.seconds)]
                 for repetition in range(options.repeat):
-                    rust = [str(program), *cell, *quick, "--deletes", "back", "--seconds", "30"]
+                    sizes = ["--batch", REPEATED if repetition else options.batch]
+                    rust = [str(program), *cell, *sizes, *quick, "--deletes", "back", *capped]
                     lines += [{**line, "repetition": repetition} for line in call(rust)]
                     python = [sys.executable, str(HERE / "python" / "measure.py"), exported, *cell]
-                    python += ["--repetition", str(repetition), "--seconds", "20", "--deletes"]
+                    python += [*sizes, "--repetition", str(repetition), *capped, "--deletes"]
                     systems = "python-trusted,python-checked"
                     lines += call([*python, "--system", systems])
                     if repetition == 0:
                         lines += call([*python, "--system", "duckdb"])
                 lines += memory([str(program), *cell, *quick])
+                lines += cofactors([str(program), *cell, *quick], options)
     disagreements(lines)
+    return lines
+
+
+def cofactors(command: list[str], options: argparse.Namespace) -> list[Line]:
+    """The degree-m matrix over the same stream, with one payload and with a number an entry."""
+    lines = []
+    command = [part + "-cofactor" if part in WORKLOADS else part for part in command]
+    for repetition in range(options.repeat):
+        sizes = ["--batch", REPEATED if repetition else options.batch]
+        capped = ["--deletes", "back", "--seconds", str(options.seconds / 2)]
+        lines += [{**line, "repetition": repetition} for line in call([*command, *sizes, *capped])]
     return lines
 
 

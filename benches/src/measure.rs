@@ -86,7 +86,8 @@ impl Cell<'_> {
                     name.name()
                 ));
             }
-            if let Some(deletes) = self.settings.deletes {
+            // What was cut short is not all there to be deleted.
+            if let Some(deletes) = self.settings.deletes.filter(|_| result.is_some()) {
                 let rest = phase(deletes)?;
                 if rest.is_some_and(|totals| !totals.is_zero()) {
                     return Err(format!(
