@@ -16,6 +16,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--workload", default=",".join(WORKLOADS))
     parser.add_argument("--order", default=",".join(ORDERS))
     parser.add_argument("--batch", default=",".join(map(str, BATCHES)))
-    parser.add_argument("--seconds", type=float, default=4, help="where a stream is cut")
+    parser.add_argument("--seconds", type=int, default=4, help="where a stream is cut")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the rows, once")
     parser.add_argument("--render", action="store_true", help="only render the newest results")
     options = parser.parse_args()
@@ -51,8 +52,13 @@ def main() -> None:
         if options.quick:
             options.name, options.repeat = "quick", 1
             path = Path(tempfile.gettempdir()) / "ringview-bench-quick.json"
-        results = {"machine": machine(), "lines": measure(options), "chains": chains(options)}
         path.parent.mkdir(exist_ok=True)
+        results: dict[str, Any] = {"machine": machine(), "lines": []}
+        # What is measured is kept at once: a run that is stopped is not lost.
+        for lines in measure(options):
+            results["lines"] += lines
+            path.write_text(json.dumps(results, indent=1))
+        results["chains"] = chains(options)
         path.write_text(json.dumps(results, indent=1))
     text = render.tables(json.loads(path.read_text()))
     print(text)
@@ -60,14 +66,14 @@ def main() -> None:
         render.replace(HERE.parent / "docs" / "benchmarks.md", text)
 
 
-def measure(options: argparse.Namespace) -> list[Line]:
-    """All lines of the matrix; each repetition visits every cell."""
+def measure(options: argparse.Namespace) -> Iterator[list[Line]]:
+    """All lines of the matrix, stream by stream; each repetition visits every system."""
     program = target_directory() / "release" / "ringview-benches"
     quick = ["--quick"] if options.quick else []
-    lines: list[Line] = []
     with tempfile.TemporaryDirectory() as folder:
         for workload in options.workload.split(","):
             for order in options.order.split(","):
+                lines: list[Line] = []
                 cell = ["--workload", workload, "--order", order]
                 exported = str(Path(folder) / f"{workload}-{order}")
                 call([str(program), *cell, *quick, "--export", exported])
@@ -84,8 +90,8 @@ def measure(options: argparse.Namespace) -> list[Line]:
                         lines += call([*python, "--system", "duckdb"])
                 lines += memory([str(program), *cell, *quick])
                 lines += cofactors([str(program), *cell, *quick], options)
-    disagreements(lines)
-    return lines
+                disagreements(lines)
+                yield lines
 
 
 def cofactors(command: list[str], options: argparse.Namespace) -> list[Line]:
@@ -94,7 +100,7 @@ def cofactors(command: list[str], options: argparse.Namespace) -> list[Line]:
     command = [part + "-cofactor" if part in WORKLOADS else part for part in command]
     for repetition in range(options.repeat):
         sizes = ["--batch", REPEATED if repetition else options.batch]
-        capped = ["--deletes", "back", "--seconds", str(options.seconds / 2)]
+        capped = ["--deletes", "back", "--seconds", str(max(1, options.seconds // 2))]
         lines += [{**line, "repetition": repetition} for line in call([*command, *sizes, *capped])]
     return lines
 
