@@ -193,7 +193,10 @@ impl<P: Payloads> Tree<P> {
         let mut delta = std::mem::take(&mut self.work.deltas[atom]);
         let outcome = self
             .read_leaf(&path, batch, sign, dictionary, &mut delta)
-            .and_then(|()| self.store(path.leaf, &path.keys, &mut delta))
+            .and_then(|()| {
+                self.views[path.leaf].reached_by(self.work.selection.len());
+                self.store(path.leaf, &path.keys, &mut delta)
+            })
             .and_then(|()| self.climb(&path, (0, 0), &mut delta));
         self.work.deltas[atom] = delta;
         outcome?;
@@ -219,6 +222,7 @@ impl<P: Payloads> Tree<P> {
                 indicator.change(part, &moved, stride, &mut self.work.keys);
             }
             let delta = &mut indicator.delta;
+            self.views[path.leaf].reached_by(delta.rows);
             self.store(path.leaf, &path.keys, delta)?;
             self.climb(&path, (0, 0), delta)?;
         }

@@ -3,6 +3,7 @@
 mod cofactor;
 mod costs;
 mod cyclic;
+mod explain;
 mod factors;
 mod naive;
 mod streams;
