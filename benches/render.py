@@ -33,6 +33,26 @@ WORKLOADS = {
     "retailer-fact": "Retailer SUM, only Inventory changes",
     "housing": "Housing SUM",
 }
+COFACTOR_SYSTEMS = (
+    "ringview-trusted",
+    "ringview-checked",
+    "ringview-scalars",
+    "recursive",
+    "first-order",
+)
+COFACTOR_COLUMNS = {
+    "ringview-trusted": "ringview, trusted deletes",
+    "ringview-checked": "ringview",
+    "python-trusted": "Python, trusted deletes",
+    "ringview-scalars": "one SUM a number",
+    "recursive": "recursive",
+    "first-order": "first order",
+}
+COFACTORS = {
+    "retailer-cofactor": "Retailer, 43 attributes, all change",
+    "retailer-fact-cofactor": "Retailer, 43 attributes, only Inventory changes",
+    "housing-cofactor": "Housing, 27 attributes",
+}
 # F-IVM's own compiled C++, million tuples a second, by batch size.
 SIZES = (1, 100, 1_000, 10_000, 100_000)
 ANCHORS = {
@@ -42,8 +62,23 @@ ANCHORS = {
     ("retailer-fact", "shuffled"): {1_000: 13.2},
     ("housing", "sorted"): dict(zip(SIZES, (5.9, 39.0, 51.0, 50.0, 42.0), strict=True)),
     ("housing", "shuffled"): dict(zip(SIZES, (2.3, 9.5, 10.4, 11.0, 20.0), strict=True)),
+    ("retailer-cofactor", "sorted"): dict(zip(SIZES, (1.15, 6.3, 6.7, 6.0, 5.3), strict=True)),
+    ("retailer-cofactor", "shuffled"): dict(
+        zip(SIZES, (0.35, 0.54, 0.64, 0.92, 1.03), strict=True)
+    ),
+    ("retailer-fact-cofactor", "sorted"): {1_000: 23.8},
+    ("retailer-fact-cofactor", "shuffled"): {1_000: 0.95},
+    ("housing-cofactor", "sorted"): dict(zip(SIZES, (2.8, 15.0, 18.0, 17.0, 15.0), strict=True)),
+    ("housing-cofactor", "shuffled"): dict(zip(SIZES, (0.72, 1.65, 1.41, 1.43, 2.9), strict=True)),
 }
-ANCHOR_BYTES = {"retailer": 109, "retailer-fact": 0, "housing": 13}
+ANCHOR_BYTES = {
+    "retailer": 109,
+    "retailer-fact": 0,
+    "housing": 13,
+    "retailer-cofactor": 160,
+    "retailer-fact-cofactor": 0,
+    "housing-cofactor": 36,
+}
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 NONE = "-"
 Line = dict[str, Any]
@@ -55,6 +90,8 @@ def tables(results: dict[str, Any]) -> str:
     lines = Lines(results["lines"])
     sizes = [lines.by_size(workload) for workload in WORKLOADS if lines.has(workload)]
     parts = [described, lines.at_a_thousand(), *sizes, lines.memory()]
+    if any(map(lines.has, COFACTORS)):
+        parts += lines.cofactors()
     return "\n\n".join([*parts, *chains(results.get("chains", []))])
 
 
@@ -113,19 +150,40 @@ class Lines:
         head = [f"{WORKLOADS[workload]}, M tuples/s", "batch", *(COLUMNS[s] for s in systems)]
         return table([*head, "C++ ‡"], rows)
 
-    def memory(self) -> str:
+    def cofactors(self) -> list[str]:
+        """Cofactor matrices by batch size, inserts; and their memory."""
+        rows = []
+        for workload, title in COFACTORS.items():
+            for order in ("sorted", "shuffled"):
+                for size in SIZES:
+                    cells = [
+                        self.speed(workload, order, size, system, "insert")
+                        for system in COFACTOR_COLUMNS
+                    ]
+                    if set(cells) != {NONE}:
+                        anchor = figure(ANCHORS[workload, order].get(size))
+                        rows.append([title, order, f"{size:,}", *cells, anchor])
+        head = ["cofactor, M tuples/s", "order", "batch", *COFACTOR_COLUMNS.values(), "C++ ‡"]
+        return [table(head, rows), self.memory(COFACTORS, COFACTOR_SYSTEMS, COFACTOR_COLUMNS)]
+
+    def memory(
+        self,
+        workloads: dict[str, str] = WORKLOADS,
+        systems: tuple[str, ...] = RUST_SYSTEMS,
+        columns: dict[str, str] = COLUMNS,
+    ) -> str:
         """Bytes a tuple after all inserts: as the system counts, and as its process grew."""
         rows = []
-        for workload, title in WORKLOADS.items():
+        for workload, title in workloads.items():
             cells = []
-            for system in RUST_SYSTEMS:
+            for system in systems:
                 lines = self._cells.get((workload, "shuffled", 1_000, system, "memory"), [])
                 for line in lines[:1]:
                     grown = (line["resident_bytes"] or 0) / line["tuples"]
                     cells.append(f"{line['bytes'] / line['tuples']:.0f} ({grown:.0f})")
                 cells += [NONE] * (not lines)
             rows.append([title, *cells, str(ANCHOR_BYTES[workload])])
-        head = ["bytes a tuple: counted (resident)", *(COLUMNS[s] for s in RUST_SYSTEMS), "C++ ‡"]
+        head = ["bytes a tuple: counted (resident)", *(columns[s] for s in systems), "C++ ‡"]
         return table(head, rows)
 
 

@@ -24,6 +24,10 @@ import render
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 WORKLOADS = ("retailer", "retailer-fact", "housing")
+COFACTORS = tuple(f"{workload}-cofactor" for workload in WORKLOADS)
+# What takes long on wide payloads is cut off early: the throughput is that of the rows done so far.
+COFACTOR_SECONDS = 2
+SLOW = ("first-order", "ringview-scalars", "recursive")
 ORDERS = ("sorted", "shuffled")
 BATCHES = (1, 100, 1_000, 10_000, 100_000)
 Line = dict[str, Any]
@@ -34,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--name", default=date.today().isoformat())
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--workload", default=",".join(WORKLOADS))
+    parser.add_argument("--workload", default=",".join(WORKLOADS + COFACTORS))
     parser.add_argument("--order", default=",".join(ORDERS))
     parser.add_argument("--batch", default=",".join(map(str, BATCHES)))
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the rows, once")
@@ -67,6 +71,9 @@ def measure(options: argparse.Namespace) -> list[Line]:
                 cell = ["--workload", workload, "--order", order]
                 exported = str(Path(folder) / f"{workload}-{order}")
                 call([str(program), *cell, *quick, "--export", exported])
+                if workload in COFACTORS:
+                    lines += cofactor([str(program), *cell, *quick], exported, cell, options.batch)
+                    continue
                 cell += ["--batch", options.batch]
                 for repetition in range(options.repeat):
                     rust = [str(program), *cell, *quick, "--deletes", "back", "--seconds", "30"]
@@ -86,6 +93,22 @@ def chains(options: argparse.Namespace) -> list[Line]:
     """Matrix chains, beside NumPy."""
     quick = ["--quick"] if options.quick else []
     return call([sys.executable, str(HERE / "python" / "chains.py"), *quick])
+
+
+def cofactor(command: list[str], exported: str, cell: list[str], batch: str) -> list[Line]:
+    """The lines of a cofactor matrix, once: inserts, and the slow systems in batches of 1,000."""
+    seconds = ["--seconds", str(COFACTOR_SECONDS)]
+    ours = ",".join(name for name in render.COFACTOR_SYSTEMS if name not in SLOW)
+    lines = call([*command, "--system", ours, "--batch", batch, *seconds])
+    for system in SLOW:
+        lines += call([*command, "--system", system, "--batch", "1000", *seconds])
+    python = [sys.executable, str(HERE / "python" / "measure.py"), exported, *cell]
+    lines += call([*python, "--system", "python-trusted", "--batch", batch, *seconds])
+    if "shuffled" in cell:
+        for system in render.COFACTOR_SYSTEMS:
+            alone = [*command, "--system", system, "--batch", "1000", "--seconds", "10"]
+            lines += [{**line, "phase": "memory"} for line in call(alone)]
+    return lines
 
 
 def memory(command: list[str]) -> list[Line]:
@@ -113,7 +136,7 @@ def disagreements(lines: list[Line]) -> None:
     """Refuse results that differ between systems that did the same work."""
     agreed: dict[tuple[str, str], Line] = {}
     for line in lines:
-        if line["complete"] and line["phase"] == "insert":
+        if line["complete"] and line["phase"] in ("insert", "memory"):
             first = agreed.setdefault((line["workload"], line["order"]), line)
             if first["result"] != line["result"]:
                 raise SystemExit(f"results differ: {first} and {line}")

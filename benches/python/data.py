@@ -34,21 +34,26 @@ _HOUSING = (
     "NATURAL JOIN Institution NATURAL JOIN Restaurant NATURAL JOIN Demographics "
     "NATURAL JOIN Transport"
 )
+KEYS = ("locn", "dateid", "ksn", "zip", "postcode")
+_SNOWFLAKE = ("Inventory", "Location", "Census", "Item", "Weather")
+_DIMENSIONS = ("Census", "Location", "Item", "Weather")
+_STAR = ("House", "Shop", "Institution", "Restaurant", "Demographics", "Transport")
+
+
+def _cofactor(sums: str) -> str:
+    """The cofactor matrix of all attributes over the join of another query."""
+    return f"SELECT COFACTOR(*) FROM {sums.partition(' FROM ')[2]}"
+
+
 WORKLOADS = {
     workload.name: workload
     for workload in (
-        Workload("retailer", _RETAILER, ("Inventory", "Location", "Census", "Item", "Weather")),
-        Workload(
-            "retailer-fact",
-            _RETAILER,
-            ("Inventory",),
-            ("Census", "Location", "Item", "Weather"),
-        ),
-        Workload(
-            "housing",
-            _HOUSING,
-            ("House", "Shop", "Institution", "Restaurant", "Demographics", "Transport"),
-        ),
+        Workload("retailer", _RETAILER, _SNOWFLAKE),
+        Workload("retailer-fact", _RETAILER, _SNOWFLAKE[:1], _DIMENSIONS),
+        Workload("housing", _HOUSING, _STAR),
+        Workload("retailer-cofactor", _cofactor(_RETAILER), _SNOWFLAKE),
+        Workload("retailer-fact-cofactor", _cofactor(_RETAILER), _SNOWFLAKE[:1], _DIMENSIONS),
+        Workload("housing-cofactor", _cofactor(_HOUSING), _STAR),
     )
 }
 

@@ -8,6 +8,7 @@ mod data;
 mod first_order;
 mod handwritten;
 mod measure;
+mod strategies;
 mod stream;
 mod system;
 mod table;
@@ -22,8 +23,9 @@ use crate::data::Order;
 
 const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [--batch LIST] [--system LIST]
                         [--deletes back|again] [--repeat N] [--seconds S] [--quick] [--export DIR]
-  workloads: retailer retailer-fact housing        orders: sorted shuffled        batches: rows, 1000
+  workloads: retailer retailer-fact housing, each with -cofactor too    orders: sorted shuffled    batches: rows, 1000
   systems: handwritten-arrays handwritten-tables ringview-trusted ringview-checked first-order
+           for cofactors also: ringview-scalars recursive
   --deletes: insert all, then delete all, the last batch first (back) or the first one first (again); time both
   --seconds: stop a stream after that time and report the rows done so far (no results are compared then)
   --export DIR: write the rows of the first workload and order, and stop";

@@ -70,7 +70,9 @@ impl Cell<'_> {
         let mut agreed: Option<Totals> = None;
         for &name in &self.settings.systems {
             let before = resident();
-            let mut system = name.build(self.workload, self.data);
+            let Some(mut system) = name.build(self.workload, self.data) else {
+                continue;
+            };
             for &relation in self.workload.loaded() {
                 system.apply(relation, self.data.batch(relation), 1);
             }

@@ -2,7 +2,9 @@
 //!
 //! Invariant: nothing here is particular to a query beyond its text; static tables are filled before the view is made.
 
-use arrow_array::{Int64Array, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, Int64Array, RecordBatch};
 use ringview_core::Schema;
 use ringview_engine::{Database, Direction, Op, Options};
 use ringview_query::Query;
@@ -22,10 +24,59 @@ pub(crate) struct Stream {
     /// How many relations are still to be loaded before the view is made.
     missing: usize,
     query: Query,
+    result: Shown,
+}
+
+/// How the result is read.
+enum Shown {
+    /// A count and a sum.
+    Pair,
+    /// One degree-m payload, or all of its numbers as columns; by number whether it is summed up.
+    Matrix(Vec<bool>),
 }
 
 impl Stream {
     pub(crate) fn new(workload: Workload, data: &Dataset, trust_deletes: bool) -> Self {
+        let features = features(data);
+        if !workload.is_cofactor() {
+            return Self::of(workload, data, trust_deletes, pair(workload), Shown::Pair);
+        }
+        let columns: Vec<Value> = features.iter().map(|feature| feature.0.clone()).collect();
+        let outputs = json!([{"kind": "cofactor", "name": "cofactor", "columns": columns}]);
+        let shown = Shown::Matrix(summed(&features));
+        Self::of(workload, data, trust_deletes, outputs, shown)
+    }
+
+    /// The cofactor matrix as one SUM a number, over the same tree: F-IVM with scalars for payloads.
+    pub(crate) fn of_scalars(workload: Workload, data: &Dataset) -> Self {
+        let features = features(data);
+        let column = |at: usize| {
+            let mut column = features[at].0.clone();
+            column["op"] = json!("column");
+            column
+        };
+        let sum = |name: String, argument: Value| json!({"kind": "aggregate", "name": name, "function": "sum", "argument": argument});
+        let mut outputs =
+            vec![json!({"kind": "aggregate", "name": "n", "function": "count", "argument": null})];
+        outputs.extend((0..features.len()).map(|at| sum(format!("s{at}"), column(at))));
+        for left in 0..features.len() {
+            outputs.extend((left..features.len()).map(|right| {
+                let product =
+                    json!({"op": "multiply", "left": column(left), "right": column(right)});
+                sum(format!("q{left} {right}"), product)
+            }));
+        }
+        let shown = Shown::Matrix(summed(&features));
+        Self::of(workload, data, true, Value::Array(outputs), shown)
+    }
+
+    fn of(
+        workload: Workload,
+        data: &Dataset,
+        trust_deletes: bool,
+        outputs: Value,
+        result: Shown,
+    ) -> Self {
         let mut database = Database::new(Options { trust_deletes });
         let streamed = workload.streamed();
         for (index, relation) in data.relations.iter().enumerate() {
@@ -40,12 +91,13 @@ impl Stream {
             .iter()
             .map(|relation| relation.name)
             .collect();
-        let query = serde_json::from_value(query(workload, data)).expect(WELL_FORMED);
+        let query = serde_json::from_value(query(data, outputs)).expect(WELL_FORMED);
         let mut stream = Self {
             database,
             tables,
             missing: workload.loaded().len(),
             query,
+            result,
         };
         stream.create_view();
         stream
@@ -83,6 +135,9 @@ impl System for Stream {
 
     fn totals(&self) -> Totals {
         let result = self.database.view_result(VIEW).expect(WELL_FORMED);
+        if let Shown::Matrix(summed) = &self.result {
+            return matrix(&result, summed);
+        }
         let value = |column: usize| {
             let array = result.column(column).as_any();
             let array: &Int64Array = array.downcast_ref().expect("an int64 column");
@@ -103,8 +158,85 @@ impl System for Stream {
     }
 }
 
-/// `SELECT COUNT(*), SUM(..)` over the natural join of all relations.
-fn query(workload: Workload, data: &Dataset) -> Value {
+/// A count and the sum of those numbers that are summed up.
+fn matrix(result: &RecordBatch, summed: &[bool]) -> Totals {
+    let integers = |array: &dyn Array| -> Vec<i64> {
+        let array = array.as_primitive::<Int64Type>();
+        array.iter().map(Option::unwrap_or_default).collect()
+    };
+    let numbers: Vec<i64> = match result.column(0).as_struct_opt() {
+        None => result
+            .columns()
+            .iter()
+            .flat_map(|column| integers(column))
+            .collect(),
+        Some(payload) => {
+            let doubles = |column: usize| {
+                let list = payload.column(column).as_fixed_size_list().values();
+                list.as_primitive::<Float64Type>()
+                    .values()
+                    .iter()
+                    .map(|&x| x as i64)
+            };
+            let count = integers(payload.column(0));
+            count
+                .into_iter()
+                .chain(doubles(1))
+                .chain(doubles(2))
+                .collect()
+        }
+    };
+    let rest = numbers[1..]
+        .iter()
+        .zip(summed)
+        .filter(|(_, summed)| **summed);
+    Totals {
+        count: numbers[0],
+        sum: rest.map(|(number, _)| number).sum(),
+    }
+}
+
+/// Every attribute once, where it first occurs, and whether relations join on it.
+fn features(data: &Dataset) -> Vec<(Value, bool)> {
+    let mut found: Vec<(&str, Value, bool)> = Vec::new();
+    for (atom, relation) in data.relations.iter().enumerate() {
+        for name in &relation.names {
+            match found.iter_mut().find(|known| known.0 == name) {
+                Some(known) => known.2 = true,
+                None => found.push((name, json!({"atom": atom, "column": name}), false)),
+            }
+        }
+    }
+    found
+        .into_iter()
+        .map(|(_, column, joins)| (column, joins))
+        .collect()
+}
+
+/// Which sums and products all systems agree on to the last digit: not those of two keys, which pass 2^53.
+fn summed(features: &[(Value, bool)]) -> Vec<bool> {
+    let mut summed = vec![true; features.len()];
+    for (at, (_, left)) in features.iter().enumerate() {
+        summed.extend(features[at..].iter().map(|(_, right)| !(*left && *right)));
+    }
+    summed
+}
+
+/// `COUNT(*), SUM(..)`
+fn pair(workload: Workload) -> Value {
+    let summed = match workload {
+        Workload::Housing => "postcode",
+        _ => "inventoryunits",
+    };
+    json!([
+        {"kind": "aggregate", "name": "count", "function": "count", "argument": null},
+        {"kind": "aggregate", "name": "sum", "function": "sum",
+         "argument": {"op": "column", "atom": 0, "column": summed}},
+    ])
+}
+
+/// The outputs over the natural join of all relations.
+fn query(data: &Dataset, outputs: Value) -> Value {
     let relations = &data.relations;
     let atoms: Vec<Value> = relations
         .iter()
@@ -120,17 +252,5 @@ fn query(workload: Workload, data: &Dataset) -> Value {
             }
         }
     }
-    let summed = match workload {
-        Workload::Retailer | Workload::RetailerFact => "inventoryunits",
-        Workload::Housing => "postcode",
-    };
-    json!({
-        "atoms": atoms,
-        "joins": joins,
-        "outputs": [
-            {"kind": "aggregate", "name": "count", "function": "count", "argument": null},
-            {"kind": "aggregate", "name": "sum", "function": "sum",
-             "argument": {"op": "column", "atom": 0, "column": summed}},
-        ],
-    })
+    json!({"atoms": atoms, "joins": joins, "outputs": outputs})
 }

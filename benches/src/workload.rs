@@ -3,6 +3,7 @@
 use crate::data::{Dataset, Order, housing, retailer};
 use crate::first_order;
 use crate::handwritten::{fact::Fact, housing::Housing, retailer::Retailer};
+use crate::strategies;
 use crate::stream::Stream;
 use crate::system::System;
 use crate::table::{Arrays, Tables};
@@ -16,16 +17,32 @@ pub(crate) enum Workload {
     RetailerFact,
     /// `SUM(postcode)` (and the count beside it) over Housing.
     Housing,
+    /// The cofactor matrix of the 43 attributes of Retailer, all relations changing.
+    RetailerCofactor,
+    /// The same; only Inventory changes.
+    RetailerFactCofactor,
+    /// The cofactor matrix of the 27 attributes of Housing.
+    HousingCofactor,
 }
 
 impl Workload {
-    const ALL: [Self; 3] = [Self::Retailer, Self::RetailerFact, Self::Housing];
+    const ALL: [Self; 6] = [
+        Self::Retailer,
+        Self::RetailerFact,
+        Self::Housing,
+        Self::RetailerCofactor,
+        Self::RetailerFactCofactor,
+        Self::HousingCofactor,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Retailer => "retailer",
             Self::RetailerFact => "retailer-fact",
             Self::Housing => "housing",
+            Self::RetailerCofactor => "retailer-cofactor",
+            Self::RetailerFactCofactor => "retailer-fact-cofactor",
+            Self::HousingCofactor => "housing-cofactor",
         }
     }
 
@@ -38,26 +55,34 @@ impl Workload {
 
     pub(crate) fn generate(self, order: Order, quick: bool) -> Dataset {
         match self {
-            Self::Retailer | Self::RetailerFact => retailer::generate(order, quick),
-            Self::Housing => housing::generate(order, quick),
+            Self::Housing | Self::HousingCofactor => housing::generate(order, quick),
+            _ => retailer::generate(order, quick),
         }
     }
 
     /// The relations loaded before the clock starts, in an order that suits every system.
     pub(crate) fn loaded(self) -> &'static [usize] {
         match self {
-            Self::RetailerFact => &[2, 1, 3, 4],
-            Self::Retailer | Self::Housing => &[],
+            Self::RetailerFact | Self::RetailerFactCofactor => &[2, 1, 3, 4],
+            _ => &[],
         }
     }
 
     /// The relations that stream, in the order of the round robin.
     pub(crate) fn streamed(self) -> &'static [usize] {
         match self {
-            Self::Retailer => &[0, 1, 2, 3, 4],
-            Self::RetailerFact => &[0],
-            Self::Housing => &[0, 1, 2, 3, 4, 5],
+            Self::Retailer | Self::RetailerCofactor => &[0, 1, 2, 3, 4],
+            Self::RetailerFact | Self::RetailerFactCofactor => &[0],
+            Self::Housing | Self::HousingCofactor => &[0, 1, 2, 3, 4, 5],
         }
+    }
+
+    /// Whether the result is a cofactor matrix.
+    pub(crate) fn is_cofactor(self) -> bool {
+        matches!(
+            self,
+            Self::RetailerCofactor | Self::RetailerFactCofactor | Self::HousingCofactor
+        )
     }
 }
 
@@ -69,15 +94,19 @@ pub(crate) enum SystemName {
     RingviewTrusted,
     RingviewChecked,
     FirstOrder,
+    RingviewScalars,
+    Recursive,
 }
 
 impl SystemName {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::HandwrittenArrays,
         Self::HandwrittenTables,
         Self::RingviewTrusted,
         Self::RingviewChecked,
         Self::FirstOrder,
+        Self::RingviewScalars,
+        Self::Recursive,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -87,6 +116,8 @@ impl SystemName {
             Self::RingviewTrusted => "ringview-trusted",
             Self::RingviewChecked => "ringview-checked",
             Self::FirstOrder => "first-order",
+            Self::RingviewScalars => "ringview-scalars",
+            Self::Recursive => "recursive",
         }
     }
 
@@ -97,23 +128,33 @@ impl SystemName {
             .ok_or(format!("unknown system {text}"))
     }
 
-    /// An empty system for the workload.
-    pub(crate) fn build(self, workload: Workload, data: &Dataset) -> Box<dyn System> {
+    /// An empty system for the workload; `None` if there is no such program.
+    pub(crate) fn build(self, workload: Workload, data: &Dataset) -> Option<Box<dyn System>> {
         use Workload as W;
-        match (self, workload) {
+        Some(match (self, workload) {
+            (Self::RingviewTrusted, _) => Box::new(Stream::new(workload, data, true)),
+            (Self::RingviewChecked, _) => Box::new(Stream::new(workload, data, false)),
+            (Self::RingviewScalars, _) if workload.is_cofactor() => {
+                Box::new(Stream::of_scalars(workload, data))
+            }
+            (Self::FirstOrder, _) if workload.is_cofactor() => {
+                Box::new(strategies::FirstOrder::new(data))
+            }
+            (Self::Recursive, _) if workload.is_cofactor() => {
+                Box::new(strategies::Recursive::new(data, workload.streamed()))
+            }
             (Self::HandwrittenArrays, W::Retailer) => Box::new(Retailer::<Arrays>::new()),
             (Self::HandwrittenArrays, W::RetailerFact) => Box::new(Fact::<Arrays>::new()),
             (Self::HandwrittenArrays, W::Housing) => Box::new(Housing::<Arrays>::new()),
             (Self::HandwrittenTables, W::Retailer) => Box::new(Retailer::<Tables>::new()),
             (Self::HandwrittenTables, W::RetailerFact) => Box::new(Fact::<Tables>::new()),
             (Self::HandwrittenTables, W::Housing) => Box::new(Housing::<Tables>::new()),
-            (Self::RingviewTrusted, _) => Box::new(Stream::new(workload, data, true)),
-            (Self::RingviewChecked, _) => Box::new(Stream::new(workload, data, false)),
             (Self::FirstOrder, W::Retailer | W::RetailerFact) => {
                 Box::new(first_order::Retailer::new())
             }
             (Self::FirstOrder, W::Housing) => Box::new(first_order::Housing::new()),
-        }
+            _ => return None,
+        })
     }
 }
 
