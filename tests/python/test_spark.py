@@ -157,6 +157,10 @@ QUERIES = {
     "AND o.at >= TIMESTAMP '2026-01-01 00:00:01' AND i.units IS NOT NULL GROUP BY o.customer",
     "product": "SELECT COUNT(*) AS n, SUM(c.customer) AS s FROM customers c, customers d",
     "no columns": "SELECT COUNT(*) AS n FROM orders",
+    "rows of a join": "SELECT c.country, o.urgent, i.* FROM customers c "
+    "JOIN orders o ON c.customer = o.customer JOIN items i ON i.id = o.id WHERE i.units > 1",
+    "rows of a table": "SELECT product, weight FROM items",
+    "rows, each once": "SELECT DISTINCT customer, product FROM orders JOIN items USING (id)",
 }
 
 

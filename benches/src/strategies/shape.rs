@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 
 use super::moments::Moments;
 use crate::data::{Dataset, values};
-use crate::system::Totals;
+use crate::system::{Totals, digest, totals_of_matrix};
 
 /// The values of some attributes.
 pub(crate) type Key = Vec<i32>;
@@ -116,21 +116,15 @@ impl Shape {
         (0..batch.num_rows()).map(row).collect()
     }
 
-    /// What all systems must agree on: products of two keys are left out, as they pass 2^53.
+    /// What all systems must agree on.
     pub(crate) fn totals(&self, moments: &Moments) -> Totals {
-        let features = &moments.features;
-        let mut sum = 0;
-        for (left, one) in features.iter().enumerate() {
-            sum += moments.values[1 + left] as i64;
-            for (right, other) in features.iter().enumerate().skip(left) {
-                if !(self.keys.contains(one) && self.keys.contains(other)) {
-                    sum += moments.product(left, right) as i64;
-                }
-            }
-        }
-        Totals {
-            count: moments.count() as i64,
-            sum,
-        }
+        let keys: Vec<bool> = moments
+            .features
+            .iter()
+            .map(|id| self.keys.contains(id))
+            .collect();
+        // Whole numbers, those that are compared below 2^53.
+        let numbers = moments.values.iter().map(|&x| x as i64);
+        totals_of_matrix(numbers, &digest(&keys))
     }
 }

@@ -1,11 +1,12 @@
 //! COFACTOR(x, y, ..): which view covers which features, and where each is lifted.
 //!
 //! A payload covers only the features below its view and is assembled upward (paper, section 7.2).
-//! A feature that inner views join on is lifted at its variable's node, so that it is lifted once
-//! and what lies below stays narrow; every other one is lifted where its rows are read.
-//! Invariant: the features of an inner view are those of its children and those lifted there, each
-//! child's together, the fewest first: the rows of a product's matrix that mix two factors are
-//! those of the features that come first. The root covers all.
+//! Every feature is lifted at a leaf, where its rows are read. One that relations join on could be
+//! lifted at any of theirs, and is at the one with the fewest variables, then features: that is
+//! mostly a dimension, whose payload is computed seldom and read often.
+//! Invariant: the features of an inner view are those of its children, each child's together, the
+//! fewest first: the rows of a product's matrix that mix two factors are those of the features that
+//! come first. The root covers all.
 //! Categorical features are one-hot vectors, so what they add is counts and sums by category: sparse,
 //! and kept by companions, one for each of them and one for each two.
 
@@ -16,7 +17,7 @@ use crate::bind::Planning;
 use crate::companion::{self, Companion, Wanted, known};
 use crate::expr::{Expr, Kind};
 use crate::payload::Payload;
-use crate::plan::{Catalog, Component, Factor, Lift, Source, ViewTree};
+use crate::plan::{Catalog, Component, Factor, Source, Variable, ViewTree};
 use crate::query::{ColumnRef, Nulls, Output, Query, Scalar};
 use crate::scalar::{Purpose, Scope};
 use crate::variables::{Place, Variables, resolve};
@@ -31,8 +32,6 @@ pub struct CofactorPlan {
     pub names: Vec<String>,
     /// By node: the features that its payload covers, in the order of the payload.
     pub nodes: Vec<Vec<usize>>,
-    /// By node: the features lifted there, each with its lifting function.
-    pub lifts: Vec<Vec<(usize, Lift)>>,
     /// By atom: nullable columns that are features; a row with NULL in one is refused.
     pub not_null: Vec<Vec<usize>>,
     /// The categorical features: counts and sums of the numeric ones, by category.
@@ -113,12 +112,6 @@ pub(crate) fn without_nulls(query: &Query) -> Query {
     query
 }
 
-/// Where a feature is lifted.
-enum Site {
-    Leaf(usize, Expr),
-    Node(usize, Lift),
-}
-
 /// Plans the payloads of `columns`, adding the leaves' components to `payload`.
 pub(crate) fn plan(
     features: &Features<'_>,
@@ -130,14 +123,24 @@ pub(crate) fn plan(
     let mut found = CofactorPlan {
         names: features.names(scopes)?,
         nodes: vec![Vec::new(); tree.nodes.len()],
-        lifts: vec![Vec::new(); tree.nodes.len()],
         not_null: vec![Vec::new(); scopes.len()],
         categories: Vec::new(),
         pairs: Vec::new(),
     };
     let mut seen = Vec::new();
-    for (feature, column) in features.all().enumerate() {
-        let place = resolve(scopes, column)?;
+    let places: Vec<Place> = features
+        .all()
+        .map(|column| resolve(scopes, column))
+        .collect::<Result<_>>()?;
+    let numeric = features.columns.len();
+    let mut local = vec![0; scopes.len()];
+    for &(atom, _) in places[..numeric]
+        .iter()
+        .filter(|place| !variables.of.contains_key(place))
+    {
+        local[atom] += 1;
+    }
+    for (feature, &place) in places.iter().enumerate() {
         let same = variables
             .of
             .get(&place)
@@ -149,39 +152,30 @@ pub(crate) fn plan(
             });
         }
         seen.push(same);
-        if feature >= features.columns.len() {
+        if feature >= numeric {
             found.refuse_null(place, scopes, variables);
             continue;
         }
-        match site(place, scopes, variables, tree, payload)? {
-            Site::Leaf(node, value) => {
-                found.refuse_null(place, scopes, variables);
-                let factor = Factor {
-                    not_null: Vec::new(),
-                    value: Some(value),
-                };
-                let source = Source::Leaf(factor);
-                payload.append(
-                    node,
-                    Component {
-                        kind: Kind::Real,
-                        source,
-                    },
-                );
-                found.nodes[node].push(feature);
-            }
-            Site::Node(node, lift) => found.lifts[node].push((feature, lift)),
-        }
+        let place = lifted_at(place, variables, &local);
+        found.refuse_null(place, scopes, variables);
+        let (atom, _) = place;
+        let leaf = tree.nodes.iter().position(|node| node.atom == Some(atom));
+        let leaf = leaf.unwrap_or(tree.root);
+        let component = Component {
+            kind: Kind::Real,
+            source: Source::Leaf(Factor {
+                not_null: Vec::new(),
+                value: Some(value(&scopes[atom], place)?),
+            }),
+        };
+        payload.append(leaf, component);
+        found.nodes[leaf].push(feature);
     }
     // Children come first.
     for (id, node) in tree.nodes.iter().enumerate() {
         if node.is_inner() {
-            let below = node
-                .children
-                .iter()
-                .map(|child| found.nodes[*child].clone());
-            let lifted = found.lifts[id].iter().map(|(feature, _)| vec![*feature]);
-            let mut parts: Vec<Vec<usize>> = below.chain(lifted).collect();
+            let below = node.children.iter().map(|child| &found.nodes[*child]);
+            let mut parts: Vec<Vec<usize>> = below.cloned().collect();
             parts.sort_by_key(Vec::len);
             found.nodes[id] = parts.concat();
         }
@@ -274,30 +268,26 @@ impl CofactorPlan {
     }
 }
 
-fn site(
-    (atom, column): (usize, usize),
-    scopes: &[Scope<'_>],
-    variables: &Variables,
-    tree: &ViewTree,
-    payload: &Payload<'_>,
-) -> Result<Site> {
-    let scope = &scopes[atom];
+/// The column at which a feature is lifted: its own, or one that equals it.
+fn lifted_at(place: Place, variables: &Variables, features: &[usize]) -> Place {
+    let Some(&variable) = variables.of.get(&place) else {
+        return place;
+    };
+    let arity = |atom: usize| {
+        let has = |variable: &&Variable| variable.columns.iter().any(|(of, _)| *of == atom);
+        variables.all.iter().filter(has).count()
+    };
+    let columns = variables.all[variable].columns.iter().copied();
+    let best = columns.min_by_key(|&(atom, _)| (arity(atom), features[atom], atom));
+    best.unwrap_or(place)
+}
+
+/// A feature as a real.
+fn value(scope: &Scope<'_>, (atom, column): Place) -> Result<Expr> {
     let name = scope.schema.fields()[column].name.clone();
     let scalar = Scalar::Column { atom, column: name };
     let Some(value) = scope.number(&scalar, Purpose::Sum)? else {
         unreachable!("a column is no NULL literal")
     };
-    let mut value = value.convert(Kind::Real)?;
-    let variable = payload.variable(atom, &value);
-    let joined = |v: &usize| {
-        tree.nodes
-            .iter()
-            .position(|node| node.variables.contains(v))
-    };
-    if let Some((variable, node)) = variable.and_then(|v| Some((v, joined(&v)?))) {
-        value.lift(variable, &variables.all[variable].ty);
-        return Ok(Site::Node(node, Lift { variable, value }));
-    }
-    let leaf = tree.nodes.iter().position(|node| node.atom == Some(atom));
-    Ok(Site::Leaf(leaf.unwrap_or(tree.root), value))
+    value.convert(Kind::Real)
 }

@@ -23,7 +23,7 @@ mod sum_product;
 mod wide;
 
 pub use algebra::{CommutativeMonoid, Group, Ring};
-pub use cofactor::{Cofactor, CofactorProduct, CofactorShape, lift_rows};
+pub use cofactor::{Cofactor, CofactorProduct, CofactorScratch, CofactorShape, lift_rows};
 pub use number::{Number, Widen};
-pub use payload::{GroupCursor, Groups, Overflow, PayloadRing, Rows, sum_groups};
+pub use payload::{GroupCursor, Groups, Overflow, PayloadRing, Rows, Slab, sum_groups};
 pub use sum_product::{Element, NumberKind, SumProduct, SumProductShape, Term, TermProduct};

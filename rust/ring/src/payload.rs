@@ -37,6 +37,26 @@ impl Rows<'_> {
     }
 }
 
+/// Payloads row by row.
+#[derive(Clone, Copy, Debug)]
+pub struct Slab<'a> {
+    /// All of them.
+    pub words: &'a [u64],
+    /// Words of each: the ring's stride, or less where it keeps single rows of a delta shorter.
+    pub width: usize,
+    /// Whether they are a view's over bags, without negative multiplicities.
+    pub bags: bool,
+}
+
+impl<'a> Slab<'a> {
+    /// One payload.
+    #[must_use]
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> &'a [u64] {
+        &self.words[row * self.width..][..self.width]
+    }
+}
+
 /// Which rows are summed into one: what is grouped before a wide product pays for it once.
 #[derive(Clone, Copy, Debug)]
 pub enum Groups<'a> {
@@ -165,9 +185,18 @@ pub trait PayloadRing: Send + Sync + 'static {
     type Shape: Clone + std::fmt::Debug + Send + Sync;
     /// How the payloads of two views multiply to those of a third.
     type Product: Clone + std::fmt::Debug + Send + Sync;
+    /// Room that products want, kept between batches.
+    type Scratch: Default + std::fmt::Debug + Send + Sync;
+
+    /// A delta of rows that are kept shorter while they are single is summed by key where groups have
+    /// this many rows.
+    const LEAST_GROUP: usize;
 
     /// Words of a payload.
     fn stride(shape: &Self::Shape) -> usize;
+
+    /// Words of a payload of a product's left side.
+    fn left_stride(product: &Self::Product) -> usize;
 
     /// Whether a product is so wide that rows of one key are best summed before it, wherever
     /// they stand in the batch.
@@ -182,24 +211,23 @@ pub trait PayloadRing: Send + Sync + 'static {
         shape: &Self::Shape,
         target: &mut [u64],
         slots: &[u32],
-        delta: &[u64],
+        delta: Slab<'_>,
         emptied: &mut Vec<u32>,
     ) -> Result<(), Overflow>;
 
-    /// Row i is row `left_rows[i]` of `left` times the payload at `slots[i]` of `right`; `out`
-    /// becomes the sum of the rows of each group.
+    /// Row i is the i-th row named of `left` times the payload at the i-th slot of `right`; `out`
+    /// becomes the sum of the rows of each group, of the width that is returned.
     ///
     /// # Errors
     /// `Overflow`.
     fn multiply(
         product: &Self::Product,
-        left: &[u64],
-        left_rows: Rows<'_>,
-        right: &[u64],
-        slots: &[u32],
+        left: (Slab<'_>, Rows<'_>),
+        right: (Slab<'_>, &[u32]),
         groups: Groups<'_>,
+        scratch: &mut Self::Scratch,
         out: &mut Vec<u64>,
-    ) -> Result<(), Overflow>;
+    ) -> Result<usize, Overflow>;
 
     /// Whether a payload is zero: every exact component is.
     fn is_zero(shape: &Self::Shape, payload: &[u64]) -> bool;

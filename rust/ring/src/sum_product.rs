@@ -9,7 +9,7 @@
 
 use crate::algebra::CommutativeMonoid;
 use crate::number::{Number, Widen};
-use crate::payload::{Groups, Overflow, PayloadRing, Rows, sum_groups};
+use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab, sum_groups};
 
 /// The ring of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,9 +119,16 @@ pub struct SumProduct;
 impl PayloadRing for SumProduct {
     type Shape = SumProductShape;
     type Product = TermProduct;
+    type Scratch = ();
+
+    const LEAST_GROUP: usize = 1;
 
     fn stride(shape: &SumProductShape) -> usize {
         shape.stride
+    }
+
+    fn left_stride(product: &TermProduct) -> usize {
+        product.left
     }
 
     fn is_wide(_: &SumProductShape) -> bool {
@@ -132,9 +139,10 @@ impl PayloadRing for SumProduct {
         shape: &SumProductShape,
         target: &mut [u64],
         slots: &[u32],
-        delta: &[u64],
+        delta: Slab<'_>,
         emptied: &mut Vec<u32>,
     ) -> Result<(), Overflow> {
+        let delta = delta.words;
         match shape {
             SumProductShape {
                 all_integer: true,
@@ -157,13 +165,12 @@ impl PayloadRing for SumProduct {
 
     fn multiply(
         product: &TermProduct,
-        left: &[u64],
-        left_rows: Rows<'_>,
-        right: &[u64],
-        slots: &[u32],
+        (left, left_rows): (Slab<'_>, Rows<'_>),
+        (right, slots): (Slab<'_>, &[u32]),
         groups: Groups<'_>,
+        (): &mut (),
         out: &mut Vec<u64>,
-    ) -> Result<(), Overflow> {
+    ) -> Result<usize, Overflow> {
         use NumberKind::{Decimal, Integer, Real};
         out.clear();
         out.resize(groups.len() * product.out, 0);
@@ -171,9 +178,9 @@ impl PayloadRing for SumProduct {
             let factors = Factors {
                 product,
                 term,
-                left,
+                left: left.words,
                 left_rows,
-                right,
+                right: right.words,
                 slots,
                 groups,
             };
@@ -192,7 +199,7 @@ impl PayloadRing for SumProduct {
             };
             refuse(overflow, component)?;
         }
-        Ok(())
+        Ok(product.out)
     }
 
     fn is_zero(shape: &SumProductShape, payload: &[u64]) -> bool {

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use ringview_ring::{
-    Cofactor, CofactorProduct, CofactorShape, Groups, Overflow, PayloadRing, Rows, lift_rows,
+    Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Groups, Overflow, PayloadRing, Rows,
+    Slab, lift_rows,
 };
 
 /// The payload of weighted rows over m variables, by definition.
@@ -17,6 +18,14 @@ fn naive(m: usize, rows: &[(Vec<f64>, i64)]) -> Vec<u64> {
         out.extend((i..m).map(|j| sum(&|row| row[i] * row[j]).to_bits()));
     }
     out
+}
+
+fn slab(words: &[u64], rows: usize) -> Slab<'_> {
+    Slab {
+        words,
+        width: words.len() / rows,
+        bags: false,
+    }
 }
 
 /// Zero has two signs.
@@ -37,6 +46,29 @@ fn lift(m: usize, rows: &[(Vec<f64>, i64)], groups: Groups<'_>) -> Vec<u64> {
     let mut out = vec![0; groups.len() * shape.words()];
     assert!(!lift_rows(shape, &values, &times, groups, &mut out));
     out
+}
+
+/// The width of what comes out.
+fn multiply(
+    product: &CofactorProduct,
+    left: Slab<'_>,
+    rows: Rows<'_>,
+    right: Slab<'_>,
+    slots: &[u32],
+    groups: Groups<'_>,
+    out: &mut Vec<u64>,
+) -> usize {
+    let scratch = &mut CofactorScratch::default();
+    Cofactor::multiply(product, (left, rows), (right, slots), groups, scratch, out).unwrap()
+}
+
+/// Single rows as deltas carry them: how often, and the values.
+fn rows_alone(rows: &[(Vec<f64>, i64)]) -> Vec<u64> {
+    let words = |(row, times): &(Vec<f64>, i64)| {
+        let values: Vec<u64> = row.iter().map(|value| value.to_bits()).collect();
+        [vec![*times as u64], values].concat()
+    };
+    rows.iter().flat_map(words).collect()
 }
 
 proptest! {
@@ -66,13 +98,68 @@ proptest! {
         };
         let (l, r) = (pad(3, &left), pad(2, &right));
         prop_assert!(same(&l, &naive(3, &left)));
-        Cofactor::multiply(&product, &l, Rows::All(1), &r, &[0], Groups::Each(1), &mut out).unwrap();
+        multiply(&product, slab(&l, 1), Rows::All(1), slab(&r, 1), &[0], Groups::Each(1), &mut out);
         prop_assert!(same(&out, &naive(5, &joined)));
         // Two products into one sum.
         let twice = Groups::Named { of: &[0, 0], groups: 1 };
-        Cofactor::multiply(&product, &l, Rows::Picked(&[0, 0]), &r, &[0, 0], twice, &mut out).unwrap();
+        multiply(&product, slab(&l, 1), Rows::Picked(&[0, 0]), slab(&r, 1), &[0, 0], twice, &mut out);
         let doubled: Vec<_> = joined.iter().map(|(row, times)| (row.clone(), 2 * times)).collect();
         prop_assert!(same(&out, &naive(5, &doubled)));
+    }
+
+    /// Rows that stay rows give what their full payloads give: alone, in runs, scattered, and with
+    /// groups of a view, those of one row among them.
+    #[test]
+    fn rows_may_stay_rows(
+        left in prop::collection::vec((prop::collection::vec((-4i32..5).prop_map(f64::from), 3), -2i64..3), 1..12),
+        groups in prop::collection::vec(prop::collection::vec(prop::collection::vec((-4i32..5).prop_map(f64::from), 9), 1..3), 1..4),
+        picks in prop::collection::vec(0usize..4, 12),
+        at in prop::sample::subsequence((0usize..12).collect::<Vec<_>>(), 3),
+    ) {
+        let others: Vec<usize> = (0..12).filter(|v| !at.contains(v)).collect();
+        let product = CofactorProduct::new(&at, &others);
+        let rows = left.len();
+        let slots: Vec<u32> = picks[..rows].iter().map(|pick| (pick % groups.len()) as u32).collect();
+        let view: Vec<u64> = groups
+            .iter()
+            .flat_map(|group| naive(9, &group.iter().map(|row| (row.clone(), 1)).collect::<Vec<_>>()))
+            .collect();
+        let view = Slab { words: &view, width: CofactorShape { variables: 9 }.words(), bags: true };
+        let short = rows_alone(&left);
+        let full: Vec<u64> = left.iter().flat_map(|row| naive(3, std::slice::from_ref(row))).collect();
+        let joined = |row: usize| {
+            let (values, times) = &left[row];
+            let partners = groups[slots[row] as usize].iter();
+            partners.map(|partner| {
+                let mut joined = vec![0.0; 12];
+                at.iter().zip(values).for_each(|(&v, &x)| joined[v] = x);
+                others.iter().zip(partner).for_each(|(&v, &x)| joined[v] = x);
+                (joined, *times)
+            }).collect::<Vec<_>>()
+        };
+        let starts: Vec<u32> = (0..rows as u32).step_by(5).collect();
+        let of: Vec<u32> = (0..rows as u32).map(|row| row % 2).collect();
+        let kinds = [
+            Groups::Each(rows),
+            Groups::Runs { starts: &starts, rows },
+            Groups::Named { of: &of, groups: 2.min(rows) },
+        ];
+        let out_shape = CofactorShape { variables: 12 };
+        for groups in kinds {
+            let mut expected = vec![Vec::new(); groups.len()];
+            let mut cursor = groups.cursor();
+            (0..rows).for_each(|row| expected[cursor.at(row)].extend(joined(row)));
+            let expected: Vec<u64> = expected.iter().flat_map(|rows| naive(12, rows)).collect();
+            for words in [&short, &full] {
+                let mut out = Vec::new();
+                let width = multiply(&product, slab(words, rows), Rows::All(rows), view, &slots, groups, &mut out);
+                let mut sums = vec![0; groups.len() * out_shape.words()];
+                let all: Vec<u32> = (0..groups.len() as u32).collect();
+                let delta = Slab { words: &out, width, bags: false };
+                Cofactor::add(&out_shape, &mut sums, &all, delta, &mut Vec::new()).unwrap();
+                prop_assert!(same(&sums, &expected));
+            }
+        }
     }
 
     /// Sums go to their slots, and inverses cancel exactly.
@@ -83,9 +170,9 @@ proptest! {
         let (plus, minus) = (naive(4, &rows), naive(4, &inverse));
         let mut target = vec![0; 2 * shape.words()];
         let mut emptied = Vec::new();
-        Cofactor::add(&shape, &mut target, &[1], &plus, &mut emptied).unwrap();
+        Cofactor::add(&shape, &mut target, &[1], slab(&plus, 1), &mut emptied).unwrap();
         prop_assert!(same(&target[shape.words()..], &plus));
-        Cofactor::add(&shape, &mut target, &[1], &minus, &mut emptied).unwrap();
+        Cofactor::add(&shape, &mut target, &[1], slab(&minus, 1), &mut emptied).unwrap();
         prop_assert!(same(&target, &vec![0; 2 * shape.words()]));
         prop_assert!(emptied.contains(&1));
         prop_assert!(Cofactor::is_zero(&shape, &target[shape.words()..]));
@@ -97,7 +184,7 @@ fn what_leaves_its_range_is_refused() {
     let shape = CofactorShape { variables: 1 };
     let mut target = vec![i64::MAX as u64, 0, 0];
     let add = |target: &mut Vec<u64>, delta: &[u64]| {
-        Cofactor::add(&shape, target, &[0], delta, &mut Vec::new())
+        Cofactor::add(&shape, target, &[0], slab(delta, 1), &mut Vec::new())
     };
     assert_eq!(add(&mut target, &[1, 0, 0]), Err(Overflow { component: 0 }));
     let mut target = vec![1, f64::MAX.to_bits(), 0];
@@ -108,11 +195,10 @@ fn what_leaves_its_range_is_refused() {
     let product = CofactorProduct::new(&[], &[0]);
     let found = Cofactor::multiply(
         &product,
-        &[1 << 40],
-        Rows::All(1),
-        &[1 << 40, 0, 0],
-        &[0],
+        (slab(&[1 << 40], 1), Rows::All(1)),
+        (slab(&[1 << 40, 0, 0], 1), &[0]),
         Groups::Each(1),
+        &mut CofactorScratch::default(),
         &mut Vec::new(),
     );
     assert_eq!(found, Err(Overflow { component: 0 }));

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use ringview_ring::{
-    CommutativeMonoid, Group, Groups, NumberKind, Overflow, PayloadRing, Ring, Rows, SumProduct,
-    SumProductShape, TermProduct,
+    CommutativeMonoid, Group, Groups, NumberKind, Overflow, PayloadRing, Ring, Rows, Slab,
+    SumProduct, SumProductShape, TermProduct,
 };
 
 /// Definition 2.1 of the paper, for values small enough that nothing overflows.
@@ -44,6 +44,15 @@ fn slab(rows: &[[i32; 4]]) -> Vec<u64> {
     rows.iter().flat_map(|&row| payload(row)).collect()
 }
 
+/// The ring of numbers knows the width of a payload from its shape.
+fn whole(words: &[u64]) -> Slab<'_> {
+    Slab {
+        words,
+        width: words.len(),
+        bags: false,
+    }
+}
+
 proptest! {
     #[test]
     fn integers(a in -1_000i64..1_000, b in -1_000i64..1_000, c in -1_000i64..1_000) {
@@ -62,7 +71,7 @@ proptest! {
         let slots: Vec<u32> = rows.iter().map(|(slot, _)| *slot).collect();
         let values: Vec<[i32; 4]> = rows.iter().map(|(_, row)| *row).collect();
         let mut emptied = Vec::new();
-        SumProduct::add(&shape, &mut target, &slots, &slab(&values), &mut emptied).unwrap();
+        SumProduct::add(&shape, &mut target, &slots, whole(&slab(&values)), &mut emptied).unwrap();
         for slot in 0..4 {
             let mut sum = [0; 4];
             for (_, row) in rows.iter().filter(|(at, _)| *at == slot) {
@@ -109,7 +118,7 @@ proptest! {
                 sums[group].iter_mut().zip(each).for_each(|(sum, value)| *sum += value);
             }
             let mut out = Vec::new();
-            SumProduct::multiply(&product, &slab(&left), rows, &flat, &slots, groups, &mut out).unwrap();
+            SumProduct::multiply(&product, (whole(&slab(&left)), rows), (whole(&flat), &slots), groups, &mut (), &mut out).unwrap();
             // Zero times a negative real is the other zero.
             let negative_zero = (-0.0f64).to_bits();
             out.iter_mut().filter(|word| **word == negative_zero).for_each(|word| *word = 0);
@@ -122,17 +131,16 @@ proptest! {
 fn overflow_names_its_component() {
     let shape = SumProductShape::new(&[NumberKind::Integer; 2]);
     let mut target = vec![1, i64::MAX as u64];
-    let found = SumProduct::add(&shape, &mut target, &[0], &[1, 1], &mut Vec::new());
+    let found = SumProduct::add(&shape, &mut target, &[0], whole(&[1, 1]), &mut Vec::new());
     assert_eq!(found, Err(Overflow { component: 1 }));
     let product = TermProduct::new(&shape, &shape, &shape, &[(0, 0), (1, 1)]);
     let big = [1, 1 << 40];
     let found = SumProduct::multiply(
         &product,
-        &big,
-        Rows::All(1),
-        &big,
-        &[0],
+        (whole(&big), Rows::All(1)),
+        (whole(&big), &[0]),
         Groups::Each(1),
+        &mut (),
         &mut Vec::new(),
     );
     assert_eq!(found, Err(Overflow { component: 1 }));
@@ -149,20 +157,19 @@ fn reals_stay_finite() {
     let (large, huge) = (payload(1e200), payload(1.7e308));
     let refused = Err(Overflow { component: 1 });
     let mut target = huge.to_vec();
-    let found = SumProduct::add(&shape, &mut target, &[0], &huge, &mut Vec::new());
+    let found = SumProduct::add(&shape, &mut target, &[0], whole(&huge), &mut Vec::new());
     assert_eq!(found, refused);
     let mut out = Vec::new();
     let product = TermProduct::new(&shape, &shape, &shape, &[(0, 0), (1, 1)]);
     let found = SumProduct::multiply(
         &product,
-        &large,
-        Rows::All(1),
-        &large,
-        &[0],
+        (whole(&large), Rows::All(1)),
+        (whole(&large), &[0]),
         Groups::Each(1),
+        &mut (),
         &mut out,
     );
-    assert_eq!(found, refused);
+    assert_eq!(found.map(drop), refused);
     // Each product fits, their sum does not.
     let (ones, run) = (
         payload(1.0),
@@ -172,8 +179,15 @@ fn reals_stay_finite() {
         },
     );
     let rows = Rows::Picked(&[0, 0]);
-    let found = SumProduct::multiply(&product, &huge, rows, &ones, &[0, 0], run, &mut out);
-    assert_eq!(found, refused);
+    let found = SumProduct::multiply(
+        &product,
+        (whole(&huge), rows),
+        (whole(&ones), &[0, 0]),
+        run,
+        &mut (),
+        &mut out,
+    );
+    assert_eq!(found.map(drop), refused);
     assert_eq!(f64::MAX.plus(f64::MAX), None);
     assert_eq!(1e200.times(1e200), None);
 }

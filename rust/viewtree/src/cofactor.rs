@@ -11,7 +11,7 @@ use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Groups, lift_rows}
 
 use crate::categories;
 use crate::cells::Cells;
-use crate::leaf::{LeafProgram, LiftProgram, Selection, Values};
+use crate::leaf::{LeafProgram, Selection, Values};
 use crate::overflow;
 use crate::payloads::{Aggregates, Payloads};
 use crate::program::{Operand, ProductPlan};
@@ -37,8 +37,6 @@ struct Leaf {
 pub(crate) struct CofactorPayloads {
     plan: CofactorPlan,
     leaves: BTreeMap<usize, Leaf>,
-    /// The lifting functions of a variable at a node: one, since a feature is lifted once.
-    lifts: BTreeMap<(usize, VarId), LiftProgram>,
 }
 
 impl CofactorPayloads {
@@ -62,16 +60,9 @@ impl CofactorPayloads {
             };
             leaves.insert(node, leaf);
         }
-        let mut lifts = BTreeMap::new();
-        for (node, lifted) in cofactor.lifts.iter().enumerate() {
-            for (_, lift) in lifted {
-                lifts.insert((node, lift.variable), LiftProgram::compile(lift, plan)?);
-            }
-        }
         Ok(Self {
             plan: cofactor.clone(),
             leaves,
-            lifts,
         })
     }
 
@@ -91,11 +82,9 @@ impl ProductPlan<Cofactor> for CofactorPayloads {
         }
     }
 
-    fn lifted(&self, node: usize) -> Vec<VarId> {
-        self.plan.lifts[node]
-            .iter()
-            .map(|(_, lift)| lift.variable)
-            .collect()
+    /// Features are lifted at leaves.
+    fn lifted(&self, _: usize) -> Vec<VarId> {
+        Vec::new()
     }
 
     fn products(
@@ -112,11 +101,7 @@ impl ProductPlan<Cofactor> for CofactorPayloads {
                     let child = plan.tree.nodes[node].children[at];
                     self.positions(node, self.plan.nodes[child].iter().copied())
                 }
-                Operand::Lift(variable) => {
-                    let lifts = self.plan.lifts[node].iter();
-                    let own = lifts.filter(|(_, lift)| lift.variable == variable);
-                    self.positions(node, own.map(|(feature, _)| *feature))
-                }
+                Operand::Lift(_) => Vec::new(),
             };
             let product = CofactorProduct::new(&left, &right);
             left.extend(right);
@@ -159,6 +144,15 @@ impl Payloads for CofactorPayloads {
         };
         leaf.fill(batch, selection, sign, shape.variables)?;
         out.clear();
+        if matches!(groups, Groups::Each(_)) {
+            // A row by itself stays a row.
+            for (row, &times) in leaf.times.iter().enumerate() {
+                let values = &leaf.values[row * shape.variables..][..shape.variables];
+                out.push(times as u64);
+                out.extend(values.iter().map(|value| value.to_bits()));
+            }
+            return Ok(());
+        }
         out.resize(groups.len() * shape.words(), 0);
         if lift_rows(shape, &leaf.values, &leaf.times, groups, out) {
             return Err(overflow("the count of a batch".to_owned()));
@@ -166,23 +160,8 @@ impl Payloads for CofactorPayloads {
         Ok(())
     }
 
-    fn lift(
-        &mut self,
-        node: usize,
-        variable: VarId,
-        words: &[u64],
-        high: &[u64],
-        out: &mut Vec<u64>,
-    ) -> Result<()> {
-        let Some(program) = self.lifts.get_mut(&(node, variable)) else {
-            unreachable!("only lifted variables are asked for")
-        };
-        out.clear();
-        for &word in program.evaluate(words, high)? {
-            let value = f64::from_bits(word);
-            out.extend([1, word, (value * value).to_bits()]);
-        }
-        Ok(())
+    fn lift(&mut self, _: usize, _: VarId, _: &[u64], _: &[u64], _: &mut Vec<u64>) -> Result<()> {
+        unreachable!("features are lifted at leaves")
     }
 
     fn memory_usage(&self) -> usize {

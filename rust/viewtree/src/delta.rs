@@ -5,7 +5,7 @@
 //! they were: the delta rules are linear.
 
 use ringview_relation::KeyLayout;
-use ringview_ring::{Overflow, PayloadRing};
+use ringview_ring::{Overflow, PayloadRing, Slab};
 
 use crate::group::Grouper;
 
@@ -15,6 +15,8 @@ pub(crate) struct Delta {
     pub(crate) rows: usize,
     pub(crate) columns: Vec<Vec<u64>>,
     pub(crate) payload: Vec<u64>,
+    /// Words of a payload: the ring's stride, or less where it keeps single rows shorter.
+    pub(crate) width: usize,
 }
 
 /// Room for gathering, kept between batches.
@@ -30,6 +32,14 @@ impl Delta {
         Self {
             columns: vec![Vec::new(); registers],
             ..Self::default()
+        }
+    }
+
+    pub(crate) fn slab(&self) -> Slab<'_> {
+        Slab {
+            words: &self.payload,
+            width: self.width,
+            bags: false,
         }
     }
 
@@ -71,10 +81,11 @@ impl Delta {
             shape,
             &mut spare.words,
             &spare.groups,
-            &self.payload,
+            self.slab(),
             &mut Vec::new(),
         )?;
         std::mem::swap(&mut self.payload, &mut spare.words);
+        self.width = R::stride(shape);
         self.gather(keys, first, spare);
         Ok(())
     }
@@ -107,8 +118,9 @@ impl Delta {
         }
         if first.len() < self.rows {
             let mut sums = vec![0; first.len() * R::stride(shape)];
-            R::add(shape, &mut sums, &groups, &self.payload, &mut Vec::new())?;
+            R::add(shape, &mut sums, &groups, self.slab(), &mut Vec::new())?;
             self.payload = sums;
+            self.width = R::stride(shape);
             self.gather(keys, &first, spare);
             let kept: Vec<u32> = first.iter().map(|&row| slots[row as usize]).collect();
             *slots = kept;

@@ -40,6 +40,19 @@ impl Grouper {
         layout: &KeyLayout,
         hash: bool,
     ) {
+        self.group_from(1, columns, keys, rows, layout, hash);
+    }
+
+    /// As `group`, where groups of fewer rows than `least`, on average, are not worth being made.
+    pub(crate) fn group_from(
+        &mut self,
+        least: usize,
+        columns: &[Vec<u64>],
+        keys: &[usize],
+        rows: usize,
+        layout: &KeyLayout,
+        hash: bool,
+    ) {
         self.rows = rows;
         self.kind = Kind::Each;
         if rows < 2 {
@@ -55,9 +68,9 @@ impl Grouper {
         }
         let runs = 1 + breaks.iter().filter(|&&stop| stop).count();
         if hash && runs >= WORTH_HASHING {
-            return self.hash(columns, keys, layout);
+            return self.hash(columns, keys, layout, least);
         }
-        if runs == rows {
+        if runs == rows || runs * least > rows {
             return;
         }
         self.kind = Kind::Runs;
@@ -73,7 +86,7 @@ impl Grouper {
     }
 
     /// The slots of a fresh part number the distinct keys in the order in which they come.
-    fn hash(&mut self, columns: &[Vec<u64>], keys: &[usize], layout: &KeyLayout) {
+    fn hash(&mut self, columns: &[Vec<u64>], keys: &[usize], layout: &KeyLayout, least: usize) {
         let mut seen = Part::new(layout.clone(), 0);
         seen.reserve(self.rows);
         let batch = Keys {
@@ -82,7 +95,7 @@ impl Grouper {
             rows: self.rows,
         };
         seen.locate(batch, &mut self.keys, &mut self.of);
-        if seen.len() == self.rows {
+        if seen.len() == self.rows || seen.len() * least > self.rows {
             return;
         }
         self.kind = Kind::Named;

@@ -154,6 +154,7 @@ impl<R: PayloadRing> Indicator<R> {
         }
         delta.payload.clear();
         delta.payload.resize(delta.rows * stride, 0);
+        delta.width = stride;
         // The count is the first word, and the ring's one is a count of 1 alone.
         let payloads = delta.payload.chunks_exact_mut(stride);
         payloads

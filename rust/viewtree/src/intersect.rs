@@ -16,7 +16,7 @@ use ringview_ring::{PayloadRing, Rows};
 use crate::delta::Delta;
 use crate::payloads::Payloads;
 use crate::program::{Access, Factor, Path, Step};
-use crate::tree::{Tree, Work, multiply};
+use crate::tree::{Tree, Work, kept, multiply};
 
 /// Pairs looked up at a time, and pairs found in a block.
 const BLOCK: usize = 1 << 14;
@@ -289,6 +289,7 @@ impl<P: Payloads> Tree<P> {
         }
         block.rows = room.found_rows.len();
         block.payload = std::mem::take(&mut delta.payload);
+        block.width = delta.width;
         let wide = P::Ring::is_wide(&self.views[level.node].shape);
         let mut outcome = Ok(());
         for (number, (step, side)) in steps.iter().zip(sides).enumerate() {
@@ -305,8 +306,8 @@ impl<P: Payloads> Tree<P> {
                 spare,
                 ..
             } = &mut self.work;
-            let right = (part.payloads(), &room.found[number][..]);
-            let room = (&mut *grouper, &mut *product, &mut *spare);
+            let right = (kept(part), &room.found[number][..]);
+            let room = (grouper, &mut *product, spare, &mut self.scratch);
             outcome = multiply(level, step, wide, &mut block, rows, right, room);
             if number == 0 {
                 // What was multiplied is still the payload of the rows to come.

@@ -5,12 +5,14 @@
 //!
 //! Cost: the rows of the delta, times one probe a sibling, or times the groups that it walks.
 
+mod climb;
+
 use std::sync::Arc;
 
 use ringview_core::{Batch, Column, Dictionary, Result};
 use ringview_query::Plan;
-use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
-use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
+use ringview_relation::{KeyScratch, Part};
+use ringview_ring::{Overflow, PayloadRing};
 
 use crate::delta::{Delta, Spare};
 use crate::fields::{Aspect, Fields};
@@ -19,13 +21,11 @@ use crate::indicator::{Indicator, Watch};
 use crate::intersect::Intersection;
 use crate::leaf::Selection;
 use crate::overflow;
-use crate::partners::Partners;
 use crate::payloads::Payloads;
-use crate::program::{self, Access, Factor, Level, Path, ProductPlan, Step};
+use crate::program::{self, Path, ProductPlan};
 use crate::view::View;
 
-/// Words of wide products that follow each other in the cache.
-const BLOCK_WORDS: usize = 1 << 14;
+pub(crate) use climb::{kept, multiply};
 
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
@@ -38,6 +38,7 @@ pub(crate) struct Tree<P: Payloads> {
     pub(crate) watches: Vec<Option<Watch<P::Ring>>>,
     pub(crate) payloads: P,
     pub(crate) work: Work,
+    pub(crate) scratch: <P::Ring as PayloadRing>::Scratch,
     /// Rows handled at a leaf, a factor or a view: what complexity is tested by.
     pub(crate) steps: u64,
 }
@@ -117,6 +118,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             watches,
             payloads,
             work,
+            scratch: Default::default(),
             steps: 0,
         }
     }
@@ -277,8 +279,16 @@ impl<P: Payloads> Tree<P> {
             grouper,
             ..
         } = &mut self.work;
-        let wide = P::Ring::is_wide(&self.views[path.leaf].shape);
-        grouper.group(&delta.columns, &path.keys, delta.rows, &path.layout, wide);
+        let shape = &self.views[path.leaf].shape;
+        let (wide, least) = (P::Ring::is_wide(shape), P::Ring::LEAST_GROUP);
+        grouper.group_from(
+            least,
+            &delta.columns,
+            &path.keys,
+            delta.rows,
+            &path.layout,
+            wide,
+        );
         let groups = grouper.groups();
         self.payloads.read(
             path.leaf,
@@ -288,6 +298,7 @@ impl<P: Payloads> Tree<P> {
             groups,
             &mut delta.payload,
         )?;
+        delta.width = delta.payload.len() / groups.len().max(1);
         if let Some(rows) = grouper.representatives() {
             delta.gather(&path.keys, rows, spare);
         }
@@ -305,273 +316,6 @@ impl<P: Payloads> Tree<P> {
         added.map_err(|fault| self.refuse(node, fault))
     }
 
-    /// Takes a delta from a step of a level (by position) to the root.
-    pub(crate) fn climb(
-        &mut self,
-        path: &Path<P::Ring>,
-        from: (usize, usize),
-        delta: &mut Delta,
-    ) -> Result<()> {
-        let mut first = from.1;
-        for (at, level) in path.levels.iter().enumerate().skip(from.0) {
-            let block = self.block(level);
-            if first == 0 && delta.rows > block {
-                return self.climb_by_blocks(path, at, block, delta);
-            }
-            let mut next = first;
-            while let Some(step) = level.steps.get(next) {
-                let position = next;
-                next += 1 + step.rivals.len();
-                if delta.rows == 0 {
-                    return Ok(());
-                }
-                self.steps += delta.rows as u64;
-                match &step.factor {
-                    Factor::Lift {
-                        variable,
-                        registers,
-                    } => {
-                        self.lift(level, step, *variable, registers, delta)?;
-                    }
-                    Factor::Sibling {
-                        node,
-                        access: Access::Probe(keys),
-                    } => {
-                        self.probe(level, step, *node, keys, delta)?;
-                    }
-                    Factor::Sibling { .. } if !step.rivals.is_empty() => {
-                        self.intersect(path, (at, position), delta)?;
-                    }
-                    Factor::Sibling { node, access } => {
-                        self.walk(path, (at, position), *node, access, delta)?;
-                    }
-                }
-            }
-            first = 0;
-            if level.steps.is_empty() {
-                self.sum(level, delta)?;
-            }
-            self.store(level.node, &level.keys, delta)?;
-        }
-        Ok(())
-    }
-
-    /// dV := dC with what V does not keep summed away, for a view of one child.
-    fn sum(&mut self, level: &Level<P::Ring>, delta: &mut Delta) -> Result<()> {
-        self.steps += delta.rows as u64;
-        let shape = &self.views[level.node].shape;
-        let Work { spare, grouper, .. } = &mut self.work;
-        let summed = delta.fold::<P::Ring>(shape, &level.keys, &level.layout, grouper, spare);
-        summed.map_err(|fault| self.refuse(level.node, fault))
-    }
-
-    /// How many rows a level takes at a time: where several wide products follow each other, as
-    /// many as let the products between them stay in the cache.
-    fn block(&self, level: &Level<P::Ring>) -> usize {
-        let shape = &self.views[level.node].shape;
-        if level.steps.len() < 2 || !P::Ring::is_wide(shape) {
-            return usize::MAX;
-        }
-        (BLOCK_WORDS / P::Ring::stride(shape)).max(8)
-    }
-
-    /// Takes a delta from a level to the root, some rows at a time.
-    fn climb_by_blocks(
-        &mut self,
-        path: &Path<P::Ring>,
-        at: usize,
-        block: usize,
-        delta: &mut Delta,
-    ) -> Result<()> {
-        let stride = delta.payload.len() / delta.rows;
-        let mut part = Delta::with_registers(path.registers);
-        for start in (0..delta.rows).step_by(block) {
-            let end = (start + block).min(delta.rows);
-            for &register in path.levels[at].enter.iter() {
-                part.columns[register].clear();
-                part.columns[register].extend_from_slice(&delta.columns[register][start..end]);
-            }
-            part.payload.clear();
-            part.payload
-                .extend_from_slice(&delta.payload[start * stride..end * stride]);
-            part.rows = end - start;
-            self.climb(path, (at, 0), &mut part)?;
-        }
-        Ok(())
-    }
-
-    /// dV := dV * S where each row has at most one partner.
-    fn probe(
-        &mut self,
-        level: &Level<P::Ring>,
-        step: &Step<P::Ring>,
-        sibling: usize,
-        keys: &[usize],
-        delta: &mut Delta,
-    ) -> Result<()> {
-        let Work {
-            keys: scratch,
-            spare,
-            slots,
-            rows,
-            grouper,
-            product,
-            ..
-        } = &mut self.work;
-        let Some(part) = self.views[sibling]
-            .part
-            .as_ref()
-            .filter(|part| !part.is_empty())
-        else {
-            delta.rows = 0;
-            return Ok(());
-        };
-        part.find(
-            Keys {
-                columns: &delta.columns,
-                fields: keys,
-                rows: delta.rows,
-            },
-            scratch,
-            slots,
-        );
-        let mut picked = Rows::All(delta.rows);
-        if slots.contains(&ABSENT) {
-            rows.clear();
-            rows.extend(
-                (0u32..)
-                    .zip(&*slots)
-                    .filter(|(_, slot)| **slot != ABSENT)
-                    .map(|(r, _)| r),
-            );
-            slots.retain(|&slot| slot != ABSENT);
-            delta.gather(&step.live, rows, spare);
-            picked = Rows::Picked(rows);
-        }
-        let right = (part.payloads(), &slots[..]);
-        let wide = P::Ring::is_wide(&self.views[level.node].shape);
-        let multiplied = multiply(
-            level,
-            step,
-            wide,
-            delta,
-            picked,
-            right,
-            (grouper, product, spare),
-        );
-        multiplied.map_err(|fault| self.refuse(level.node, fault))
-    }
-
-    /// dV := dV * S where a row may have many partners, a block of pairs at a time: however large
-    /// the groups, the memory of a climb stays bounded.
-    fn walk(
-        &mut self,
-        path: &Path<P::Ring>,
-        (at, position): (usize, usize),
-        sibling: usize,
-        access: &Access,
-        delta: &mut Delta,
-    ) -> Result<()> {
-        let (level, step) = (&path.levels[at], &path.levels[at].steps[position]);
-        let Some(part) = self.views[sibling]
-            .part
-            .as_mut()
-            .filter(|part| !part.is_empty())
-        else {
-            delta.rows = 0;
-            return Ok(());
-        };
-        let mut partners = Partners::of(part, access, delta, &mut self.work.keys);
-        loop {
-            let Some(part) = self.views[sibling].part.as_ref() else {
-                return Ok(());
-            };
-            let last = partners.next_block(part, delta.rows);
-            let mut block = Delta::with_registers(path.registers);
-            for &register in &step.live {
-                let from = &delta.columns[register];
-                match partners.fetched(register) {
-                    Some(field) => {
-                        let of = |&slot: &u32| part.field(slot, field);
-                        block.columns[register].extend(partners.slots.iter().map(of));
-                    }
-                    None => {
-                        let of = |&row: &u32| from[row as usize];
-                        block.columns[register].extend(partners.rows.iter().map(of));
-                    }
-                }
-            }
-            block.rows = partners.slots.len();
-            block.payload = std::mem::take(&mut delta.payload);
-            self.steps += block.rows as u64;
-            let right = (part.payloads(), &partners.slots[..]);
-            let wide = P::Ring::is_wide(&self.views[level.node].shape);
-            let Work {
-                grouper,
-                product,
-                spare,
-                ..
-            } = &mut self.work;
-            let picked = Rows::Picked(&partners.rows);
-            let multiplied = multiply(
-                level,
-                step,
-                wide,
-                &mut block,
-                picked,
-                right,
-                (grouper, product, spare),
-            );
-            // What was multiplied is still the payload of the rows to come.
-            std::mem::swap(&mut delta.payload, product);
-            multiplied.map_err(|fault| self.refuse(level.node, fault))?;
-            if last {
-                *delta = block;
-                return Ok(());
-            }
-            self.climb(path, (at, position + 1), &mut block)?;
-        }
-    }
-
-    /// dV := dV * g(x), the lifting function of a variable.
-    fn lift(
-        &mut self,
-        level: &Level<P::Ring>,
-        step: &Step<P::Ring>,
-        variable: usize,
-        registers: &[usize],
-        delta: &mut Delta,
-    ) -> Result<()> {
-        let words = &delta.columns[registers[0]];
-        let high = registers
-            .get(1)
-            .map_or(&[][..], |&register| &delta.columns[register]);
-        let Work {
-            lifted,
-            slots,
-            grouper,
-            product,
-            spare,
-            ..
-        } = &mut self.work;
-        self.payloads
-            .lift(level.node, variable, words, high, lifted)?;
-        slots.clear();
-        slots.extend(0..delta.rows as u32);
-        let (all, right) = (Rows::All(delta.rows), (&lifted[..], &slots[..]));
-        let wide = P::Ring::is_wide(&self.views[level.node].shape);
-        let multiplied = multiply(
-            level,
-            step,
-            wide,
-            delta,
-            all,
-            right,
-            (grouper, product, spare),
-        );
-        multiplied.map_err(|fault| self.refuse(level.node, fault))
-    }
-
     #[cold]
     pub(crate) fn refuse(&self, node: usize, _fault: Overflow) -> ringview_core::Error {
         overflow(format!(
@@ -579,44 +323,6 @@ impl<P: Payloads> Tree<P> {
             self.views[node].name
         ))
     }
-}
-
-/// dV := dV * S, a partner a row: payloads only, the columns are those of the joined rows already.
-/// The last factor of a level is multiplied into the sums of the node's key, so that rows which
-/// agree on what is kept are never written one by one. The old payload is left in `product`.
-pub(crate) fn multiply<R: PayloadRing>(
-    level: &Level<R>,
-    step: &Step<R>,
-    wide: bool,
-    delta: &mut Delta,
-    left_rows: Rows<'_>,
-    (right, slots): (&[u64], &[u32]),
-    (grouper, product, spare): (&mut Grouper, &mut Vec<u64>, &mut Spare),
-) -> std::result::Result<(), Overflow> {
-    let last = level
-        .steps
-        .last()
-        .is_some_and(|last| std::ptr::eq(last, step));
-    let groups = if last {
-        grouper.group(&delta.columns, &level.keys, delta.rows, &level.layout, wide);
-        grouper.groups()
-    } else {
-        Groups::Each(delta.rows)
-    };
-    R::multiply(
-        &step.product,
-        &delta.payload,
-        left_rows,
-        right,
-        slots,
-        groups,
-        product,
-    )?;
-    std::mem::swap(&mut delta.payload, product);
-    if let Some(rows) = grouper.representatives().filter(|_| last) {
-        delta.gather(&level.keys, rows, spare);
-    }
-    Ok(())
 }
 
 /// Appends what a field holds of the selected rows of a column.

@@ -41,7 +41,8 @@ impl<R: PayloadRing> View<R> {
         scratch: &mut KeyScratch,
         spare: &mut Spare,
     ) -> Result<(), Overflow> {
-        let Some(part) = &mut self.part else {
+        self.slots.clear();
+        let Some(part) = self.part.as_mut().filter(|_| delta.rows > 0) else {
             return Ok(());
         };
         self.touched = true;
@@ -63,7 +64,7 @@ impl<R: PayloadRing> View<R> {
             &self.shape,
             payloads,
             slots,
-            &delta.payload,
+            delta.slab(),
             &mut self.emptied,
         )
     }

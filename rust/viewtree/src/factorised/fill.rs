@@ -1,8 +1,10 @@
 //! The columns of a block of rows: each replays the operations of its union, at its own width.
 //!
 //! Invariant: a column is written once, front to back. Cost: a run is a fill, a repeated pattern a
-//! copy of memory that doubles.
+//! copy of memory that doubles. The memory of a block that its reader has dropped is written again:
+//! asking the system for it anew would cost more than all that is written to it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::types::{
@@ -11,11 +13,18 @@ use arrow_array::types::{
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use ringview_core::{Dictionary, Error, Result, TimeUnit, Type, decode};
 use ringview_relation::Part;
 
 use super::reader::Op;
 use super::shape::Column;
+
+/// The values of a column in the last blocks; whoever reads one may still hold the one before.
+pub(crate) type Lent = VecDeque<Buffer>;
+
+/// How many blocks may be in use at a time before memory is asked for anew.
+const LENT: usize = 2;
 
 /// A column under construction.
 struct Filler<'a> {
@@ -23,6 +32,7 @@ struct Filler<'a> {
     part: &'a Part,
     ops: &'a [Op],
     rows: usize,
+    lent: &'a mut Lent,
 }
 
 /// The array of a column of `rows` rows, whose union is walked in `part`.
@@ -31,13 +41,15 @@ pub(crate) fn array(
     part: &Part,
     ops: &[Op],
     rows: usize,
+    lent: &mut Lent,
     dictionary: &Dictionary,
 ) -> Result<ArrayRef> {
-    let filler = Filler {
+    let mut filler = Filler {
         column,
         part,
         ops,
         rows,
+        lent,
     };
     Ok(match &column.ty {
         Type::Bool => Arc::new(BooleanArray::new(
@@ -101,35 +113,57 @@ pub(crate) fn array(
 
 impl Filler<'_> {
     fn numbers<T: ArrowPrimitiveType>(
-        &self,
+        &mut self,
         value: impl Fn(u64) -> T::Native,
     ) -> PrimitiveArray<T> {
-        PrimitiveArray::new(self.values(value).into(), self.valid().map(Into::into))
+        let field = self.column.word;
+        let out = self.room();
+        let values = self.replay(out, |slot| value(self.part.field(slot, field)));
+        self.array(values)
     }
 
-    fn decimals(&self) -> PrimitiveArray<Decimal128Type> {
+    fn array<T: ArrowPrimitiveType>(&mut self, values: Vec<T::Native>) -> PrimitiveArray<T> {
+        let values = ScalarBuffer::from(values);
+        self.lent.push_back(values.inner().clone());
+        PrimitiveArray::new(values, self.valid().map(Into::into))
+    }
+
+    /// The memory of the oldest block, if nobody holds it any more.
+    fn room<T: ArrowNativeType>(&mut self) -> Vec<T> {
+        if self.lent.len() < LENT {
+            return Vec::new();
+        }
+        let oldest = self.lent.pop_front().map(Buffer::into_vec);
+        let mut room: Vec<T> = oldest.and_then(|taken| taken.ok()).unwrap_or_default();
+        room.clear();
+        room
+    }
+
+    fn decimals(&mut self) -> PrimitiveArray<Decimal128Type> {
         let Column { word, high, .. } = *self.column;
-        let values = self.replay(|slot| {
+        let out = self.room();
+        let values = self.replay(out, |slot| {
             let high = high.map_or(0, |field| self.part.field(slot, field));
             (i128::from(high as i64) << 64) | i128::from(self.part.field(slot, word))
         });
-        PrimitiveArray::new(values.into(), self.valid().map(Into::into))
+        self.array(values)
     }
 
     fn values<T: Copy>(&self, value: impl Fn(u64) -> T) -> Vec<T> {
         let field = self.column.word;
-        self.replay(|slot| value(self.part.field(slot, field)))
+        self.replay(Vec::new(), |slot| value(self.part.field(slot, field)))
     }
 
     /// Which rows are not NULL; `None` if all are.
     fn valid(&self) -> Option<Vec<bool>> {
         let field = self.column.null?;
-        let valid = self.replay(|slot| self.part.field(slot, field) == 0);
+        let valid = self.replay(Vec::new(), |slot| self.part.field(slot, field) == 0);
         valid.contains(&false).then_some(valid)
     }
 
-    fn replay<T: Copy>(&self, value: impl Fn(u32) -> T) -> Vec<T> {
-        let mut out = Vec::with_capacity(self.rows);
+    /// Writes the column to `out`, which is empty.
+    fn replay<T: Copy>(&self, mut out: Vec<T>, value: impl Fn(u32) -> T) -> Vec<T> {
+        out.reserve_exact(self.rows);
         for op in self.ops {
             match *op {
                 Op::Fill { slot, rows: 1 } => out.push(value(slot)),

@@ -145,7 +145,7 @@ impl Factorised {
         let mut reader = Reader::new(&self.shape);
         let done = self.out_of_order(&mut reader, |reader| reader.read(&views, from, to));
         done?;
-        batch(&views, &reader, schema, dictionary)
+        batch(&views, &mut reader, schema, dictionary)
     }
 
     /// `rows` rows, each drawn from all with equal chances.
@@ -174,7 +174,7 @@ impl Factorised {
             })
         });
         done?;
-        batch(&views, &reader, schema, dictionary)
+        batch(&views, &mut reader, schema, dictionary)
     }
 
     /// Lends a reader what is known of where entries start.
@@ -216,7 +216,7 @@ impl Factorised {
         place.reader.clear();
         place.reader.read(&views, place.next, to)?;
         place.next = to;
-        batch(&views, &place.reader, schema, dictionary).map(Some)
+        batch(&views, &mut place.reader, schema, dictionary).map(Some)
     }
 
     /// What moved since the last call, each row with its multiplicity; `None` at the first, after
@@ -248,21 +248,24 @@ impl Place {
 
 fn batch(
     views: &Views<'_>,
-    reader: &Reader,
+    reader: &mut Reader,
     schema: SchemaRef,
     dictionary: &Dictionary,
 ) -> Result<RecordBatch> {
-    let array = |column: &shape::Column| {
+    let columns = &views.shape.columns;
+    let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
+    for (column, lent) in columns.iter().zip(&mut reader.lent) {
         let part = views.parts[views.shape.unions[column.union].node];
         let ops = &reader.ops[column.union];
-        fill::array(column, part, ops, reader.rows, dictionary)
-    };
-    let arrays: Vec<ArrayRef> = views
-        .shape
-        .columns
-        .iter()
-        .map(array)
-        .collect::<Result<_>>()?;
+        arrays.push(fill::array(
+            column,
+            part,
+            ops,
+            reader.rows,
+            lent,
+            dictionary,
+        )?);
+    }
     let options = RecordBatchOptions::new().with_row_count(Some(reader.rows));
     RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|problem| Error::Value {
         place: "the rows of a join".to_owned(),

@@ -13,8 +13,9 @@
 use ringview_core::{Error, Result};
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 
+use super::fill::Lent;
 use super::shape::{Branch, Shape, Union};
-use super::starts::Starts;
+use super::starts::{Starts, seek};
 
 /// Entries whose branches are looked up together.
 const AHEAD: usize = 256;
@@ -115,6 +116,8 @@ pub(crate) struct Reader {
     pub(crate) ops: Vec<Vec<Op>>,
     /// Rows covered so far.
     pub(crate) rows: usize,
+    /// By column: memory that was lent.
+    pub(crate) lent: Vec<Lent>,
     /// Where entries start, for reading out of order; without it, reading goes forward.
     pub(crate) starts: Option<Starts>,
     /// Entries and patterns handled: the work that delay is about.
@@ -130,6 +133,7 @@ impl Reader {
         Self {
             cursors: vec![Cursor::default(); shape.unions.len()],
             ops: vec![Vec::new(); shape.unions.len()],
+            lent: vec![Lent::new(); shape.columns.len()],
             ..Self::default()
         }
     }
@@ -383,19 +387,5 @@ impl Reader {
             }
         }
         Ok(())
-    }
-}
-
-/// The entry of a group that row `row` belongs to (or one before it), and the rows before it.
-fn seek(
-    starts: &mut Option<Starts>,
-    at: (usize, u32),
-    part: &Part,
-    slots: &[u32],
-    row: u64,
-) -> Result<(usize, u64)> {
-    match starts {
-        Some(starts) if row > 0 => starts.seek(at, part, slots, row),
-        _ => Ok((0, 0)),
     }
 }

@@ -15,6 +15,20 @@ use super::reader::count;
 /// Groups with fewer entries are walked.
 const FEW: usize = 16;
 
+/// The entry of a group that row `row` belongs to (or one before it), and the rows before it.
+pub(crate) fn seek(
+    starts: &mut Option<Starts>,
+    at: (usize, u32),
+    part: &Part,
+    slots: &[u32],
+    row: u64,
+) -> Result<(usize, u64)> {
+    match starts {
+        Some(starts) if row > 0 => starts.seek(at, part, slots, row),
+        _ => Ok((0, 0)),
+    }
+}
+
 /// By union and group: the rows before each entry.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
@@ -23,7 +37,7 @@ pub(crate) struct Starts {
 
 impl Starts {
     /// The entry of a group that has a row, and the rows before that entry.
-    pub(crate) fn seek(
+    fn seek(
         &mut self,
         group: (usize, u32),
         part: &Part,

@@ -5,7 +5,7 @@
 
 use ringview_relation::KeyLayout;
 use ringview_ring::{
-    Element, Groups, NumberKind, Overflow, PayloadRing, Rows, SumProduct, SumProductShape,
+    Element, Groups, NumberKind, Overflow, PayloadRing, Rows, Slab, SumProduct, SumProductShape,
     TermProduct,
 };
 
@@ -49,6 +49,15 @@ fn kinds(left: &[Element], right: &[Element]) -> Vec<NumberKind> {
         .collect()
 }
 
+/// Numbers are never kept shorter than their stride, which products and shapes know.
+fn whole(words: &[u64]) -> Slab<'_> {
+    Slab {
+        words,
+        width: words.len(),
+        bags: false,
+    }
+}
+
 fn multiply(
     product: &TermProduct,
     (left, rows): (&[u64], Rows<'_>),
@@ -56,7 +65,8 @@ fn multiply(
 ) -> Result<Vec<u64>, Overflow> {
     let mut out = Vec::new();
     let each = Groups::Each(slots.len());
-    SumProduct::multiply(product, left, rows, right, slots, each, &mut out)?;
+    let (left, right) = ((whole(left), rows), (whole(right), slots));
+    SumProduct::multiply(product, left, right, each, &mut (), &mut out)?;
     Ok(out)
 }
 
@@ -96,7 +106,8 @@ impl Factor {
         let mut cursor = groups.cursor();
         let of: Vec<u32> = (0..delta.rows).map(|row| cursor.at(row) as u32).collect();
         let mut sums = vec![0; first.len() * SumProduct::stride(&self.shape)];
-        SumProduct::add(&self.shape, &mut sums, &of, &delta.payload, &mut Vec::new())?;
+        let payload = whole(&delta.payload);
+        SumProduct::add(&self.shape, &mut sums, &of, payload, &mut Vec::new())?;
         delta.payload = sums;
         delta.gather(&self.registers, first, &mut Spare::default());
         Ok(())
