@@ -27,11 +27,16 @@ Format = Literal["text", "mermaid", "graphviz", "json", "html"]
 
 
 def _batches(stream: _native.RowStream) -> Iterator[pa.RecordBatch]:
-    """The blocks of a stream as pyarrow batches."""
+    """The blocks of a stream as pyarrow batches.
+
+    A stream that failed goes on to fail: its end would look like that of all rows.
+    """
     import pyarrow as pa
 
-    while (rows := stream.next()) is not None:
-        yield from pa.table(rows).to_batches()
+    def batch(rows: _native.Rows) -> pa.RecordBatch:
+        return pa.RecordBatchReader.from_stream(rows).read_next_batch()
+
+    return map(batch, iter(stream.next, None))
 
 
 class View:

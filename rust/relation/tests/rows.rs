@@ -1,6 +1,7 @@
 //! The row store against an ordered map, on random batches of every type of column.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use ringview_core::{Batch, Column, Dictionary, Error, Field, Schema, TimeUnit, Type};
@@ -269,6 +270,28 @@ fn ints(rows: impl Iterator<Item = (i32, i32)> + Clone) -> Batch {
         columns: vec![column(a), column(b)],
         multiplicity: None,
     }
+}
+
+/// Equal rows wait in slots of any order, and meet in linear time nevertheless.
+#[test]
+fn one_row_that_comes_again_and_again() {
+    const MANY: usize = 200_000;
+    let dict = Dictionary::new();
+    let mut store = RowStore::new("t", &two_ints(), None);
+    let begun = Instant::now();
+    for round in 1..=4 {
+        let rows = (0..MANY).map(|row| (7, i32::from(row == MANY / 2)));
+        store.insert(&ints(rows), &dict).unwrap();
+        assert_eq!((store.len(), store.distinct()), ((round * MANY) as u64, 2));
+    }
+    // A look back over all equal rows for each of them would take minutes.
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    let other = Batch {
+        multiplicity: Some(vec![5]),
+        ..ints([(7, 1)].into_iter())
+    };
+    assert!(store.delete(&other, &dict).is_err());
+    assert_eq!(store.len(), 4 * MANY as u64);
 }
 
 /// Enough rows to enter the directory by the pass over all, by ones and twos, and in free slots.

@@ -179,13 +179,10 @@ impl Leaf {
             let data = batch.column(column);
             let mut rows = (0..selection.len()).map(|at| row_of(selection, at));
             if let Some(row) = rows.find(|&row| data.is_null(row)) {
-                let name = &self.schema.fields()[column].name;
-                return Err(Error::Value {
-                    place: format!("row {row} of table {:?}", self.place),
-                    problem: format!(
-                        "NULL in column {name:?}, which is a feature of COFACTOR; add \
-                         WHERE {name} IS NOT NULL to the view to leave such rows out"
-                    ),
+                return Err(Error::NullFeature {
+                    table: self.place.clone(),
+                    column: self.schema.fields()[column].name.clone(),
+                    row: row as u64,
                 });
             }
         }

@@ -87,7 +87,8 @@ impl ViewTree {
     /// each in turn. Static relations come before all others, and `seal` ends them.
     ///
     /// # Errors
-    /// `Overflow`; `NotANumber` for NaN in a key; the view must then be rolled back.
+    /// `Overflow`; `NotANumber` for NaN in a key and `NullFeature` for NULL in a feature; the view
+    /// must then be rolled back.
     pub fn apply(
         &mut self,
         atom: usize,
@@ -127,7 +128,8 @@ impl ViewTree {
         let rows = FactorRows::product_rows(factors)?;
         for start in (0..rows).step_by(BLOCK) {
             let batch = FactorRows::multiplied_out(factors, start, BLOCK.min(rows - start))?;
-            self.apply(atom, &batch, sign, dictionary)?;
+            self.apply(atom, &batch, sign, dictionary)
+                .map_err(|error| error.counted_from(start as u64))?;
         }
         Ok(())
     }

@@ -118,8 +118,9 @@ impl RowStore {
     }
 }
 
-/// Sorts by the upper bits, of which there are twice as many values as entries, in two passes of
-/// counting and placing; what little is left to do, neighbour by neighbour.
+/// Sorts by tag: by the upper bits, of which there are twice as many values as entries, in two passes
+/// of counting and placing; what little is left to do, neighbour by neighbour. Entries of one tag, of
+/// which there are many where one row comes again and again, stay in the order in which they came.
 fn sort(entries: &mut Vec<u64>) {
     let bits = (entries.len().ilog2() / 2 + 1).clamp(1, 12);
     let mut placed = vec![0; entries.len()];
@@ -143,7 +144,7 @@ fn sort(entries: &mut Vec<u64>) {
     for end in 1..entries.len() {
         let entry = entries[end];
         let mut at = end;
-        while at > 0 && entries[at - 1] > entry {
+        while at > 0 && entries[at - 1] >> 32 > entry >> 32 {
             entries[at] = entries[at - 1];
             at -= 1;
         }
