@@ -1,6 +1,6 @@
 """The examples of the pages print what the pages say they print.
 
-A text or a graph that follows an example directly is what it prints; other graphs are drawn by hand.
+A text or a graph that follows an example directly is what it prints; others are drawn by hand.
 """
 
 from __future__ import annotations

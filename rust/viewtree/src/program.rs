@@ -2,8 +2,9 @@
 //!
 //! dV = dC * S1 * S2 * .. with one sibling at a time, then the bound variables are summed away
 //! (paper, section 4). At each sibling the path knows what is bound: the whole key (one probe a
-//! row), a part of it (a walk through the group of an index) or nothing (a scan). Fully bound
-//! siblings come first: they can only make the delta smaller. Siblings that lack the very same
+//! row), a part of it (a walk through the group of an index) or nothing (a scan). The order is the
+//! plan's, which `explain` reads too: fully bound siblings come first, since they can only make the
+//! delta smaller, then those that a unique key determines. Siblings that lack the very same
 //! fields are rivals: any of them can be walked and the others probed.
 
 use ringview_query::{Plan, VarId};

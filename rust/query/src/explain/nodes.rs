@@ -64,12 +64,12 @@ impl Plan {
         match components {
             _ if self.tree.nodes[id].indicator.is_some() => "1".to_owned(),
             _ if features > 0 => format!(
-                "degree-{features} matrix: count, {features} sums, {} products",
-                features * (features + 1) / 2
+                "degree-{features} matrix: count, {}, {}",
+                many(features, "sum"),
+                many(features * (features + 1) / 2, "product")
             ),
             1 => "count".to_owned(),
-            2 => "count, 1 sum".to_owned(),
-            more => format!("count, {} sums", more - 1),
+            more => format!("count, {}", many(more - 1, "sum")),
         }
     }
 
@@ -157,4 +157,10 @@ impl Plan {
     pub(super) fn listed(&self, variables: &[VarId]) -> String {
         self.names(variables.iter().copied()).join(", ")
     }
+}
+
+/// `1 sum`, `2 sums`
+fn many(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }
