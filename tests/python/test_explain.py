@@ -28,6 +28,7 @@ QUERIES = {
     "rows": "SELECT * FROM r NATURAL JOIN s",
     "listing": "SELECT a FROM r",
     "cofactor": "SELECT COFACTOR(a, b, CATEGORICAL(c)) FROM r NATURAL JOIN s",
+    "company": "SELECT COFACTOR(a, CATEGORICAL(b)), SUM(c) AS x, MAX(c) AS m FROM r NATURAL JOIN s",
 }
 
 

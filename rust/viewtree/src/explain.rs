@@ -12,10 +12,10 @@ impl ViewTree {
         let mut explanation = self.plan().explanation();
         explanation.fill(&held(&self.describe()));
         explanation.bytes = Some(self.memory_usage() as u64);
-        // The plan speaks of companions in the same order.
-        for (beside, companion) in explanation.beside.iter_mut().zip(self.beside.iter()) {
-            beside.view.fill(&held(&companion.describe()));
-            beside.view.bytes = Some(companion.memory_usage() as u64);
+        // The plan speaks of them in the same order.
+        for (beside, (nodes, bytes)) in explanation.beside.iter_mut().zip(self.beside.describe()) {
+            beside.view.fill(&held(&nodes));
+            beside.view.bytes = Some(bytes as u64);
         }
         explanation
     }

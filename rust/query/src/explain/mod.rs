@@ -57,7 +57,7 @@ pub struct Explanation {
     pub changes: Vec<ChangeFacts>,
     /// What the costs are of: "a change of one row".
     pub change: String,
-    /// The views that stand beside this one.
+    /// The views that stand beside this one; those have none.
     pub beside: Vec<Beside>,
 }
 
@@ -262,12 +262,21 @@ impl Plan {
     pub fn explanation(&self) -> Explanation {
         let values = self.companions.iter();
         let values = values.map(|companion| ("the values of", "by group", companion));
-        let categories = self.cofactor.iter().flat_map(CofactorPlan::companions);
+        let categories = self.features().into_iter();
+        let categories = categories.flat_map(CofactorPlan::companions);
         let categories = categories.map(|companion| match companion.values.len() {
             1 => ("the categories of", "with their counts and sums", companion),
             _ => ("the pairs of categories of", "with their counts", companion),
         });
-        let beside = values.chain(categories).map(|(what, how, companion)| {
+        let matrix = self.matrix.iter().map(|matrix| Beside {
+            what: "the products of the features".to_owned(),
+            // What stands beside it stands here.
+            view: Explanation {
+                beside: Vec::new(),
+                ..matrix.explanation()
+            },
+        });
+        let companions = values.chain(categories).map(|(what, how, companion)| {
             let order = match companion.ordered {
                 true => ", in order: O(log n) more for one that is new or gone",
                 false => "",
@@ -293,7 +302,7 @@ impl Plan {
             nodes: self.node_facts(),
             changes: self.change_facts(),
             change: "a change of one row".to_owned(),
-            beside: beside.collect(),
+            beside: matrix.chain(companions).collect(),
             ..Explanation::default()
         }
     }
@@ -325,6 +334,10 @@ impl Plan {
             (Some(Representation::Listing), _) => (
                 "listing",
                 "as it was asked for: one key a distinct row, with its multiplicity".to_owned(),
+            ),
+            (None, _) if self.matrix.is_some() => (
+                "groups",
+                "sums for each key of the root, and a degree-m payload beside them".to_owned(),
             ),
             (None, Some(_)) => (
                 "groups",
