@@ -187,7 +187,7 @@ proptest! {
         let (tables, mut query) = join.tables();
         query.outputs.pop();
         prop_assume!(!query.outputs.is_empty());
-        query.bag = Some(Bag { representation: Some(Representation::Factorised) });
+        query.bag = Some(Bag { representation: Some(Representation::Factorised), ..Bag::default() });
         let explanation = ringview_query::bind(&query, &tables).unwrap().explanation();
         let constant = explanation.changes.iter().all(|change| change.constant);
         prop_assert_eq!(constant, join.hierarchical(), "{}", explanation.text());

@@ -22,7 +22,7 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{CofactorPlan, OrderNode, Plan, VarId};
+use crate::plan::{CofactorPlan, OrderNode, OutputKind, Plan, PlanOutput, VarId};
 use crate::query::{Query, Representation};
 
 pub use conditions::conditions;
@@ -315,7 +315,15 @@ impl Plan {
 
     fn form(&self) -> Choice {
         let atoms = self.atoms.len();
+        let is_group = |output: &PlanOutput| matches!(output.kind, OutputKind::Group { .. });
         let (name, because) = match (self.bag, &self.cofactor) {
+            (Some(Representation::Factorised), _) if self.distinct => (
+                "factorised",
+                format!(
+                    "unions and products over {atoms} relations as sets take the room of their \
+                     joins at each variable, whatever the number of rows"
+                ),
+            ),
             (Some(Representation::Factorised), _) if atoms == 1 => (
                 "factorised",
                 "as it was asked for: a union over its one relation".to_owned(),
@@ -343,6 +351,9 @@ impl Plan {
                 "groups",
                 "one degree-m payload for each key of the root".to_owned(),
             ),
+            (None, None) if self.outputs.iter().all(is_group) => {
+                ("groups", "one key of the root for each row".to_owned())
+            }
             (None, None) => ("groups", "sums for each key of the root".to_owned()),
         };
         let name = name.to_owned();

@@ -102,7 +102,7 @@ proptest! {
         let (tables, mut query) = natural(&names, free & thin & 31, chain.as_deref());
         if factorised && !query.group_by.is_empty() {
             query.outputs.truncate(query.group_by.len());
-            query.bag = Some(Bag { representation: Some(Representation::Factorised) });
+            query.bag = Some(Bag { representation: Some(Representation::Factorised), ..Bag::default() });
         }
         check_claims(&tables, &query);
     }
