@@ -27,6 +27,7 @@ QUERIES = {
     "cyclic": "SELECT COUNT(*) AS n, MIN(a) AS x FROM r NATURAL JOIN s NATURAL JOIN t",
     "rows": "SELECT * FROM r NATURAL JOIN s",
     "listing": "SELECT a FROM r",
+    "triangles": "SELECT * FROM r NATURAL JOIN s NATURAL JOIN t",
     "distinct": "SELECT DISTINCT a, b, c FROM r NATURAL JOIN s",
     "cofactor": "SELECT COFACTOR(a, b, CATEGORICAL(c)) FROM r NATURAL JOIN s",
     "company": "SELECT COFACTOR(a, CATEGORICAL(b)), SUM(c) AS x, MAX(c) AS m FROM r NATURAL JOIN s",

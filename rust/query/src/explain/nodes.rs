@@ -80,7 +80,7 @@ impl Plan {
         if node.parent.is_none() {
             return "it is the result".to_owned();
         }
-        if self.bag == Some(Representation::Factorised) {
+        if self.bag == Some(Representation::Factorised) && node.indicator.is_none() {
             return "rows are read from it".to_owned();
         }
         let siblings = node
