@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
@@ -29,6 +30,7 @@ from machine import machine
 from results import Line, Results
 
 HERE = Path(__file__).parent
+STARTED = time.monotonic()
 RESULTS = HERE / "results"
 ORDERS = ("sorted", "shuffled")
 HEADLINE = 1_000
@@ -72,10 +74,12 @@ class Cell:
 class Bench:
     """The programs under one set of options; every line goes to the results."""
 
-    def __init__(self, options: argparse.Namespace, results: Results, folder: Path) -> None:
+    def __init__(
+        self, options: argparse.Namespace, results: Results, folder: Path, program: Path
+    ) -> None:
         self.options, self.results, self.folder = options, results, folder
         self.share = ["--share", "50"] if options.quick else []
-        self.program = str(target_directory() / "release" / "ringview-benches")
+        self.program = str(program)
         self.exported: dict[tuple[str, str, int | None], Path] = {}
 
     def rust(self, cell: Cell, systems: tuple[str, ...], *batches: int, **more: Any) -> None:
@@ -140,7 +144,12 @@ class Bench:
             if hasattr(os, "sched_setaffinity")
             else None
         )
-        print("·", " ".join(command[1:]).replace(str(HERE), "benches"), file=sys.stderr, flush=True)
+        print(
+            f"{time.monotonic() - STARTED:6.0f} s",
+            " ".join(command[1:]).replace(str(HERE), "benches"),
+            file=sys.stderr,
+            flush=True,
+        )
         problem = None
         try:
             started = subprocess.Popen(
@@ -225,9 +234,10 @@ def chains(bench: Bench, cell: Cell) -> None:
     command = [sys.executable, str(HERE / "python" / "chains.py")]
     lines, problem = bench.call([*command, *(["--quick"] if bench.options.quick else [])])
     for line in lines:
-        bench.results.add(line)
+        bench.results.add({**line, "order": cell.order})
     if problem is not None:
-        bench.results.add({"workload": cell.workload, "system": "all", "failed": problem})
+        failed = {"workload": cell.workload, "order": cell.order, "failed": problem}
+        bench.results.add(failed)
 
 
 PARTS: dict[str, Callable[[Bench, Cell], None]] = {
@@ -275,6 +285,9 @@ def main() -> int:
     if options.render:
         path = max(RESULTS.glob("*.json"))
     else:
+        program = target_directory() / "release" / "ringview-benches"
+        if not program.exists():
+            sys.exit(f"no {program}: cargo build --release -p ringview-benches makes it")
         with tempfile.TemporaryDirectory() as folder:
             options.graph, options.edges_flags = edges.prepare(options.edges, Path(folder))
             wanted = [cell for cell in cells(options) if chosen(cell, options.only)]
@@ -282,8 +295,9 @@ def main() -> int:
                 print(*(cell.name for cell in cells(options)), sep="\n")
                 return int(not options.list)
             results = Results(path, machine(), go_on=options.only is not None)
-            bench = Bench(options, results, Path(folder))
+            bench = Bench(options, results, Path(folder), program)
             for cell in wanted:
+                results.begin(cell.workload, cell.order, cell.scale)
                 PARTS[cell.part](bench, cell)
             failures = results.failures
     text = render.tables(json.loads(path.read_text()))
