@@ -122,12 +122,13 @@ class Lines:
         lines = self._cells.get((workload, order, scale, batch, system, phase), [])
         if any("failed" in line for line in lines):
             return FAILED
-        values = [found for line in lines if (found := value(line)) is not None]
-        if not values:
+        lines = [line for line in lines if value(line) is not None]
+        if not lines:
             return NONE
         bound = "< " if any(line.get("bound") for line in lines) else ""
-        cut = all("extrapolated_from_batches" in line or line["complete"] for line in lines)
-        return bound + figure(median(values)) + ("" if cut else "*")
+        whole = all("extrapolated_from_batches" in line or line["complete"] for line in lines)
+        found = median(number for line in lines if (number := value(line)) is not None)
+        return bound + figure(found) + ("" if whole else "*")
 
     def speeds(self, workload: str, order: str, systems: Iterable[str], **cell: Any) -> list[str]:
         """Million tuples a second."""
