@@ -175,8 +175,8 @@ class View:
         """The counts, sums and products of a COFACTOR view without groups. O(m^2).
 
         Raises:
-            UnsupportedError: The view has groups: read `cofactors()`.
-            InvalidValueError: The view has no COFACTOR.
+            UnsupportedError: The view has groups: read `cofactors()`. Or it has no COFACTOR.
+            TooFewRowsError: HAVING leaves no row.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -193,8 +193,10 @@ class View:
     def cofactors(self) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
         """Each group of a COFACTOR view: its key and its counts, sums and products.
 
+        Other aggregates may stand beside the COFACTOR; `to_arrow()` has them.
+
         Raises:
-            InvalidValueError: The view has no COFACTOR.
+            UnsupportedError: The view has no COFACTOR.
 
         >>> import ringview as rv
         >>> db = rv.Database()

@@ -329,18 +329,6 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT a, COFACTOR(x), MIN(x) FROM r GROUP BY a",
-        "SELECT a, COFACTOR(x) FROM r GROUP BY a HAVING COUNT(*) > 1",
-    ],
-)
-def test_a_cofactor_has_no_company(sql: str) -> None:
-    with pytest.raises(errors.UnsupportedError, match="COFACTOR beside other aggregates or HAVING"):
-        database().create_view("v", sql)
-
-
 @pytest.mark.parametrize(("sql", "error", "place", "says"), REFUSED)
 def test_refusals_name_the_place(
     sql: str, error: type[errors.RingviewError], place: int, says: str
