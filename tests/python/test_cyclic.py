@@ -19,6 +19,10 @@ ORACLE = Oracle({"edge": SCHEMA})
 TRIANGLE = """
     FROM edge r JOIN edge s ON r.dst = s.src JOIN edge t ON s.dst = t.src AND t.dst = r.src
 """
+SQUARE = """
+    FROM edge r JOIN edge s ON r.dst = s.src JOIN edge t ON s.dst = t.src
+    JOIN edge u ON t.dst = u.src AND u.dst = r.src
+"""
 CHORD = """
     FROM edge r JOIN edge s ON r.dst = s.src JOIN edge t ON s.dst = t.src
     JOIN edge u ON t.dst = u.src AND u.dst = r.src JOIN edge e ON e.src = r.src AND e.dst = s.dst
@@ -41,6 +45,7 @@ QUERIES = {
     "extremes": f"SELECT r.src, MIN(r.w) AS least, MAX(t.w) AS most {TRIANGLE} GROUP BY r.src",
     "having": f"SELECT r.src, COUNT(*) AS n {TRIANGLE} GROUP BY r.src HAVING COUNT(*) > 2",
     "filtered": f"SELECT COUNT(*) AS n {TRIANGLE} WHERE r.w > 0 AND s.w IS NOT NULL",
+    "square": f"SELECT s.src, COUNT(*) AS n, MAX(u.w) AS most {SQUARE} GROUP BY s.src",
     "chord": f"SELECT COUNT(*) AS n, SUM(e.w) AS x {CHORD}",
     "bow-tie": f"SELECT COUNT(*) AS n, SUM(v.w) AS x {BOW_TIE}",
     "clique": f"SELECT COUNT(*) AS n, SUM(u.w) AS x {CLIQUE}",

@@ -9,7 +9,7 @@
 //! (opposite changes cancel); a transaction that is undone leaves no trace in it.
 //! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
 
-use ringview_core::{Batch, Dictionary, Result};
+use ringview_core::Result;
 use ringview_query::{Plan, VarId};
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
@@ -22,6 +22,7 @@ use crate::result::ResultRows;
 use crate::view::View;
 
 use super::columns;
+use super::distinct::LeafRows;
 
 /// Rows stored at a time.
 const BLOCK: usize = 1 << 12;
@@ -97,11 +98,8 @@ impl ChangeLog {
         &mut self,
         tree: &mut dyn Maintained,
         atom: usize,
-        batch: &Batch,
-        sign: i64,
-        dictionary: &Dictionary,
+        rows: &LeafRows,
     ) -> Result<()> {
-        let (rows, counts) = tree.read(atom, batch, sign, dictionary)?;
         let (own, meetings) = &self.ways[atom];
         for meeting in meetings {
             if let (Some(index), Some(part)) = (meeting.index, tree.part_mut(meeting.node)) {
@@ -118,11 +116,11 @@ impl ChangeLog {
             scratch: &mut self.scratch,
             spare: &mut self.spare,
         };
-        for (at, &count) in counts.iter().enumerate() {
-            for (&field, column) in own.iter().zip(&rows) {
+        for (at, &times) in rows.times.iter().enumerate() {
+            for (&field, column) in own.iter().zip(&rows.columns) {
                 walk.values[field] = column[at];
             }
-            walk.meet(0, count as i64)?;
+            walk.meet(0, times)?;
         }
         walk.store()
     }
