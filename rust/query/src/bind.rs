@@ -99,12 +99,11 @@ pub(crate) fn bind_knowing(
         }
         None => {
             let rows: Vec<Option<u64>> = tables.iter().map(|table| table.rows).collect();
-            // A factorised tree has no indicators.
-            order::choose(&ordered, &rows, planning.indicators && !factorised)
+            order::choose(&ordered, &rows, planning.indicators)
         }
     };
     let (order, tree) = if factorised {
-        factorised::build(order, &graph, &atoms, &variables.all)
+        factorised::build(order, &graph, &atoms, &variables.all, planning.indicators)
     } else {
         let tree = tree::build(&order, &graph, &atoms, &variables.all, planning.indicators);
         (order, tree)

@@ -193,10 +193,15 @@ impl<P: Payloads> Tree<P> {
         let mut delta = std::mem::take(&mut self.work.deltas[atom]);
         let outcome = self
             .read_leaf(&path, batch, sign, dictionary, &mut delta)
-            .and_then(|()| self.store(path.leaf, &path.keys, &mut delta))
-            .and_then(|()| self.climb(&path, (0, 0), &mut delta));
+            .and_then(|()| self.add(atom, &path, &mut delta));
         self.work.deltas[atom] = delta;
-        outcome?;
+        outcome
+    }
+
+    /// Adds the delta of a leaf, then what it means for its indicator projections.
+    fn add(&mut self, atom: usize, path: &Path<P::Ring>, delta: &mut Delta) -> Result<()> {
+        self.store(path.leaf, &path.keys, delta)?;
+        self.climb(path, (0, 0), delta)?;
         match self.watches[atom].take() {
             None => Ok(()),
             Some(mut watch) => {
@@ -267,8 +272,7 @@ impl<P: Payloads> Tree<P> {
         payloads
             .zip(times)
             .for_each(|(payload, &times)| payload[0] = times as u64);
-        self.store(path.leaf, &path.keys, &mut delta)?;
-        self.climb(&path, (0, 0), &mut delta)
+        self.add(atom, &path, &mut delta)
     }
 
     /// The delta of a leaf: the rows that take part, their local columns summed away.

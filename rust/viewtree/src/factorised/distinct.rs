@@ -12,17 +12,12 @@ use ringview_query::Plan;
 use ringview_relation::{KeyScratch, Part};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
+use super::leaf_rows::LeafRows;
 use crate::delta::{Delta, Spare};
 use crate::fields::Fields;
 use crate::indicator::Watch;
 use crate::overflow;
 use crate::view::View;
-
-/// The keys of a leaf, field by field, and how often each comes or goes.
-pub(crate) struct LeafRows {
-    pub(crate) columns: Vec<Vec<u64>>,
-    pub(crate) times: Vec<i64>,
-}
 
 /// The relations of a view as sets.
 #[derive(Debug)]

@@ -9,6 +9,7 @@
 mod change_log;
 mod distinct;
 mod fill;
+mod leaf_rows;
 mod reader;
 mod shape;
 mod starts;
@@ -26,7 +27,8 @@ use ringview_relation::Part;
 use crate::maintained::Maintained;
 use crate::result::ResultRows;
 use change_log::ChangeLog;
-use distinct::{Distinct, LeafRows};
+use distinct::Distinct;
+use leaf_rows::LeafRows;
 use reader::{Reader, Views};
 use shape::Shape;
 use starts::Starts;
@@ -42,6 +44,8 @@ pub(crate) struct Factorised {
     version: u64,
     starts: Mutex<Starts>,
     log: Option<ChangeLog>,
+    /// Whether views join indicator projections.
+    projects: bool,
     /// Where each row is there once.
     distinct: Option<Distinct>,
 }
@@ -75,6 +79,7 @@ impl Factorised {
             version: 0,
             starts: Mutex::default(),
             log: None,
+            projects: plan.tree.nodes.iter().any(|node| node.indicator.is_some()),
             distinct: plan.distinct.then(|| Distinct::new(plan, tree.fields())),
         }
     }
@@ -97,10 +102,17 @@ impl Factorised {
         if let Some(distinct) = &mut self.distinct {
             rows = distinct.turn(atom, rows)?;
         }
-        if let Some(log) = &mut self.log {
+        let Some(log) = &mut self.log else {
+            return tree.apply_keys(atom, rows.columns, &rows.times);
+        };
+        if !self.projects {
             log.apply(tree, atom, &rows)?;
+            return tree.apply_keys(atom, rows.columns, &rows.times);
         }
-        tree.apply_keys(atom, rows.columns, &rows.times)
+        let [go, come] = rows.by_sign();
+        log.apply(tree, atom, &go)?;
+        tree.apply_keys(atom, rows.columns, &rows.times)?;
+        log.apply(tree, atom, &come)
     }
 
     /// The running transaction's changes stay; those of the tree do already.

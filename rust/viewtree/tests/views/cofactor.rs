@@ -75,7 +75,7 @@ fn queries() -> Vec<(Query, Vec<ColumnRef>)> {
     ]
 }
 
-fn tables() -> Tables {
+pub fn tables() -> Tables {
     Tables::new(&[
         ("R", &["a", "b"]),
         ("S", &["a", "c", "e"]),

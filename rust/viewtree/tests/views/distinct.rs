@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use ringview_query::{Bag, Query, Representation};
 
-use crate::naive::{Tables, query};
+use crate::cofactor::tables;
+use crate::naive::query;
 use crate::streams::{run, steps};
 
 /// All that joins is shown; of what does not, all or some or nothing.
@@ -30,13 +31,92 @@ fn shapes() -> Vec<Query> {
     ]
 }
 
-fn tables() -> Tables {
-    Tables::new(&[
-        ("R", &["a", "b"]),
-        ("S", &["a", "c", "e"]),
-        ("T", &["c", "d"]),
-        ("U", &["d", "a"]),
-    ])
+/// Triangles, with a tail and without, loops of four with a chord and without, and a bow-tie.
+fn cycles() -> Vec<(Query, usize)> {
+    let triangle = ["x.b = y.a", "y.b = z.a", "z.b = x.a"];
+    let tail = [&triangle[..], &["y.b = s.a"]].concat();
+    let square = ["x.b = y.a", "y.b = z.a", "z.b = w.a", "w.b = x.a"];
+    let chord = [
+        "x.b = y.a",
+        "y.b = z.a = e.d",
+        "z.b = w.a",
+        "w.b = x.a = e.a",
+    ];
+    let wings = [
+        "x.b = y.a",
+        "y.b = z.a",
+        "z.b = x.a = u.a = w.b",
+        "u.b = v.a",
+        "v.b = w.a",
+    ];
+    vec![
+        (
+            query(
+                &["R x", "R y", "R z"],
+                &triangle,
+                &["x.a", "y.a", "z.a"],
+                &[],
+            ),
+            1,
+        ),
+        (
+            query(
+                &["R x", "R y", "R z", "S s"],
+                &tail,
+                &["x.a", "y.a", "z.a", "s.e"],
+                &[],
+            ),
+            1,
+        ),
+        (
+            query(
+                &["R x", "R y", "R z", "R w"],
+                &square,
+                &["x.a", "y.a", "z.a", "w.a"],
+                &[],
+            ),
+            0,
+        ),
+        (
+            query(
+                &["R x", "R y", "R z", "R w", "U e"],
+                &chord,
+                &["x.a", "y.a", "z.a", "w.a"],
+                &[],
+            ),
+            2,
+        ),
+        (
+            query(
+                &["R x", "R y", "R z", "R u", "R v", "R w"],
+                &wings,
+                &["x.a", "y.a", "z.a", "u.b", "v.b"],
+                &[],
+            ),
+            2,
+        ),
+    ]
+}
+
+fn distinct(mut query: Query) -> Query {
+    query.bag = Some(Bag {
+        representation: Some(Representation::Factorised),
+        distinct: true,
+    });
+    query
+}
+
+#[test]
+fn cycles_have_indicators() {
+    for (query, expected) in cycles() {
+        let (plan, _) = tables().view(&distinct(query));
+        let found = plan
+            .tree
+            .nodes
+            .iter()
+            .filter(|node| node.indicator.is_some());
+        assert_eq!(found.count(), expected, "{}", plan.explain());
+    }
 }
 
 proptest! {
@@ -44,12 +124,15 @@ proptest! {
 
     #[test]
     fn rows_are_the_groups_of_nested_loops(steps in steps(&tables())) {
-        for mut query in shapes() {
-            query.bag = Some(Bag {
-                representation: Some(Representation::Factorised),
-                distinct: true,
-            });
-            run(tables(), &query, &steps);
+        for query in shapes() {
+            run(tables(), &distinct(query), &steps);
+        }
+    }
+
+    #[test]
+    fn over_cycles_too(steps in steps(&tables())) {
+        for (query, _) in cycles() {
+            run(tables(), &distinct(query), &steps);
         }
     }
 }
