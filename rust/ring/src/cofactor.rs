@@ -41,7 +41,7 @@ impl CofactorShape {
         1 + self.variables
     }
 
-    /// Where Q[i][i..] begins among the reals of a payload.
+    /// Where `Q[i][i..]` begins among the reals of a payload.
     fn row(self, i: usize) -> usize {
         let m = self.variables;
         m + i * m - (i * i - i) / 2
