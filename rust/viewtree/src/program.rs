@@ -2,8 +2,9 @@
 //!
 //! dV = dC * S1 * S2 * .. with one sibling at a time, then the bound variables are summed away
 //! (paper, section 4). At each sibling the path knows what is bound: the whole key (one probe a
-//! row), a part of it (a walk through the group of an index) or nothing (a scan). Fully bound
-//! siblings come first: they can only make the delta smaller. Siblings that lack the very same
+//! row), a part of it (a walk through the group of an index) or nothing (a scan). The order is the
+//! plan's, which `explain` reads too: fully bound siblings come first, since they can only make the
+//! delta smaller, then those that a unique key determines. Siblings that lack the very same
 //! fields are rivals: any of them can be walked and the others probed.
 
 use ringview_query::{Plan, VarId};
@@ -233,48 +234,36 @@ impl LevelCompiler<'_, '_> {
         }
     }
 
-    /// The factors at a node, in the order in which they are taken: a lifting function as soon as
-    /// its variable is bound, while payloads are narrow; then siblings, most bound first.
+    /// The factors at a node, in the order in which they are taken: the siblings in the plan's, a
+    /// lifting function as soon as its variable is bound, while payloads are narrow, but not between
+    /// siblings of which any can be walked.
     fn operands(&self, node: usize, from: usize, mut lifted: Vec<VarId>) -> Vec<Operand> {
-        let children = &self.plan.tree.nodes[node].children;
+        let nodes = &self.plan.tree.nodes;
         let mut known: Vec<usize> = self.bound.iter().map(|&r| self.registers[r]).collect();
-        let mut left: Vec<usize> = (0..children.len())
-            .filter(|&at| children[at] != from)
-            .collect();
         let mut order = Vec::new();
-        loop {
+        let mut lift = |known: &[usize], order: &mut Vec<Operand>| {
             lifted.retain(|&variable| {
-                let bound = self
-                    .fields
-                    .of_all(&[variable])
-                    .iter()
-                    .all(|f| known.contains(f));
+                let fields = self.fields.of_all(&[variable]);
+                let bound = fields.iter().all(|field| known.contains(field));
                 if bound {
                     order.push(Operand::Lift(variable));
                 }
                 !bound
             });
-            let fields = |at: usize| self.fields.of_all(&self.plan.tree.nodes[children[at]].keys);
-            let unbound = |at| fields(at).iter().filter(|f| !known.contains(f)).count();
-            let shared = |at| fields(at).iter().filter(|f| known.contains(f)).count();
-            let rank = |&at: &usize| (unbound(at) > 0, shared(at) == 0, unbound(at), at);
-            let Some(best) = left.iter().copied().min_by_key(rank) else {
-                return order;
-            };
-            let lacks = |at: usize| -> Vec<usize> {
-                let fields = fields(at).into_iter();
-                fields.filter(|field| !known.contains(field)).collect()
-            };
-            let (missing, walked) = (lacks(best), shared(best) > 0);
-            let rival = |&at: &usize| walked && shared(at) > 0 && lacks(at) == missing;
-            let mut taken = vec![best];
-            if !missing.is_empty() {
-                taken.extend(left.iter().copied().filter(|&at| at != best && rival(&at)));
+        };
+        for (sibling, is_rival) in self.plan.siblings_met(from) {
+            if !is_rival {
+                lift(&known, &mut order);
             }
-            known.extend(&missing);
-            left.retain(|at| !taken.contains(at));
-            order.extend(taken.into_iter().map(Operand::Child));
+            let at = nodes[node]
+                .children
+                .iter()
+                .position(|&child| child == sibling);
+            order.extend(at.map(Operand::Child));
+            known.extend(self.fields.of_all(&nodes[sibling].keys));
         }
+        lift(&known, &mut order);
+        order
     }
 
     /// Joins a sibling; where it is walked, also how those of the `followers` (the siblings joined
