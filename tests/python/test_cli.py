@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from ringview import cli
 from ringview.cli import show
 from ringview.cli.commands import app
+from ringview.job.run import routed
 from typer.testing import CliRunner, Result
 
 JOB = """
@@ -112,6 +114,26 @@ def test_explain_names_every_view(folder: Path) -> None:
     done = run("explain", folder / "job.toml")
     assert done.exit_code == 0, done.stderr
     assert {"spent", "count"} <= set(done.stdout.split())
+
+
+def test_explain_in_other_forms(folder: Path) -> None:
+    job = folder / "job.toml"
+    lines = run("explain", job, "--format", "json").stdout.splitlines()
+    assert {json.loads(line)["view"] for line in lines} == {"spent", "count"}
+    assert run("explain", job, "--format", "mermaid").stdout.count("graph BT") == 2
+    assert run("explain", job, "--format", "graphviz").stdout.count("digraph") == 2
+    refused = run("explain", job, "--format", "svg")
+    assert refused.exit_code == 2
+    assert "'mermaid'" in refused.stderr
+
+
+def test_a_route_goes_where_each_form_has_room() -> None:
+    route = 'routed by "a<b>": r'
+    assert routed(route, "view", "text") == f"{route}\nview"
+    assert routed(route, "graph BT", "mermaid") == f"%% {route}\ngraph BT"
+    assert routed(route, "digraph {}", "graphviz") == f"// {route}\ndigraph {{}}"
+    assert json.loads(routed(route, '{"view": "∃"}', "json")) == {"route": route, "view": "∃"}
+    assert routed(route, "", "html") == "<div>routed by &quot;a&lt;b&gt;&quot;: r</div>"
 
 
 @pytest.mark.parametrize(

@@ -108,11 +108,11 @@ def explain(job: Job, format: Format = "text") -> dict[str, str]:
         from ringview.job import on_spark
 
         routes = on_spark.explain(job, sources)
-        return {name: _routed(routes[name], text, format) for name, text in texts.items()}
+        return {name: routed(routes[name], text, format) for name, text in texts.items()}
     return texts
 
 
-def _routed(route: str, text: str, format: Format) -> str:
+def routed(route: str, text: str, format: Format) -> str:
     """An account with the route of its rows, as its language allows."""
     if format == "json":
         return json.dumps({"route": route, **json.loads(text)}, ensure_ascii=False)

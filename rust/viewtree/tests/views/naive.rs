@@ -22,6 +22,8 @@ pub type Rows = BTreeMap<Row, i64>;
 pub struct Tables {
     pub columns: BTreeMap<&'static str, Vec<&'static str>>,
     pub fixed: Vec<&'static str>,
+    /// Tables of which no two rows agree in the first column.
+    pub unique: Vec<&'static str>,
     pub rows: BTreeMap<&'static str, BTreeMap<Row, i64>>,
 }
 
@@ -34,7 +36,7 @@ impl Catalog for Tables {
             schema: Arc::new(schema),
             is_static,
             rows: None,
-            unique: None,
+            unique: self.unique.contains(&name).then(|| vec![0]),
         })
     }
 }
@@ -126,6 +128,7 @@ impl Tables {
         Self {
             columns,
             fixed: Vec::new(),
+            unique: Vec::new(),
             rows,
         }
     }
