@@ -1,7 +1,7 @@
 //! One view of the tree: its part, if it is kept, and what the running transaction did to it.
 
 use ringview_relation::{KeyScratch, Keys, Part};
-use ringview_ring::{Overflow, PayloadRing};
+use ringview_ring::{Overflow, PayloadRing, Slab};
 
 use crate::delta::{Delta, Spare};
 
@@ -31,6 +31,20 @@ impl<R: PayloadRing> View<R> {
             touched: false,
             slots: Vec::new(),
         }
+    }
+
+    /// Its part, if it is kept and holds a key.
+    pub(crate) fn filled(&self) -> Option<&Part> {
+        self.part.as_ref().filter(|part| !part.is_empty())
+    }
+
+    /// Its payloads, by slot.
+    pub(crate) fn payloads(&self) -> Slab<'_> {
+        let (words, width) = match &self.part {
+            Some(part) => (part.payloads(), part.stride()),
+            None => (&[][..], 0),
+        };
+        Slab::view(words, width)
     }
 
     /// V := V + dV. The delta may come out with fewer rows, of the same sum.
