@@ -33,10 +33,9 @@ test-long: $(VENV)/native-dev $(VENV)/development  ## minutes to hours: more ran
 	PROPTEST_CASES=20000 cargo test --workspace -- --include-ignored
 	$(BIN)/pytest -m long tests
 
-bench: $(VENV)/native-release $(VENV)/development  ## BENCH="--quick" for a smoke test
+bench: $(VENV)/native-release $(VENV)/development  ## BENCH="--quick" for a smoke test, BENCH="--only joins" for a part
 	cargo build --release -p ringview-benches
 	$(BIN)/python benches/run.py $(BENCH)
-	$(BIN)/python benches/joins.py $(filter --quick,$(BENCH))
 
 lint: $(VENV)/development
 	cargo fmt --all --check

@@ -1,24 +1,30 @@
 """Turn measured lines into the tables of docs/benchmarks.md.
 
 Invariant: every figure is the median of its repetitions; nothing is typed in but the anchors, which
-were measured elsewhere and are marked so.
+were measured elsewhere and are marked so. A star marks streams that were cut, `<` a bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-RUST_SYSTEMS = (
-    "handwritten-arrays",
-    "handwritten-tables",
-    "ringview-trusted",
-    "ringview-checked",
-    "first-order",
-)
-COLUMNS = {
+import anchors
+from anchors import SIZES
+
+ORDERS = ("sorted", "shuffled")
+TITLES = {
+    "retailer": "Retailer, all change",
+    "retailer-fact": "Retailer, only Inventory changes",
+    "housing": "Housing",
+}
+# The streams of sums and matrices, with the scale of Housing.
+STREAMS = (("retailer", None), ("retailer-fact", None), ("housing", anchors.SCALE))
+SCALES = (1, 4, anchors.SCALE)
+TRIANGLES = {"triangles": "COUNT", "triangles-cofactor": "degree-3 matrix"}
+SUMS = {
     "handwritten-arrays": "by hand, arrays",
     "handwritten-tables": "by hand, tables",
     "ringview-trusted": "ringview, trusted deletes",
@@ -28,61 +34,59 @@ COLUMNS = {
     "first-order": "first order",
     "duckdb": "DuckDB recomputing †",
 }
-WORKLOADS = {
-    "retailer": "Retailer SUM, all change",
-    "retailer-fact": "Retailer SUM, only Inventory changes",
-    "housing": "Housing SUM",
-}
-# F-IVM's own compiled C++, million tuples a second, by batch size.
-SIZES = (1, 100, 1_000, 10_000, 100_000)
-ANCHORS = {
-    ("retailer", "sorted"): dict(zip(SIZES, (3.3, 9.3, 9.3, 8.1, 6.9), strict=True)),
-    ("retailer", "shuffled"): dict(zip(SIZES, (1.2, 2.1, 3.1, 3.2, 2.2), strict=True)),
-    ("retailer-fact", "sorted"): {1_000: 50.0},
-    ("retailer-fact", "shuffled"): {1_000: 13.2},
-    ("housing", "sorted"): dict(zip(SIZES, (5.9, 39.0, 51.0, 50.0, 42.0), strict=True)),
-    ("housing", "shuffled"): dict(zip(SIZES, (2.3, 9.5, 10.4, 11.0, 20.0), strict=True)),
-}
 COFACTORS = {
-    "retailer-cofactor": "Retailer cofactor, 43 columns, all change",
-    "retailer-fact-cofactor": "Retailer cofactor, 43 columns, only Inventory changes",
-    "housing-cofactor": "Housing cofactor, 27 columns",
-}
-COFACTOR_COLUMNS = {
     "ringview-trusted": "ringview, trusted deletes",
     "ringview-checked": "ringview",
-    "ringview-scalars": "a number an entry, trusted deletes",
+    "python-trusted": "Python, trusted deletes",
+    "ringview-scalars": "a number an entry",
+    "recursive": "recursive",
+    "first-order": "first order",
+    "duckdb": "DuckDB recomputing †",
 }
-COFACTOR_ANCHORS = {
-    ("retailer-cofactor", "sorted"): dict(zip(SIZES, (1.15, 6.3, 6.7, 6.0, 5.3), strict=True)),
-    ("retailer-cofactor", "shuffled"): dict(
-        zip(SIZES, (0.35, 0.54, 0.64, 0.92, 1.03), strict=True)
-    ),
-    ("retailer-fact-cofactor", "sorted"): {1_000: 23.8},
-    ("retailer-fact-cofactor", "shuffled"): {1_000: 0.95},
-    ("housing-cofactor", "sorted"): dict(zip(SIZES, (2.8, 15.0, 18.0, 17.0, 15.0), strict=True)),
-    ("housing-cofactor", "shuffled"): dict(zip(SIZES, (0.72, 1.65, 1.41, 1.43, 2.9), strict=True)),
+JOINS = {
+    "ringview-trusted": "factorised",
+    "ringview-listing": "listing",
+    "duckdb": "DuckDB recomputing †",
 }
-COFACTOR_ANCHOR_BYTES = {
-    "retailer-cofactor": 160,
-    "retailer-fact-cofactor": 0,
-    "housing-cofactor": 36,
+CYCLES = {
+    "ringview-trusted": "indicators, trusted deletes",
+    "ringview-checked": "indicators",
+    "python-trusted": "Python, trusted deletes",
+    "ringview-plain": "no indicators",
+    "ringview-scalars": "a number an entry",
+    "recursive": "recursive",
+    "first-order": "first order",
+    "duckdb": "DuckDB recomputing †",
 }
-ANCHOR_BYTES = {"retailer": 109, "retailer-fact": 0, "housing": 13}
+CHAINS = {
+    "ringview": "`MatrixChain`",
+    "first-order": "first order, NumPy",
+    "recomputed": "NumPy recomputing",
+    "sql-factors": "SQL, `update_factorised`",
+    "sql-rows": "SQL, rows",
+}
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-NONE = "-"
+NONE, FAILED = "-", "failed"
 Line = dict[str, Any]
 
 
 def tables(results: dict[str, Any]) -> str:
-    """All tables, with the machine's description above them."""
+    """All tables that have a figure, with the machine's description above them."""
     described = "; ".join(f"{name}: {value}" for name, value in results["machine"].items())
     lines = Lines(results["lines"])
-    sizes = [lines.by_size(workload) for workload in WORKLOADS if lines.has(workload)]
-    parts = [described, lines.at_a_thousand(), *sizes, lines.memory()]
-    if any(lines.has(workload) for workload in COFACTORS):
-        parts.append(lines.cofactors())
-    return "\n\n".join([*parts, *chains(results.get("chains", []))])
+    found = [
+        sums(lines),
+        *(by_size(lines, stream, SUMS, "SUM") for stream, _ in STREAMS),
+        memory(lines, "", SUMS),
+        cofactors(lines),
+        *(by_size(lines, f"{stream}-cofactor", COFACTORS, "matrix") for stream, _ in STREAMS),
+        memory(lines, "-cofactor", COFACTORS),
+        joins(lines),
+        reading(lines),
+        triangles(lines),
+        *chains(results["lines"]),
+    ]
+    return "\n\n".join([described, *filter(None, found)])
 
 
 def replace(path: Path, text: str) -> None:
@@ -96,133 +100,250 @@ class Lines:
     """Measured lines, looked up by cell."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
-        self._cells: dict[tuple[str, str, int, str, str], list[Line]] = {}
+        self._cells: dict[tuple[Any, ...], list[Line]] = {}
         for line in lines:
-            key = tuple(line[part] for part in ("workload", "order", "batch", "system", "phase"))
-            self._cells.setdefault(key, []).append(line)
+            parts = ("workload", "order", "scale", "batch", "system", "phase")
+            self._cells.setdefault(tuple(line.get(part) for part in parts), []).append(line)
 
-    def has(self, workload: str) -> bool:
-        """Whether anything was measured for it."""
-        return any(key[0] == workload for key in self._cells)
-
-    def speed(self, workload: str, order: str, batch: int, system: str, phase: str) -> str:
-        """The median in million tuples a second, or a dash."""
-        lines = self._cells.get((workload, order, batch, system, phase))
-        if not lines:
+    def cell(
+        self,
+        value: Callable[[Line], float | None],
+        workload: str,
+        order: str,
+        system: str,
+        *,
+        scale: int | None = None,
+        batch: int = 1_000,
+        phase: str = "insert",
+    ) -> str:
+        """The median of a value over the repetitions, or why there is none."""
+        if scale is None and workload.startswith("housing"):
+            scale = anchors.SCALE
+        lines = self._cells.get((workload, order, scale, batch, system, phase), [])
+        if any("failed" in line for line in lines):
+            return FAILED
+        values = [found for line in lines if (found := value(line)) is not None]
+        if not values:
             return NONE
-        return figure(median(line["tuples_per_second"] for line in lines) / 1e6)
+        bound = "< " if any(line.get("bound") for line in lines) else ""
+        cut = all("extrapolated_from_batches" in line or line["complete"] for line in lines)
+        return bound + figure(median(values)) + ("" if cut else "*")
 
-    def at_a_thousand(self) -> str:
-        """Every system in batches of 1,000, inserts and deletes."""
-        rows = []
-        for workload, title in WORKLOADS.items():
-            for order in ("sorted", "shuffled"):
-                for phase, doing in (("insert", "insert"), ("delete-back", "delete")):
-                    cells = [
-                        self.speed(workload, order, 1_000, system, phase) for system in COLUMNS
-                    ]
-                    anchor = ANCHORS[workload, order].get(1_000) if phase == "insert" else None
-                    if set(cells) != {NONE}:
-                        rows.append([title, order, doing, *cells, figure(anchor)])
-        head = ["batches of 1,000, M tuples/s", "order", "", *COLUMNS.values(), "C++ ‡"]
-        return table(head, rows)
+    def speeds(self, workload: str, order: str, systems: Iterable[str], **cell: Any) -> list[str]:
+        """Million tuples a second."""
+        return [self.cell(speed, workload, order, system, **cell) for system in systems]
 
-    def by_size(self, workload: str) -> str:
-        """One workload by batch size, inserts."""
-        systems = [name for name in COLUMNS if name != "handwritten-tables"]
-        rows = []
-        for order in ("sorted", "shuffled"):
-            for size in SIZES:
-                cells = [self.speed(workload, order, size, system, "insert") for system in systems]
-                if set(cells) != {NONE}:
-                    anchor = figure(ANCHORS[workload, order].get(size))
-                    rows.append([order, f"{size:,}", *cells, anchor])
-        head = [f"{WORKLOADS[workload]}, M tuples/s", "batch", *(COLUMNS[s] for s in systems)]
-        return table([*head, "C++ ‡"], rows)
-
-    def memory(self) -> str:
-        """Bytes a tuple after all inserts: as the system counts, and as its process grew."""
-        rows = []
-        for workload, title in WORKLOADS.items():
-            cells = []
-            for system in RUST_SYSTEMS:
-                lines = self._cells.get((workload, "shuffled", 1_000, system, "memory"), [])
-                for line in lines[:1]:
-                    grown = (line["resident_bytes"] or 0) / line["tuples"]
-                    cells.append(f"{line['bytes'] / line['tuples']:.0f} ({grown:.0f})")
-                cells += [NONE] * (not lines)
-            rows.append([title, *cells, str(ANCHOR_BYTES[workload])])
-        head = ["bytes a tuple: counted (resident)", *(COLUMNS[s] for s in RUST_SYSTEMS), "C++ ‡"]
-        return table(head, rows)
-
-    def cofactors(self) -> str:
-        """The degree-m matrix: million tuples a second by batch size, bytes a tuple."""
-        rows = []
-        for (workload, order), anchors in COFACTOR_ANCHORS.items():
-            for size in SIZES:
-                cells = []
-                for phase, systems in (
-                    ("insert", COFACTOR_COLUMNS),
-                    ("delete-back", ("ringview-trusted",)),
-                ):
-                    cells += [self.speed(workload, order, size, name, phase) for name in systems]
-                if set(cells) == {NONE}:
-                    continue
-                lines = self._cells.get((workload, order, size, "ringview-trusted", "insert"), [])
-                kept = [line["bytes"] / line["tuples"] for line in lines if line["complete"]]
-                size_cells = [figure(median(kept)) if kept else NONE]
-                if size == 1_000:
-                    size_cells.append(str(COFACTOR_ANCHOR_BYTES[workload]))
-                else:
-                    size_cells.append(NONE)
-                title = [COFACTORS[workload], order, f"{size:,}"]
-                rows.append([*title, *cells, figure(anchors.get(size)), *size_cells])
-        head = ["degree-m matrix, M tuples/s", "order", "batch", *COFACTOR_COLUMNS.values()]
-        head += ["deletes, trusted", "C++ ‡", "bytes a tuple", "C++ ‡"]
-        return table(head, rows)
+    def first(self, workload: str) -> Line | None:
+        """Any line of a workload."""
+        return next((lines[0] for key, lines in self._cells.items() if key[0] == workload), None)
 
 
-CHAINS = {
-    "ringview": "`MatrixChain`",
-    "first-order": "first order, NumPy",
-    "recomputed": "NumPy recomputing",
-    "sql-factors": "SQL, `update_factorised`",
-    "sql-rows": "SQL, rows",
-}
+def speed(line: Line) -> float | None:
+    """Million tuples a second."""
+    return float(line["tuples_per_second"]) / 1e6
+
+
+def bytes_a_tuple(line: Line) -> float | None:
+    """What the system says it keeps."""
+    return float(line["bytes"]) / max(line["tuples"], 1) if "bytes" in line else None
+
+
+def sums(lines: Lines) -> str:
+    """Every system in batches of 1,000, inserts and deletes."""
+    rows = []
+    for (stream, _), order in pairs(STREAMS):
+        for phase, doing in (("insert", "insert"), ("delete-back", "delete")):
+            cells = lines.speeds(stream, order, SUMS, phase=phase)
+            anchor = compiled(stream, order) if phase == "insert" else NONE
+            rows.append([TITLES[stream], order, doing, *cells, anchor])
+    head = ["SUM, batches of 1,000, M tuples/s", "order", "", *SUMS.values(), "C++ ‡"]
+    return table(head, rows, 3)
+
+
+def cofactors(lines: Lines) -> str:
+    """Degree-m matrices in batches of 1,000: inserts, and deletes of the first system."""
+    rows = []
+    for (stream, _), order in pairs(STREAMS):
+        workload = f"{stream}-cofactor"
+        cells = lines.speeds(workload, order, COFACTORS)
+        trusted = next(iter(COFACTORS))
+        cells += lines.speeds(workload, order, [trusted], phase="delete-back")
+        rows.append([TITLES[stream], order, *cells, compiled(workload, order)])
+    head = ["degree-m matrix, batches of 1,000, M tuples/s", "order", *COFACTORS.values()]
+    return table([*head, "deletes, trusted", "C++ ‡"], rows, 2)
+
+
+def by_size(lines: Lines, workload: str, systems: Mapping[str, str], asked: str) -> str:
+    """One workload by batch size, inserts; systems of one size only are left out."""
+    sizes = [size for size in SIZES if size != 1_000]
+    several = {
+        system: title
+        for system, title in systems.items()
+        if any(
+            lines.speeds(workload, order, [system], batch=size) != [NONE]
+            for order in ORDERS
+            for size in sizes
+        )
+    }
+    rows = [
+        [
+            order,
+            f"{size:,}",
+            *lines.speeds(workload, order, several, batch=size),
+            compiled(workload, order, size),
+        ]
+        for order in ORDERS
+        for size in SIZES
+    ]
+    title = f"{TITLES[workload.removesuffix('-cofactor')]}: {asked}, M tuples/s"
+    return table([title, "batch", *several.values(), "C++ ‡"], rows, 2) if several else ""
+
+
+def memory(lines: Lines, suffix: str, systems: Mapping[str, str]) -> str:
+    """Bytes a tuple after all inserts: as the system counts, and as its process grew."""
+    alone = {name: title for name, title in systems.items() if not name.startswith("python")}
+    alone = {name: title for name, title in alone.items() if name != "duckdb"}
+    rows = []
+    for stream, _ in STREAMS:
+        workload = stream + suffix
+        cells = []
+        for system in alone:
+            values = [
+                lines.cell(value, workload, "shuffled", system, phase="memory")
+                for value in (bytes_a_tuple, resident)
+            ]
+            cells.append(values[0] if values[1] in (NONE, FAILED) else "{} ({})".format(*values))
+        rows.append([TITLES[stream], *cells, str(anchors.BYTES[workload])])
+    asked = "matrix" if suffix else "SUM"
+    head = [f"{asked}, bytes a tuple: counted (resident)", *alone.values(), "C++ ‡"]
+    return table(head, rows, 1)
+
+
+def resident(line: Line) -> float | None:
+    """By how much the process grew, a tuple."""
+    grown = line.get("resident_bytes")
+    return None if grown is None else max(grown, 0) / max(line["tuples"], 1)
+
+
+def joins(lines: Lines) -> str:
+    """The rows of joins: speed of maintenance, and bytes a tuple."""
+    rows = []
+    kept = [system for system in JOINS if system != "duckdb"]
+    streams = [("retailer-fact-join", None), *(("housing-join", scale) for scale in SCALES)]
+    for (workload, scale), order in pairs(streams):
+        title = TITLES[workload.removesuffix("-join")]
+        cells = lines.speeds(workload, order, JOINS, scale=scale)
+        anchored = scale == anchors.SCALE
+        cells.append(compiled(workload, order) if anchored else NONE)
+        cells += [lines.cell(bytes_a_tuple, workload, order, name, scale=scale) for name in kept]
+        cells.append(str(anchors.BYTES[workload]) if anchored else NONE)
+        rows.append([title + (f", scale {scale}" if scale else ""), order, *cells])
+    head = ["rows of the natural join, M tuples/s", "order", *JOINS.values(), "C++, factorised ‡"]
+    head += [*(f"bytes a tuple: {JOINS[name]}" for name in kept), "C++ ‡"]
+    return table(head, rows, 2)
+
+
+def reading(lines: Lines) -> str:
+    """All rows of factorised joins, read once."""
+
+    def of(name: str, unit: float, over: str | None = None) -> Callable[[Line], float | None]:
+        def value(line: Line) -> float | None:
+            found = line.get("reading")
+            if not found:
+                return None
+            return unit * float(found[name]) / (found[over] if over else 1)
+
+        return value
+
+    values = {
+        "rows": of("rows", 1),
+        "`len`, us": of("len_seconds", 1e6),
+        "M rows/s": of("rows", 1e-6, "seconds"),
+        "by time on the core": of("rows", 1e-6, "cpu_seconds"),
+        "memory, MB": of("resident_bytes", 1e-6),
+    }
+    rows = []
+    streams = [("retailer-fact-join", None), *(("housing-join", scale) for scale in SCALES)]
+    for (workload, scale), order in pairs(streams):
+        title = TITLES[workload.removesuffix("-join")]
+        found = [
+            lines.cell(value, workload, order, "ringview-trusted", scale=scale)
+            for value in values.values()
+        ]
+        rows.append([title + (f", scale {scale}" if scale else ""), order, *found])
+    return table(["reading a factorised join", "order", *values], rows, 2)
+
+
+def triangles(lines: Lines) -> str:
+    """Triangles with and without indicators: speed and memory."""
+    known = [line for workload in TRIANGLES if (line := lines.first(workload))]
+    if not known:
+        return ""
+    rows = []
+    for workload, title in TRIANGLES.items():
+        for order in ORDERS:
+            for value, unit in ((speed, "M tuples/s"), (bytes_a_tuple, "bytes a tuple")):
+                cells = [lines.cell(value, workload, order, system) for system in CYCLES]
+                anchor = NONE
+                if workload in anchors.BYTES:
+                    anchor = str(anchors.BYTES[workload])
+                    anchor = compiled(workload, order) if value is speed else anchor
+                rows.append([title, order, unit, *cells, anchor])
+    head = [f"triangles of {known[0].get('graph')}", "order", "", *CYCLES.values()]
+    return table([*head, "C++, no indicators, Epinions ‡"], rows, 3)
 
 
 def chains(lines: list[Line]) -> list[str]:
     """Milliseconds a change of the middle one of three matrices, by size and by rank."""
+    lines = [line for line in lines if line["workload"] == "chain" and "failed" not in line]
     parts = ("change", "size", "rank", "system")
     taken = {tuple(line[part] for part in parts): line["seconds"] for line in lines}
 
     def row(change: str, size: int, rank: int, systems: Iterable[str]) -> list[str]:
         found = [taken.get((change, size, rank, system)) for system in systems]
-        return [figure(None if seconds is None else 1e3 * seconds) for seconds in found]
+        return [NONE if seconds is None else figure(1e3 * seconds) for seconds in found]
 
     def keys(change: str, part: str) -> list[int]:
         return sorted({line[part] for line in lines if line["change"] == change})
 
-    tables = []
-    if sizes := keys("row", "size"):
-        rows = [[f"{size:,}", *row("row", size, 1, CHAINS)] for size in sizes]
-        tables.append(table(["one row of A2, ms; n", *CHAINS.values()], rows))
+    rows = [[f"{size:,}", *row("row", size, 1, CHAINS)] for size in keys("row", "size")]
+    found = [table(["one row of A2, ms; n", *CHAINS.values()], rows, 1)]
     for size in keys("rank", "size"):
         systems = ("ringview", "recomputed")
         rows = [[f"{rank}", *row("rank", size, rank, systems)] for rank in keys("rank", "rank")]
         head = [f"rank r of A2, n = {size:,}, ms; r", *(CHAINS[system] for system in systems)]
-        tables.append(table(head, rows))
-    return tables
+        found.append(table(head, rows, 1))
+    return found
 
 
-def figure(value: float | None) -> str:
-    """Two significant digits, or a dash for nothing."""
-    if value is None:
-        return NONE
-    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+def compiled(workload: str, order: str, size: int = 1_000) -> str:
+    """The C++ figure, where there is one."""
+    speed = anchors.SPEED.get((workload, order), {}).get(size)
+    return NONE if speed is None else figure(speed)
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A table in Markdown."""
-    rule = ["---"] * len(head)
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, rule, *rows))
+def pairs(streams: Iterable[tuple[str, int | None]]) -> list[tuple[tuple[str, int | None], str]]:
+    """Every stream in both orders."""
+    return [(stream, order) for stream in streams for order in ORDERS]
+
+
+def figure(value: float) -> str:
+    """Two significant digits; whole numbers from 10 on, with commas from 10,000."""
+    if value >= 10:
+        return f"{value:,.0f}" if value >= 10_000 else f"{value:.0f}"
+    return f"{value:.2g}"
+
+
+def table(head: list[str], rows: list[list[str]], names: int) -> str:
+    """A table in Markdown; rows and columns without a figure are left out, and a table without any.
+
+    The first `names` columns say what a row is; the anchors' columns count as no figure.
+    """
+    measured = [at for at in range(names, len(head)) if "‡" not in head[at]]
+    rows = [row for row in rows if any(row[at] != NONE for at in measured)]
+    if not rows:
+        return ""
+    shown = [at for at in range(len(head)) if at < names or any(row[at] != NONE for row in rows)]
+    kept = [[row[at] for at in shown] for row in (head, *rows)]
+    kept.insert(1, ["---"] * len(shown))
+    return "\n".join("| " + " | ".join(row) + " |" for row in kept)

@@ -1,10 +1,11 @@
-"""Measure the whole matrix, in turns, and render docs/benchmarks.md from what was measured.
+"""Measure everything and render docs/benchmarks.md from what was measured.
 
 Invariant: within a repetition every system sees the same batches one after the other in one run,
-so ratios hold on a machine whose speed drifts; figures in batches of 1,000 are medians over the
-repetitions. Streams are cut where they take too long: the whole takes some twenty minutes. Results
-are kept in benches/results/NAME.json with the machine they come from. The compiled C++ figures
-beside them were measured elsewhere, on the same class of machine.
+so ratios hold on a machine whose speed drifts; headline figures are medians over the repetitions.
+Streams are cut where they take longer than `--seconds`. What is measured is kept at once in
+benches/results/NAME.json; a system that fails is kept as failed, the rest goes on, and the exit
+code says so at the end. Cost: some twenty minutes; `--only joins,sum/housing` measures the cells
+with that in their names anew and leaves the others as they were.
 """
 
 from __future__ import annotations
@@ -12,134 +13,291 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import edges
 import render
+from machine import machine
+from results import Line, Results
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-WORKLOADS = ("retailer", "retailer-fact", "housing")
 ORDERS = ("sorted", "shuffled")
-BATCHES = (1, 100, 1_000, 10_000, 100_000)
-# The batch size of the headline figures: the others are measured once.
-REPEATED = "1000"
-Line = dict[str, Any]
+HEADLINE = 1_000
+OTHERS = (1, 100, 10_000, 100_000)
+SUMS = (
+    "handwritten-arrays",
+    "handwritten-tables",
+    "ringview-trusted",
+    "ringview-checked",
+    "first-order",
+)
+PAYLOADS = ("ringview-trusted", "ringview-checked", "ringview-scalars")
+ROWS = ("ringview-trusted", "ringview-listing")
+PYTHON = ("python-trusted", "python-checked")
+SLOW = ("recursive", "first-order")
 
 
-def main() -> None:
-    """Measure, keep, render."""
+@dataclass
+class Cell:
+    """A workload under one stream, and by which systems it is measured."""
+
+    part: str
+    workload: str
+    order: str
+    scale: int | None = None
+    flags: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What `--only` looks into."""
+        scale = [] if self.scale is None else [str(self.scale)]
+        return "/".join([self.part, self.workload, self.order, *scale])
+
+    @property
+    def arguments(self) -> list[str]:
+        """What both programs are told."""
+        scale = [] if self.scale is None else ["--scale", str(self.scale)]
+        return ["--workload", self.workload, "--order", self.order, *scale]
+
+
+class Bench:
+    """The programs under one set of options; every line goes to the results."""
+
+    def __init__(self, options: argparse.Namespace, results: Results, folder: Path) -> None:
+        self.options, self.results, self.folder = options, results, folder
+        self.share = ["--share", "50"] if options.quick else []
+        self.program = str(target_directory() / "release" / "ringview-benches")
+        self.exported: dict[tuple[str, str, int | None], Path] = {}
+
+    def rust(self, cell: Cell, systems: tuple[str, ...], *batches: int, **more: Any) -> None:
+        """Systems of the Rust program at some batch sizes."""
+        command = [self.program, *cell.arguments, *cell.flags, *self.share]
+        self.measure(cell, command, systems, batches or (HEADLINE,), **more)
+
+    def python(self, cell: Cell, systems: tuple[str, ...], *batches: int, **more: Any) -> None:
+        """Systems of the Python program at some batch sizes, over the same rows."""
+        rows = (cell.workload.removesuffix("-join").removesuffix("-cofactor"), cell.order)
+        folder = self.exported.get((*rows, cell.scale))
+        if folder is None:
+            folder = self.folder / f"{len(self.exported)}"
+            export = [self.program, *cell.arguments, *cell.flags, *self.share]
+            _, problem = self.call([*export, "--export", str(folder)])
+            if problem is None:
+                self.exported[(*rows, cell.scale)] = folder
+        command = [sys.executable, str(HERE / "python" / "measure.py"), str(folder)]
+        self.measure(cell, [*command, *cell.arguments], systems, batches or (HEADLINE,), **more)
+
+    def measure(
+        self,
+        cell: Cell,
+        command: list[str],
+        systems: tuple[str, ...],
+        batches: tuple[int, ...],
+        *,
+        repetition: int = 0,
+        phase: str | None = None,
+        deletes: bool = False,
+        share: float = 1.0,
+    ) -> None:
+        """Run and keep; where a run dies, each system that is missing has another go alone."""
+        seconds = max(self.options.seconds * share, 0.01)
+        flags = ["--seconds", str(seconds), *(["--deletes", "back"] if deletes else [])]
+        flags += ["--batch", ",".join(map(str, batches)), "--system", ",".join(systems)]
+        lines, problem = self.call([*command, *flags])
+        for line in lines:
+            more = {"repetition": repetition, "phase": phase or line["phase"]}
+            graph = {"graph": self.options.graph} if cell.part == "triangles" else {}
+            self.results.add({**line, **more, **graph})
+        if problem is None:
+            return
+        cells = list(product(batches, systems))
+        if len(cells) > 1:
+            last = (lines[-1]["batch"], lines[-1]["system"]) if lines else None
+            done = {(line["batch"], line["system"]) for line in lines} - {last}
+            for batch, system in (each for each in cells if each not in done):
+                again: dict[str, Any] = {"repetition": repetition, "phase": phase}
+                again |= {"deletes": deletes, "share": share}
+                self.measure(cell, command, (system,), (batch,), **again)
+            return
+        failed = {"workload": cell.workload, "order": cell.order, "scale": cell.scale}
+        doing = phase or ("delete-back" if lines else "insert")
+        failed |= {"batch": batches[0], "system": systems[0], "phase": doing, "failed": problem}
+        self.results.add(failed)
+
+    def call(self, command: list[str]) -> tuple[list[Line], str | None]:
+        """The JSON lines that a program prints on one core, and what went wrong."""
+        pinned = (
+            (lambda: os.sched_setaffinity(0, {max(os.sched_getaffinity(0))}))
+            if hasattr(os, "sched_setaffinity")
+            else None
+        )
+        print("·", " ".join(command[1:]).replace(str(HERE), "benches"), file=sys.stderr, flush=True)
+        problem = None
+        try:
+            started = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                preexec_fn=pinned,
+            )
+        except OSError as error:
+            return [], str(error)
+        try:
+            printed, said = started.communicate(timeout=self.options.timeout)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            printed, said = started.communicate()
+            problem = f"stopped after {self.options.timeout} s"
+        if problem is None and started.returncode != 0:
+            lines_said = said.strip().splitlines() or [f"exit code {started.returncode}"]
+            # A traceback ends in what happened; the Rust program begins with it.
+            problem = lines_said[-1 if lines_said[0].startswith("Traceback") else 0]
+        lines = []
+        for line in printed.splitlines():
+            try:
+                lines.append(json.loads(line))
+            except json.JSONDecodeError:
+                problem = problem or f"not a line of results: {line[:80]}"
+        if problem is not None:
+            print(f"  failed: {problem}", file=sys.stderr, flush=True)
+        return lines, problem
+
+
+def sums(bench: Bench, cell: Cell) -> None:
+    """A SUM (figure 8), by batch size too, and how much a process grows that runs one system."""
+    for repetition in range(bench.options.repeat):
+        bench.rust(cell, SUMS, repetition=repetition, deletes=True)
+        bench.python(cell, PYTHON, repetition=repetition, deletes=True)
+    for sizes in (OTHERS[:1], OTHERS[1:]):
+        bench.rust(cell, (SUMS[0], *SUMS[2:]), *sizes, share=0.25)
+        bench.python(cell, PYTHON, *sizes, share=0.25)
+    bench.python(cell, ("duckdb",), HEADLINE, OTHERS[-1])
+    if cell.order == "shuffled":
+        for system in SUMS:
+            bench.rust(cell, (system,), phase="memory")
+
+
+def cofactors(bench: Bench, cell: Cell) -> None:
+    """A degree-m matrix (figure 10), and by batch size (figure 12)."""
+    for repetition in range(bench.options.repeat):
+        bench.rust(cell, PAYLOADS[:2], repetition=repetition, deletes=True)
+    bench.rust(cell, PAYLOADS[2:])
+    bench.rust(cell, SLOW)
+    bench.rust(cell, PAYLOADS, *OTHERS, share=0.25)
+    bench.python(cell, PYTHON[:1], HEADLINE, 10_000)
+    bench.python(cell, ("duckdb",))
+    if cell.order == "shuffled":
+        for system in (*PAYLOADS, *SLOW):
+            bench.rust(cell, (system,), phase="memory")
+
+
+def joins(bench: Bench, cell: Cell) -> None:
+    """The rows of a join (figure 13): factorised and read, as listings, recomputed."""
+    for repetition in range(bench.options.repeat):
+        bench.rust(cell, ROWS[:1], repetition=repetition)
+    bench.rust(cell, ROWS[1:])
+    bench.python(cell, ("duckdb",))
+
+
+def triangles(bench: Bench, cell: Cell) -> None:
+    """The count of triangles, and their degree-3 matrix (figure 11)."""
+    bench.rust(cell, ("ringview-trusted", "ringview-checked", "ringview-plain"), deletes=True)
+    if cell.workload == "triangles":
+        bench.rust(cell, ("first-order",), deletes=True)
+    else:
+        bench.rust(cell, ("ringview-scalars", *SLOW))
+    bench.python(cell, PYTHON[:1], HEADLINE, 10_000)
+    bench.python(cell, ("duckdb",))
+
+
+def chains(bench: Bench, cell: Cell) -> None:
+    """The product of three matrices while the middle one changes (figure 9)."""
+    command = [sys.executable, str(HERE / "python" / "chains.py")]
+    lines, problem = bench.call([*command, *(["--quick"] if bench.options.quick else [])])
+    for line in lines:
+        bench.results.add(line)
+    if problem is not None:
+        bench.results.add({"workload": cell.workload, "system": "all", "failed": problem})
+
+
+PARTS: dict[str, Callable[[Bench, Cell], None]] = {
+    "sum": sums,
+    "cofactor": cofactors,
+    "joins": joins,
+    "triangles": triangles,
+    "chains": chains,
+}
+
+
+def cells(options: argparse.Namespace) -> Iterator[Cell]:
+    """All that there is to measure."""
+    streams = [(name, scale, order) for name, scale in render.STREAMS for order in ORDERS]
+    for part, suffix in (("sum", ""), ("cofactor", "-cofactor")):
+        for name, scale, order in streams:
+            yield Cell(part, name + suffix, order, scale)
+    for order in ORDERS:
+        yield Cell("joins", "retailer-fact-join", order)
+    for scale, order in product(render.SCALES, ORDERS):
+        yield Cell("joins", "housing-join", order, scale)
+    for workload, order in product(render.TRIANGLES, ORDERS):
+        yield Cell("triangles", workload, order, flags=options.edges_flags)
+    yield Cell("chains", "chain", "-")
+
+
+def main() -> int:
+    """Measure, keep, render; 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--name", default=date.today().isoformat())
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--workload", default=",".join(WORKLOADS))
-    parser.add_argument("--order", default=",".join(ORDERS))
-    parser.add_argument("--batch", default=",".join(map(str, BATCHES)))
-    parser.add_argument("--seconds", type=int, default=4, help="where a stream is cut")
+    parser.add_argument("--name", default=date.today().isoformat(), help="of the results' file")
+    parser.add_argument("--only", help="parts of cells' names, as joins or cofactor/housing")
+    parser.add_argument("--seconds", type=float, default=4.0, help="where a stream is cut")
+    parser.add_argument("--repeat", type=int, default=3, help="of headline figures")
+    parser.add_argument("--timeout", type=float, default=300.0, help="where a program is stopped")
+    parser.add_argument("--edges", type=Path, help="a graph: Parquet, or text as SNAP has it")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the rows, once")
+    parser.add_argument("--list", action="store_true", help="only print the names of all cells")
     parser.add_argument("--render", action="store_true", help="only render the newest results")
     options = parser.parse_args()
     path = RESULTS / f"{options.name}.json"
+    failures: list[str] = []
+    if options.quick:
+        options.repeat = 1
+        path = Path(tempfile.gettempdir()) / "ringview-bench-quick.json"
     if options.render:
         path = max(RESULTS.glob("*.json"))
     else:
-        if options.quick:
-            options.name, options.repeat = "quick", 1
-            path = Path(tempfile.gettempdir()) / "ringview-bench-quick.json"
-        path.parent.mkdir(exist_ok=True)
-        results: dict[str, Any] = {"machine": machine(), "lines": []}
-        # What is measured is kept at once: a run that is stopped is not lost.
-        for lines in measure(options):
-            results["lines"] += lines
-            path.write_text(json.dumps(results, indent=1))
-        results["chains"] = chains(options)
-        path.write_text(json.dumps(results, indent=1))
+        with tempfile.TemporaryDirectory() as folder:
+            options.graph, options.edges_flags = edges.prepare(options.edges, Path(folder))
+            wanted = [cell for cell in cells(options) if chosen(cell, options.only)]
+            if options.list or not wanted:
+                print(*(cell.name for cell in cells(options)), sep="\n")
+                return int(not options.list)
+            results = Results(path, machine(), go_on=options.only is not None)
+            bench = Bench(options, results, Path(folder))
+            for cell in wanted:
+                PARTS[cell.part](bench, cell)
+            failures = results.failures
     text = render.tables(json.loads(path.read_text()))
     print(text)
     if not options.quick:
         render.replace(HERE.parent / "docs" / "benchmarks.md", text)
+    for failure in failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    return int(bool(failures))
 
 
-def measure(options: argparse.Namespace) -> Iterator[list[Line]]:
-    """All lines of the matrix, stream by stream; each repetition visits every system."""
-    program = target_directory() / "release" / "ringview-benches"
-    quick = ["--quick"] if options.quick else []
-    with tempfile.TemporaryDirectory() as folder:
-        for workload in options.workload.split(","):
-            for order in options.order.split(","):
-                lines: list[Line] = []
-                cell = ["--workload", workload, "--order", order]
-                exported = str(Path(folder) / f"{workload}-{order}")
-                call([str(program), *cell, *quick, "--export", exported])
-                capped = ["--seconds", str(options.seconds)]
-                for repetition in range(options.repeat):
-                    sizes = ["--batch", REPEATED if repetition else options.batch]
-                    rust = [str(program), *cell, *sizes, *quick, "--deletes", "back", *capped]
-                    lines += [{**line, "repetition": repetition} for line in call(rust)]
-                    python = [sys.executable, str(HERE / "python" / "measure.py"), exported, *cell]
-                    python += [*sizes, "--repetition", str(repetition), *capped, "--deletes"]
-                    systems = "python-trusted,python-checked"
-                    lines += call([*python, "--system", systems])
-                    if repetition == 0:
-                        lines += call([*python, "--system", "duckdb"])
-                lines += memory([str(program), *cell, *quick])
-                lines += cofactors([str(program), *cell, *quick], options)
-                disagreements(lines)
-                yield lines
-
-
-def cofactors(command: list[str], options: argparse.Namespace) -> list[Line]:
-    """The degree-m matrix over the same stream, with one payload and with a number an entry."""
-    lines = []
-    command = [part + "-cofactor" if part in WORKLOADS else part for part in command]
-    for repetition in range(options.repeat):
-        sizes = ["--batch", REPEATED if repetition else options.batch]
-        capped = ["--deletes", "back", "--seconds", str(max(1, options.seconds // 2))]
-        lines += [{**line, "repetition": repetition} for line in call([*command, *sizes, *capped])]
-    return lines
-
-
-def chains(options: argparse.Namespace) -> list[Line]:
-    """Matrix chains, beside NumPy."""
-    quick = ["--quick"] if options.quick else []
-    return call([sys.executable, str(HERE / "python" / "chains.py"), *quick])
-
-
-def memory(command: list[str]) -> list[Line]:
-    """How much a process grows that runs one system alone, in batches of 1,000."""
-    lines = []
-    for system in render.RUST_SYSTEMS:
-        alone = [*command, "--system", system, "--batch", "1000"]
-        lines += [{**line, "phase": "memory"} for line in call(alone)]
-    return lines
-
-
-def call(command: list[str]) -> list[Line]:
-    """The JSON lines that a program prints, on one core where the system lets us choose."""
-    pinned = (
-        (lambda: os.sched_setaffinity(0, {max(os.sched_getaffinity(0))}))
-        if hasattr(os, "sched_setaffinity")
-        else None
-    )
-    print("·", " ".join(command[1:]).replace(str(HERE), "benches"), file=sys.stderr, flush=True)
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, preexec_fn=pinned)
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def disagreements(lines: list[Line]) -> None:
-    """Refuse results that differ between systems that did the same work."""
-    agreed: dict[tuple[str, str], Line] = {}
-    for line in lines:
-        if line["complete"] and line["phase"] == "insert":
-            first = agreed.setdefault((line["workload"], line["order"]), line)
-            if first["result"] != line["result"]:
-                raise SystemExit(f"results differ: {first} and {line}")
+def chosen(cell: Cell, only: str | None) -> bool:
+    """Whether `--only` asks for the cell; everything is if it is not there."""
+    return only is None or any(each in cell.name for each in only.split(","))
 
 
 def target_directory() -> Path:
@@ -147,33 +305,5 @@ def target_directory() -> Path:
     return Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
 
 
-def machine() -> dict[str, str]:
-    """What the figures were measured on, without its name."""
-    rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True)
-    described = {
-        "cpu": cpu(),
-        "cores": str(os.cpu_count()),
-        "os": f"{platform.system()} {platform.machine()}",
-        "rustc": rustc.stdout.split()[1],
-        "python": platform.python_version(),
-        "date": date.today().isoformat(),
-    }
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        described["memory"] = f"{pages / 2**30:.0f} GiB"
-    return described
-
-
-def cpu() -> str:
-    """The processor's name, as well as the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    pairs = (line.partition(":")[::2] for line in lines)
-    fields = {name.strip(): value.strip() for name, value in pairs}
-    return f"{fields.get('model name', platform.machine())}, model {fields.get('model', '?')}"
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -18,7 +18,7 @@ import ringview as rv
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
-SIZES = (256, 1_024, 4_096)
+SIZES = (256, 1_024, 2_048, 4_096)
 RANKS = (1, 4, 16, 64, 256)
 SQL_SIZES = (64,)
 
@@ -124,7 +124,7 @@ DENSE = ("ringview", "first-order", "recomputed")
 
 
 def main() -> None:
-    """Measure changes of one row at every size, and of every rank at the middle one."""
+    """Measure changes of one row at every size, and of every rank at the last but one."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="small matrices, once")
     options = parser.parse_args()
@@ -135,7 +135,7 @@ def main() -> None:
         measure(size, systems, [("row", 1)], repeat)
     for size in set(sql) - set(sizes):
         measure(size, ["sql-factors", "sql-rows"], [("row", 1)], repeat)
-    measure(sizes[1], ["ringview", "recomputed"], [("rank", rank) for rank in ranks], repeat)
+    measure(sizes[-2], ["ringview", "recomputed"], [("rank", rank) for rank in ranks], repeat)
 
 
 def measure(size: int, systems: list[str], changes: list[tuple[str, int]], repeat: int) -> None:
@@ -155,7 +155,7 @@ def measure(size: int, systems: list[str], changes: list[tuple[str, int]], repea
                 system.change(u, v)
                 taken[name].append(time.perf_counter() - start)
         for name, seconds in taken.items():
-            line = {"size": size, "change": kind, "rank": rank, "system": name}
+            line = {"workload": "chain", "size": size, "change": kind, "rank": rank, "system": name}
             print(json.dumps({**line, "seconds": median(seconds)}), flush=True)
     products = [system.product for system in running.values()]
     for other in products[1:]:

@@ -5,11 +5,14 @@
 //! even batches of one row need little memory.
 
 mod data;
+mod engine;
 mod first_order;
 mod handwritten;
-mod joins;
 mod measure;
-mod stream;
+mod query;
+mod roster;
+mod settings;
+mod strategies;
 mod system;
 mod table;
 mod workload;
@@ -17,17 +20,21 @@ mod workload;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use workload::{Phase, Settings, SystemName, Workload};
-
 use crate::data::Order;
+use crate::roster::SystemName;
+use crate::settings::{Phase, Settings};
+use crate::workload::Workload;
 
-const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [--batch LIST] [--system LIST]
-                        [--deletes back|again] [--repeat N] [--seconds S] [--quick] [--export DIR] [--joins]
-  workloads: retailer retailer-fact housing, each with -cofactor behind        orders: sorted shuffled        batches: rows, 1000
-  systems: handwritten-arrays handwritten-tables ringview-trusted ringview-checked first-order
+const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [--batch LIST] [--system LIST] [--scale N]
+                        [--deletes back|again] [--repeat N] [--seconds S] [--edges FILE] [--share N] [--export DIR]
+  workloads: retailer retailer-fact housing triangles, each as it is, with -cofactor or with -join behind
+  orders: sorted shuffled        batches: rows, 1000        scale: of Housing, 20
+  systems: handwritten-arrays handwritten-tables ringview-trusted ringview-checked ringview-scalars ringview-plain
+           ringview-listing recursive first-order, where there is such a program
   --deletes: insert all, then delete all, the last batch first (back) or the first one first (again); time both
   --seconds: stop a stream after that time and report the rows done so far (no results are compared then)
-  --joins: keep the rows of the natural join of Housing factorised, then read them all
+  --edges FILE: sources, then targets, as raw little-endian int32: the graph of the triangles, else a generated one
+  --share N: only an Nth of the rows
   --export DIR: write the rows of the first workload and order, and stop";
 
 fn main() -> ExitCode {
@@ -43,7 +50,6 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     let mut settings = Settings::default();
     let mut export: Option<PathBuf> = None;
-    let mut joins = false;
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{flag} needs a value"));
@@ -54,23 +60,19 @@ fn run() -> Result<(), String> {
             "--system" => settings.systems = list(&value()?, SystemName::parse)?,
             "--deletes" => settings.deletes = Some(Phase::parse_deletes(&value()?)?),
             "--repeat" => settings.repeat = number(&value()?)?,
-            "--seconds" => settings.seconds = Some(number(&value()?)? as f64),
-            "--joins" => joins = true,
-            "--quick" => settings.quick = true,
+            "--seconds" => settings.seconds = Some(seconds(&value()?)?),
+            "--scale" => settings.scale = number(&value()?)?,
+            "--edges" => settings.edges = Some(value()?.into()),
+            "--share" => settings.share = number(&value()?)?,
             "--export" => export = Some(value()?.into()),
             _ => return Err(format!("unknown flag {flag}")),
         }
     }
     if let Some(folder) = export {
-        let data = settings.workloads[0].generate(settings.orders[0], settings.quick);
+        let data = settings.workloads[0].generate(settings.orders[0], &settings)?;
         return data
             .export(&folder)
             .map_err(|error| format!("cannot write {}: {error}", folder.display()));
-    }
-    if joins {
-        return settings.batches.iter().try_for_each(|&batch| {
-            joins::run(&settings.orders, batch, settings.repeat, settings.quick)
-        });
     }
     measure::matrix(&settings)
 }
@@ -84,6 +86,13 @@ fn number(text: &str) -> Result<usize, String> {
         .ok()
         .filter(|&n| n > 0)
         .ok_or(format!("{text} is not a positive whole number"))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|&s: &f64| s.is_finite() && s > 0.0)
+        .ok_or(format!("{text} is not a number of seconds"))
 }
 
 fn parse_order(text: &str) -> Result<Order, String> {

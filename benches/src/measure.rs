@@ -6,17 +6,21 @@ use arrow_array::RecordBatch;
 use serde::Serialize;
 
 use crate::data::{Dataset, Order, Slice};
-use crate::system::{System, Totals};
-use crate::workload::{Phase, Settings, SystemName, Workload};
+use crate::roster::SystemName;
+use crate::settings::{Phase, Settings};
+use crate::system::{Reading, System, Totals};
+use crate::workload::{Stream, Workload};
 
 /// Batches are cut in stretches of this many, between which the clock rests.
 const STRETCH: usize = 16_384;
 
 #[derive(Serialize)]
 struct Line {
-    workload: &'static str,
+    workload: String,
     order: &'static str,
     batch: usize,
+    /// Of Housing.
+    scale: Option<usize>,
     system: &'static str,
     phase: &'static str,
     repetition: usize,
@@ -30,13 +34,15 @@ struct Line {
     bytes: usize,
     /// By how much the process has grown since the system was made; meaningful for the first system of a process.
     resident_bytes: Option<i64>,
-    result: Totals,
+    /// Of the whole stream.
+    result: Option<Totals>,
+    reading: Option<Reading>,
 }
 
 pub(crate) fn matrix(settings: &Settings) -> Result<(), String> {
     for &workload in &settings.workloads {
         for &order in &settings.orders {
-            let data = workload.generate(order, settings.quick);
+            let data = workload.generate(order, settings)?;
             for &batch in &settings.batches {
                 let cell = Cell {
                     settings,
@@ -68,10 +74,11 @@ impl Cell<'_> {
     /// Every system once, from empty, and the same result from all.
     fn take_turns(&self, repetition: usize) -> Result<(), String> {
         let mut agreed: Option<Totals> = None;
-        let systems = self.settings.systems.iter();
-        for &name in systems.filter(|name| name.runs(self.workload)) {
+        for &name in &self.settings.systems {
             let before = resident();
-            let mut system = name.build(self.workload, self.data);
+            let Some(mut system) = name.build(self.workload, self.data) else {
+                continue;
+            };
             for &relation in self.workload.loaded() {
                 system.apply(relation, self.data.batch(relation), 1);
             }
@@ -138,7 +145,10 @@ impl Cell<'_> {
             time += start.elapsed();
             cpu += on_core() - cpu_start;
         }
-        let result = system.totals();
+        // What is kept of half a stream may be large to read, and there is nothing to compare it with.
+        let reading = complete.then(|| system.read()).flatten();
+        let read = |reading: &Reading| reading.totals;
+        let result = complete.then(|| reading.as_ref().map_or_else(|| system.totals(), read));
         let line = Line {
             workload: self.workload.name(),
             order: if self.order == Order::Sorted {
@@ -147,6 +157,7 @@ impl Cell<'_> {
                 "shuffled"
             },
             batch: self.batch,
+            scale: (self.workload.stream == Stream::Housing).then_some(self.settings.scale),
             system: name.name(),
             phase: phase.name(),
             repetition,
@@ -160,12 +171,13 @@ impl Cell<'_> {
                 .zip(resident_before)
                 .map(|(after, before)| after - before),
             result,
+            reading,
         };
         println!(
             "{}",
             serde_json::to_string(&line).map_err(|error| error.to_string())?
         );
-        Ok(complete.then_some(result))
+        Ok(result)
     }
 }
 

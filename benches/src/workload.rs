@@ -1,216 +1,100 @@
-//! What can be measured: the workloads, the systems, and which program stands behind each pair.
+//! What can be measured: a stream of rows, and what is asked of the natural join of its relations.
 
-use crate::data::{Dataset, Order, housing, retailer};
-use crate::first_order;
-use crate::handwritten::{fact::Fact, housing::Housing, retailer::Retailer};
-use crate::stream::Stream;
-use crate::system::System;
-use crate::table::{Arrays, Tables};
+use crate::data::{Dataset, Order, edges, housing, retailer};
+use crate::settings::Settings;
 
-/// A query and which of its relations stream.
+/// The relations and which of them stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Workload {
-    /// `SUM(inventoryunits)` over Retailer, all relations changing.
+pub(crate) enum Stream {
+    /// Retailer, all relations changing.
     Retailer,
     /// The same; only Inventory changes, the rest is loaded before the clock.
     RetailerFact,
-    /// `SUM(postcode)` (and the count beside it) over Housing.
+    /// Housing, all relations changing.
     Housing,
-    /// The degree-m matrix of all 43 columns of Retailer, all relations changing.
-    RetailerCofactor,
-    /// The same; only Inventory changes.
-    RetailerFactCofactor,
-    /// The degree-m matrix of all 27 columns of Housing.
-    HousingCofactor,
+    /// The edges of a graph as R(a, b), S(b, c) and T(c, a), all changing.
+    Triangles,
 }
 
+/// The query over the natural join of all relations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// One SUM with the count beside it; of triangles the count alone.
+    Sum,
+    /// The degree-m matrix of all columns.
+    Cofactor,
+    /// Its rows.
+    Join,
+}
+
+/// A query over a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Workload {
+    pub(crate) stream: Stream,
+    pub(crate) asked: Asked,
+}
+
+const STREAMS: [(Stream, &str); 4] = [
+    (Stream::Retailer, "retailer"),
+    (Stream::RetailerFact, "retailer-fact"),
+    (Stream::Housing, "housing"),
+    (Stream::Triangles, "triangles"),
+];
+const ASKED: [(Asked, &str); 3] = [
+    (Asked::Sum, ""),
+    (Asked::Cofactor, "-cofactor"),
+    (Asked::Join, "-join"),
+];
+
 impl Workload {
-    const ALL: [Self; 6] = [
-        Self::Retailer,
-        Self::RetailerFact,
-        Self::Housing,
-        Self::RetailerCofactor,
-        Self::RetailerFactCofactor,
-        Self::HousingCofactor,
-    ];
-
-    /// The workload over the same stream that asks for a sum.
-    pub(crate) fn stream(self) -> Self {
-        match self {
-            Self::RetailerCofactor => Self::Retailer,
-            Self::RetailerFactCofactor => Self::RetailerFact,
-            Self::HousingCofactor => Self::Housing,
-            sum => sum,
-        }
+    /// All of them, with their names.
+    pub(crate) fn all() -> impl Iterator<Item = (Self, String)> {
+        STREAMS.into_iter().flat_map(|(stream, name)| {
+            ASKED.into_iter().map(move |(asked, suffix)| {
+                let workload = Self { stream, asked };
+                (workload, format!("{name}{suffix}"))
+            })
+        })
     }
 
-    pub(crate) fn is_cofactor(self) -> bool {
-        self != self.stream()
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Retailer => "retailer",
-            Self::RetailerFact => "retailer-fact",
-            Self::Housing => "housing",
-            Self::RetailerCofactor => "retailer-cofactor",
-            Self::RetailerFactCofactor => "retailer-fact-cofactor",
-            Self::HousingCofactor => "housing-cofactor",
-        }
+    pub(crate) fn name(self) -> String {
+        let mut all = Self::all();
+        all.find(|(workload, _)| *workload == self)
+            .map(|(_, name)| name)
+            .expect("every workload has a name")
     }
 
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|w| w.name() == text)
+        Self::all()
+            .find(|(_, name)| name == text)
+            .map(|(workload, _)| workload)
             .ok_or(format!("unknown workload {text}"))
     }
 
-    pub(crate) fn generate(self, order: Order, quick: bool) -> Dataset {
-        match self.stream() {
-            Self::Housing => housing::generate(order, quick),
-            _ => retailer::generate(order, quick),
+    pub(crate) fn generate(self, order: Order, settings: &Settings) -> Result<Dataset, String> {
+        let share = settings.share;
+        match self.stream {
+            Stream::Housing => Ok(housing::generate(order, settings.scale, share)),
+            Stream::Triangles => edges::generate(order, settings.edges.as_deref(), share),
+            _ => Ok(retailer::generate(order, share)),
         }
     }
 
     /// The relations loaded before the clock starts, in an order that suits every system.
     pub(crate) fn loaded(self) -> &'static [usize] {
-        match self.stream() {
-            Self::RetailerFact => &[2, 1, 3, 4],
+        match self.stream {
+            Stream::RetailerFact => &[2, 1, 3, 4],
             _ => &[],
         }
     }
 
     /// The relations that stream, in the order of the round robin.
     pub(crate) fn streamed(self) -> &'static [usize] {
-        match self.stream() {
-            Self::RetailerFact => &[0],
-            Self::Housing => &[0, 1, 2, 3, 4, 5],
-            _ => &[0, 1, 2, 3, 4],
-        }
-    }
-}
-
-/// A way of keeping the result fresh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SystemName {
-    HandwrittenArrays,
-    HandwrittenTables,
-    RingviewTrusted,
-    RingviewChecked,
-    /// The same views, with a number for each entry of the matrix.
-    RingviewScalars,
-    FirstOrder,
-}
-
-impl SystemName {
-    const ALL: [Self; 6] = [
-        Self::HandwrittenArrays,
-        Self::HandwrittenTables,
-        Self::RingviewTrusted,
-        Self::RingviewChecked,
-        Self::RingviewScalars,
-        Self::FirstOrder,
-    ];
-
-    /// Whether it knows the query: what is written by hand is written for sums.
-    pub(crate) fn runs(self, workload: Workload) -> bool {
-        match self {
-            Self::RingviewTrusted | Self::RingviewChecked => true,
-            Self::RingviewScalars => workload.is_cofactor(),
-            _ => !workload.is_cofactor(),
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::HandwrittenArrays => "handwritten-arrays",
-            Self::HandwrittenTables => "handwritten-tables",
-            Self::RingviewTrusted => "ringview-trusted",
-            Self::RingviewChecked => "ringview-checked",
-            Self::RingviewScalars => "ringview-scalars",
-            Self::FirstOrder => "first-order",
-        }
-    }
-
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|s| s.name() == text)
-            .ok_or(format!("unknown system {text}"))
-    }
-
-    /// An empty system for the workload.
-    pub(crate) fn build(self, workload: Workload, data: &Dataset) -> Box<dyn System> {
-        use Workload as W;
-        match (self, workload.stream()) {
-            (Self::RingviewTrusted, _) => Box::new(Stream::new(workload, data, true, false)),
-            (Self::RingviewChecked, _) => Box::new(Stream::new(workload, data, false, false)),
-            (Self::RingviewScalars, _) => Box::new(Stream::new(workload, data, true, true)),
-            (Self::HandwrittenArrays, W::Housing) => Box::new(Housing::<Arrays>::new()),
-            (Self::HandwrittenTables, W::Housing) => Box::new(Housing::<Tables>::new()),
-            (Self::FirstOrder, W::Housing) => Box::new(first_order::Housing::new()),
-            (Self::HandwrittenArrays, W::RetailerFact) => Box::new(Fact::<Arrays>::new()),
-            (Self::HandwrittenTables, W::RetailerFact) => Box::new(Fact::<Tables>::new()),
-            (Self::HandwrittenArrays, _) => Box::new(Retailer::<Arrays>::new()),
-            (Self::HandwrittenTables, _) => Box::new(Retailer::<Tables>::new()),
-            (Self::FirstOrder, _) => Box::new(first_order::Retailer::new()),
-        }
-    }
-}
-
-/// One pass over the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// Every batch inserted.
-    Insert,
-    /// Every batch deleted, the last one first: each step undoes one of the insertion.
-    DeleteBack,
-    /// Every batch deleted, the first one first: the dimensions leave while the facts are still there.
-    DeleteAgain,
-}
-
-impl Phase {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "insert",
-            Self::DeleteBack => "delete-back",
-            Self::DeleteAgain => "delete-again",
-        }
-    }
-
-    pub(crate) fn parse_deletes(text: &str) -> Result<Self, String> {
-        match text {
-            "back" => Ok(Self::DeleteBack),
-            "again" => Ok(Self::DeleteAgain),
-            _ => Err(format!("unknown way to delete: {text}")),
-        }
-    }
-}
-
-/// The matrix of one run.
-pub(crate) struct Settings {
-    pub(crate) workloads: Vec<Workload>,
-    pub(crate) orders: Vec<Order>,
-    pub(crate) batches: Vec<usize>,
-    pub(crate) systems: Vec<SystemName>,
-    pub(crate) repeat: usize,
-    pub(crate) seconds: Option<f64>,
-    pub(crate) deletes: Option<Phase>,
-    pub(crate) quick: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            workloads: Workload::ALL.into(),
-            orders: vec![Order::Sorted, Order::Shuffled],
-            batches: vec![1_000],
-            systems: SystemName::ALL.into(),
-            repeat: 1,
-            seconds: None,
-            deletes: None,
-            quick: false,
+        match self.stream {
+            Stream::Retailer => &[0, 1, 2, 3, 4],
+            Stream::RetailerFact => &[0],
+            Stream::Housing => &[0, 1, 2, 3, 4, 5],
+            Stream::Triangles => &[0, 1, 2],
         }
     }
 }

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Cofactor", "cofactors", "rounding"]
 
 _METADATA = b"ringview.cofactor"
+_GROUPS = b"ringview.groups"
 
 
 class Cofactor:
@@ -168,10 +169,13 @@ class Cofactor:
 
         Raises:
             UnsupportedError: The view has groups, or not one column of COFACTOR.
+            TooFewRowsError: HAVING leaves no row.
         """
         found = list(cofactors(table.slice(0, 2)))
-        if len(found) != 1 or found[0][0]:
+        if len(found) > 1 or _groups(table):
             raise UnsupportedError("the view has a cofactor for each group: cofactors() gives them")
+        if not found:
+            raise TooFewRowsError("the view has no row: its HAVING leaves none")
         return found[0][1]
 
     @property
@@ -363,7 +367,7 @@ def is_cofactor(field: pa.Field) -> bool:
 
 
 def cofactors(table: pa.Table) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
-    """The cofactor of each row of a view, after the values of its other columns.
+    """The cofactor of each row of a view, after the values of the columns by which it groups.
 
     Raises:
         UnsupportedError: The view has no column of COFACTOR, or several.
@@ -374,9 +378,20 @@ def cofactors(table: pa.Table) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
         raise UnsupportedError(f"the view has {what}: write SELECT COFACTOR(x, y) FROM ..")
     field = found[0]
     column = table[field.name].combine_chunks()
-    keys = table.drop_columns([field.name]).to_pylist() or [{}] * table.num_rows
+    keys = [table[name].to_pylist() for name in _groups(table)]
     for row in range(table.num_rows):
-        yield tuple(keys[row].values()), Cofactor.from_arrow(column, field, row)
+        yield tuple(key[row] for key in keys), Cofactor.from_arrow(column, field, row)
+
+
+def _groups(table: pa.Table) -> list[str]:
+    """The columns by which the rows of a view with a COFACTOR are grouped.
+
+    Where the metadata does not say, in tables from elsewhere, all but the cofactor.
+    """
+    (field,) = (field for field in table.schema if is_cofactor(field))
+    others = [name for name in table.column_names if name != field.name]
+    found: list[str] = json.loads(field.metadata.get(_GROUPS, json.dumps(others)))
+    return found
 
 
 def rounding(count: int) -> float:

@@ -25,11 +25,16 @@ _SHOWN = 10
 
 
 def _batches(stream: _native.RowStream) -> Iterator[pa.RecordBatch]:
-    """The blocks of a stream as pyarrow batches."""
+    """The blocks of a stream as pyarrow batches.
+
+    A stream that failed goes on to fail: its end would look like that of all rows.
+    """
     import pyarrow as pa
 
-    while (rows := stream.next()) is not None:
-        yield from pa.table(rows).to_batches()
+    def batch(rows: _native.Rows) -> pa.RecordBatch:
+        return pa.RecordBatchReader.from_stream(rows).read_next_batch()
+
+    return map(batch, iter(stream.next, None))
 
 
 class View:
@@ -170,8 +175,8 @@ class View:
         """The counts, sums and products of a COFACTOR view without groups. O(m^2).
 
         Raises:
-            UnsupportedError: The view has groups: read `cofactors()`.
-            InvalidValueError: The view has no COFACTOR.
+            UnsupportedError: The view has groups: read `cofactors()`. Or it has no COFACTOR.
+            TooFewRowsError: HAVING leaves no row.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -188,8 +193,10 @@ class View:
     def cofactors(self) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
         """Each group of a COFACTOR view: its key and its counts, sums and products.
 
+        Other aggregates may stand beside the COFACTOR; `to_arrow()` has them.
+
         Raises:
-            InvalidValueError: The view has no COFACTOR.
+            UnsupportedError: The view has no COFACTOR.
 
         >>> import ringview as rv
         >>> db = rv.Database()

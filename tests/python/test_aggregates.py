@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from oracle import Oracle, comparable
 from queries import FROMS, NUMBERS, From, _columns, _conditions, _name, _numbers
 from ringview import errors
-from test_streams import Batch, batches, check
+from streams import Batch, batches, check
 
 SINGLE = ["VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV", "STDDEV_POP", "STDDEV_SAMP"]
 PAIRS = [
@@ -327,18 +327,6 @@ REFUSED = [
     ("SELECT COFACTOR(x) + 1 FROM r", errors.UnsupportedError, 8, "output of its own"),
     ("SELECT ROUND(SUM(x)) FROM r", errors.UnsupportedError, 8, "no function 'ROUND'"),
 ]
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT a, COFACTOR(x), MIN(x) FROM r GROUP BY a",
-        "SELECT a, COFACTOR(x) FROM r GROUP BY a HAVING COUNT(*) > 1",
-    ],
-)
-def test_a_cofactor_has_no_company(sql: str) -> None:
-    with pytest.raises(errors.UnsupportedError, match="COFACTOR beside other aggregates or HAVING"):
-        database().create_view("v", sql)
 
 
 @pytest.mark.parametrize(("sql", "error", "place", "says"), REFUSED)

@@ -1,22 +1,23 @@
 //! Housing: six relations that join on the postcode alone, so every change is O(1) in a view tree.
 //!
 //! At scale s a postcode has s rows in House, s in Shop, floor(log2 s) in Institution, s/2 in Restaurant and one each
-//! in Demographics and Transport. Quick mode keeps the shape with fewer postcodes.
+//! in Demographics and Transport; at least one. A share keeps the shape with fewer postcodes.
 
 use super::{Dataset, Order, Random, Relation};
 
-const SCALE: usize = 20;
+/// That of the figures, unless they say another.
+pub(crate) const SCALE: usize = 20;
 const POSTCODES: usize = 25_000;
 
-/// House, Shop, Institution, Restaurant, Demographics, Transport: 1,400,000 rows.
-pub(crate) fn generate(order: Order, quick: bool) -> Dataset {
-    let postcodes = if quick { POSTCODES / 50 } else { POSTCODES };
+/// House, Shop, Institution, Restaurant, Demographics, Transport: 1,400,000 rows at scale 20.
+pub(crate) fn generate(order: Order, scale: usize, share: usize) -> Dataset {
+    let postcodes = POSTCODES / share;
     let mut random = Random::new(0x40e5);
     let relations = [
-        ("House", SCALE, 10),
-        ("Shop", SCALE, 5),
-        ("Institution", SCALE.ilog2() as usize, 2),
-        ("Restaurant", SCALE / 2, 2),
+        ("House", scale, 10),
+        ("Shop", scale, 5),
+        ("Institution", scale.ilog2().max(1) as usize, 2),
+        ("Restaurant", (scale / 2).max(1), 2),
         ("Demographics", 1, 4),
         ("Transport", 1, 3),
     ]

@@ -3,6 +3,7 @@
 //! Invariant: the same seed gives the same rows in the same order on every machine. All columns are int32 and not
 //! nullable; all features are uniform integers from 0 to 100. Everything is in memory before a clock starts.
 
+pub(crate) mod edges;
 pub(crate) mod housing;
 pub(crate) mod retailer;
 

@@ -1,6 +1,6 @@
 //! Retailer: a fact relation (Inventory) and four dimensions, joined on (locn, dateid), ksn, locn and zip.
 //!
-//! Inventory has 30 distinct ksn for each (locn, dateid). Quick mode keeps the shape with fewer locations.
+//! Inventory has 30 distinct ksn for each (locn, dateid). A share keeps the shape with fewer locations.
 
 use super::{Dataset, Order, Random, Relation};
 
@@ -11,8 +11,8 @@ const DATES: i32 = 128;
 const ITEMS_A_DAY: usize = 30;
 
 /// Inventory, Location, Census, Item, Weather: 5,234,093 rows, in the order of the stream.
-pub(crate) fn generate(order: Order, quick: bool) -> Dataset {
-    let locations = if quick { LOCATIONS / 50 } else { LOCATIONS };
+pub(crate) fn generate(order: Order, share: usize) -> Dataset {
+    let locations = LOCATIONS / share as i32;
     let mut random = Random::new(0x4e7a);
     let inventory = inventory(locations, &mut random);
     let locns: Vec<i32> = (0..locations).collect();

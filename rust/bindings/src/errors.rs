@@ -13,7 +13,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Exists { .. } => "ExistsError",
         Error::InUse { .. } => "InUseError",
         Error::Type { .. } => "TypeMismatchError",
-        Error::Value { .. } => "InvalidValueError",
+        Error::Value { .. } | Error::NullFeature { .. } => "InvalidValueError",
         Error::Null { .. } | Error::NotANumber { .. } => "NullKeyError",
         Error::OverDelete { .. } => "OverDeleteError",
         Error::Duplicate { .. } => "DuplicateKeyError",

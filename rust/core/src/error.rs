@@ -107,6 +107,20 @@ pub enum Error {
         /// The row, counted from 0 in the data handed in.
         row: u64,
     },
+    /// NULL in a column that is a feature of COFACTOR.
+    #[error(
+        "row {row} of table {table:?}: NULL in column {column:?}, which is a feature of COFACTOR; \
+         create the view with nulls='skip', or with WHERE {column} IS NOT NULL, to leave such rows \
+         out"
+    )]
+    NullFeature {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The row, counted from 0 in the data handed in.
+        row: u64,
+    },
     /// More of a row was deleted than there is.
     #[error(
         "table {table:?} holds {present} of the row {row}, so {asked} cannot be deleted; \
@@ -179,6 +193,18 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+}
+
+impl Error {
+    /// The same for rows that are counted from `first`: who looks at a part of the data counts from
+    /// its start, users from the start of what they handed in.
+    #[must_use]
+    pub fn counted_from(mut self, first: u64) -> Self {
+        if let Error::NotANumber { row, .. } | Error::NullFeature { row, .. } = &mut self {
+            *row += first;
+        }
+        self
+    }
 }
 
 fn of_table(table: &str) -> String {

@@ -14,8 +14,8 @@ impl Database {
     /// Declares a view and fills it from the rows that are there.
     ///
     /// # Errors
-    /// `Exists`; what `bind` refuses in the query; `Overflow` and `NotANumber` for rows that are
-    /// there; `Unsupported` if a table has rows that were not kept; what `poll` returns.
+    /// `Exists`; what `bind` refuses in the query; `Overflow`, `NotANumber` and `NullFeature` for
+    /// rows that are there; `Unsupported` if a table has rows that were not kept; what `poll` returns.
     pub fn create_view(&mut self, name: &str, query: &Query, poll: Poll<'_>) -> Result<()> {
         self.create_view_with(name, query, Planning::default(), poll)
     }
@@ -64,8 +64,12 @@ impl Database {
             for &column in &atom.columns {
                 needed[column] = true;
             }
+            let mut first = 0;
             rows.scan(CHUNK, &needed, |batch| {
-                view.tree.apply(index, batch, 1, &self.dictionary)?;
+                view.tree
+                    .apply(index, batch, 1, &self.dictionary)
+                    .map_err(|error| error.counted_from(first))?;
+                first += batch.rows as u64;
                 *done += batch.rows as u64;
                 poll(*done)
             })?;

@@ -132,7 +132,7 @@ impl Database {
     ///
     /// # Errors
     /// `UnknownTable`, `Static`; what the encoder refuses in names, types and values; `OverDelete`
-    /// and `Duplicate`; `Overflow` and `NotANumber`; what `poll` returns. Nothing has changed then.
+    /// and `Duplicate`; `Overflow`, `NotANumber` and `NullFeature`; what `poll` returns. Nothing has changed then.
     pub fn apply<'a, C>(&mut self, ops: &[C], poll: Poll<'_>) -> Result<()>
     where
         C: Copy + Into<Change<'a>>,
@@ -339,7 +339,7 @@ impl Database {
             undo.touched[reader.view] = true;
             let tree = &mut self.views[reader.view].tree;
             tree.apply(reader.atom, batch, op.direction.sign(), &self.dictionary)
-                .map_err(|error| counted_from(error, first_row))?;
+                .map_err(|error| error.counted_from(first_row))?;
         }
         Ok(())
     }
@@ -381,17 +381,5 @@ impl Database {
                 }
             }
         }
-    }
-}
-
-/// An error of a view counts rows from the start of the chunk; users from the start of their data.
-fn counted_from(error: Error, first_row: u64) -> Error {
-    match error {
-        Error::NotANumber { table, column, row } => Error::NotANumber {
-            table,
-            column,
-            row: row + first_row,
-        },
-        other => other,
     }
 }

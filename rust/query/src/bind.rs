@@ -16,8 +16,8 @@ use crate::hypergraph::Hypergraph;
 use crate::order;
 use crate::payload::Payload;
 use crate::plan::{
-    Catalog, CofactorPlan, Companion, Factor, Plan, PlanAtom, PlanOutput, Source, SumProduct,
-    TableInfo, ViewTree,
+    Catalog, CofactorPlan, Companion, Factor, OutputKind, Plan, PlanAtom, PlanOutput, Source,
+    SumProduct, TableInfo, ViewTree,
 };
 use crate::predicate::all;
 use crate::query::{ColumnRef, Output, Query, Representation};
@@ -110,14 +110,17 @@ pub(crate) fn bind_knowing(
         (order, tree)
     };
 
-    let mut payload = Payload::new(&tree, &variables)?;
+    let payload = Payload::new(&tree, &variables)?;
+    let mut known = known.to_vec();
     let mut cofactor = None;
     if let Some(features) = cofactor::features(query)? {
-        let mut plan = cofactor::plan(&features, &scopes, &variables, &tree, &mut payload)?;
+        let mut lifted = Payload::new(&tree, &variables)?;
+        let mut plan = cofactor::plan(&features, &scopes, &variables, &tree, &mut lifted)?;
         plan.categorize(query, &features, &scopes, &variables, (catalog, planning))?;
-        cofactor = Some(plan);
+        known.extend(features.places(&scopes)?);
+        cofactor = Some((plan, lifted.finish()));
     }
-    let mut aggregates = Aggregates::new(&scopes, &variables, payload, known);
+    let mut aggregates = Aggregates::new(&scopes, &variables, payload, &known);
     let outputs: Vec<PlanOutput> = query
         .outputs
         .iter()
@@ -148,26 +151,56 @@ pub(crate) fn bind_knowing(
     let class = classify(&graph, &tree);
     for (id, atom) in atoms.iter_mut().enumerate() {
         let mut columns = read_columns(id, atom, &variables, &tree, &payload);
-        let categories = cofactor.iter().flat_map(CofactorPlan::companions);
-        for companion in companions.iter().chain(categories) {
+        if let Some((plan, lifted)) = &cofactor {
+            columns.extend(leaf_columns(id, &tree, lifted));
+            columns.extend(plan.companions().flat_map(|c| &c.plan.atoms[id].columns));
+        }
+        for companion in &companions {
             columns.extend(&companion.plan.atoms[id].columns);
         }
         atom.columns = columns.into_iter().collect();
     }
-    Ok(Plan {
+    let mut plan = Plan {
         atoms,
         variables: variables.all,
         order,
         tree,
         payload,
-        cofactor,
+        cofactor: None,
+        matrix: None,
         outputs,
         bag,
         measures,
         having,
         companions,
         class,
-    })
+    };
+    if let Some((cofactor, lifted)) = cofactor {
+        plan.add_matrix(cofactor, lifted);
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    /// Adds degree-m payloads: in the place of the sums if these are only the count, which degree-m
+    /// payloads have too, else beside them.
+    fn add_matrix(&mut self, cofactor: CofactorPlan, lifted: SumProduct) {
+        let counts = self.payload.nodes[self.tree.root].len() == 1;
+        if counts {
+            (self.payload, self.cofactor) = (lifted, Some(cofactor));
+            return;
+        }
+        let is_cofactor = |output: &&PlanOutput| matches!(output.kind, OutputKind::Cofactor);
+        self.matrix = Some(Box::new(Plan {
+            payload: lifted,
+            cofactor: Some(cofactor),
+            outputs: self.outputs.iter().filter(is_cofactor).cloned().collect(),
+            measures: Vec::new(),
+            having: None,
+            companions: Vec::new(),
+            ..self.clone()
+        }));
+    }
 }
 
 /// How the rows of a join are to be kept: factorised where there is something to factorise.
@@ -278,6 +311,13 @@ fn read_columns(
             columns.insert(column);
         });
     }
+    columns.extend(leaf_columns(id, tree, payload));
+    columns
+}
+
+/// The columns that the payloads of a leaf are read from.
+fn leaf_columns(id: usize, tree: &ViewTree, payload: &SumProduct) -> BTreeSet<usize> {
+    let mut columns = BTreeSet::new();
     let leaf = tree.nodes.iter().position(|node| node.atom == Some(id));
     for component in leaf.iter().flat_map(|leaf| &payload.nodes[*leaf]) {
         if let Source::Leaf(Factor { not_null, value }) = &component.source {

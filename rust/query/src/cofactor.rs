@@ -60,30 +60,25 @@ pub(crate) struct Features<'q> {
 /// The features of the one COFACTOR of a query.
 pub(crate) fn features(query: &Query) -> Result<Option<Features<'_>>> {
     let mut found = None;
-    let mut others = query.having.is_some();
     for output in &query.outputs {
-        match output {
-            Output::Cofactor { .. } if found.is_some() => others = true,
-            Output::Cofactor {
-                columns,
-                categorical,
-                ..
-            } => {
-                found = Some(Features {
-                    columns,
-                    categorical,
-                });
-            }
-            Output::Aggregate { .. } | Output::Expression { .. } => others = true,
-            Output::Group { .. } => {}
+        let Output::Cofactor {
+            columns,
+            categorical,
+            ..
+        } = output
+        else {
+            continue;
+        };
+        if found.is_some() {
+            return Err(Error::Unsupported {
+                what: "a second COFACTOR in one view".to_owned(),
+                why: "a row has one degree-m payload".to_owned(),
+                instead: "name all features in one, and take subset() of it".to_owned(),
+            });
         }
-    }
-    if found.is_some() && others {
-        return Err(Error::Unsupported {
-            what: "COFACTOR beside other aggregates or HAVING".to_owned(),
-            why: "its payload takes the place of theirs".to_owned(),
-            instead: "create a second view for them; COFACTOR has the count and sums itself"
-                .to_owned(),
+        found = Some(Features {
+            columns,
+            categorical,
         });
     }
     Ok(found)
@@ -128,10 +123,7 @@ pub(crate) fn plan(
         pairs: Vec::new(),
     };
     let mut seen = Vec::new();
-    let places: Vec<Place> = features
-        .all()
-        .map(|column| resolve(scopes, column))
-        .collect::<Result<_>>()?;
+    let places = features.places(scopes)?;
     let numeric = features.columns.len();
     let mut local = vec![0; scopes.len()];
     for &(atom, _) in places[..numeric]
@@ -184,6 +176,11 @@ pub(crate) fn plan(
 }
 
 impl Features<'_> {
+    /// The columns, of which no row that counts has NULL: such rows are refused, or left out.
+    pub(crate) fn places(&self, scopes: &[Scope<'_>]) -> Result<Vec<Place>> {
+        self.all().map(|column| resolve(scopes, column)).collect()
+    }
+
     /// The numeric ones, then the categorical ones.
     fn all(&self) -> impl Iterator<Item = &ColumnRef> + Clone {
         self.columns.iter().chain(self.categorical)

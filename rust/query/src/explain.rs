@@ -38,6 +38,10 @@ impl Plan {
         }
         let values = self.companions.iter();
         let values = values.map(|companion| ("the values of", "by group", companion));
+        if let Some(matrix) = &self.matrix {
+            let plan = matrix.explain();
+            let _ = write!(text, "\nbeside it, the products of the features\n{plan}");
+        }
         let categories = self.cofactor.iter().flat_map(CofactorPlan::companions);
         let categories = categories.map(|companion| match companion.values.len() {
             1 => ("the categories of", "with their counts and sums", companion),

@@ -53,8 +53,13 @@ pub struct Plan {
     pub tree: ViewTree,
     /// What each view carries beside its keys.
     pub payload: SumProduct,
-    /// The degree-m payloads, if the query asks for them: then they stand in the place of sums.
+    /// The degree-m payloads, if the query asks for them and for no sums: then they stand in the
+    /// place of sums.
     pub cofactor: Option<CofactorPlan>,
+    /// Where it asks for both: the same plan for the degree-m payloads. Its tree is this one's, so a
+    /// key of one root is a key of the other.
+    #[serde(default)]
+    pub matrix: Option<Box<Plan>>,
     /// The columns of the result.
     pub outputs: Vec<PlanOutput>,
     /// How the rows of the join are kept, where the result is they and not groups. Factorised, the
@@ -310,6 +315,13 @@ impl Node {
 }
 
 impl Plan {
+    /// The degree-m payloads, wherever they are kept.
+    #[must_use]
+    pub fn features(&self) -> Option<&CofactorPlan> {
+        let matrix = self.matrix.as_deref();
+        self.cofactor.as_ref().or_else(|| matrix?.cofactor.as_ref())
+    }
+
     /// The variable at the root of the order by which rows can be split into independent parts:
     /// atoms that lack it must be seen by every part. `None` if there is no variable.
     pub fn root_variable(&self) -> Option<VarId> {

@@ -123,7 +123,7 @@ pub enum Output {
         value: Measure,
     },
     /// Counts, sums and sums of products of numeric columns, as one degree-m payload, and what
-    /// categorical columns add to it. Only group columns may stand beside it.
+    /// categorical columns add to it. One a view.
     Cofactor {
         /// Its name.
         name: String,

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Tables, aggregate, col, grouped};
+use common::{Tables, aggregate, col, column, grouped};
 use ringview_core::{Error, Type};
-use ringview_query::{Function, Having, Kind, Measure, Output, OutputKind, Plan, Query};
+use ringview_query::{Function, Having, Kind, Measure, Nulls, Output, OutputKind, Plan, Query};
 
 fn tables() -> Tables {
     Tables::new(
@@ -91,6 +91,42 @@ fn equal_needs_are_kept_once() {
     assert!(shared.companions[0].ordered);
     let counted = aggregate("n", Function::CountDistinct, Some(col("0.x")));
     assert!(!plan(&query("0.a", vec![counted])).companions[0].ordered);
+}
+
+#[test]
+fn a_cofactor_stands_beside_sums_and_instead_of_counts() {
+    let cofactor = Output::Cofactor {
+        name: "c".to_owned(),
+        columns: vec![column("0.x"), column("0.f")],
+        categorical: Vec::new(),
+        nulls: Nulls::Refuse,
+    };
+    let of = |others: Vec<Output>| plan(&query("0.a", [others, vec![cofactor.clone()]].concat()));
+    let count = || aggregate("n", Function::Count, None);
+    let alone = of(vec![
+        count(),
+        aggregate("k", Function::Count, Some(col("0.x"))),
+    ]);
+    // No row that counts has NULL in a feature.
+    assert!(alone.cofactor.is_some() && alone.matrix.is_none());
+    let company = of(vec![
+        count(),
+        aggregate("s", Function::Sum, Some(col("0.x"))),
+    ]);
+    let matrix = company.matrix.as_deref().unwrap();
+    assert!(company.cofactor.is_none() && matrix.cofactor.is_some());
+    assert_eq!(
+        (&company.tree, &company.order),
+        (&matrix.tree, &matrix.order)
+    );
+    assert_eq!(company.features(), matrix.cofactor.as_ref());
+    assert_eq!(company.payload.nodes[company.tree.root].len(), 2);
+    let mut second = cofactor.clone();
+    if let Output::Cofactor { name, .. } = &mut second {
+        *name = "d".to_owned();
+    }
+    let refused = tables().refuse(&query("0.a", vec![cofactor, second]));
+    assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
 }
 
 #[test]

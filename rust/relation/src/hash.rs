@@ -233,7 +233,7 @@ impl HashDirectory {
         (tag_of(hash) << 32) | u64::from(slot)
     }
 
-    /// Adds entries in ascending order, all in one pass from left to right into a table of its own.
+    /// Adds entries in the order of their tags, all in one pass from left to right into a table of its own.
     /// `absorb(known, slot)` says whether two slots of one tag have the same key; it has seen to both
     /// when they do, and `slot` is not entered.
     pub(crate) fn merge(&mut self, entries: &[u64], mut absorb: impl FnMut(u32, u32) -> bool) {

@@ -26,6 +26,25 @@ fn ints(rows: impl Iterator<Item = (i32, i32)> + Clone) -> Batch {
     }
 }
 
+/// Equal rows wait in slots of any order.
+#[test]
+fn one_row_that_comes_again_and_again() {
+    const MANY: usize = 200_000;
+    let dict = Dictionary::new();
+    let mut store = RowStore::new("t", &two_ints(), None);
+    for round in 1..=4 {
+        let rows = (0..MANY).map(|row| (7, i32::from(row == MANY / 2)));
+        store.insert(&ints(rows), &dict).unwrap();
+        assert_eq!((store.len(), store.distinct()), ((round * MANY) as u64, 2));
+    }
+    let other = Batch {
+        multiplicity: Some(vec![5]),
+        ..ints([(7, 1)].into_iter())
+    };
+    assert!(store.delete(&other, &dict).is_err());
+    assert_eq!(store.len(), 4 * MANY as u64);
+}
+
 /// Enough rows to enter the directory by the pass over all, by ones and twos, and in free slots.
 #[test]
 fn rows_that_wait_meet_their_equals_however_many_wait() {

@@ -114,7 +114,7 @@ impl Cells {
     pub(crate) fn same(&self, one: usize, other: usize) -> bool {
         match self {
             Self::Texts(texts) => texts[one] == texts[other],
-            Self::Array(_) => false,
+            Self::Array(array) => array.slice(one, 1) == array.slice(other, 1),
             Self::Words { words, high, valid } => {
                 words[one] == words[other]
                     && (high.is_empty() || high[one] == high[other])

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use ringview_relation::{Change, KeyScratch, Keys, Part};
 
+use crate::beside::Beside;
 use crate::categories::{self, Tallies};
-use crate::companion::Summaries;
-use crate::result::{Beside, ResultRows, width};
+use crate::result::ResultRows;
 
 /// What the result had for a key: the first word of the log's payload.
 const ABSENT: u64 = 1;
@@ -26,9 +26,12 @@ pub(crate) struct ChangeLog {
 }
 
 impl ChangeLog {
-    /// An empty log of changes to `result`, with what companions add to its rows.
+    /// An empty log of changes to `result`, with what stands beside its rows.
     pub(crate) fn new(result: &Part, beside: &Beside) -> Self {
-        let old = Part::new(result.layout().clone(), 1 + width(result, beside));
+        let old = Part::new(
+            result.layout().clone(),
+            1 + result.stride() + beside.width(),
+        );
         Self {
             old,
             tallies: BTreeMap::new(),
@@ -36,44 +39,56 @@ impl ChangeLog {
         }
     }
 
-    /// Takes in what the running transaction did to `result`, before it is committed. Companions
-    /// change at their commit, so they still tell what was.
+    /// Takes in what the running transaction did to `result`, before it is committed.
     pub(crate) fn record(&mut self, result: &Part, beside: &Beside) {
-        let changes: Vec<Change<'_>> = result.changes().collect();
         let fields: Vec<usize> = (0..result.layout().fields()).collect();
-        let slot_of = |change: &Change<'_>| match *change {
-            Change::New(slot) | Change::Was(slot, _) => slot,
-        };
-        let column = |&f: &usize| {
-            changes
-                .iter()
-                .map(|c| result.field(slot_of(c), f))
-                .collect()
-        };
-        let columns: Vec<Vec<u64>> = fields.iter().map(column).collect();
+        let mut before: Vec<Option<&[u64]>> = Vec::new();
+        let mut columns = keys_of(result, |was| before.push(was));
+        if let Some(matrix) = beside.matrix_root() {
+            // Where it alone moved, the result's payload is what it was. The keys that both moved
+            // come again, and the first time counts.
+            let mut rows = 0;
+            let more = keys_of(matrix, |_| rows += 1);
+            let keys = Keys {
+                columns: &more,
+                fields: &fields,
+                rows,
+            };
+            let mut slots = Vec::new();
+            result.find(keys, &mut self.scratch, &mut slots);
+            let there = |&slot: &u32| slot != ringview_relation::ABSENT;
+            before.extend(
+                slots
+                    .iter()
+                    .map(|slot| there(slot).then(|| result.payload(*slot))),
+            );
+            for (column, more) in columns.iter_mut().zip(more) {
+                column.extend(more);
+            }
+        }
         let mut slots = Vec::new();
         let keys = Keys {
             columns: &columns,
             fields: &fields,
-            rows: changes.len(),
+            rows: before.len(),
         };
         self.old.locate(keys, &mut self.scratch, &mut slots);
-        let summaries = Summaries::of(&beside.summarized, &columns, changes.len());
+        let further = beside.before(&columns, before.len());
         let mut tallies =
-            categories::tallies_before(&beside.tallied, &columns, changes.len()).into_iter();
-        for (row, (&slot, change)) in slots.iter().zip(&changes).enumerate() {
+            categories::tallies_before(&beside.tallied, &columns, before.len()).into_iter();
+        for (row, (&slot, before)) in slots.iter().zip(&before).enumerate() {
             let tallies = tallies.next();
             let entry = self.old.payload_mut(slot);
             if entry[0] != 0 {
                 continue;
             }
-            match change {
-                Change::New(_) => entry[0] = ABSENT,
-                Change::Was(_, payload) => {
+            match before {
+                None => entry[0] = ABSENT,
+                Some(payload) => {
                     entry[0] = PRESENT;
                     let (sums, rest) = entry[1..].split_at_mut(payload.len());
                     sums.copy_from_slice(payload);
-                    rest.copy_from_slice(summaries.row(row));
+                    rest.copy_from_slice(further.row(row));
                     self.tallies.extend(tallies.map(|tallies| (slot, tallies)));
                 }
             }
@@ -97,8 +112,8 @@ impl ChangeLog {
         };
         result.find(batch, &mut self.scratch, &mut now);
 
-        let zero = vec![0; width(result, beside)];
-        let summaries = Summaries::of(&beside.summarized, &columns, keys.len());
+        let zero = vec![0; result.stride() + beside.width()];
+        let further = beside.now(&columns, keys.len());
         let mut tallies = categories::tallies(&beside.tallied, &columns, keys.len()).into_iter();
         let nothing = categories::nothing(&beside.tallied);
         let mut current = Vec::new();
@@ -117,7 +132,7 @@ impl ChangeLog {
                 now => {
                     current.clear();
                     current.extend_from_slice(result.payload(now));
-                    current.extend_from_slice(summaries.row(row));
+                    current.extend_from_slice(further.row(row));
                     Some(&current[..])
                 }
             };
@@ -141,4 +156,21 @@ impl ChangeLog {
         let words: usize = tallies.map(Vec::capacity).sum();
         self.old.memory_usage() + words * size_of::<u64>()
     }
+}
+
+/// The keys that the running transaction touched, field by field; each change is told to `take`, with
+/// what was there before. A key may come more than once, the first time first.
+fn keys_of<'a>(part: &'a Part, mut take: impl FnMut(Option<&'a [u64]>)) -> Vec<Vec<u64>> {
+    let mut columns = vec![Vec::new(); part.layout().fields()];
+    for change in part.changes() {
+        let (slot, was) = match change {
+            Change::New(slot) => (slot, None),
+            Change::Was(slot, payload) => (slot, Some(payload)),
+        };
+        take(was);
+        for (field, column) in columns.iter_mut().enumerate() {
+            column.push(part.field(slot, field));
+        }
+    }
+    columns
 }

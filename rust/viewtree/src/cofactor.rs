@@ -6,19 +6,21 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
-use ringview_query::{CofactorPlan, Plan, PlanOutput};
+use ringview_query::{CofactorPlan, OutputKind, Plan, PlanOutput};
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Groups, lift_rows};
 
 use crate::categories;
 use crate::cells::Cells;
 use crate::leaf::{LeafProgram, Selection, Values};
 use crate::overflow;
-use crate::payloads::{Aggregates, Payloads};
+use crate::payloads::{Aggregates, Payloads, number};
 use crate::program::ProductPlan;
 use crate::result::ResultRows;
 
 /// The metadata key under which the names of the features travel, as a JSON list.
 const NAMES: &str = "ringview.cofactor";
+/// And the one for the columns by which the view groups.
+const GROUPS: &str = "ringview.groups";
 
 /// A leaf: its program, the columns that must not be NULL, and room for a batch.
 #[derive(Clone, Debug)]
@@ -164,13 +166,10 @@ impl Leaf {
             let data = batch.column(column);
             let mut rows = (0..selection.len()).map(|at| row_of(selection, at));
             if let Some(row) = rows.find(|&row| data.is_null(row)) {
-                let name = &self.schema.fields()[column].name;
-                return Err(Error::Value {
-                    place: format!("row {row} of table {:?}", self.place),
-                    problem: format!(
-                        "NULL in column {name:?}, which is a feature of COFACTOR; add \
-                         WHERE {name} IS NOT NULL to the view to leave such rows out"
-                    ),
+                return Err(Error::NullFeature {
+                    table: self.place.clone(),
+                    column: self.schema.fields()[column].name.clone(),
+                    row: row as u64,
                 });
             }
         }
@@ -211,14 +210,19 @@ fn row_of(selection: &Selection, at: usize) -> usize {
 }
 
 impl Aggregates for CofactorPayloads {
-    fn field(&self, output: &PlanOutput) -> Field {
-        let names: Vec<String> = self
-            .plan
-            .names
-            .iter()
-            .map(|name| json_string(name))
-            .collect();
-        let metadata = [(NAMES.to_owned(), format!("[{}]", names.join(", ")))];
+    fn field(&self, plan: &Plan, output: &PlanOutput) -> Field {
+        if !matches!(output.kind, OutputKind::Cofactor) {
+            return number(output);
+        }
+        let is_group = |output: &&PlanOutput| matches!(output.kind, OutputKind::Group { .. });
+        let groups = plan.outputs.iter().filter(is_group);
+        let metadata = [
+            (NAMES.to_owned(), json_list(self.plan.names.iter())),
+            (
+                GROUPS.to_owned(),
+                json_list(groups.map(|group| &group.name)),
+            ),
+        ];
         let numbers = struct_fields(self.plan.names.len());
         let categories = categories::fields(&self.plan);
         let fields = numbers.iter().cloned();
@@ -226,10 +230,15 @@ impl Aggregates for CofactorPayloads {
         Field::new(&output.name, data, false).with_metadata(metadata.into())
     }
 
-    fn column(&self, plan: &Plan, rows: &ResultRows, _output: &PlanOutput) -> Result<Cells> {
+    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
+        let payloads = || rows.payloads.chunks_exact(rows.width);
+        if matches!(output.kind, OutputKind::Count { .. }) {
+            return Ok(Cells::of_words(
+                payloads().map(|payload| payload[0]).collect(),
+            ));
+        }
         let order = &self.plan.nodes[plan.tree.root];
         let m = order.len();
-        let shape = CofactorShape { variables: m };
         // Where the features that were asked for stand in the payload.
         let at = self.positions(plan.tree.root, 0..m);
         let triangle = |i: usize, j: usize| {
@@ -237,7 +246,7 @@ impl Aggregates for CofactorPayloads {
             1 + m + i * m - (i * i - i) / 2 + (j - i)
         };
         let (mut counts, mut sums, mut products) = (Vec::new(), Vec::new(), Vec::new());
-        for payload in rows.payloads.chunks_exact(shape.words()) {
+        for payload in payloads() {
             let real = |word: usize| f64::from_bits(payload[word]);
             counts.push(payload[0] as i64);
             sums.extend(at.iter().map(|&feature| real(1 + feature)));
@@ -272,6 +281,12 @@ fn struct_fields(m: usize) -> Fields {
         list("sums", m),
         list("products", m * (m + 1) / 2),
     ])
+}
+
+/// A JSON list of strings.
+fn json_list<'a>(texts: impl Iterator<Item = &'a String>) -> String {
+    let strings: Vec<String> = texts.map(|text| json_string(text)).collect();
+    format!("[{}]", strings.join(", "))
 }
 
 /// A JSON string.

@@ -175,7 +175,7 @@ impl Companion {
     }
 
     /// A summary for each row: `columns` are the fields of the view's key.
-    fn summaries(&self, columns: &[Vec<u64>], rows: usize) -> Vec<[u64; SUMMARY]> {
+    pub(crate) fn summaries(&self, columns: &[Vec<u64>], rows: usize) -> Vec<[u64; SUMMARY]> {
         let keys = Keys {
             columns,
             fields: &self.outer,
@@ -290,32 +290,6 @@ impl Companion {
             values, root as u64,
             "each value of the root stands in its group"
         );
-    }
-}
-
-/// What companions say of some rows of a view, row by row.
-pub(crate) struct Summaries {
-    words: Vec<u64>,
-    width: usize,
-}
-
-impl Summaries {
-    /// `columns` are the fields of the view's key.
-    pub(crate) fn of(companions: &[Companion], columns: &[Vec<u64>], rows: usize) -> Self {
-        let width = SUMMARY * companions.len();
-        let mut words = vec![0; width * rows];
-        for (at, companion) in companions.iter().enumerate() {
-            let summaries = companion.summaries(columns, rows);
-            for (row, summary) in words.chunks_exact_mut(width).zip(summaries) {
-                row[at * SUMMARY..][..SUMMARY].copy_from_slice(&summary);
-            }
-        }
-        Self { words, width }
-    }
-
-    /// The summaries of a row, one companion after the other.
-    pub(crate) fn row(&self, row: usize) -> &[u64] {
-        &self.words[row * self.width..][..self.width]
     }
 }
 

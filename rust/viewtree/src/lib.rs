@@ -20,6 +20,7 @@
 //! | `factors` | the climb of a change that is a product of factors |
 //! | `payloads`, `cofactor` | where payloads come from: sums of products, the degree-m ring |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
+//! | `beside` | all that stands beside a tree: companions, COFACTOR where there are sums |
 //! | `categories` | the categorical features of COFACTOR, read from companions |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
@@ -30,6 +31,7 @@
 //! | `chain` | `MatrixChain`: the same over dense parts, with deltas in factors |
 
 mod bag;
+mod beside;
 mod categories;
 mod cells;
 mod chain;

@@ -69,11 +69,20 @@ pub(crate) trait Payloads: Send + Sync {
 
 /// How payloads are shown: the columns of a result that are no groups.
 pub(crate) trait Aggregates {
-    /// The Arrow field of an output.
-    fn field(&self, output: &PlanOutput) -> Field;
+    /// The Arrow field of an output of the plan.
+    fn field(&self, plan: &Plan, output: &PlanOutput) -> Field;
 
     /// The column of an output, from the payloads of the rows.
     fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells>;
+}
+
+/// The field of an output that is no group: only counts are never NULL.
+pub(crate) fn number(output: &PlanOutput) -> Field {
+    let counts = matches!(
+        output.kind,
+        OutputKind::Count { .. } | OutputKind::Distinct { .. }
+    );
+    Field::new(&output.name, output.ty.to_arrow(), !counts)
 }
 
 /// The payloads of counts and sums.
@@ -228,12 +237,8 @@ impl Payloads for SumProductPayloads {
 }
 
 impl Aggregates for SumProductPayloads {
-    fn field(&self, output: &PlanOutput) -> Field {
-        let counts = matches!(
-            output.kind,
-            OutputKind::Count { .. } | OutputKind::Distinct { .. }
-        );
-        Field::new(&output.name, output.ty.to_arrow(), !counts)
+    fn field(&self, _: &Plan, output: &PlanOutput) -> Field {
+        number(output)
     }
 
     fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {

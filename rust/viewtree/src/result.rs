@@ -11,15 +11,18 @@ use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_query::{OutputKind, Plan, PlanOutput, VarId};
 use ringview_relation::Part;
 
+use crate::beside::Beside;
 use crate::categories::{self, Tallies};
 use crate::cells::{Cells, retain};
-use crate::companion::{Companion, SUMMARY, Summaries};
+use crate::cofactor::CofactorPayloads;
+use crate::companion::SUMMARY;
 use crate::computed::Measures;
 use crate::fields::{Aspect, Fields};
 use crate::payloads::Aggregates;
+use crate::tree::Tree;
 
-/// Rows of a result: fields of the keys column by column, payloads row by row, each with what the
-/// companions say of its group behind it.
+/// Rows of a result: fields of the keys column by column, payloads row by row, each with what stands
+/// beside the tree behind it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ResultRows {
     pub(crate) rows: usize,
@@ -29,30 +32,6 @@ pub(crate) struct ResultRows {
     pub(crate) width: usize,
     /// What the group has of each category, row by row; empty where no feature is categorical.
     pub(crate) tallies: Vec<Tallies>,
-}
-
-/// The companions of a view.
-#[derive(Default)]
-pub(crate) struct Beside {
-    /// What MIN, MAX and COUNT(DISTINCT) are read from.
-    pub(crate) summarized: Vec<Companion>,
-    /// What the categories of a COFACTOR are read from.
-    pub(crate) tallied: Vec<Companion>,
-}
-
-impl Beside {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Companion> {
-        self.summarized.iter().chain(&self.tallied)
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Companion> {
-        self.summarized.iter_mut().chain(&mut self.tallied)
-    }
-}
-
-/// Words of a payload of [`ResultRows`].
-pub(crate) fn width(part: &Part, beside: &Beside) -> usize {
-    part.stride() + SUMMARY * beside.summarized.len()
 }
 
 impl ResultRows {
@@ -82,7 +61,7 @@ impl ResultRows {
 
     /// All rows of a part; of one without key fields its one row, zero if it has none.
     pub(crate) fn all(part: &Part, beside: &Beside) -> Self {
-        let mut all = Self::new(part.layout().fields(), width(part, beside));
+        let mut all = Self::new(part.layout().fields(), part.stride() + beside.width());
         for slot in part.iter() {
             all.push(part, slot, part.payload(slot), None);
         }
@@ -91,12 +70,12 @@ impl ResultRows {
             all.rows = 1;
         }
         all.tallies = categories::tallies(&beside.tallied, &all.columns, all.rows);
-        if !beside.summarized.is_empty() {
-            let summaries = Summaries::of(&beside.summarized, &all.columns, all.rows);
+        if beside.width() > 0 {
+            let further = beside.now(&all.columns, all.rows);
             let sums = std::mem::take(&mut all.payloads);
             for (row, sums) in sums.chunks_exact(part.stride()).enumerate() {
                 all.payloads.extend_from_slice(sums);
-                all.payloads.extend_from_slice(summaries.row(row));
+                all.payloads.extend_from_slice(further.row(row));
             }
         }
         all
@@ -129,6 +108,8 @@ pub(crate) struct Assembler<'a> {
     /// The variables that the columns of rows hold.
     pub(crate) keys: Cow<'a, [VarId]>,
     pub(crate) aggregates: &'a dyn Aggregates,
+    /// Where the degree-m payloads are kept beside sums.
+    pub(crate) matrix: Option<&'a Tree<CofactorPayloads>>,
     pub(crate) dictionary: &'a Dictionary,
 }
 
@@ -140,7 +121,11 @@ impl Assembler<'_> {
                 let nullable = self.plan.variables[variable].nullable;
                 ArrowField::new(&output.name, output.ty.to_arrow(), nullable)
             }
-            _ => self.aggregates.field(output),
+            OutputKind::Cofactor => match self.matrix {
+                Some(matrix) => matrix.payloads.field(self.plan, output),
+                None => self.aggregates.field(self.plan, output),
+            },
+            _ => self.aggregates.field(self.plan, output),
         };
         ArrowSchema::new(self.plan.outputs.iter().map(field).collect::<Vec<_>>())
     }
@@ -282,8 +267,14 @@ impl Assembler<'_> {
             }
             OutputKind::Computed { .. } => unreachable!("measures are not computed from others"),
             OutputKind::Cofactor => {
-                let column = self.aggregates.column(self.plan, rows, output)?;
-                match (&self.plan.cofactor, &column) {
+                let column = match self.matrix {
+                    Some(matrix) => {
+                        let rows = self.of_matrix(rows, matrix);
+                        matrix.payloads.column(&matrix.plan, &rows, output)?
+                    }
+                    None => self.aggregates.column(self.plan, rows, output)?,
+                };
+                match (self.plan.features(), &column) {
                     (Some(plan), Cells::Array(numbers)) if !plan.categories.is_empty() => {
                         categories::column(plan, &rows.tallies, numbers, self.dictionary)
                             .map(Cells::Array)
@@ -311,6 +302,22 @@ impl Assembler<'_> {
             }
         }
         Cells::Words { words, high, valid }
+    }
+
+    /// Rows of the degree-m payloads alone.
+    fn of_matrix(&self, rows: &ResultRows, matrix: &Tree<CofactorPayloads>) -> ResultRows {
+        let width = matrix.result().map_or(0, Part::stride);
+        let start = rows.width - SUMMARY * self.plan.companions.len() - width;
+        let payloads = rows.payloads.chunks_exact(rows.width);
+        ResultRows {
+            rows: rows.rows,
+            payloads: payloads
+                .flat_map(|payload| &payload[start..][..width])
+                .copied()
+                .collect(),
+            width,
+            ..ResultRows::default()
+        }
     }
 
     /// What a companion says of each row.

@@ -218,6 +218,7 @@ impl ViewTree {
                 None => Cow::Borrowed(&root.keys),
             },
             aggregates: self.tree.aggregates(),
+            matrix: self.beside.matrix.as_ref(),
             dictionary,
         }
     }

@@ -4,16 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use ringview_core::{Batch, Dictionary, Result, Schema};
-use ringview_query::{CofactorPlan, Plan, Representation};
+use ringview_query::{Plan, Representation};
 
+use crate::beside::Beside;
 use crate::changes::ChangeLog;
 use crate::cofactor::CofactorPayloads;
-use crate::companion::Companion;
 use crate::factorised::Factorised;
 use crate::factors::FactorRows;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::payloads::SumProductPayloads;
-use crate::result::Beside;
 use crate::tree::Tree;
 
 /// Rows of a product of factors that are multiplied out at a time.
@@ -57,14 +56,7 @@ impl ViewTree {
                 Box::new(Tree::new(Arc::clone(&plan), payloads))
             }
         };
-        let keys = &plan.tree.nodes[plan.tree.root].keys;
-        let companion = |c| Companion::new(c, schemas, tree.fields(), keys);
-        let summarized = plan.companions.iter().map(companion);
-        let categories = plan.cofactor.iter().flat_map(CofactorPlan::companions);
-        let beside = Beside {
-            summarized: summarized.collect::<Result<_>>()?,
-            tallied: categories.map(companion).collect::<Result<_>>()?,
-        };
+        let beside = Beside::new(&plan, schemas, tree.fields())?;
         let factorised = plan.bag == Some(Representation::Factorised);
         let factorised = factorised.then(|| Factorised::new(&plan, &mut *tree));
         Ok(Self {
@@ -87,7 +79,8 @@ impl ViewTree {
     /// each in turn. Static relations come before all others, and `seal` ends them.
     ///
     /// # Errors
-    /// `Overflow`; `NotANumber` for NaN in a key; the view must then be rolled back.
+    /// `Overflow`; `NotANumber` for NaN in a key and `NullFeature` for NULL in a feature; the view
+    /// must then be rolled back.
     pub fn apply(
         &mut self,
         atom: usize,
@@ -99,8 +92,7 @@ impl ViewTree {
             factorised.apply(&mut *self.tree, atom, batch, sign, dictionary)?;
         }
         self.tree.apply(atom, batch, sign, dictionary)?;
-        let mut companions = self.beside.iter_mut();
-        companions.try_for_each(|companion| companion.apply(atom, batch, sign, dictionary))
+        self.beside.apply(atom, batch, sign, dictionary)
     }
 
     /// Applies rows that are the product of factors over disjoint columns, as `apply` would apply
@@ -119,15 +111,16 @@ impl ViewTree {
         if factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());
         }
-        // Companions, and joins kept factorised, read rows.
-        let by_row = self.beside.iter().next().is_some() || self.factorised.is_some();
+        // What stands beside, and joins kept factorised, read rows.
+        let by_row = !self.beside.is_empty() || self.factorised.is_some();
         if !by_row && self.tree.apply_factors(atom, factors, sign, dictionary)? {
             return Ok(());
         }
         let rows = FactorRows::product_rows(factors)?;
         for start in (0..rows).step_by(BLOCK) {
             let batch = FactorRows::multiplied_out(factors, start, BLOCK.min(rows - start))?;
-            self.apply(atom, &batch, sign, dictionary)?;
+            self.apply(atom, &batch, sign, dictionary)
+                .map_err(|error| error.counted_from(start as u64))?;
         }
         Ok(())
     }
@@ -135,7 +128,7 @@ impl ViewTree {
     /// Ends loading of the static relations: frees what only loading needed.
     pub fn seal(&mut self) {
         self.tree.seal();
-        self.beside.iter_mut().for_each(Companion::seal);
+        self.beside.seal();
     }
 
     /// Keeps the changes since the last commit; `dictionary` knows the strings that came.
@@ -143,9 +136,7 @@ impl ViewTree {
         if let (Some(log), Some(result)) = (&mut self.log, self.tree.result()) {
             log.record(result, &self.beside);
         }
-        for companion in self.beside.iter_mut() {
-            companion.commit(dictionary);
-        }
+        self.beside.commit(dictionary);
         self.tree.commit();
         if let Some(factorised) = &mut self.factorised {
             factorised.commit(&mut *self.tree);
@@ -158,7 +149,7 @@ impl ViewTree {
         if let Some(factorised) = &mut self.factorised {
             factorised.rollback();
         }
-        self.beside.iter_mut().for_each(Companion::rollback);
+        self.beside.rollback();
     }
 
     /// What each node of the plan's tree holds.
@@ -172,9 +163,8 @@ impl ViewTree {
     pub fn memory_usage(&self) -> usize {
         let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
         let factorised = self.factorised.as_ref().map_or(0, Factorised::memory_usage);
-        let companions = self.beside.iter().map(Companion::memory_usage);
         log + factorised
-            + companions.sum::<usize>()
+            + self.beside.memory_usage()
             + self.tree.memory_usage()
             + self.describe().iter().map(|node| node.bytes).sum::<usize>()
     }
@@ -182,8 +172,7 @@ impl ViewTree {
     /// Rows handled so far, at leaves, joins and views: the work that complexity is about.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        let companions = self.beside.iter().map(Companion::steps);
-        self.tree.steps() + companions.sum::<u64>()
+        self.tree.steps() + self.beside.steps()
     }
 
     /// Checks the invariants of every part; for tests.
@@ -192,6 +181,6 @@ impl ViewTree {
     /// When one does not hold.
     pub fn check(&self) {
         self.tree.check();
-        self.beside.iter().for_each(Companion::check);
+        self.beside.check(self.tree.result());
     }
 }

@@ -180,7 +180,7 @@ fn outputs(plan: &Plan) {
     for output in plan.outputs.iter().chain(&plan.measures) {
         match &output.kind {
             OutputKind::Group { variable } => assert!(plan.variables[*variable].free),
-            OutputKind::Cofactor => assert!(plan.cofactor.is_some()),
+            OutputKind::Cofactor => assert!(plan.features().is_some()),
             OutputKind::Count { component } => assert_eq!(root[*component].kind, Kind::Int),
             OutputKind::Sum { terms, nonnull } | OutputKind::Avg { terms, nonnull } => {
                 assert_eq!(root[*nonnull].kind, Kind::Int);

@@ -57,6 +57,7 @@ fn plan(filter: Option<Predicate>, not_null: Vec<usize>, factors: Vec<Factor>) -
             root: 0,
         },
         cofactor: None,
+        matrix: None,
         payload: SumProduct {
             nodes: vec![
                 std::iter::once(count)

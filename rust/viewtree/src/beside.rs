@@ -1,0 +1,210 @@
+//! What stands beside the tree of a view: companions, and degree-m payloads where it has sums too.
+//!
+//! Invariant: it has taken the rows that the tree has taken. The tree of the degree-m payloads is the
+//! view's but for its ring, so a key of one root is a key of the other; a row of the result has
+//! behind the tree's payload the degree-m payload of its key, then what the companions say of it.
+//! Cost: what a view of its own would cost, but for the plan.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ringview_core::{Batch, Dictionary, Result, Schema};
+use ringview_query::{CofactorPlan, Plan, VarId};
+use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
+
+use crate::cofactor::CofactorPayloads;
+use crate::companion::{Companion, SUMMARY};
+use crate::fields::Fields;
+use crate::maintained::Maintained;
+use crate::tree::Tree;
+
+/// Everything beside the tree of a view.
+#[derive(Default)]
+pub(crate) struct Beside {
+    /// What a COFACTOR beside sums is read from.
+    pub(crate) matrix: Option<Tree<CofactorPayloads>>,
+    /// What MIN, MAX and COUNT(DISTINCT) are read from.
+    pub(crate) summarized: Vec<Companion>,
+    /// What the categories of a COFACTOR are read from.
+    pub(crate) tallied: Vec<Companion>,
+}
+
+impl Beside {
+    /// What the plan of a view with these fields asks for, empty.
+    pub(crate) fn new(plan: &Plan, schemas: &[Schema], fields: &Fields) -> Result<Self> {
+        let keys: &[VarId] = &plan.tree.nodes[plan.tree.root].keys;
+        let companion = |planned| Companion::new(planned, schemas, fields, keys);
+        let categories = plan.features().into_iter();
+        let categories = categories.flat_map(CofactorPlan::companions);
+        let matrix = match plan.matrix.as_deref().map(|plan| (plan, &plan.cofactor)) {
+            Some((plan, Some(cofactor))) => {
+                let payloads = CofactorPayloads::compile(plan, cofactor, schemas)?;
+                Some(Tree::new(Arc::new(plan.clone()), payloads))
+            }
+            _ => None,
+        };
+        Ok(Self {
+            matrix,
+            summarized: plan
+                .companions
+                .iter()
+                .map(companion)
+                .collect::<Result<_>>()?,
+            tallied: categories.map(companion).collect::<Result<_>>()?,
+        })
+    }
+
+    fn companions(&self) -> impl Iterator<Item = &Companion> {
+        self.summarized.iter().chain(&self.tallied)
+    }
+
+    fn companions_mut(&mut self) -> impl Iterator<Item = &mut Companion> {
+        self.summarized.iter_mut().chain(&mut self.tallied)
+    }
+
+    /// The keys of the degree-m payloads.
+    pub(crate) fn matrix_root(&self) -> Option<&Part> {
+        self.matrix.as_ref()?.result()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.matrix.is_none() && self.companions().next().is_none()
+    }
+
+    pub(crate) fn apply(
+        &mut self,
+        atom: usize,
+        batch: &Batch,
+        sign: i64,
+        dictionary: &Dictionary,
+    ) -> Result<()> {
+        if let Some(matrix) = &mut self.matrix {
+            matrix.apply(atom, batch, sign, dictionary)?;
+        }
+        let mut companions = self.companions_mut();
+        companions.try_for_each(|companion| companion.apply(atom, batch, sign, dictionary))
+    }
+
+    pub(crate) fn seal(&mut self) {
+        self.matrix.iter_mut().for_each(Tree::seal);
+        self.companions_mut().for_each(Companion::seal);
+    }
+
+    pub(crate) fn commit(&mut self, dictionary: &Dictionary) {
+        self.matrix.iter_mut().for_each(Maintained::commit);
+        self.companions_mut()
+            .for_each(|companion| companion.commit(dictionary));
+    }
+
+    pub(crate) fn rollback(&mut self) {
+        self.matrix.iter_mut().for_each(Maintained::rollback);
+        self.companions_mut().for_each(Companion::rollback);
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        let nodes = self.matrix.iter().flat_map(Maintained::describe);
+        nodes.map(|node| node.bytes).sum::<usize>()
+            + self
+                .matrix
+                .iter()
+                .map(Maintained::memory_usage)
+                .sum::<usize>()
+            + self
+                .companions()
+                .map(Companion::memory_usage)
+                .sum::<usize>()
+    }
+
+    pub(crate) fn steps(&self) -> u64 {
+        let matrix = self.matrix.iter().map(Maintained::steps);
+        matrix.sum::<u64>() + self.companions().map(Companion::steps).sum::<u64>()
+    }
+
+    /// Checks the invariants, of which one is told by the keys of the view's root; for tests.
+    pub(crate) fn check(&self, root: Option<&Part>) {
+        self.companions().for_each(Companion::check);
+        let (Some(matrix), Some(root)) = (&self.matrix, root) else {
+            return;
+        };
+        Maintained::check(matrix);
+        let of = self.matrix_root().map_or(0, Part::len);
+        assert_eq!(of, root.len(), "keys of two trees over the same rows");
+    }
+
+    /// Words of all that a row has behind the tree's payload.
+    pub(crate) fn width(&self) -> usize {
+        self.matrix_root().map_or(0, Part::stride) + SUMMARY * self.summarized.len()
+    }
+
+    /// What rows with these keys have behind the tree's payload; `columns` are the fields of the
+    /// view's key.
+    pub(crate) fn now(&self, columns: &[Vec<u64>], rows: usize) -> Further {
+        self.further(columns, rows, &HashMap::new())
+    }
+
+    /// What they had before the running transaction. Companions change at their commit, so they
+    /// still tell it.
+    pub(crate) fn before(&self, columns: &[Vec<u64>], rows: usize) -> Further {
+        let mut before = HashMap::new();
+        for change in self.matrix_root().into_iter().flat_map(Part::changes) {
+            // The first change of a slot tells what was there before.
+            match change {
+                Change::New(slot) => before.entry(slot).or_insert(None),
+                Change::Was(slot, payload) => before.entry(slot).or_insert(Some(payload)),
+            };
+        }
+        self.further(columns, rows, &before)
+    }
+
+    fn further(
+        &self,
+        columns: &[Vec<u64>],
+        rows: usize,
+        before: &HashMap<u32, Option<&[u64]>>,
+    ) -> Further {
+        let width = self.width();
+        let mut words = vec![0; width * rows];
+        let mut start = 0;
+        if let Some(root) = self.matrix_root() {
+            let fields: Vec<usize> = (0..columns.len()).collect();
+            let keys = Keys {
+                columns,
+                fields: &fields,
+                rows,
+            };
+            let mut slots = Vec::new();
+            root.find(keys, &mut KeyScratch::default(), &mut slots);
+            for (row, &slot) in words.chunks_exact_mut(width).zip(&slots) {
+                let payload = match before.get(&slot) {
+                    Some(was) => *was,
+                    None => (slot != ABSENT).then(|| root.payload(slot)),
+                };
+                if let Some(payload) = payload {
+                    row[..payload.len()].copy_from_slice(payload);
+                }
+            }
+            start = root.stride();
+        }
+        for companion in &self.summarized {
+            let summaries = companion.summaries(columns, rows);
+            for (row, summary) in words.chunks_exact_mut(width).zip(summaries) {
+                row[start..][..SUMMARY].copy_from_slice(&summary);
+            }
+            start += SUMMARY;
+        }
+        Further { words, width }
+    }
+}
+
+/// What rows have behind the payloads of the tree.
+pub(crate) struct Further {
+    words: Vec<u64>,
+    width: usize,
+}
+
+impl Further {
+    /// That of a row: the degree-m payload, then a summary a companion.
+    pub(crate) fn row(&self, row: usize) -> &[u64] {
+        &self.words[row * self.width..][..self.width]
+    }
+}

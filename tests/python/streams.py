@@ -1,0 +1,111 @@
+"""Random streams of inserts and deletes: batches, and the rows they leave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import ringview as rv
+from hypothesis import strategies as st
+from oracle import Oracle, comparable
+from queries import SCHEMAS, rows
+
+ORACLE = Oracle(SCHEMAS)
+Batch = list[tuple[str, Any]]
+"""Changes of one transaction: rows to insert, or numbers that choose rows to delete."""
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> Batch:
+    """Inserts and deletes of a few tables."""
+    chosen = st.lists(st.integers(0, 30), min_size=1, max_size=4)
+    tables = draw(st.lists(st.sampled_from(sorted(SCHEMAS)), min_size=1, max_size=3))
+    return [(table, draw(st.one_of(rows(table, 4), rows(table, 4), chosen))) for table in tables]
+
+
+class Tables:
+    """The rows that tables hold, and the changes of a batch as rows."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[dict[str, Any]]] = {table: [] for table in SCHEMAS}
+
+    def change(self, batch: Batch) -> list[tuple[str, int, list[dict[str, Any]]]]:
+        """Apply `batch` here; what it inserts (+1) and deletes (-1)."""
+        changes = []
+        for table, body in batch:
+            if all(isinstance(row, dict) for row in body):
+                self.rows[table] += body
+                changes.append((table, 1, body))
+                continue
+            gone = [
+                self.rows[table].pop(place % len(self.rows[table]))
+                for place in body
+                if self.rows[table]
+            ]
+            changes.append((table, -1, gone))
+        return changes
+
+
+def database(**options: Any) -> rv.Database:
+    db = rv.Database(**options)
+    for name, schema in SCHEMAS.items():
+        db.create_table(name, schema)
+    return db
+
+
+def apply(db: rv.Database, changes: list[tuple[str, int, list[dict[str, Any]]]]) -> None:
+    with db.transaction() as tx:
+        for table, sign, body in changes:
+            (tx.insert if sign > 0 else tx.delete)(table, body)
+
+
+def everything_leaves() -> list[Batch]:
+    """Batches that delete whatever a short stream has inserted."""
+    return [[(table, [0] * 200)] for table in SCHEMAS]
+
+
+def twin_of(tables: Tables) -> Tables:
+    copied = Tables()
+    copied.rows = {name: list(body) for name, body in tables.rows.items()}
+    return copied
+
+
+def check(sql: str, stream: list[Batch]) -> None:
+    """The view and its twins equal DuckDB after each batch, and its changes add up to it."""
+    db, trusting, tables = database(), database(trust_deletes=True), Tables()
+    view, twin = db.create_view("v", sql), trusting.create_view("v", sql)
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for batch in [*stream, *everything_leaves()]:
+        changes = tables.change(batch)
+        apply(db, changes)
+        apply(trusting, changes)
+        expected = ORACLE.rows(sql, tables.rows)
+        assert comparable(view.to_arrow()) == expected
+        assert comparable(twin.to_arrow()) == expected
+        assert len(view) == len(expected)
+        for *row, multiplicity in comparable(view.changes()):
+            seen[tuple(row)] += int(multiplicity)
+        assert sorted(seen.elements(), key=repr) == expected
+        assert all(count >= 0 for count in seen.values())
+    late = db.create_view("late", sql)
+    assert comparable(late.to_arrow()) == comparable(view.to_arrow())
+
+
+def check_static(sql: str, fixed: Batch, stream: list[Batch]) -> None:
+    """A view over the static tables t and u, filled first, equals DuckDB after each batch."""
+    db, tables = rv.Database(), Tables()
+    for name, schema in SCHEMAS.items():
+        db.create_table(name, schema, static=name in ("t", "u"))
+    apply(db, tables.change(fixed))
+    view = db.create_view("v", sql)
+    for batch in [[], *stream]:
+        apply(db, tables.change([(name, body) for name, body in batch if name in ("r", "s")]))
+        assert comparable(view.to_arrow()) == ORACLE.rows(sql, tables.rows)
+
+
+def small() -> tuple[rv.Database, rv.View]:
+    """Two tables that join, and the rows of their join."""
+    db = rv.Database()
+    db.create_table("r", {"a": "int64", "b": "int64"})
+    db.create_table("s", {"b": "int64", "c": "int64"})
+    return db, db.create_view("v", "SELECT * FROM r NATURAL JOIN s")

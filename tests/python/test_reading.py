@@ -1,0 +1,256 @@
+"""Rows of a join as they are read: streams, places, draws, and what changes do to them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from itertools import cycle
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import ringview as rv
+from ringview import errors
+from streams import small
+
+
+def test_a_stream_sees_its_start_or_fails() -> None:
+    db, view = small()
+    db.insert("r", {"a": range(500), "b": [1] * 500})
+    db.insert("s", {"b": [1] * 300, "c": range(300)})
+    reader = view.to_reader()
+    first = reader.read_next_batch()
+    assert 0 < len(first) < 150_000
+    db.insert("r", {"a": [1], "b": [2]})
+    with pytest.raises(errors.ViewChangedError, match="changed"):
+        reader.read_next_batch()
+    half = view.to_reader()
+    half.read_next_batch()
+    del half
+    dropped, replaced = view.to_reader(), view.to_reader()
+    db.drop_view("v")
+    with pytest.raises(errors.UnknownViewError):
+        dropped.read_next_batch()
+    db.create_view("v", "SELECT * FROM r NATURAL JOIN s")
+    with pytest.raises(errors.ViewChangedError):
+        replaced.read_next_batch()
+    reader = db["v"].to_reader()
+    del db
+    assert reader.read_all().num_rows == 150_000
+
+
+def test_a_listing_is_streamed_as_of_its_start() -> None:
+    db, _ = small()
+    view = db.create_view("w", "SELECT a FROM r")
+    db.insert("r", {"a": [1, 1], "b": [0, 0]})
+    reader = view.to_reader()
+    db.insert("r", {"a": [2], "b": [0]})
+    assert reader.read_all().to_pylist() == [{"a": 1}, {"a": 1}]
+
+
+def test_streams_dropped_half_way_leave_nothing_behind() -> None:
+    """Neither a stream that is dropped nor one that failed holds rows, or stands in the way."""
+    db, view = small()
+    db.insert("r", {"a": range(400), "b": [1] * 400})
+    db.insert("s", {"b": [1] * 400, "c": range(400)})
+    usage, readers = db.memory_usage(), []
+    before = pa.total_allocated_bytes()
+    for turn in range(20):
+        reader = view.to_reader()
+        reader.read_next_batch()
+        if turn % 2:
+            readers.append(reader)
+    assert db.memory_usage() == usage
+    del reader
+    # Ten that are half read: no rows but their places.
+    assert pa.total_allocated_bytes() - before < 10_000
+    db.insert("r", {"a": [-1], "b": [1]})
+    for reader in readers:
+        with pytest.raises(errors.ViewChangedError):
+            reader.read_next_batch()
+        with pytest.raises(errors.ViewChangedError):
+            reader.read_all()
+    db.delete("r", {"a": [-1], "b": [1]})
+    assert view.to_reader().read_all().num_rows == len(view) == 160_000
+
+
+def test_other_threads_never_see_a_mix() -> None:
+    """Rows read while another thread changes the view are all of one state, or an error."""
+    db, view = small()
+    db.insert("s", {"b": [0, 1], "c": [0, 1]})
+    width = 70_000
+    rows = pa.table({"a": [0] * width, "b": [0] * width})
+    db.insert("r", rows)
+    stop = threading.Event()
+
+    def turn() -> None:
+        for b in cycle((0, 1)):
+            if stop.is_set():
+                return
+            with db.transaction() as tx:
+                tx.delete("r", rows.set_column(1, "b", pa.array([b] * width)))
+                tx.insert("r", rows.set_column(1, "b", pa.array([1 - b] * width)))
+
+    thread = threading.Thread(target=turn)
+    thread.start()
+    whole = failed = 0
+    begun = time.monotonic()
+    try:
+        while (whole < 3 or failed < 1) and time.monotonic() < begun + 30:
+            try:
+                found = view.to_reader().read_all()
+            except errors.ViewChangedError:
+                failed += 1
+                continue
+            assert found.num_rows == width
+            assert len(set(found["b"].to_pylist())) == 1
+            whole += 1
+    finally:
+        stop.set()
+        thread.join()
+    assert whole >= 3
+
+
+BAD_PLACES = [3, -4, 2**31, -(2**31), 2**63 - 1, 2**63, -(2**63), 2**64, 2**70, -(2**70)]
+
+
+@pytest.mark.parametrize("place", BAD_PLACES)
+def test_places_out_of_range(place: int) -> None:
+    db, view = small()
+    listing = db.create_view("w", "SELECT a FROM r")
+    db.insert("r", {"a": [1, 2, 3], "b": [1, 1, 1]})
+    db.insert("s", {"b": [1], "c": [1]})
+    for kept in (view, listing):
+        with pytest.raises(IndexError, match=f"3 rows, so there is no row {place}"):
+            kept[place]
+        behind = 0 if place > 0 else 3
+        assert kept[place:].num_rows == behind
+        assert kept[:place].num_rows == 3 - behind
+    with pytest.raises(IndexError):
+        small()[1][0]
+
+
+@pytest.mark.parametrize("place", [1.0, "a", None, (0, 1)])
+def test_places_that_are_none(place: Any) -> None:
+    _, view = small()
+    with pytest.raises(TypeError):
+        view[place]
+    with pytest.raises(ValueError, match="zero"):
+        view[::0]
+
+
+def test_more_rows_than_can_be_counted_are_refused() -> None:
+    db = rv.Database()
+    for name in "rst":
+        db.create_table(name, {name: "int64"})
+    view = db.create_view("v", "SELECT r, s, t FROM r CROSS JOIN s CROSS JOIN t")
+    many = {"n": [2**31]}
+    for name in "rs":
+        db.insert(name, {name: [1], **many}, multiplicity="n")
+    db.insert("t", {"t": [0]})
+    assert len(view) == 2**62
+    assert view[2**62 - 1] == view[-1] == {"r": 1, "s": 1, "t": 0}
+    assert next(iter(view.to_reader())).num_rows == 65_536
+    with pytest.raises(errors.InvalidValueError, match="stream"):
+        view[:]
+    with pytest.raises(errors.ArithmeticOverflowError):
+        db.insert("t", {"t": [5]})
+    assert len(view) == 2**62
+    assert len(db.tables["t"]) == 1
+    assert set(view.draw(100, seed=3).column("t").to_pylist()) == {0}
+
+
+def test_draws_are_uniform() -> None:
+    """Chi-square at 10^-6 over 60 rows of unequal groups; the same test tells a skewed draw."""
+    from scipy.stats import chisquare
+
+    db, view = small()
+    db.insert("r", {"a": range(12), "b": [1] * 2 + [2] * 10})
+    db.insert("s", {"b": [1] * 15 + [2] * 3, "c": range(18)})
+    assert len(view) == 60
+    drawn = view.draw(30_000, seed=7).to_pylist()
+    counts = Counter(tuple(row.values()) for row in drawn)
+    assert len(counts) == 60
+    assert chisquare(list(counts.values())).pvalue > 1e-6
+    # A draw that took each key of b first would give rows of b = 1 and b = 2 the same weight.
+    skewed = [count * (1.05 if row[1] == 1 else 0.95) for row, count in counts.items()]
+    total = sum(skewed)
+    assert chisquare([count * 30_000 / total for count in skewed]).pvalue < 1e-6
+    assert view.draw(50, seed=7).to_pylist() == drawn[:50]
+    assert view.draw(50, seed=8).to_pylist() != drawn[:50]
+    assert view.draw(0, seed=1).num_rows == 0
+
+
+def test_draws_that_cannot_be() -> None:
+    db, view = small()
+    with pytest.raises(errors.InvalidValueError, match="there are none"):
+        view.draw(1, seed=1)
+    for bad in ({"m": -1, "seed": 1}, {"m": 1, "seed": -1}, {"m": 1, "seed": 2**64}):
+        with pytest.raises(errors.InvalidValueError, match="must be 0"):
+            view.draw(**bad)
+    listing = db.create_view("w", "SELECT a FROM r")
+    with pytest.raises(errors.UnsupportedError, match="factorised"):
+        listing.draw(1, seed=1)
+
+
+def test_numbers_that_are_no_numbers_are_shown_but_do_not_join() -> None:
+    db = rv.Database()
+    db.create_table("r", {"k": "float64", "x": "float64"})
+    db.create_table("s", {"k": "float64", "y": "float32"})
+    view = db.create_view("v", "SELECT x, y FROM r NATURAL JOIN s")
+    db.insert("s", {"k": [0.5], "y": [1.5]})
+    db.insert("r", {"k": [0.5], "x": [float("nan")]})
+    (row,) = view
+    assert row["x"] != row["x"]
+    assert row["y"] == 1.5
+    with pytest.raises(errors.NullKeyError, match="NaN"):
+        db.insert("r", {"k": [float("nan")], "x": [0.0]})
+    db.delete("r", {"k": [0.5], "x": [float("nan")]})
+    assert len(view) == 0
+
+
+def test_deletes_that_were_trusted_and_wrong() -> None:
+    db = rv.Database(trust_deletes=True)
+    db.create_table("r", {"a": "int64", "b": "int64"})
+    db.create_table("s", {"b": "int64"})
+    view = db.create_view("v", "SELECT a, b FROM r NATURAL JOIN s")
+    db.insert("s", {"b": [1]})
+    db.insert("r", {"a": [1, 2, 3], "b": [1, 1, 1]})
+    absent = {"a": [6, 7, 8, 9], "b": [1] * 4}
+    db.delete("r", absent)
+    for read in (len, rv.View.to_arrow, lambda view: view[0]):
+        with pytest.raises(errors.InvalidValueError, match="trust_deletes"):
+            read(view)
+    db.insert("r", absent)
+    assert view.to_arrow().num_rows == len(view) == 3
+
+
+def test_blocks_agree_with_one_read() -> None:
+    """Results of several blocks, with groups that begin and end within them."""
+    db = rv.Database()
+    db.create_table("r", {"k": "int64", "a": "int64"})
+    db.create_table("s", {"k": "int64", "b": "int32"})
+    db.create_table("t", {"k": "int64", "c": "string"})
+    view = db.create_view("v", "SELECT * FROM r NATURAL JOIN s NATURAL JOIN t")
+    db.insert("r", {"k": [i % 7 for i in range(400)], "a": range(400)})
+    db.insert("s", {"k": [i * i % 7 for i in range(360)], "b": [i // 2 for i in range(360)]})
+    db.insert("t", {"k": [i % 5 for i in range(60)], "c": [f"t{i}" for i in range(60)]})
+    whole = view.to_arrow()
+    assert whole.num_rows == len(view) > 200_000
+    expected = pa.table({"k": [i % 7 for i in range(400)], "a": range(400)})
+    for right in (
+        pa.table({"k": [i * i % 7 for i in range(360)], "b": [i // 2 for i in range(360)]}),
+        pa.table({"k": [i % 5 for i in range(60)], "c": [f"t{i}" for i in range(60)]}),
+    ):
+        expected = expected.join(right, "k", join_type="inner")
+    order = [(name, "ascending") for name in ("k", "a", "b", "c")]
+    names = ["k", "a", "b", "c"]
+    found = whole.select(names).sort_by(order).combine_chunks()
+    wanted = expected.select(names).sort_by(order).cast(found.schema).combine_chunks()
+    assert found.equals(wanted)
+    for at in (0, 65_535, 65_536, 131_071, len(view) - 1):
+        assert view[at] == whole.slice(at, 1).to_pylist()[0]
+    assert (
+        view[65_000:140_000].combine_chunks().equals(whole.slice(65_000, 75_000).combine_chunks())
+    )
