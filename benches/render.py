@@ -122,12 +122,13 @@ class Lines:
         lines = self._cells.get((workload, order, scale, batch, system, phase), [])
         if any("failed" in line for line in lines):
             return FAILED
-        values = [found for line in lines if (found := value(line)) is not None]
-        if not values:
+        lines = [line for line in lines if value(line) is not None]
+        if not lines:
             return NONE
         bound = "< " if any(line.get("bound") for line in lines) else ""
-        cut = all("extrapolated_from_batches" in line or line["complete"] for line in lines)
-        return bound + figure(median(values)) + ("" if cut else "*")
+        whole = all("extrapolated_from_batches" in line or line["complete"] for line in lines)
+        found = median(number for line in lines if (number := value(line)) is not None)
+        return bound + figure(found) + ("" if whole else "*")
 
     def speeds(self, workload: str, order: str, systems: Iterable[str], **cell: Any) -> list[str]:
         """Million tuples a second."""
@@ -295,7 +296,9 @@ def triangles(lines: Lines) -> str:
 
 def chains(lines: list[Line]) -> list[str]:
     """Milliseconds a change of the middle one of three matrices, by size and by rank."""
-    lines = [line for line in lines if line["workload"] == "chain" and "failed" not in line]
+    lines = [line for line in lines if line["workload"] == "chain"]
+    failures = [f"matrix chains: failed: {line['failed']}" for line in lines if "failed" in line]
+    lines = [line for line in lines if "failed" not in line]
     parts = ("change", "size", "rank", "system")
     taken = {tuple(line[part] for part in parts): line["seconds"] for line in lines}
 
@@ -313,7 +316,7 @@ def chains(lines: list[Line]) -> list[str]:
         rows = [[f"{rank}", *row("rank", size, rank, systems)] for rank in keys("rank", "rank")]
         head = [f"rank r of A2, n = {size:,}, ms; r", *(CHAINS[system] for system in systems)]
         found.append(table(head, rows, 1))
-    return found
+    return found + failures
 
 
 def compiled(workload: str, order: str, size: int = 1_000) -> str:

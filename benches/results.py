@@ -1,8 +1,8 @@
 """The file of results: what is measured is kept at once, and a part measured anew replaces the old.
 
-Invariant: the file is whole after every line, so a run that is stopped has lost nothing. Lines of
-one cell (a workload in an order at a batch size in a system, in one phase) all come from one run:
-its repetitions. A cell that failed has a line that says why, and no figure.
+Invariant: the file is whole after every line, so a run that is stopped has lost nothing. All lines
+of a cell (a workload in an order, at a scale) come from one run, and their results agree; what
+failed has a line that says why, and no figure.
 """
 
 from __future__ import annotations
@@ -13,14 +13,7 @@ from pathlib import Path
 from typing import Any
 
 Line = dict[str, Any]
-CELL = ("workload", "order", "scale", "batch", "size", "change", "rank", "system", "phase")
-# What all systems have the same result of.
-WORK = ("workload", "order", "scale", "phase")
-
-
-def cell(line: Line) -> tuple[Any, ...]:
-    """What a line is of."""
-    return tuple(line.get(part) for part in CELL)
+CELL = ("workload", "order", "scale")
 
 
 class Results:
@@ -33,24 +26,23 @@ class Results:
         if go_on and path.exists():
             self.lines = json.loads(path.read_text())["lines"]
         self.failures: list[str] = []
-        self._measured: set[tuple[Any, ...]] = set()
         self._agreed: dict[tuple[Any, ...], Line] = {}
+
+    def begin(self, *cell: str | int | None) -> None:
+        """Forget what earlier runs measured of a cell."""
+        self.lines = [line for line in self.lines if _of(line, *CELL) != cell]
 
     def add(self, line: Line) -> None:
         """Keep a line; one whose result differs from that of another system is kept as failed."""
         result = line.get("result")
         if result is not None:
-            work = tuple(line.get(part) for part in WORK)
-            first = self._agreed.setdefault(work, line)
+            first = self._agreed.setdefault(_of(line, *CELL, "phase"), line)
             if first["result"] != result:
                 other = f"{first['system']} has {first['result']}"
                 line = {**line, "failed": f"the result is {result}, but {other}"}
         if "failed" in line:
-            named = " ".join(str(part) for part in cell(line) if part is not None)
-            self.failures.append(f"{named}: {line['failed']}")
-        if cell(line) not in self._measured:
-            self._measured.add(cell(line))
-            self.lines = [old for old in self.lines if cell(old) != cell(line)]
+            named = [str(part) for part in _of(line, *CELL, "batch", "system", "phase") if part]
+            self.failures.append(f"{' '.join(named)}: {line['failed']}")
         self.lines.append(line)
         self._write()
 
@@ -61,3 +53,7 @@ class Results:
         beside = self.path.with_suffix(".part")
         beside.write_text(text)
         os.replace(beside, self.path)
+
+
+def _of(line: Line, *parts: str) -> tuple[Any, ...]:
+    return tuple(line.get(part) for part in parts)

@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
@@ -29,6 +30,7 @@ from machine import machine
 from results import Line, Results
 
 HERE = Path(__file__).parent
+STARTED = time.monotonic()
 RESULTS = HERE / "results"
 ORDERS = ("sorted", "shuffled")
 HEADLINE = 1_000
@@ -72,10 +74,12 @@ class Cell:
 class Bench:
     """The programs under one set of options; every line goes to the results."""
 
-    def __init__(self, options: argparse.Namespace, results: Results, folder: Path) -> None:
+    def __init__(
+        self, options: argparse.Namespace, results: Results, folder: Path, program: Path
+    ) -> None:
         self.options, self.results, self.folder = options, results, folder
         self.share = ["--share", "50"] if options.quick else []
-        self.program = str(target_directory() / "release" / "ringview-benches")
+        self.program = str(program)
         self.exported: dict[tuple[str, str, int | None], Path] = {}
 
     def rust(self, cell: Cell, systems: tuple[str, ...], *batches: int, **more: Any) -> None:
@@ -140,7 +144,12 @@ class Bench:
             if hasattr(os, "sched_setaffinity")
             else None
         )
-        print("·", " ".join(command[1:]).replace(str(HERE), "benches"), file=sys.stderr, flush=True)
+        print(
+            f"{time.monotonic() - STARTED:6.0f} s",
+            " ".join(command[1:]).replace(str(HERE), "benches"),
+            file=sys.stderr,
+            flush=True,
+        )
         problem = None
         try:
             started = subprocess.Popen(
@@ -190,21 +199,21 @@ def sums(bench: Bench, cell: Cell) -> None:
 def cofactors(bench: Bench, cell: Cell) -> None:
     """A degree-m matrix (figure 10), and by batch size (figure 12)."""
     for repetition in range(bench.options.repeat):
-        bench.rust(cell, PAYLOADS[:2], repetition=repetition, deletes=True)
+        bench.rust(cell, PAYLOADS[:2], repetition=repetition, deletes=True, share=2.0)
     bench.rust(cell, PAYLOADS[2:])
     bench.rust(cell, SLOW)
     bench.rust(cell, PAYLOADS, *OTHERS, share=0.25)
-    bench.python(cell, PYTHON[:1], HEADLINE, 10_000)
+    bench.python(cell, PYTHON[:1], HEADLINE, 10_000, share=2.0)
     bench.python(cell, ("duckdb",))
     if cell.order == "shuffled":
         for system in (*PAYLOADS, *SLOW):
-            bench.rust(cell, (system,), phase="memory")
+            bench.rust(cell, (system,), phase="memory", share=2.0)
 
 
 def joins(bench: Bench, cell: Cell) -> None:
     """The rows of a join (figure 13): factorised and read, as listings, recomputed."""
     for repetition in range(bench.options.repeat):
-        bench.rust(cell, ROWS[:1], repetition=repetition)
+        bench.rust(cell, ROWS[:1], repetition=repetition, share=2.0)
     bench.rust(cell, ROWS[1:])
     bench.python(cell, ("duckdb",))
 
@@ -225,9 +234,10 @@ def chains(bench: Bench, cell: Cell) -> None:
     command = [sys.executable, str(HERE / "python" / "chains.py")]
     lines, problem = bench.call([*command, *(["--quick"] if bench.options.quick else [])])
     for line in lines:
-        bench.results.add(line)
+        bench.results.add({**line, "order": cell.order})
     if problem is not None:
-        bench.results.add({"workload": cell.workload, "system": "all", "failed": problem})
+        failed = {"workload": cell.workload, "order": cell.order, "failed": problem}
+        bench.results.add(failed)
 
 
 PARTS: dict[str, Callable[[Bench, Cell], None]] = {
@@ -259,7 +269,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--name", default=date.today().isoformat(), help="of the results' file")
     parser.add_argument("--only", help="parts of cells' names, as joins or cofactor/housing")
-    parser.add_argument("--seconds", type=float, default=4.0, help="where a stream is cut")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=4.0,
+        help="where a stream is cut; headline figures may have twice that, other sizes a quarter",
+    )
     parser.add_argument("--repeat", type=int, default=3, help="of headline figures")
     parser.add_argument("--timeout", type=float, default=300.0, help="where a program is stopped")
     parser.add_argument("--edges", type=Path, help="a graph: Parquet, or text as SNAP has it")
@@ -275,6 +290,9 @@ def main() -> int:
     if options.render:
         path = max(RESULTS.glob("*.json"))
     else:
+        program = target_directory() / "release" / "ringview-benches"
+        if not program.exists():
+            sys.exit(f"no {program}: cargo build --release -p ringview-benches makes it")
         with tempfile.TemporaryDirectory() as folder:
             options.graph, options.edges_flags = edges.prepare(options.edges, Path(folder))
             wanted = [cell for cell in cells(options) if chosen(cell, options.only)]
@@ -282,8 +300,9 @@ def main() -> int:
                 print(*(cell.name for cell in cells(options)), sep="\n")
                 return int(not options.list)
             results = Results(path, machine(), go_on=options.only is not None)
-            bench = Bench(options, results, Path(folder))
+            bench = Bench(options, results, Path(folder), program)
             for cell in wanted:
+                results.begin(cell.workload, cell.order, cell.scale)
                 PARTS[cell.part](bench, cell)
             failures = results.failures
     text = render.tables(json.loads(path.read_text()))

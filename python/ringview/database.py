@@ -99,7 +99,8 @@ class Database:
                 that brings one, as it does by default, or "skip" the row.
             representation: How the rows of a join are kept: "factorised" as unions and products
                 that take no more room than the tables' joins on each variable, "listing" one by
-                one; if None, factorised unless there is only one table.
+                one; if None, factorised unless there is only one table, or DISTINCT leaves out a
+                column that joins, with which there are no products.
 
         Raises:
             ExistsError: The name is taken.

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+import ringview as rv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import comparable
@@ -47,26 +48,39 @@ def joins(draw: st.DrawFn) -> str:
     return f"SELECT {', '.join(outputs)} FROM {source.text}" + (f" WHERE {where}" if where else "")
 
 
+def once(db: rv.Database, trusting: rv.Database, sql: str) -> list[rv.View]:
+    """DISTINCT of the same, kept in every way that it can be."""
+    sql = sql.replace("SELECT", "SELECT DISTINCT", 1)
+    found = [db.create_view("once", sql), db.create_view("listed", sql, representation="listing")]
+    try:
+        found.append(trusting.create_view("once", sql, representation="factorised"))
+    except errors.UnsupportedError:
+        if "kept factorised" in found[0].explain():
+            raise
+    return found
+
+
 def check(sql: str, stream: list[Batch]) -> None:
     """However the rows are kept, after each batch they are DuckDB's, and the changes add up."""
     db, trusting, tables = database(), database(trust_deletes=True), Tables()
     views = [db.create_view(f"v{kept}", sql, representation=kept) for kept in KEPT]
     views += [trusting.create_view("v", sql, representation="factorised")]
-    once = db.create_view("once", sql.replace("SELECT", "SELECT DISTINCT", 1))
-    seen: list[Counter[tuple[Any, ...]]] = [Counter() for _ in views]
+    sets = once(db, trusting, sql)
+    seen: list[Counter[tuple[Any, ...]]] = [Counter() for _ in [*views, *sets]]
     for batch in [*stream, *everything_leaves()]:
         changes = tables.change(batch)
         apply(db, changes)
         apply(trusting, changes)
         expected = ORACLE.rows(sql, tables.rows)
-        for view, moved in zip(views, seen, strict=True):
-            assert comparable(view.to_arrow()) == expected
-            assert len(view) == len(expected)
+        distinct = sorted(set(expected), key=repr)
+        for at, (view, moved) in enumerate(zip([*views, *sets], seen, strict=True)):
+            rows = expected if at < len(views) else distinct
+            assert comparable(view.to_arrow()) == rows
+            assert len(view) == len(rows)
             for *row, multiplicity in comparable(view.changes()):
                 assert multiplicity != 0
                 moved[tuple(row)] += int(multiplicity)
-            assert sorted(moved.elements(), key=repr) == expected
-        assert comparable(once.to_arrow()) == sorted(set(expected), key=repr)
+            assert sorted(moved.elements(), key=repr) == rows
     late = db.create_view("late", sql)
     assert comparable(late.to_arrow()) == expected
 
@@ -75,6 +89,47 @@ def check(sql: str, stream: list[Batch]) -> None:
 @given(joins(), st.lists(batches(), max_size=5))
 def test_joins_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
+
+
+@st.composite
+def whole_joins(draw: st.DrawFn) -> str:
+    """A SELECT of all columns that join, at least, over several tables."""
+    source: From = draw(st.sampled_from([source for source in FROMS if len(source.aliases) > 1]))
+    columns = [(a, name) for a, table in source.aliases.items() for name in SCHEMAS[table].names]
+    # What FROMS joins are these, and names.
+    keys = [column for column in columns if column[1] in ("a", "b", "c", "name", "day", "x")]
+    others = draw(st.lists(st.sampled_from(columns), max_size=3))
+    outputs = [f"{a}.{name} AS {a}_{name}" for a, name in dict.fromkeys([*keys, *others])]
+    where = f" WHERE {' AND '.join(source.where)}" if source.where else ""
+    return f"SELECT {', '.join(outputs)} FROM {source.text}{where}"
+
+
+@settings(max_examples=80, deadline=None)
+@given(whole_joins(), st.lists(batches(), max_size=5))
+def test_distinct_rows_of_all_that_joins_equal_duckdb(sql: str, stream: list[Batch]) -> None:
+    assert "kept factorised" in once(database(), database(trust_deletes=True), sql)[0].explain()
+    check(sql, stream)
+
+
+@settings(max_examples=40, deadline=None)
+@given(whole_joins(), st.lists(batches(), min_size=1, max_size=4), batches())
+def test_distinct_rows_are_read_by_place(sql: str, stream: list[Batch], last: Batch) -> None:
+    """And drawn; and a refused transaction moves none of them."""
+    db, tables = database(), Tables()
+    view = db.create_view("v", sql.replace("SELECT", "SELECT DISTINCT", 1))
+    for batch in stream:
+        apply(db, tables.change(batch))
+        found = list(view)
+        assert [view[i] for i in range(len(view))] == found
+        assert len({repr(row) for row in found}) == len(found)
+        if found:
+            assert all(row in found for row in view.draw(5, seed=3).to_pylist())
+        view.changes()
+        absent = {"a": 99, "b": 99, "x": 99, "name": "absent"}
+        with pytest.raises(errors.OverDeleteError):
+            apply(db, [*twin_of(tables).change(last), ("r", -1, [absent])])
+        assert list(view) == found
+        assert view.changes().num_rows == 0
 
 
 @pytest.mark.long
@@ -180,7 +235,26 @@ def test_representations_that_do_not_fit() -> None:
         db.create_view("w", "SELECT a FROM r", representation="rows")  # type: ignore[arg-type]
 
 
+def test_distinct_rows_that_would_repeat_are_no_products() -> None:
+    db, _ = small()
+    sql = "SELECT DISTINCT a, c FROM r NATURAL JOIN s"
+    with pytest.raises(errors.UnsupportedError, match='factorised without the column "b"'):
+        db.create_view("w", sql, representation="factorised")
+    assert "groups" in db.create_view("w", sql).explain()
+    db.insert("r", {"a": [1, 1], "b": [1, 2]})
+    db.insert("s", {"b": [1, 2], "c": [7, 7]})
+    assert db["w"].to_arrow().to_pylist() == [{"a": 1, "c": 7}]
+
+
 def test_the_planner_chooses() -> None:
     db, view = small()
     assert "kept factorised" in view.explain()
+    once = db.create_view("once", "SELECT DISTINCT * FROM r NATURAL JOIN s")
+    assert "kept factorised" in once.explain()
+    db.insert("r", {"a": [1] * 50 + [2] * 50, "b": [1] * 100})
+    db.insert("s", {"b": [1] * 100, "c": [*range(50)] * 2})
+    assert (len(view), len(once)) == (10_000, 100)
+    db.delete("r", {"a": [1] * 50, "b": [1] * 50})
+    assert once[-1] == {"b": 1, "a": 2, "c": 49}
+    assert (len(view), len(once)) == (5_000, 50)
     assert "listing" in db.create_view("w", "SELECT a FROM r").explain()

@@ -89,6 +89,32 @@ def test_ctrl_c_while_a_view_is_filled() -> None:
     assert run(PRESS + textwrap.indent(textwrap.dedent(code), "    ")) == "True\n3000000"
 
 
+def test_ctrl_c_while_a_chain_is_multiplied() -> None:
+    """A change that is stopped has not happened; the chain goes on."""
+    code = """
+        import numpy as np
+        size = 500
+        rng = np.random.default_rng(0)
+        matrices = [rng.integers(-3, 4, (size, size)).astype(float) for _ in range(3)]
+        chain = rv.MatrixChain(matrices)
+        print(interrupted(chain.refresh, 30))
+        done, delta = [], rng.integers(-3, 4, (size, size)).astype(float)
+        def change():
+            chain.update_dense(1, delta)
+            done.append(delta)
+        print(interrupted(change, 30))
+        # The signal may come between a change and the note of it.
+        sums = [matrices[1] + sum(done), matrices[1] + sum(done) + delta]
+        matrices[1] = np.array(chain[1])
+        print(any(np.array_equal(matrices[1], found) for found in sums))
+        chain.update_row(0, 3, np.ones(size))
+        matrices[0][3] += 1
+        print(np.array_equal(chain.product(), matrices[0] @ matrices[1] @ matrices[2]))
+        print(interrupted(lambda: rv.MatrixChain(matrices), 30))
+    """
+    assert run(PRESS + textwrap.indent(textwrap.dedent(code), "    ")) == "\n".join(["True"] * 5)
+
+
 def test_other_threads_run_during_a_load() -> None:
     db = database()
     rows = pa.table({"a": range(1_000_000), "b": range(1_000_000)})

@@ -36,6 +36,26 @@ def test_views_equal_duckdb_at_length(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
 
 
+# Their joins are on bound variables; the free ones are below, in two relations or on both sides.
+BELOW = [
+    "SELECT r.a, s.c, COUNT(*) AS n, SUM(x * price) AS p FROM r JOIN s ON r.b = s.b "
+    "GROUP BY r.a, s.c",
+    "SELECT r.name, t.ok, SUM(w) AS s, AVG(r.x) AS v FROM r JOIN s ON r.b = s.b "
+    "JOIN t ON s.c = t.c GROUP BY r.name, t.ok",
+    "SELECT s.day, r.x, COUNT(w) AS n FROM r JOIN s ON r.b = s.b "
+    "JOIN t ON s.c = t.c AND r.a = t.a GROUP BY s.day, r.x",
+    "SELECT one.x, two.x AS y, COUNT(*) AS n, MIN(one.name) AS m FROM r one JOIN r two "
+    "ON one.b = two.a GROUP BY one.x, two.x",
+]
+
+
+@pytest.mark.parametrize("sql", BELOW)
+@settings(max_examples=20, deadline=None)
+@given(stream=st.lists(batches(), max_size=5))
+def test_free_variables_below_bound_ones(sql: str, stream: list[Batch]) -> None:
+    check(sql, stream)
+
+
 @settings(max_examples=60, deadline=None)
 @given(queries(), st.lists(batches(), max_size=4), st.lists(batches(), max_size=2))
 def test_views_over_rows_that_are_there(sql: str, before: list[Batch], after: list[Batch]) -> None:

@@ -42,13 +42,17 @@ class Planner:
     def query(self, sql: str) -> Query:
         """The logical query that ``sql`` means."""
         try:
-            return translate(sql, self._schemas)
+            query = translate(sql, self._schemas)
         except UnknownColumnError as error:
             if self._refused:
                 error.add_note(
                     "Left out, for ringview does not hold their types: " + ", ".join(self._refused)
                 )
             raise
+        if query.get("bag", {}).get("distinct"):
+            # Partitions find groups, which others add to.
+            del query["bag"]
+        return query
 
     def result(self, query: Query) -> pa.Schema:
         """The columns of the query's result."""

@@ -85,9 +85,9 @@ def _represent(query: Json, representation: str) -> None:
     if "bag" not in query:
         raise UnsupportedError(
             "representation says how the rows of a join are kept; this view has groups: leave it "
-            "out, or select plain columns without DISTINCT"
+            "out, or select plain columns"
         )
-    query["bag"] = {"representation": representation}
+    query["bag"]["representation"] = representation
 
 
 def _translate(text: Text, catalog: Mapping[str, pa.Schema], given: Order | None) -> Json:

@@ -1,8 +1,8 @@
 """SELECT of plain columns: the rows of the join itself, or with DISTINCT each of them once.
 
 Invariant: without DISTINCT the result is the bag that SQL means: a row is there once for each way
-to join it. With DISTINCT it is GROUP BY of the same columns. `*` shows a column that NATURAL JOIN
-or USING merged once. Cost: O(outputs * columns in scope).
+to join it; with DISTINCT, once. `*` shows a column that NATURAL JOIN or USING merged once. Cost:
+O(outputs * columns in scope).
 """
 
 from __future__ import annotations
@@ -43,8 +43,11 @@ def rows(tree: exp.Select, scope: Scope) -> Json:
         outputs.append({"kind": "group", "name": name, "column": column.json()})
         if column not in group:
             group.append(column)
-    body: Json = {"group_by": [column.json() for column in group], "outputs": outputs}
-    return body if distinct is not None else {**body, "bag": {"representation": None}}
+    return {
+        "group_by": [column.json() for column in group],
+        "outputs": outputs,
+        "bag": {"representation": None, "distinct": distinct is not None},
+    }
 
 
 def _columns(tree: exp.Select, scope: Scope) -> Iterator[tuple[exp.Expr, str, Column]]:

@@ -82,7 +82,7 @@ pub(crate) fn bind_knowing(
     let mut atoms = plan_atoms(query, &tables, &scopes, &variables)?;
 
     let graph = Hypergraph::new(&atoms, &variables.all);
-    let bag = representation(query)?;
+    let bag = representation(query, &variables)?;
     let factorised = bag == Some(Representation::Factorised);
     let ordered = if factorised {
         graph.joins_only()
@@ -99,12 +99,11 @@ pub(crate) fn bind_knowing(
         }
         None => {
             let rows: Vec<Option<u64>> = tables.iter().map(|table| table.rows).collect();
-            // A factorised tree has no indicators.
-            order::choose(&ordered, &rows, planning.indicators && !factorised)
+            order::choose(&ordered, &rows, planning.indicators)
         }
     };
     let (order, tree) = if factorised {
-        factorised::build(order, &graph, &atoms, &variables.all)
+        factorised::build(order, &graph, &atoms, &variables.all, planning.indicators)
     } else {
         let tree = tree::build(&order, &graph, &atoms, &variables.all, planning.indicators);
         (order, tree)
@@ -170,6 +169,7 @@ pub(crate) fn bind_knowing(
         matrix: None,
         outputs,
         bag,
+        distinct: factorised && query.bag.is_some_and(|bag| bag.distinct),
         measures,
         having,
         companions,
@@ -203,8 +203,10 @@ impl Plan {
     }
 }
 
-/// How the rows of a join are to be kept: factorised where there is something to factorise.
-fn representation(query: &Query) -> Result<Option<Representation>> {
+/// How the rows of a join are to be kept: factorised where there is something to factorise. Rows that
+/// are there once have no other multiplicities to tell apart only where all that joins is shown, and
+/// are groups else.
+fn representation(query: &Query, variables: &Variables) -> Result<Option<Representation>> {
     let Some(bag) = query.bag else {
         return Ok(None);
     };
@@ -215,11 +217,24 @@ fn representation(query: &Query) -> Result<Option<Representation>> {
             problem: "the rows of a join have columns only, no aggregates and no HAVING".to_owned(),
         });
     }
+    let hidden = variables.all.iter().find(|variable| !variable.free);
+    let hidden = hidden.filter(|_| bag.distinct);
+    if let (Some(hidden), Some(Representation::Factorised)) = (hidden, bag.representation) {
+        return Err(Error::Unsupported {
+            what: format!(
+                "DISTINCT kept factorised without the column {:?}",
+                hidden.name
+            ),
+            why: "it joins, and a row would come again for each of its values".to_owned(),
+            instead: "select it too, or keep the rows as a listing".to_owned(),
+        });
+    }
     let chosen = bag.representation.unwrap_or(match query.atoms.len() {
         1 => Representation::Listing,
+        _ if hidden.is_some() => Representation::Listing,
         _ => Representation::Factorised,
     });
-    Ok(Some(chosen))
+    Ok((!bag.distinct || chosen == Representation::Factorised).then_some(chosen))
 }
 
 fn check_shape(query: &Query) -> Result<()> {

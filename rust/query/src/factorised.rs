@@ -6,11 +6,14 @@
 //! it alone has are summed away above it, and under each key its rows are a union again.
 //!
 //! Invariant: all views are kept, with counts as payloads; a key is in a view exactly if it has a
-//! row in the result of the subtree. So whoever walks the groups from the root meets no dead end.
+//! row in the result of the subtree, and is in the indicator projections below. So whoever walks the
+//! groups from the root meets no dead end. Over a part of a cycle, `W@x` also joins the projections
+//! of the relations that close it, with ones as counts (section 6).
 //! Chains of variables with one child stand in one pair of views. Cost: linear in order and atoms;
 //! the views together are no larger than the joins at their variables, whatever the result's size.
 
 use crate::hypergraph::Hypergraph;
+use crate::indicator::indicators;
 use crate::plan::{Node, OrderNode, PlanAtom, VarId, Variable, ViewTree};
 use crate::set::Set;
 
@@ -20,10 +23,12 @@ pub(crate) fn build(
     graph: &Hypergraph,
     atoms: &[PlanAtom],
     variables: &[Variable],
+    with_indicators: bool,
 ) -> (Vec<OrderNode>, ViewTree) {
     let order = prune(order, graph);
     let mut grower = Grower {
         graph,
+        cycles: with_indicators.then(|| graph.joins_only()),
         atoms,
         variables,
         // Columns of one atom come after all that joins.
@@ -70,6 +75,8 @@ fn rank(order: &[OrderNode], next: &mut usize, ranks: &mut [usize]) {
 
 struct Grower<'a> {
     graph: &'a Hypergraph,
+    /// What joins, where indicators are wanted.
+    cycles: Option<Hypergraph>,
     atoms: &'a [PlanAtom],
     variables: &'a [Variable],
     rank: Vec<usize>,
@@ -94,10 +101,11 @@ impl Grower<'_> {
                 }
             }
         };
-        let keys: Set = children
+        let mut children = children;
+        let keys = children
             .iter()
-            .flat_map(|child| self.nodes[*child].keys.iter().copied())
-            .collect();
+            .fold(Set::default(), |set, child| set | self.keys(*child));
+        children.extend(self.indicators(&children));
         let names: Vec<&str> = chain
             .iter()
             .map(|v| self.variables[*v].name.as_str())
@@ -106,6 +114,38 @@ impl Grower<'_> {
         let joined = self.push(format!("W@{name}"), None, chain.clone(), keys, children);
         let left = keys - chain.iter().copied().collect();
         self.push(format!("V@{name}"), None, chain, left, vec![joined])
+    }
+
+    fn keys(&self, node: usize) -> Set {
+        self.nodes[node].keys.iter().copied().collect()
+    }
+
+    /// The projections of relations that form a cycle with some children.
+    fn indicators(&mut self, children: &[usize]) -> Vec<usize> {
+        let Some(cycles) = &self.cycles else {
+            return Vec::new();
+        };
+        let schemas: Vec<Set> = children.iter().map(|child| self.keys(*child)).collect();
+        let below = children
+            .iter()
+            .fold(Set::default(), |set, child| set | self.below(*child));
+        let found = indicators(cycles, &schemas, below).into_iter();
+        let leaf = |(atom, keys): (usize, Set)| {
+            let name = format!("∃ {}", self.atoms[atom].alias);
+            let id = self.push(name, None, Vec::new(), keys, Vec::new());
+            self.nodes[id].indicator = Some(atom);
+            id
+        };
+        found.map(leaf).collect()
+    }
+
+    /// The atoms whose rows make up a view.
+    fn below(&self, node: usize) -> Set {
+        let Node { atom, children, .. } = &self.nodes[node];
+        let own = atom.map_or(Set::default(), Set::one);
+        children
+            .iter()
+            .fold(own, |set, child| set | self.below(*child))
     }
 
     /// The relations whose lowest join variable it is (or that join on nothing), each with the

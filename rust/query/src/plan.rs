@@ -65,6 +65,10 @@ pub struct Plan {
     /// How the rows of the join are kept, where the result is they and not groups. Factorised, the
     /// tree is that of `factorised.rs`: every variable is marginalised, and nothing is lost.
     pub bag: Option<Representation>,
+    /// Whether each row of the factorised join is there once: rows of a relation that are equal in
+    /// what the join reads of them count as one.
+    #[serde(default)]
+    pub distinct: bool,
     /// What computed columns and `having` read.
     pub measures: Vec<PlanOutput>,
     /// Which groups are rows of the result; all where absent.

@@ -59,6 +59,9 @@ pub struct Bag {
     /// How it is kept; chosen where absent.
     #[serde(default)]
     pub representation: Option<Representation>,
+    /// Whether each row is there once, however often it joins. As a listing that is the groups.
+    #[serde(default)]
+    pub distinct: bool,
 }
 
 /// How the rows of a join are kept (paper, section 7.3).

@@ -55,6 +55,8 @@ pub(crate) trait Maintained: Send + Sync {
         sign: i64,
         dict: &Dictionary,
     ) -> Result<(Vec<Vec<u64>>, Vec<u64>)>;
+    /// Applies keys of a leaf, as `read` gives them.
+    fn apply_keys(&mut self, atom: usize, columns: Vec<Vec<u64>>, times: &[i64]) -> Result<()>;
     /// The fields of the variables.
     fn fields(&self) -> &Fields;
     /// How payloads are shown.
@@ -128,6 +130,10 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
         dict: &Dictionary,
     ) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
         Tree::read(self, atom, batch, sign, dict)
+    }
+
+    fn apply_keys(&mut self, atom: usize, columns: Vec<Vec<u64>>, times: &[i64]) -> Result<()> {
+        Tree::apply_keys(self, atom, columns, times)
     }
 
     fn fields(&self) -> &Fields {

@@ -190,10 +190,15 @@ impl<P: Payloads> Tree<P> {
         let mut delta = std::mem::take(&mut self.work.deltas[atom]);
         let outcome = self
             .read_leaf(&path, batch, sign, dictionary, &mut delta)
-            .and_then(|()| self.store(path.leaf, &path.keys, &mut delta))
-            .and_then(|()| self.climb(&path, (0, 0), &mut delta));
+            .and_then(|()| self.add(atom, &path, &mut delta));
         self.work.deltas[atom] = delta;
-        outcome?;
+        outcome
+    }
+
+    /// Adds the delta of a leaf, then what it means for its indicator projections.
+    fn add(&mut self, atom: usize, path: &Path<P::Ring>, delta: &mut Delta) -> Result<()> {
+        self.store(path.leaf, &path.keys, delta)?;
+        self.climb(path, (0, 0), delta)?;
         match self.watches[atom].take() {
             None => Ok(()),
             Some(mut watch) => {
@@ -241,6 +246,30 @@ impl<P: Payloads> Tree<P> {
         self.read_leaf(&path, batch, sign, dictionary, &mut delta)?;
         delta.columns.truncate(path.keys.len());
         Ok((delta.columns, delta.payload))
+    }
+
+    /// Applies keys of a leaf, field by field, each so many times.
+    pub(crate) fn apply_keys(
+        &mut self,
+        atom: usize,
+        columns: Vec<Vec<u64>>,
+        times: &[i64],
+    ) -> Result<()> {
+        let path = Arc::clone(&self.paths[atom]);
+        let stride = P::Ring::stride(&self.views[path.leaf].shape);
+        let mut delta = Delta::with_registers(path.registers);
+        for (&register, column) in path.keys.iter().zip(columns) {
+            delta.columns[register] = column;
+        }
+        delta.rows = times.len();
+        delta.width = stride;
+        // The count is the first word, and the ring's one is a count of 1 alone.
+        delta.payload.resize(delta.rows * stride, 0);
+        let payloads = delta.payload.chunks_exact_mut(stride);
+        payloads
+            .zip(times)
+            .for_each(|(payload, &times)| payload[0] = times as u64);
+        self.add(atom, &path, &mut delta)
     }
 
     /// The delta of a leaf: the rows that take part, their local columns summed away.

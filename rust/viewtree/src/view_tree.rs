@@ -88,10 +88,12 @@ impl ViewTree {
         sign: i64,
         dictionary: &Dictionary,
     ) -> Result<()> {
-        if let Some(factorised) = &mut self.factorised {
-            factorised.apply(&mut *self.tree, atom, batch, sign, dictionary)?;
+        match &mut self.factorised {
+            Some(factorised) => {
+                factorised.apply(&mut *self.tree, atom, batch, sign, dictionary)?;
+            }
+            None => self.tree.apply(atom, batch, sign, dictionary)?,
         }
-        self.tree.apply(atom, batch, sign, dictionary)?;
         self.beside.apply(atom, batch, sign, dictionary)
     }
 
@@ -182,5 +184,8 @@ impl ViewTree {
     pub fn check(&self) {
         self.tree.check();
         self.beside.check(self.tree.result());
+        if let Some(factorised) = &self.factorised {
+            factorised.check(&self.plan, &*self.tree);
+        }
     }
 }

@@ -3,13 +3,15 @@
 //! dQ = dR * (all other relations as they are), one relation of a transaction after the other, so
 //! self-joins need nothing special. From each row of dR the walk first climbs to the root: at each
 //! view it meets the siblings, which bind what is not bound yet and tell at once whether there is a
-//! row at all. Then it goes down every sibling's unions, where every entry has a row.
+//! row at all. Then it goes down every sibling's unions, where every entry has a row. Indicator
+//! projections are no factors of dQ; but views that join those of R have what meets a key of R only
+//! while R has it, so rows that go are walked before the change and rows that come behind it.
 //!
 //! Invariant: the log holds, for each distinct row, the sum of its multiplicities since the last look
 //! (opposite changes cancel); a transaction that is undone leaves no trace in it.
 //! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
 
-use ringview_core::{Batch, Dictionary, Result};
+use ringview_core::Result;
 use ringview_query::{Plan, VarId};
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
@@ -22,6 +24,7 @@ use crate::result::ResultRows;
 use crate::view::View;
 
 use super::columns;
+use super::leaf_rows::LeafRows;
 
 /// Rows stored at a time.
 const BLOCK: usize = 1 << 12;
@@ -92,16 +95,13 @@ impl ChangeLog {
 }
 
 impl ChangeLog {
-    /// Adds what rows of one relation, about to be applied at an atom, change in the result.
+    /// Adds what rows of one relation, applied at an atom, change in the result.
     pub(crate) fn apply(
         &mut self,
         tree: &mut dyn Maintained,
         atom: usize,
-        batch: &Batch,
-        sign: i64,
-        dictionary: &Dictionary,
+        rows: &LeafRows,
     ) -> Result<()> {
-        let (rows, counts) = tree.read(atom, batch, sign, dictionary)?;
         let (own, meetings) = &self.ways[atom];
         for meeting in meetings {
             if let (Some(index), Some(part)) = (meeting.index, tree.part_mut(meeting.node)) {
@@ -118,11 +118,11 @@ impl ChangeLog {
             scratch: &mut self.scratch,
             spare: &mut self.spare,
         };
-        for (at, &count) in counts.iter().enumerate() {
-            for (&field, column) in own.iter().zip(&rows) {
+        for (at, &times) in rows.times.iter().enumerate() {
+            for (&field, column) in own.iter().zip(&rows.columns) {
                 walk.values[field] = column[at];
             }
-            walk.meet(0, count as i64)?;
+            walk.meet(0, times)?;
         }
         walk.store()
     }
@@ -169,7 +169,8 @@ impl Way<'_> {
         let (mut at, mut met) = (leaf, Vec::new());
         while let Some(parent) = nodes[at].parent {
             let others = nodes[parent].children.iter().copied();
-            let mut others: Vec<usize> = others.filter(|&other| other != at).collect();
+            let is_part = |&other: &usize| other != at && nodes[other].indicator.is_none();
+            let mut others: Vec<usize> = others.filter(is_part).collect();
             while !others.is_empty() {
                 let unknown = |&node: &usize| {
                     let keys = self.fields.of_all(&nodes[node].keys);
@@ -187,13 +188,15 @@ impl Way<'_> {
 
     /// Meets the unions of a subtree.
     fn descend(&mut self, node: usize, tree: &mut dyn Maintained) {
-        match self.plan.tree.nodes[node].children[..] {
+        let nodes = &self.plan.tree.nodes;
+        match nodes[node].children[..] {
             // A relation whose columns are all bound: only its multiplicity is left.
             [] => self.meet(node, true, tree),
             [only] => {
-                let below = &self.plan.tree.nodes[only];
+                let below = &nodes[only];
                 self.meet(only, below.atom.is_some(), tree);
-                for &child in &below.children {
+                let parts = below.children.iter().copied();
+                for child in parts.filter(|&child| nodes[child].indicator.is_none()) {
                     self.descend(child, tree);
                 }
             }

@@ -7,7 +7,9 @@
 //! constant delay; the number of rows is the count of the root.
 
 mod change_log;
+mod distinct;
 mod fill;
+mod leaf_rows;
 mod reader;
 mod shape;
 mod starts;
@@ -25,6 +27,8 @@ use ringview_relation::Part;
 use crate::maintained::Maintained;
 use crate::result::ResultRows;
 use change_log::ChangeLog;
+use distinct::Distinct;
+use leaf_rows::LeafRows;
 use reader::{Reader, Views};
 use shape::Shape;
 use starts::Starts;
@@ -40,6 +44,10 @@ pub(crate) struct Factorised {
     version: u64,
     starts: Mutex<Starts>,
     log: Option<ChangeLog>,
+    /// Whether views join indicator projections.
+    projects: bool,
+    /// Where each row is there once.
+    distinct: Option<Distinct>,
 }
 
 /// The variables that a result shows, each once.
@@ -71,10 +79,12 @@ impl Factorised {
             version: 0,
             starts: Mutex::default(),
             log: None,
+            projects: plan.tree.nodes.iter().any(|node| node.indicator.is_some()),
+            distinct: plan.distinct.then(|| Distinct::new(plan, tree.fields())),
         }
     }
 
-    /// Takes in rows that are about to be applied at an atom.
+    /// Applies rows at an atom, to the tree too.
     pub(crate) fn apply(
         &mut self,
         tree: &mut dyn Maintained,
@@ -83,10 +93,26 @@ impl Factorised {
         sign: i64,
         dictionary: &Dictionary,
     ) -> Result<()> {
-        match &mut self.log {
-            Some(log) => log.apply(tree, atom, batch, sign, dictionary),
-            None => Ok(()),
+        if self.log.is_none() && self.distinct.is_none() {
+            return tree.apply(atom, batch, sign, dictionary);
         }
+        let (columns, counts) = tree.read(atom, batch, sign, dictionary)?;
+        let times = counts.iter().map(|&count| count as i64).collect();
+        let mut rows = LeafRows { columns, times };
+        if let Some(distinct) = &mut self.distinct {
+            rows = distinct.turn(atom, rows)?;
+        }
+        let Some(log) = &mut self.log else {
+            return tree.apply_keys(atom, rows.columns, &rows.times);
+        };
+        if !self.projects {
+            log.apply(tree, atom, &rows)?;
+            return tree.apply_keys(atom, rows.columns, &rows.times);
+        }
+        let [go, come] = rows.by_sign();
+        log.apply(tree, atom, &go)?;
+        tree.apply_keys(atom, rows.columns, &rows.times)?;
+        log.apply(tree, atom, &come)
     }
 
     /// The running transaction's changes stay; those of the tree do already.
@@ -102,6 +128,7 @@ impl Factorised {
         if let Some(log) = &mut self.log {
             log.commit();
         }
+        self.distinct.iter_mut().for_each(Distinct::commit);
     }
 
     /// The running transaction's changes are undone: rows and their order are as before.
@@ -109,6 +136,7 @@ impl Factorised {
         if let Some(log) = &mut self.log {
             log.rollback();
         }
+        self.distinct.iter_mut().for_each(Distinct::rollback);
     }
 
     fn views<'a>(&'a self, tree: &'a dyn Maintained, nodes: usize) -> Views<'a> {
@@ -235,7 +263,17 @@ impl Factorised {
 
     pub(crate) fn memory_usage(&self) -> usize {
         let starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
-        starts.memory_usage() + self.log.as_ref().map_or(0, ChangeLog::memory_usage)
+        let distinct = self.distinct.as_ref().map_or(0, Distinct::memory_usage);
+        starts.memory_usage() + distinct + self.log.as_ref().map_or(0, ChangeLog::memory_usage)
+    }
+
+    /// Checks the invariants; for tests.
+    pub(crate) fn check(&self, plan: &Plan, tree: &dyn Maintained) {
+        let leaf = |atom| {
+            let mut nodes = plan.tree.nodes.iter();
+            tree.part(nodes.position(|node| node.atom == Some(atom))?)
+        };
+        self.distinct.iter().for_each(|sets| sets.check(leaf));
     }
 }
 

@@ -149,8 +149,11 @@ impl Compiler<'_> {
             has_columns: false,
             subtree: id..id,
         });
-        let branches = view.children.iter().map(|&c| self.branch(c, &fields));
-        let branches = branches.collect();
+        // The keys have met the indicator projections already.
+        let nodes = &self.plan.tree.nodes;
+        let parts = view.children.iter().copied();
+        let parts = parts.filter(|&child| nodes[child].indicator.is_none());
+        let branches = parts.map(|child| self.branch(child, &fields)).collect();
         let end = self.unions.len();
         self.unions[id].branches = branches;
         self.unions[id].subtree = id..end;

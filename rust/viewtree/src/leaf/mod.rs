@@ -110,7 +110,8 @@ impl LeafProgram {
             of == index && owned(column) && schema.fields()[column].ty.is_float()
         };
         // NaN equals nothing, so it cannot join; a row of a join may hold it.
-        let compared = |v: &&Variable| plan.bag.is_none() || v.columns.len() > 1;
+        let listed = plan.bag.is_some() && !plan.distinct;
+        let compared = |v: &&Variable| !listed || v.columns.len() > 1;
         let columns = plan.variables.iter().filter(compared);
         let columns = columns.flat_map(|v| &v.columns);
         let name = |&(_, column): &(usize, usize)| (column, schema.fields()[column].name.clone());

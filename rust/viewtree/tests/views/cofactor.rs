@@ -75,7 +75,7 @@ fn queries() -> Vec<(Query, Vec<ColumnRef>)> {
     ]
 }
 
-fn tables() -> Tables {
+pub fn tables() -> Tables {
     Tables::new(&[
         ("R", &["a", "b"]),
         ("S", &["a", "c", "e"]),
@@ -185,15 +185,15 @@ pub fn run(mut tables: Tables, query: &Query, columns: &[ColumnRef], steps: &[St
     for (table, stored) in tables.rows.clone() {
         let all: Vec<(Row, i64)> = stored.into_iter().collect();
         let all = batch(tables.columns[table].len(), &all);
-        feed(&plan, &mut view, table, &all, -1).unwrap();
-        view.commit(&Dictionary::new());
+        for view in [&mut view, &mut company] {
+            feed(&plan, view, table, &all, -1).unwrap();
+            view.commit(&Dictionary::new());
+            view.check();
+        }
     }
-    let nodes = view.describe();
-    assert!(
-        nodes
-            .iter()
-            .all(|node| node.rows.is_none_or(|rows| rows == 0))
-    );
+    for node in [view.describe(), company.describe()].concat() {
+        assert!(node.rows.is_none_or(|rows| rows == 0), "{}", node.name);
+    }
 }
 
 #[test]

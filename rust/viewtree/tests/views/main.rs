@@ -3,6 +3,7 @@
 mod cofactor;
 mod costs;
 mod cyclic;
+mod distinct;
 mod factors;
 mod naive;
 mod streams;

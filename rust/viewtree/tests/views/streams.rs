@@ -233,6 +233,7 @@ pub fn run(mut tables: Tables, query: &Query, steps: &[Step]) {
         )
         .unwrap();
         view.commit(&Dictionary::new());
+        view.check();
         tables.rows.get_mut(table).unwrap().clear();
     }
     assert_eq!(

@@ -69,6 +69,7 @@ fn plan(filter: Option<Predicate>, not_null: Vec<usize>, factors: Vec<Factor>) -
         measures: Vec::new(),
         having: None,
         bag: None,
+        distinct: false,
         companions: Vec::new(),
         class: Class {
             acyclic: true,

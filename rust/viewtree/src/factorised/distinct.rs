@@ -1,0 +1,120 @@
+//! SELECT DISTINCT kept factorised: relations as sets.
+//!
+//! Where every variable is shown, a row of the result is one key of each relation, and is there once if
+//! each key counts as 1, however many rows of the table have it. So the tree is told of a key only when
+//! its first row comes or its last one goes: |d(set of R)| <= |dR|, as for an indicator projection.
+//!
+//! Invariant: `rows` counts the rows of each key, and `present` knows which keys have any; the leaf of
+//! the tree has 1 for those. Cost: O(1) a row of dR, and a count a distinct key.
+
+use ringview_core::Result;
+use ringview_query::Plan;
+use ringview_relation::{KeyScratch, Part};
+use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
+
+use super::leaf_rows::LeafRows;
+use crate::delta::{Delta, Spare};
+use crate::fields::Fields;
+use crate::indicator::Watch;
+use crate::overflow;
+use crate::view::View;
+
+/// The relations of a view as sets.
+#[derive(Debug)]
+pub(super) struct Distinct {
+    /// By atom.
+    sets: Vec<Set>,
+    scratch: KeyScratch,
+    spare: Spare,
+}
+
+#[derive(Debug)]
+struct Set {
+    rows: View<SumProduct>,
+    present: Watch<SumProduct>,
+}
+
+impl Distinct {
+    pub(super) fn new(plan: &Plan, fields: &Fields) -> Self {
+        let shape = SumProductShape::new(&[NumberKind::Integer]);
+        let set = |atom: usize| {
+            let leaf = plan.tree.nodes.iter().find(|node| node.atom == Some(atom));
+            let keys = leaf.map_or(&[][..], |leaf| &leaf.keys);
+            let layout = fields.layout(&fields.of_all(keys));
+            let part = Part::new(layout, SumProduct::stride(&shape));
+            let name = plan.atoms[atom].alias.clone();
+            Set {
+                rows: View::new(name, shape.clone(), Some(part)),
+                present: Watch::new(Vec::new()),
+            }
+        };
+        Self {
+            sets: (0..plan.atoms.len()).map(set).collect(),
+            scratch: KeyScratch::default(),
+            spare: Spare::default(),
+        }
+    }
+
+    /// Takes in rows of a relation; the keys that came and went.
+    pub(super) fn turn(&mut self, atom: usize, rows: LeafRows) -> Result<LeafRows> {
+        let Set {
+            rows: view,
+            present,
+        } = &mut self.sets[atom];
+        let keys: Vec<usize> = (0..rows.columns.len()).collect();
+        let mut delta = Delta::with_registers(0);
+        delta.columns = rows.columns;
+        delta.rows = rows.times.len();
+        delta.width = 1;
+        delta.payload = rows.times.iter().map(|&times| times as u64).collect();
+        view.add(&mut delta, &keys, &mut self.scratch, &mut self.spare)
+            .map_err(|_| overflow(format!("the rows of {}", view.name)))?;
+        let mut moved = Vec::new();
+        present.turn(view, &mut moved);
+        let field = |field: usize| match &view.part {
+            Some(part) => moved
+                .iter()
+                .map(|&(slot, _)| part.field(slot, field))
+                .collect(),
+            None => Vec::new(),
+        };
+        Ok(LeafRows {
+            columns: keys.iter().map(|&at| field(at)).collect(),
+            times: moved.iter().map(|&(_, times)| times).collect(),
+        })
+    }
+
+    pub(super) fn commit(&mut self) {
+        for set in &mut self.sets {
+            set.rows.commit();
+            set.present.commit();
+        }
+    }
+
+    pub(super) fn rollback(&mut self) {
+        for set in &mut self.sets {
+            set.rows.rollback();
+            set.present.rollback();
+        }
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        let bytes = |set: &Set| {
+            let rows = set.rows.part.as_ref().map_or(0, Part::memory_usage);
+            rows + set.present.memory_usage()
+        };
+        self.sets.iter().map(bytes).sum()
+    }
+
+    /// Checks the invariant, given the leaf of each atom; for tests.
+    pub(super) fn check<'a>(&self, leaf: impl Fn(usize) -> Option<&'a Part>) {
+        for (atom, set) in self.sets.iter().enumerate() {
+            set.present.check(&set.rows, &[]);
+            let Some(leaf) = leaf(atom) else { continue };
+            let keys = set.rows.part.as_ref().map_or(0, Part::len);
+            assert_eq!(leaf.len(), keys, "a relation as a set");
+            let one = |slot| leaf.payload(slot)[0] == 1;
+            assert!(leaf.iter().all(one), "a set holds ones");
+        }
+    }
+}
