@@ -114,8 +114,8 @@ class Database:
     def view_len(self, name: str) -> int:
         """How many rows a view has. O(1)."""
 
-    def view_explain(self, name: str) -> str:
-        """How a view is maintained, with what each node holds."""
+    def view_explain(self, name: str, format: str) -> str:
+        """How a view is maintained, with what each node holds, in a form."""
 
     def view_query(self, name: str) -> str:
         """The query of a view, in JSON."""
@@ -123,8 +123,8 @@ class Database:
     def memory_usage(self) -> dict[str, int]:
         """Bytes held, part by part."""
 
-    def plan(self, query_json: str) -> str:
-        """How a view of a query in JSON would be maintained."""
+    def plan(self, query_json: str, format: str) -> str:
+        """How a view of a query in JSON would be maintained, in a form."""
 
 @final
 class Dense:
@@ -166,8 +166,8 @@ class MatrixChain:
     def order(self) -> str:
         """The bracketing."""
 
-    def explain(self) -> str:
-        """The tree of views, with bytes and costs."""
+    def explain(self, format: str) -> str:
+        """The tree of views, with bytes and costs, in a form."""
 
     def memory_usage(self) -> int:
         """Bytes held."""

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
 
-from . import _native, arrow
+from . import _native, arrow, notebook
 from .errors import UnsupportedError
 from .factors import Factors, products
 from .rows import Rows, to_arrow
 from .table import Table
 from .transaction import Transaction
-from .view import View
+from .view import Format, View
 
 if TYPE_CHECKING:
     from .sql.order import Order
@@ -122,9 +122,24 @@ class Database:
         *,
         order: Order | None = None,
         representation: Representation | None = None,
+        format: Format = "text",
     ) -> str:
-        """How a view of this SQL would be kept and what changes would cost; creates nothing."""
-        return self._native.plan(self._query(sql, order, representation))
+        """How a view of this SQL would be kept and what changes would cost; creates nothing.
+
+        Args:
+            sql: As for `create_view`, whose errors it raises.
+            order: As there.
+            representation: As there.
+            format: As for `View.explain`.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> print(db.explain("SELECT a, SUM(b) AS b FROM r GROUP BY a", format="mermaid"))
+        graph BT
+            n0["r[a]<br/>count, 2 sums"]
+        <BLANKLINE>
+        """
+        return self._native.plan(self._query(sql, order, representation), format)
 
     def insert(
         self,
@@ -272,6 +287,10 @@ class Database:
         sign = -1 if delete else 1
         terms = products(factors, self.tables[table], multiplicity)
         self._native.apply([(table, sign, term) for term in terms], None)
+
+    def _repr_html_(self) -> str:
+        """The tables and views, with rows and bytes, for notebooks."""
+        return notebook.database(self.tables, self.views, self.memory_usage())
 
     def __repr__(self) -> str:
         return f"Database(tables={self._native.tables()}, views={self._native.views()})"

@@ -21,6 +21,7 @@ from .errors import InvalidValueError, TypeMismatchError
 
 if TYPE_CHECKING:
     from ._native import Dense
+    from .view import Format
 
 Array = NDArray[np.float64]
 
@@ -183,9 +184,34 @@ class MatrixChain(Sequence[Array]):
         """The bracketing, such as ((A1 A2) A3)."""
         return self._native.order()
 
-    def explain(self) -> str:
-        """The tree of views: shape, bytes, and the multiply-adds of a rank-1 change at each."""
-        return self._native.explain()
+    def explain(self, format: Format = "text") -> str:
+        """The tree of views: shape, bytes, updates, why each is stored, what a change costs.
+
+        Costs are the multiply-adds of a change of rank 1.
+
+        Args:
+            format: As for `View.explain`.
+
+        Raises:
+            InvalidValueError: There is no such format.
+
+        >>> import numpy as np
+        >>> import ringview as rv
+        >>> chain = rv.MatrixChain([np.ones((2, 3)), np.ones((3, 4))], changing=[1])
+        >>> print(chain.explain().partition("view tree")[2].lstrip(chr(10)).rstrip())
+          A1..A2[X1, X3]         stored: 2 x 4 reals  64 bytes, 0 updates
+          ├─ A1[X1, X2], static  stored: 2 x 3 reals  48 bytes, 0 updates
+          └─ A2[X2, X3]          stored: 3 x 4 reals  96 bytes, 0 updates
+        <BLANKLINE>
+        a change of rank 1, in multiply-adds
+          A1  static: never changes
+          A2  26
+        """
+        return self._native.explain(format)
+
+    def _repr_html_(self) -> str:
+        """The tree of views, for notebooks."""
+        return self.explain("html")
 
     def memory_usage(self) -> int:
         """Bytes that the matrices and the views take."""

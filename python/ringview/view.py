@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from html import escape
 from operator import index
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
+from . import notebook
 from .errors import InvalidValueError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .cofactor import Cofactor
 
 _SHOWN = 10
+Format = Literal["text", "mermaid", "graphviz", "json", "html"]
 
 
 def _batches(stream: _native.RowStream) -> Iterator[pa.RecordBatch]:
@@ -167,9 +169,51 @@ class View:
 
         return pa.table(self._native.view_changes(self.name))
 
-    def explain(self) -> str:
-        """The engine that keeps the view, why, its tree, and what each change costs."""
-        return self._native.view_explain(self.name)
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns. O(columns).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> db.create_view("v", "SELECT COUNT(*) AS n FROM r").columns
+        ['n']
+        """
+        import pyarrow as pa
+
+        names: list[str] = pa.schema(self._native.view_schema(self.name)).names
+        return names
+
+    def explain(self, format: Format = "text") -> str:
+        """How the view is kept, why, and what each change costs.
+
+        The engine and why; which conditions hold that bound the cost of changes and reading
+        (acyclic, free-connex, hierarchical, q-hierarchical) or what they fail by; the tree, with
+        rows, bytes and updates a node; for each table what a change meets on its way up.
+
+        Args:
+            format: "text"; "mermaid" or "graphviz", the source of a graph; "json", all of it as a
+                JSON object; "html", what notebooks show.
+
+        Raises:
+            InvalidValueError: There is no such format.
+
+        Complexity: that of planning the query; of the rows nothing is read.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> _ = db.create_table("s", {"b": "int64", "c": "int64"})
+        >>> view = db.create_view(
+        ...     "v", "SELECT b, COUNT(*) AS n FROM r NATURAL JOIN s GROUP BY b")
+        >>> print(view.explain().split("a change of one row")[1].strip())
+        r  O(1)
+          s  O(1)
+        >>> import json
+        >>> [node["label"] for node in json.loads(view.explain("json"))["nodes"]]
+        ['r[b]', 's[b]', 'V@b[b]']
+        """
+        return self._native.view_explain(self.name, format)
 
     def cofactor(self) -> Cofactor:
         """The counts, sums and products of a COFACTOR view without groups. O(m^2).
@@ -275,12 +319,8 @@ class View:
         return f"View({self.name!r}, rows={len(self)})"
 
     def _repr_html_(self) -> str:
-        """The first rows as a table, for notebooks."""
+        """The first rows as a table, and how the view is kept, for notebooks."""
         found = self[:_SHOWN]
-        head = "".join(f"<th>{escape(name)}</th>" for name in found.column_names)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row.values()) + "</tr>"
-            for row in found.to_pylist()
-        )
-        note = f"<p>{escape(self.name)}: {len(self)} rows</p>"
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}"
+        shown = notebook.rows(found.column_names, found.to_pylist())
+        note = f"{escape(self.name)}: {len(self)} rows"
+        return f"{shown}<details><summary>{note}</summary>{self.explain('html')}</details>"

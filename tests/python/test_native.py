@@ -176,7 +176,7 @@ def test_a_sign_is_one_or_minus_one(db: Database) -> None:
 
 def test_queries_come_back_and_bad_ones_do_not_pass(db: Database) -> None:
     assert json.loads(db.view_query("v"))["atoms"][0]["table"] == "r"
-    assert "view tree" in db.plan(json.dumps(COUNT))
+    assert "view tree" in db.plan(json.dumps(COUNT), "text")
     for text in ("{", "{}", '{"atoms": [], "outputs": [], "surprise": 1}'):
         with pytest.raises(errors.InvalidValueError):
-            db.plan(text)
+            db.plan(text, "text")

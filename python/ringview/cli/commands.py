@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+class Form(Enum):
+    """What ``explain`` prints."""
+
+    TEXT = "text"
+    MERMAID = "mermaid"
+    GRAPHVIZ = "graphviz"
+    JSON = "json"
+    HTML = "html"
+
+
 JobFile = Annotated[Path, typer.Argument(metavar="JOB.toml", help="The job file.")]
 
 
@@ -37,11 +49,19 @@ def run_command(job: JobFile) -> None:
 
 
 @app.command("explain")
-def explain_command(job: JobFile) -> None:
+def explain_command(
+    job: JobFile,
+    form: Annotated[
+        Form, typer.Option("--format", help="Text, the source of a graph, or JSON, a view a line.")
+    ] = Form.TEXT,
+) -> None:
     """Show how each view of the job is maintained: engine, tree, cost class."""
     with _errors():
-        for name, text in explain(load(job)).items():
-            show.explanation(name, text)
+        for name, text in explain(load(job), form.value).items():
+            if form is Form.TEXT:
+                show.explanation(name, text)
+            else:
+                typer.echo(text.rstrip())
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from ringview.job.model import Job
 from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
 from ringview.job.stream import Part, batches
+from ringview.view import Format
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,11 @@ def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None
     )
 
 
-def explain(job: Job, sources: Sequence[Source]) -> dict[str, str]:
+def explain(job: Job, sources: Sequence[Source], format: Format = "text") -> dict[str, str]:
     """The engine's own account of each view."""
     db = database(job, sources)
     _create_views(job, db)
-    return {view.name: db[view.name].explain() for view in job.views}
+    return {view.name: db[view.name].explain(format) for view in job.views}
 
 
 def _apply(db: Database, parts: Sequence[Part]) -> None:

@@ -7,8 +7,10 @@ every time. Cost: the stream's, then O(n log n) for a result of n rows.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 
 import pyarrow as pa
 
@@ -16,6 +18,7 @@ from ringview.job import embedded, write
 from ringview.job.model import Job
 from ringview.job.progress import Progress
 from ringview.job.read import Source
+from ringview.view import Format
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,10 @@ def run(job: Job, progress: Callable[[Progress], None] | None = None) -> Report:
     )
 
 
-def explain(job: Job) -> dict[str, str]:
+def explain(job: Job, format: Format = "text") -> dict[str, str]:
     """How each view of ``job`` would be maintained: engine, tree, cost class.
 
-    No row is read; only the schemas of the files are.
+    No row is read; only the schemas of the files are. ``format`` is as for `View.explain`.
 
     Example:
         >>> import ringview.job
@@ -100,13 +103,23 @@ def explain(job: Job) -> dict[str, str]:
         ['q1', 'q10', 'q3', 'q5']
     """
     sources = [Source(spec) for spec in job.tables]
-    texts = embedded.explain(job, sources)
+    texts = embedded.explain(job, sources, format)
     if job.engine == "spark":
         from ringview.job import on_spark
 
         routes = on_spark.explain(job, sources)
-        return {name: f"{routes[name]}\n{text}" for name, text in texts.items()}
+        return {name: _routed(routes[name], text, format) for name, text in texts.items()}
     return texts
+
+
+def _routed(route: str, text: str, format: Format) -> str:
+    """An account with the route of its rows, as its language allows."""
+    if format == "json":
+        return json.dumps({"route": route, **json.loads(text)}, ensure_ascii=False)
+    if format == "html":
+        return f"<div>{escape(route)}</div>{text}"
+    comment = {"text": "", "mermaid": "%% ", "graphviz": "// "}[format]
+    return f"{comment}{route}\n{text}"
 
 
 def _silent(_: Progress) -> None:

@@ -1,4 +1,6 @@
-"""Pictures of live models: coefficients over time, a correlation heat map, a Chow-Liu tree.
+"""Pictures of live models and of view trees.
+
+Coefficients over time, a correlation heat map, a Chow-Liu tree; the views that keep a view.
 
     axes = ringview.plot.correlation(view)
     axes.figure.savefig("correlation.png")
@@ -18,5 +20,6 @@ except ImportError as error:
 from .coefficients import coefficients
 from .correlation import correlation
 from .tree import chow_liu
+from .views import view_tree
 
-__all__ = ["chow_liu", "coefficients", "correlation"]
+__all__ = ["chow_liu", "coefficients", "correlation", "view_tree"]

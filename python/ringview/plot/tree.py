@@ -33,7 +33,7 @@ def chow_liu(model: ChowLiu, *, ax: Axes | None = None) -> Axes:
     for parent, child, _ in model.edges_:
         children[parent].append(child)
     root = next(iter(model.parents_))
-    places = _layout(root, children)
+    places = layout(root, children)
     widest = max(len(name) for name in places) * 0.085 + 0.55
     columns = 1 + max(x for x, _ in places.values())
     depth = 1 + max(y for _, y in places.values())
@@ -79,8 +79,8 @@ def chow_liu(model: ChowLiu, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def _layout(root: str, children: dict[str, list[str]]) -> dict[str, tuple[float, float]]:
-    """Where each node stands: (column, depth)."""
+def layout(root: str, children: dict[str, list[str]]) -> dict[str, tuple[float, float]]:
+    """Where each node of a tree stands: (column, depth)."""
     places: dict[str, tuple[float, float]] = {}
     leaves = 0
     # A stack, since a chain may be deeper than Python's recursion.

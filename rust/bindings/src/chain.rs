@@ -5,6 +5,7 @@
 //! Cost above the engine's: a copy of what comes in.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use pyo3::buffer::PyBuffer;
@@ -12,6 +13,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use ringview_engine::{Matrix, MatrixChain as Engine};
+use ringview_query::Format;
 
 use crate::busy::Busy;
 use crate::errors::{OrRaise, named};
@@ -124,9 +126,11 @@ impl MatrixChain {
         Ok(self.engine.hold(py)?.value.order())
     }
 
-    /// The tree of views, with bytes and costs.
-    fn explain(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.engine.hold(py)?.value.explain())
+    /// The tree of views, with bytes and costs, in a form of `Explanation`.
+    fn explain(&self, py: Python<'_>, format: &str) -> PyResult<String> {
+        let format = Format::from_str(format).or_raise(py)?;
+        let explanation = self.engine.hold(py)?.value.explanation();
+        explanation.render(format).or_raise(py)
     }
 
     /// Bytes held.

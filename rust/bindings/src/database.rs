@@ -3,6 +3,7 @@
 //! Invariant: one call at a time, whichever thread it comes from; the interpreter is free while the
 //! engine works on more than a few rows. Cost above the engine's: microseconds a call, nothing a row.
 
+use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -12,7 +13,7 @@ use ringview_core::Schema;
 use ringview_engine::{
     Change as EngineChange, Database as Engine, Direction, Op, Options, Product, Rows as FactorRows,
 };
-use ringview_query::Query;
+use ringview_query::{Format, Query};
 
 use crate::busy::{Busy, Hold};
 use crate::errors::{OrRaise, named};
@@ -218,9 +219,11 @@ impl Database {
         self.engine(py)?.value.view_len(name).or_raise(py)
     }
 
-    /// How a view is maintained, with what each node holds.
-    fn view_explain(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        self.engine(py)?.value.view_explain(name).or_raise(py)
+    /// How a view is maintained, with what each node holds, in a form of `Explanation`.
+    fn view_explain(&self, py: Python<'_>, name: &str, format: &str) -> PyResult<String> {
+        let format = Format::from_str(format).or_raise(py)?;
+        let explanation = self.engine(py)?.value.view_explanation(name).or_raise(py)?;
+        explanation.render(format).or_raise(py)
     }
 
     /// The query of a view, in JSON.
@@ -239,11 +242,12 @@ impl Database {
         Ok(parts)
     }
 
-    /// How a view of a query in JSON would be maintained.
-    fn plan(&self, py: Python<'_>, query_json: &str) -> PyResult<String> {
+    /// How a view of a query in JSON would be maintained, in a form of `Explanation`.
+    fn plan(&self, py: Python<'_>, query_json: &str, format: &str) -> PyResult<String> {
+        let format = Format::from_str(format).or_raise(py)?;
         let query = Query::from_json(query_json).or_raise(py)?;
-        let plan = self.engine(py)?.value.plan(&query).or_raise(py)?;
-        Ok(plan.explain())
+        let explanation = self.engine(py)?.value.explanation(&query).or_raise(py)?;
+        explanation.render(format).or_raise(py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

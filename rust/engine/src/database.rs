@@ -6,7 +6,7 @@
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
-use ringview_query::{Catalog, Plan, Query, TableInfo, bind};
+use ringview_query::{Catalog, Explanation, Plan, Query, TableInfo, bind};
 
 use crate::table::{Reader, Table, TableStatus};
 use crate::transaction::Undo;
@@ -174,8 +174,19 @@ impl Database {
     ///
     /// # Errors
     /// `UnknownView`.
-    pub fn view_explain(&self, name: &str) -> Result<String> {
-        Ok(self.view(name)?.explain())
+    pub fn view_explanation(&self, name: &str) -> Result<Explanation> {
+        Ok(self.view(name)?.explanation())
+    }
+
+    /// How a view of this query would be maintained.
+    ///
+    /// # Errors
+    /// What `create_view` would refuse in the query.
+    pub fn explanation(&self, query: &Query) -> Result<Explanation> {
+        Ok(Explanation {
+            query: Some(query.clone()),
+            ..self.plan(query)?.explanation()
+        })
     }
 
     /// The plan that a view of this query would have.

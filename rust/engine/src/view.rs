@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ringview_core::{Dictionary, Result, Schema};
-use ringview_query::{Plan, Query, Representation};
+use ringview_query::{Explanation, Plan, Query, Representation};
 use ringview_viewtree::ViewTree;
 
 #[derive(Debug)]
@@ -45,18 +45,12 @@ impl View {
     }
 
     /// How it is maintained, and what each node holds now.
-    pub(crate) fn explain(&self) -> String {
-        let nodes = self.tree.describe();
-        let note = |node: usize| match nodes[node].rows {
-            Some(rows) => format!("{rows} rows, {} bytes", nodes[node].bytes),
-            None => String::new(),
-        };
-        format!(
-            "view {:?}, {}, {} bytes\n{}",
-            self.name,
-            self.size(),
-            self.tree.memory_usage(),
-            self.plan.explain_with(&note)
-        )
+    pub(crate) fn explanation(&self) -> Explanation {
+        Explanation {
+            view: Some(self.name.clone()),
+            size: Some(self.size()),
+            query: Some(self.query.clone()),
+            ..self.tree.explanation()
+        }
     }
 }

@@ -273,7 +273,12 @@ fn names_are_unknown_or_taken() {
     db.drop_view("v1").unwrap();
     db.create_view("v1", &queries::all()[1], &mut unpolled)
         .unwrap();
-    assert!(db.view_explain("v1").unwrap().contains("view tree"));
+    assert!(
+        db.view_explanation("v1")
+            .unwrap()
+            .text()
+            .contains("view tree")
+    );
     assert_eq!(db.view_query("v1").unwrap(), &queries::all()[1]);
 }
 

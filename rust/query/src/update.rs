@@ -7,7 +7,9 @@
 //! the siblings, a few.
 
 use crate::hypergraph::Hypergraph;
+use crate::plan::{Plan, ViewTree};
 use crate::set::Set;
+use crate::tree;
 
 /// A view, as a delta meets it.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +21,10 @@ pub(crate) struct Sibling {
 /// How a delta finds its matches in one sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
-    /// At most one match a tuple.
+    /// By its whole key.
     One,
+    /// By a part of its key that determines the rest: at most one match a tuple.
+    Unique(Set),
     /// All matches of what is known.
     Group(Set),
     /// At most one match a tuple, or the matches of what is known in the place of the group before,
@@ -37,15 +41,24 @@ pub(crate) fn probes(
     let mut open: Vec<usize> = (0..siblings.len()).collect();
     let mut done = Vec::with_capacity(siblings.len());
     while !open.is_empty() {
-        let one = open.iter().position(|id| {
-            let Sibling { keys, atoms } = siblings[*id];
+        let keys = |at: &usize| siblings[open[*at]].keys;
+        let whole = (0..open.len()).find(|at| keys(at).within(known));
+        let determined = |at: &usize| {
+            let Sibling { keys, atoms } = siblings[open[*at]];
             keys.within(graph.closure(known, atoms))
-        });
-        let next = one.unwrap_or_else(|| narrowest(known, &open, siblings));
-        let id = open.remove(next);
+        };
+        let one = whole.or_else(|| (0..open.len()).find(determined));
+        let id = open.remove(one.unwrap_or_else(|| narrowest(known, &open, siblings)));
         let keys = siblings[id].keys;
         if one.is_some() {
-            done.push((id, Probe::One));
+            done.push((
+                id,
+                if whole.is_some() {
+                    Probe::One
+                } else {
+                    Probe::Unique(known & keys)
+                },
+            ));
             known |= keys;
             continue;
         }
@@ -64,8 +77,54 @@ pub(crate) fn probes(
     done
 }
 
-/// The sibling of which the least is unknown.
+/// The sibling of which the least is unknown; one of which nothing is known comes last.
 fn narrowest(known: Set, open: &[usize], siblings: &[Sibling]) -> usize {
-    let unknown = |at: &usize| (siblings[open[*at]].keys - known).len();
-    (0..open.len()).min_by_key(unknown).unwrap_or(0)
+    let rank = |at: &usize| {
+        let keys = siblings[open[*at]].keys;
+        (!keys.meets(known), (keys - known).len())
+    };
+    (0..open.len()).min_by_key(rank).unwrap_or(0)
+}
+
+/// A sibling that a change meets on its way up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meeting {
+    /// The node of the sibling.
+    pub(crate) node: usize,
+    pub(crate) probe: Probe,
+}
+
+impl Plan {
+    /// The siblings of a node in the order in which a change that comes from it meets them.
+    pub fn siblings_met(&self, node: usize) -> Vec<usize> {
+        let graph = Hypergraph::new(&self.atoms, &self.variables);
+        let met = meetings(&graph, &self.tree, &tree::relations(&self.tree), node);
+        met.iter().map(|met| met.node).collect()
+    }
+}
+
+/// What a change that comes from a node meets where that is joined; `below` is `tree::relations`.
+pub(crate) fn meetings(
+    graph: &Hypergraph,
+    tree: &ViewTree,
+    below: &[Set],
+    node: usize,
+) -> Vec<Meeting> {
+    let Some(parent) = tree.nodes[node].parent else {
+        return Vec::new();
+    };
+    let keys = |id: usize| tree.nodes[id].keys.iter().copied().collect::<Set>();
+    let others = tree.nodes[parent].children.iter().copied();
+    let others: Vec<usize> = others.filter(|other| *other != node).collect();
+    let sibling = |id: &usize| Sibling {
+        keys: keys(*id),
+        atoms: below[*id],
+    };
+    let siblings: Vec<Sibling> = others.iter().map(sibling).collect();
+    let met = probes(graph, keys(node), &siblings).into_iter();
+    met.map(|(at, probe)| Meeting {
+        node: others[at],
+        probe,
+    })
+    .collect()
 }

@@ -15,7 +15,7 @@ use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 use crate::cofactor::CofactorPayloads;
 use crate::companion::{Companion, SUMMARY};
 use crate::fields::Fields;
-use crate::maintained::Maintained;
+use crate::maintained::{Maintained, NodeStatus};
 use crate::tree::Tree;
 
 /// Everything beside the tree of a view.
@@ -102,17 +102,19 @@ impl Beside {
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        let nodes = self.matrix.iter().flat_map(Maintained::describe);
-        nodes.map(|node| node.bytes).sum::<usize>()
-            + self
-                .matrix
-                .iter()
-                .map(Maintained::memory_usage)
-                .sum::<usize>()
-            + self
-                .companions()
-                .map(Companion::memory_usage)
-                .sum::<usize>()
+        self.describe().iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// What the nodes of each tree hold, and all the bytes of each, in the order in which the plan
+    /// speaks of them.
+    pub(crate) fn describe(&self) -> Vec<(Vec<NodeStatus>, usize)> {
+        let matrix = self.matrix.iter().map(|tree| {
+            let nodes = Maintained::describe(tree);
+            let bytes = nodes.iter().map(|node| node.bytes).sum::<usize>();
+            (nodes, bytes + Maintained::memory_usage(tree))
+        });
+        let companions = self.companions().map(|c| (c.describe(), c.memory_usage()));
+        matrix.chain(companions).collect()
     }
 
     pub(crate) fn steps(&self) -> u64 {

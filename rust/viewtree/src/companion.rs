@@ -15,7 +15,7 @@ use ringview_query as query;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 
 use crate::fields::{Aspect, Fields};
-use crate::maintained::Maintained;
+use crate::maintained::{Maintained, NodeStatus};
 use crate::multiset::OrderedSlots;
 use crate::payloads::SumProductPayloads;
 use crate::program::ProductPlan;
@@ -268,6 +268,11 @@ impl Companion {
             + Maintained::memory_usage(&self.tree)
             + self.groups.memory_usage()
             + ordered.sum::<usize>()
+    }
+
+    /// What each node of its tree holds.
+    pub(crate) fn describe(&self) -> Vec<NodeStatus> {
+        Maintained::describe(&self.tree)
     }
 
     pub(crate) fn steps(&self) -> u64 {

@@ -27,6 +27,7 @@
 //! | `maintained` | a tree behind an interface that does not name its ring |
 //! | `bag` | the rows of a join as a listing |
 //! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
+//! | `explain` | what a view has now, beside what its plan says |
 //! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
 //! | `chain` | `MatrixChain`: the same over dense parts, with deltas in factors |
 
@@ -41,6 +42,7 @@ mod columns;
 mod companion;
 mod computed;
 mod delta;
+mod explain;
 mod factorised;
 mod factors;
 mod fields;

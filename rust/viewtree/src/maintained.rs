@@ -21,6 +21,9 @@ pub struct NodeStatus {
     pub rows: Option<usize>,
     /// Bytes it takes, indexes included.
     pub bytes: usize,
+    /// Rows of changes that have reached it, those that were undone left out. At a leaf, the rows
+    /// that took part; above, what became of them; of a product, the rows of its factors.
+    pub updates: u64,
 }
 
 /// A tree over any ring. Called once a batch, so that the indirection costs nothing.
@@ -149,6 +152,7 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
             name: view.name.clone(),
             rows: view.part.as_ref().map(Part::len),
             bytes: view.part.as_ref().map_or(0, Part::memory_usage),
+            updates: view.updates(),
         };
         self.views.iter().map(status).collect()
     }

@@ -2,8 +2,9 @@
 //!
 //! dV = dC * S1 * S2 * .. with one sibling at a time, then the bound variables are summed away
 //! (paper, section 4). At each sibling the path knows what is bound: the whole key (one probe a
-//! row), a part of it (a walk through the group of an index) or nothing (a scan). Fully bound
-//! siblings come first: they can only make the delta smaller. Siblings that lack the very same
+//! row), a part of it (a walk through the group of an index) or nothing (a scan). The order is the
+//! plan's, which `explain` reads too: fully bound siblings come first, since they can only make the
+//! delta smaller, then those that a unique key determines. Siblings that lack the very same
 //! fields are rivals: any of them can be walked and the others probed.
 
 use ringview_query::Plan;
@@ -104,7 +105,7 @@ pub(crate) fn compile<R: PayloadRing>(
             registers: &mut registers,
             bound,
         };
-        let siblings = compiler.siblings(node, child);
+        let siblings = plan.siblings_met(child);
         let joins: Vec<(Access, Vec<Access>)> = (0..siblings.len())
             .map(|at| compiler.join_with(siblings[at], &siblings[at + 1..]))
             .collect();
@@ -190,37 +191,6 @@ impl LevelCompiler<'_, '_> {
         match self.find(field) {
             Some(register) => register,
             None => unreachable!("a view's key comes from its children"),
-        }
-    }
-
-    /// The siblings at a node, in the order in which they are joined: most bound first.
-    fn siblings(&self, node: usize, from: usize) -> Vec<usize> {
-        let children = self.plan.tree.nodes[node].children.iter();
-        let mut left: Vec<usize> = children.copied().filter(|&child| child != from).collect();
-        let mut known: Vec<usize> = self.bound.iter().map(|&r| self.registers[r]).collect();
-        let mut order = Vec::new();
-        loop {
-            let fields = |sibling: usize| self.key(sibling).into_iter();
-            let lacks = |sibling| -> Vec<usize> {
-                fields(sibling).filter(|f| !known.contains(f)).collect()
-            };
-            let shared = |sibling| fields(sibling).filter(|f| known.contains(f)).count();
-            let rank = |&sibling: &usize| {
-                let unbound = lacks(sibling).len();
-                (unbound > 0, shared(sibling) == 0, unbound)
-            };
-            let Some(best) = left.iter().copied().min_by_key(rank) else {
-                return order;
-            };
-            let (missing, walked) = (lacks(best), shared(best) > 0);
-            let rival = |&at: &usize| walked && shared(at) > 0 && lacks(at) == missing;
-            let mut taken = vec![best];
-            if !missing.is_empty() {
-                taken.extend(left.iter().copied().filter(|&at| at != best && rival(&at)));
-            }
-            known.extend(&missing);
-            left.retain(|sibling| !taken.contains(sibling));
-            order.extend(taken);
         }
     }
 

@@ -221,6 +221,7 @@ impl<P: Payloads> Tree<P> {
                 indicator.change(part, &moved, stride, &mut self.work.keys);
             }
             let delta = &mut indicator.delta;
+            self.views[path.leaf].reached_by(delta.rows);
             self.store(path.leaf, &path.keys, delta)?;
             self.climb(&path, (0, 0), delta)?;
         }
@@ -286,6 +287,7 @@ impl<P: Payloads> Tree<P> {
         self.payloads
             .select(path.leaf, batch, dictionary, selection)?;
         delta.rows = selection.len();
+        self.views[path.leaf].reached_by(delta.rows);
         let node = &self.plan.tree.nodes[path.leaf];
         let atom = node.atom.unwrap_or_default();
         for (&register, id) in path.keys.iter().zip(self.fields.of_all(&node.keys)) {

@@ -19,6 +19,9 @@ pub(crate) struct View<R: PayloadRing> {
     /// Whether the running transaction wrote to it.
     touched: bool,
     slots: Vec<u32>,
+    /// Rows of changes that reached it and stayed, and those of the running transaction.
+    updates: u64,
+    pending: u64,
 }
 
 impl<R: PayloadRing> View<R> {
@@ -30,6 +33,8 @@ impl<R: PayloadRing> View<R> {
             emptied: Vec::new(),
             touched: false,
             slots: Vec::new(),
+            updates: 0,
+            pending: 0,
         }
     }
 
@@ -45,6 +50,16 @@ impl<R: PayloadRing> View<R> {
             None => (&[][..], 0),
         };
         Slab::view(words, width)
+    }
+
+    /// Rows of a change have reached it. Once a batch.
+    pub(crate) fn reached_by(&mut self, rows: usize) {
+        self.pending += rows as u64;
+    }
+
+    /// Rows of changes that have reached it, those that were undone left out.
+    pub(crate) fn updates(&self) -> u64 {
+        self.updates
     }
 
     /// V := V + dV. The delta may come out with fewer rows, of the same sum.
@@ -89,6 +104,7 @@ impl<R: PayloadRing> View<R> {
     }
 
     pub(crate) fn commit(&mut self) {
+        self.updates += std::mem::take(&mut self.pending);
         if !std::mem::take(&mut self.touched) {
             return;
         }
@@ -99,6 +115,7 @@ impl<R: PayloadRing> View<R> {
     }
 
     pub(crate) fn rollback(&mut self) {
+        self.pending = 0;
         if !std::mem::take(&mut self.touched) {
             return;
         }

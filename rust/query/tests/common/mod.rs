@@ -215,5 +215,6 @@ pub fn views(plan: &Plan, pick: impl Fn(&Node) -> bool) -> Vec<String> {
 }
 
 mod invariants;
+pub mod joins;
 pub mod oracle;
 pub use invariants::check;

@@ -13,8 +13,10 @@
 //! | `views` | the tree and which of its views are stored |
 //! | `update` | a factorised delta on its way to the result |
 //! | `decompose` | factors found in a given delta |
+//! | `explain` | what there is, and what a change costs |
 
 mod decompose;
+mod explain;
 mod order;
 mod update;
 mod views;
@@ -284,56 +286,6 @@ impl MatrixChain {
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps
-    }
-
-    /// The tree of views: what each holds, and what a rank-1 change below it costs on its way up.
-    #[must_use]
-    pub fn explain(&self) -> String {
-        let mut out = format!(
-            "engine: viewtree (matrix chain), order {}\n\
-             a change of rank r costs r times the multiply-adds shown, summed up to the root\n",
-            self.order()
-        );
-        self.explain_node(self.views.root(), 0, &mut out);
-        out
-    }
-
-    fn explain_node(&self, node: usize, depth: usize, out: &mut String) {
-        let view = &self.views.nodes[node];
-        let (rows, columns) = shape(&self.views, node);
-        let state = match &view.part {
-            Some(part) => format!("{} bytes", part.memory_usage()),
-            None => "not stored".to_owned(),
-        };
-        let mut cost = 0;
-        if view.changes {
-            if view.stored {
-                cost += rows * columns;
-            }
-            if let Some(sibling) = self.sibling(node) {
-                let (rows, columns) = shape(&self.views, sibling);
-                cost += rows * columns;
-            }
-        }
-        let change = if view.changes {
-            format!("a change: {cost}")
-        } else {
-            "static".to_owned()
-        };
-        let name = name(view.first, view.last);
-        let indent = "  ".repeat(depth);
-        out.push_str(&format!(
-            "{indent}{name}[{rows} x {columns}]: {state}, {change}\n"
-        ));
-        if let Some((left, right)) = view.children {
-            self.explain_node(left, depth + 1, out);
-            self.explain_node(right, depth + 1, out);
-        }
-    }
-
-    fn sibling(&self, node: usize) -> Option<usize> {
-        let (left, right) = self.views.nodes[self.views.nodes[node].parent?].children?;
-        Some(if node == left { right } else { left })
     }
 }
 

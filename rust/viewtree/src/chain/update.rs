@@ -35,6 +35,7 @@ pub(crate) fn update(
     poll: &mut dyn FnMut() -> Result<()>,
 ) -> Result<u64> {
     let (mut gains, mut steps, mut node) = (Vec::new(), 0, matrix);
+    let came = left.rank() as u64;
     loop {
         let (rows, columns) = shape(views, node);
         let rank = left.rank();
@@ -101,6 +102,11 @@ pub(crate) fn update(
         if let Some(part) = &mut views.nodes[gain.node].part {
             Arc::make_mut(part).add(&gain.left, &gain.right);
         }
+    }
+    let mut reached = Some(matrix);
+    while let Some(view) = reached.map(|node| &mut views.nodes[node]) {
+        view.updates += came;
+        reached = view.parent;
     }
     Ok(steps)
 }

@@ -28,6 +28,8 @@ pub(crate) struct View {
     pub(crate) stored: bool,
     /// Shared with whoever reads it: a change then writes to a copy.
     pub(crate) part: Option<Arc<Matrix>>,
+    /// Changes that have reached it, each as often as its rank.
+    pub(crate) updates: u64,
 }
 
 /// The views in the order of their computation; the matrices of the chain come first, the result last.
@@ -47,6 +49,7 @@ impl Views {
             changes: changing[at],
             stored: true,
             part: Some(Arc::new(matrix)),
+            updates: 0,
         };
         let nodes = matrices.into_iter().enumerate().map(leaf).collect();
         let mut views = Self { nodes };
@@ -72,6 +75,7 @@ impl Views {
             changes: l.changes || r.changes,
             stored: false,
             part: None,
+            updates: 0,
         };
         for (child, sibling) in [(left, right), (right, left)] {
             self.nodes[child].stored |= self.nodes[sibling].changes;

@@ -254,6 +254,8 @@ pub(super) fn store(
     keys: &[usize],
     factors: &mut [Factor],
 ) -> Result<()> {
+    let rows = factors.iter().map(|factor| factor.delta.rows);
+    tree.views[node].reached_by(rows.sum());
     if tree.views[node].part.is_none() {
         return Ok(());
     }

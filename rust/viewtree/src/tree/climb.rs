@@ -50,6 +50,7 @@ impl<P: Payloads> Tree<P> {
             if level.steps.is_empty() {
                 self.sum(level, delta)?;
             }
+            self.views[level.node].reached_by(delta.rows);
             self.store(level.node, &level.keys, delta)?;
         }
         Ok(())

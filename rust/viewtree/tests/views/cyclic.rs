@@ -197,7 +197,7 @@ proptest! {
 }
 
 /// All pairs and triples of five variables, and one with all but one.
-const POOL: [(&str, &[&str]); 16] = [
+pub const POOL: [(&str, &[&str]); 16] = [
     ("ab", &["a", "b"]),
     ("ac", &["a", "c"]),
     ("ad", &["a", "d"]),
@@ -218,7 +218,7 @@ const POOL: [(&str, &[&str]); 16] = [
 
 /// The natural join of some relations of the pool, grouped by some of its variables, in an order of
 /// its own or in a chain.
-fn natural(names: &[&'static str], free: u8, chain: Option<&[usize]>) -> (Tables, Query) {
+pub fn natural(names: &[&'static str], free: u8, chain: Option<&[usize]>) -> (Tables, Query) {
     let chosen: Vec<_> = POOL
         .into_iter()
         .filter(|(name, _)| names.contains(name))

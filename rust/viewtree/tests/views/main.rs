@@ -4,6 +4,7 @@ mod cofactor;
 mod costs;
 mod cyclic;
 mod distinct;
+mod explain;
 mod factors;
 mod naive;
 mod streams;

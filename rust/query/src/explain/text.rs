@@ -1,0 +1,217 @@
+//! An explanation as text.
+
+use std::fmt::Write;
+
+use super::{Explanation, NodeFacts, OrderFacts};
+
+impl Explanation {
+    /// As text, for a terminal. O(nodes).
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        if let Some(headline) = self.headline() {
+            let _ = writeln!(text, "{headline}");
+        }
+        let (engine, form) = (&self.engine, &self.form);
+        let _ = writeln!(text, "engine: {}; {}", engine.name, engine.because);
+        let _ = writeln!(text, "kept as {}: {}\n", form.name, form.because);
+        self.query_line(&mut text);
+        let width = self
+            .conditions
+            .iter()
+            .map(|c| c.name.chars().count())
+            .max()
+            .unwrap_or(0);
+        for condition in &self.conditions {
+            let said = if condition.holds {
+                format!("holds: {}", condition.means)
+            } else {
+                format!(
+                    "fails: {};\n  {:width$}  so {}",
+                    condition.because, "", condition.means
+                )
+            };
+            let _ = writeln!(text, "  {:width$}  {said}", condition.name);
+        }
+        self.text_body(&mut text);
+        for beside in &self.beside {
+            let _ = write!(text, "\nbeside it, {}\n", beside.what);
+            beside.view.query_line(&mut text);
+            beside.view.text_body(&mut text);
+        }
+        text
+    }
+
+    fn query_line(&self, text: &mut String) {
+        if let Some(classes) = self.classes() {
+            let _ = writeln!(text, "query: {classes}");
+        }
+    }
+
+    /// The order, the tree and the costs.
+    fn text_body(&self, text: &mut String) {
+        if !self.order.is_empty() {
+            let _ = writeln!(text, "variable order: {}", shown(&self.order));
+        }
+        self.tree(text);
+        let _ = writeln!(text, "\n{}", self.change);
+        let width = self
+            .changes
+            .iter()
+            .map(|c| c.relation.chars().count())
+            .max()
+            .unwrap_or(0);
+        for change in &self.changes {
+            let _ = writeln!(text, "  {:width$}  {}", change.relation, change.cost);
+        }
+    }
+
+    /// The view with what it has now.
+    pub(super) fn headline(&self) -> Option<String> {
+        let name = self.view.as_ref()?;
+        let mut words = vec![format!("view {name:?}")];
+        words.extend(self.size.clone());
+        words.extend(self.bytes.map(|bytes| format!("{bytes} bytes")));
+        Some(words.join(", "))
+    }
+
+    /// The class of the query in a line.
+    pub(super) fn classes(&self) -> Option<String> {
+        let (width, space) = (self.width?, self.space?);
+        let mut words = vec![if self.holds("alpha-acyclic") {
+            "acyclic"
+        } else {
+            "cyclic"
+        }];
+        if self.holds("q-hierarchical") {
+            words.push("q-hierarchical");
+        } else if self.holds("hierarchical") {
+            words.push("hierarchical");
+        }
+        if self.holds("free-connex") {
+            words.push("free-connex");
+        }
+        Some(format!(
+            "{}; width {}; views of {} keys",
+            words.join(", "),
+            number(width),
+            power(space)
+        ))
+    }
+
+    fn tree(&self, text: &mut String) {
+        let mut lines = Vec::new();
+        if let Some(root) = self.nodes.len().checked_sub(1) {
+            self.lines(root, String::new(), String::new(), &mut lines);
+        }
+        let wide = |line: &(usize, String)| line.1.chars().count();
+        let width = lines.iter().map(wide).max().unwrap_or(0);
+        let kept = |node: &NodeFacts| {
+            if node.stored {
+                format!("stored: {}", node.payload)
+            } else {
+                "not stored".to_owned()
+            }
+        };
+        let kept_width = self
+            .nodes
+            .iter()
+            .map(|node| kept(node).chars().count())
+            .max()
+            .unwrap_or(0);
+        text.push_str("\nview tree\n");
+        for (id, view) in lines {
+            let node = &self.nodes[id];
+            let line = format!(
+                "  {view:width$}  {:kept_width$}  {}",
+                kept(node),
+                node.sizes()
+            );
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        let closes = self.nodes.iter().filter_map(|node| node.closes.as_ref());
+        let outgrows = |node: &&NodeFacts| node.stored && node.space.is_some_and(|n| n > 1.0);
+        let large = self.nodes.iter().filter(outgrows).map(|node| {
+            let keys = power(node.space.unwrap_or_default());
+            format!("{} may hold {keys} keys: no relation bounds it", node.label)
+        });
+        for line in closes.cloned().chain(large) {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+
+    /// (node, its place in the drawing), top to bottom.
+    fn lines(&self, id: usize, branch: String, indent: String, lines: &mut Vec<(usize, String)>) {
+        let node = &self.nodes[id];
+        lines.push((id, format!("{branch}{}{}", node.label, node.marks())));
+        for (at, child) in node.children.iter().enumerate() {
+            let last = at + 1 == node.children.len();
+            let (tee, bar) = if last {
+                ("└─ ", "   ")
+            } else {
+                ("├─ ", "│  ")
+            };
+            self.lines(
+                *child,
+                format!("{indent}{tee}"),
+                format!("{indent}{bar}"),
+                lines,
+            );
+        }
+    }
+}
+
+impl NodeFacts {
+    /// ` of table, filtered, static`, as far as it is.
+    pub(super) fn marks(&self) -> String {
+        let mut marks = String::new();
+        if let (super::NodeKind::Relation, Some(table)) = (self.kind, &self.table) {
+            if *table != self.name {
+                let _ = write!(marks, " of {table}");
+            }
+            if self.filtered {
+                marks.push_str(", filtered");
+            }
+        }
+        if self.is_static {
+            marks.push_str(", static");
+        }
+        marks
+    }
+
+    /// `3 rows, 320 bytes, 5 updates`, as far as they are known.
+    pub(super) fn sizes(&self) -> String {
+        let rows = self.rows.map(|rows| format!("{rows} rows"));
+        let bytes = self
+            .bytes
+            .filter(|_| self.stored)
+            .map(|bytes| format!("{bytes} bytes"));
+        let updates = self.updates.map(|updates| format!("{updates} updates"));
+        let known: Vec<String> = [rows, bytes, updates].into_iter().flatten().collect();
+        known.join(", ")
+    }
+}
+
+/// `a(b c(d))`
+pub(super) fn shown(order: &[OrderFacts]) -> String {
+    let one = |node: &OrderFacts| match node.children.len() {
+        0 => node.variable.clone(),
+        _ => format!("{}({})", node.variable, shown(&node.children)),
+    };
+    order.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// `O(N^1.5)`
+pub(super) fn power(space: f64) -> String {
+    match number(space).as_str() {
+        "0" => "O(1)".to_owned(),
+        "1" => "O(N)".to_owned(),
+        power => format!("O(N^{power})"),
+    }
+}
+
+/// A width: `1`, `1.5`, `1.333`.
+fn number(number: f64) -> String {
+    let text = format!("{number:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

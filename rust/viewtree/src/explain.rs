@@ -1,0 +1,31 @@
+//! What a view has now, beside what its plan says of it. Cost: linear in the nodes.
+
+use ringview_query::{Explanation, Held};
+
+use crate::maintained::NodeStatus;
+use crate::view_tree::ViewTree;
+
+impl ViewTree {
+    /// How it is kept, why, what that costs, and what each node holds now.
+    #[must_use]
+    pub fn explanation(&self) -> Explanation {
+        let mut explanation = self.plan().explanation();
+        explanation.fill(&held(&self.describe()));
+        explanation.bytes = Some(self.memory_usage() as u64);
+        // The plan speaks of them in the same order.
+        for (beside, (nodes, bytes)) in explanation.beside.iter_mut().zip(self.beside.describe()) {
+            beside.view.fill(&held(&nodes));
+            beside.view.bytes = Some(bytes as u64);
+        }
+        explanation
+    }
+}
+
+fn held(nodes: &[NodeStatus]) -> Vec<Held> {
+    let held = |node: &NodeStatus| Held {
+        rows: node.rows.map(|rows| rows as u64),
+        bytes: node.bytes as u64,
+        updates: node.updates,
+    };
+    nodes.iter().map(held).collect()
+}
