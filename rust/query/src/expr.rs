@@ -75,13 +75,6 @@ pub enum Op {
         /// The column's type.
         ty: Type,
     },
-    /// A variable, in lifting functions only. Kinds as for columns.
-    Variable {
-        /// Position in the plan's variables.
-        variable: usize,
-        /// The variable's type.
-        ty: Type,
-    },
     /// A constant.
     Literal {
         /// Of the expression's kind.

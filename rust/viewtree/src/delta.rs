@@ -46,11 +46,7 @@ impl Delta {
     }
 
     pub(crate) fn slab(&self) -> Slab<'_> {
-        Slab {
-            words: &self.payload,
-            width: self.width,
-            bags: false,
-        }
+        Slab::delta(&self.payload, self.width)
     }
 
     /// Keeps the rows named, in that order, in the registers that are live.

@@ -25,8 +25,6 @@ use crate::payloads::Payloads;
 use crate::program::{self, Path, ProductPlan};
 use crate::view::View;
 
-pub(crate) use climb::{kept, multiply};
-
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
     pub(crate) plan: Arc<Plan>,
@@ -53,7 +51,6 @@ pub(crate) struct Work {
     rows: Vec<u32>,
     pub(crate) grouper: Grouper,
     pub(crate) product: Vec<u64>,
-    lifted: Vec<u64>,
     pub(crate) intersection: Intersection,
     /// Slots of a leaf that came or went.
     moved: Vec<(u32, i64)>,
