@@ -1,4 +1,4 @@
-"""The examples of the pages print what the pages say they print.
+"""The examples of the README and the pages print what they say they print.
 
 A text or a graph that follows an example directly is what it prints; others are drawn by hand.
 """
@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```(python|text|mermaid)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PAGES = sorted(path.name for path in DOCS.glob("*.md"))
+PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in DOCS.glob("*.md"))]
 # What an engine keeps is said, priced and drawn; measurements and pictures are elsewhere.
 ENGINES = ["cyclic.md", "joins.md", "matrix-chains.md", "models.md", "view-trees.md"]
 
@@ -28,7 +29,7 @@ def run(code: str, names: dict[str, object]) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_print_what_is_shown(page: str) -> None:
-    blocks = BLOCK.findall((DOCS / page).read_text())
+    blocks = BLOCK.findall((ROOT / page).read_text())
     names: dict[str, object] = {}
     for at, (kind, body) in enumerate(blocks):
         after_code = at > 0 and blocks[at - 1][0] == "python"

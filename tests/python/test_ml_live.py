@@ -140,10 +140,3 @@ def test_ringview_alone_imports_none_of_them() -> None:
     script = "import ringview, sys; print({'numpy', 'sklearn', 'matplotlib'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "set()\n", done.stderr
-
-
-def test_the_page_on_models_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (EXAMPLES.parent / "docs" / "models.md").read_text()
-    code, printed = (page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "text"))
-    exec(compile(code, "models.md", "exec"), {})
-    assert capsys.readouterr().out == printed

@@ -207,7 +207,7 @@ impl Expr {
     pub(crate) fn each_column(&self, see: &mut (impl FnMut(usize) + ?Sized)) {
         match &self.op {
             Op::Column { column, .. } => see(*column),
-            Op::Variable { .. } | Op::Literal { .. } => {}
+            Op::Literal { .. } => {}
             Op::Negate { operand } | Op::Convert { operand } => operand.each_column(see),
             Op::Add { left, right }
             | Op::Subtract { left, right }
@@ -218,22 +218,20 @@ impl Expr {
         }
     }
 
-    /// Turns every column into the variable.
-    pub(crate) fn lift(&mut self, variable: usize, ty: &Type) {
+    /// Turns every column into that one.
+    pub(crate) fn read_from(&mut self, column: usize, ty: &Type) {
         match &mut self.op {
             Op::Column { .. } => {
-                self.op = Op::Variable {
-                    variable,
-                    ty: ty.clone(),
-                };
+                let ty = ty.clone();
+                self.op = Op::Column { column, ty };
             }
-            Op::Variable { .. } | Op::Literal { .. } => {}
-            Op::Negate { operand } | Op::Convert { operand } => operand.lift(variable, ty),
+            Op::Literal { .. } => {}
+            Op::Negate { operand } | Op::Convert { operand } => operand.read_from(column, ty),
             Op::Add { left, right }
             | Op::Subtract { left, right }
             | Op::Multiply { left, right } => {
-                left.lift(variable, ty);
-                right.lift(variable, ty);
+                left.read_from(column, ty);
+                right.read_from(column, ty);
             }
         }
     }

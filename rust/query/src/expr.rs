@@ -3,10 +3,27 @@
 //! Invariant: the operands of an operator have the kinds that its doc states, so that an evaluator
 //! never converts on its own. Constants are folded when an expression is built.
 
+use std::cmp::Ordering;
+
 use ringview_core::Type;
 use serde::{Deserialize, Serialize};
 
 pub use crate::query::Comparison;
+
+impl Comparison {
+    /// Whether it is true of two values in this order.
+    #[must_use]
+    pub fn holds(self, order: Ordering) -> bool {
+        match self {
+            Comparison::Eq => order.is_eq(),
+            Comparison::Ne => order.is_ne(),
+            Comparison::Lt => order.is_lt(),
+            Comparison::Le => order.is_le(),
+            Comparison::Gt => order.is_gt(),
+            Comparison::Ge => order.is_ge(),
+        }
+    }
+}
 
 /// What kind of number an expression or a payload component is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -56,13 +73,6 @@ pub enum Op {
         /// Position in the table's schema.
         column: usize,
         /// The column's type.
-        ty: Type,
-    },
-    /// A variable, in lifting functions only. Kinds as for columns.
-    Variable {
-        /// Position in the plan's variables.
-        variable: usize,
-        /// The variable's type.
         ty: Type,
     },
     /// A constant.

@@ -1,26 +1,22 @@
 //! From terms to components: which number each view carries for which term.
 //!
 //! A term runs down the tree: at a leaf it is a factor over the row, at an inner node the product of
-//! the children's components and of the lifting functions of the variables joined there (paper,
-//! section 2, aggregation by marginalisation). Terms that agree below a node share its component.
-//! A factor over one variable alone waits for that variable's node, so that what lies below needs
-//! only the count. Cost: terms times nodes.
+//! the children's components (paper, section 2, aggregation by marginalisation). Terms that agree
+//! below a node share its component. Values are lifted at leaves, where rows are read; a factor over
+//! one joined variable could be lifted in any relation that has it, and is in the one nearest to the
+//! root, so that the fewest views carry more than the count. Cost: terms times nodes.
 
 use std::collections::BTreeMap;
 
 use ringview_core::Result;
 
 use crate::expr::{Expr, Kind, Op};
-use crate::plan::{Component, Factor, Lift, Source, SumProduct, VarId, ViewTree};
+use crate::plan::{Component, Factor, Source, SumProduct, Variable, ViewTree};
 use crate::terms::Term;
 use crate::variables::Variables;
 
-/// One product over the whole tree.
-#[derive(Default)]
-struct Monomial {
-    leaves: BTreeMap<usize, Factor>,
-    lifts: BTreeMap<VarId, Expr>,
-}
+/// One product over the whole tree: what each atom contributes, 1 where absent.
+type Monomial = BTreeMap<usize, Factor>;
 
 /// Columns that must not be NULL, by atom.
 pub(crate) type NotNull = BTreeMap<usize, Vec<usize>>;
@@ -82,43 +78,34 @@ impl<'a> Payload<'a> {
         self.component(self.tree.root, &required(not_null))
     }
 
-    /// Puts a factor of an atom where it is cheapest: at its variable if it has just one.
-    fn place(&self, atom: usize, mut factor: Expr, to: &mut Monomial) -> Result<()> {
-        match self.variable(atom, &factor) {
-            Some(variable) => {
-                factor.lift(variable, &self.variables.all[variable].ty);
-                let lift = match to.lifts.remove(&variable) {
-                    Some(own) => own.multiply(factor)?,
-                    None => factor,
-                };
-                to.lifts.insert(variable, lift);
-            }
-            None => {
-                let leaf = to.leaves.entry(atom).or_insert_with(one);
-                leaf.value = Some(match leaf.value.take() {
-                    Some(own) => own.multiply(factor)?,
-                    None => factor,
-                });
+    /// Puts a factor of an atom where it is cheapest.
+    fn place(&self, mut atom: usize, mut factor: Expr, to: &mut Monomial) -> Result<()> {
+        if let Some(variable) = self.variable(atom, &factor) {
+            // Its columns are encoded alike, and rows with NULL in one of them join with nothing.
+            let columns = variable.columns.iter();
+            if let Some(&(other, column)) = columns.min_by_key(|(atom, _)| self.depth(*atom)) {
+                factor.read_from(column, &variable.ty);
+                atom = other;
             }
         }
+        let leaf = to.entry(atom).or_insert_with(one);
+        leaf.value = Some(match leaf.value.take() {
+            Some(own) => own.multiply(factor)?,
+            None => factor,
+        });
         Ok(())
     }
 
-    /// The variable that an expression is over, if it is one that inner views join on.
-    pub(crate) fn variable(&self, atom: usize, expr: &Expr) -> Option<VarId> {
+    /// The variable that an expression is over, if it is just one and never NULL.
+    fn variable(&self, atom: usize, expr: &Expr) -> Option<&Variable> {
         let mut columns = Vec::new();
         expr.each_column(&mut |column| columns.push(column));
         let variable = *self.variables.of.get(&(atom, *columns.first()?))?;
         let alone = columns
             .iter()
             .all(|column| self.variables.of.get(&(atom, *column)) == Some(&variable));
-        let joined = self
-            .tree
-            .nodes
-            .iter()
-            .any(|n| n.variables.contains(&variable));
-        let known = !self.variables.all[variable].nullable;
-        (alone && joined && known).then_some(variable)
+        let found = &self.variables.all[variable];
+        (alone && !found.nullable).then_some(found)
     }
 
     /// Multiplies one factor by the coefficient; without factors, one leaf near the root.
@@ -126,41 +113,32 @@ impl<'a> Payload<'a> {
         if coefficient.kind == Kind::Int && coefficient.is_one() {
             return Ok(());
         }
-        let with_value = to.leaves.values_mut().find(|leaf| leaf.value.is_some());
+        let with_value = to.values_mut().find(|leaf| leaf.value.is_some());
         if let Some(leaf) = with_value {
             let value = leaf.value.take().unwrap_or_else(|| Expr::int(1));
             leaf.value = Some(coefficient.clone().multiply(value)?);
-        } else if let Some(lift) = to.lifts.values_mut().next() {
-            *lift = coefficient.clone().multiply(lift.clone())?;
         } else {
-            let leaf = to.leaves.entry(self.highest_leaf()).or_insert_with(one);
+            let atoms = self.tree.nodes.iter().filter_map(|node| node.atom);
+            let highest = atoms.min_by_key(|atom| self.depth(*atom)).unwrap_or(0);
+            let leaf = to.entry(highest).or_insert_with(one);
             leaf.value = Some(coefficient.clone());
         }
         Ok(())
     }
 
-    /// The atom from which the fewest views must carry an extra component.
-    fn highest_leaf(&self) -> usize {
-        let depth = |mut node: usize| {
-            let mut depth = 0;
-            while let Some(parent) = self.tree.nodes[node].parent {
-                node = parent;
-                depth += 1;
-            }
-            depth
-        };
-        let leaves = self.tree.nodes.iter().enumerate();
-        leaves
-            .filter_map(|(id, node)| Some((depth(id), node.atom?)))
-            .min()
-            .map_or(0, |(_, atom)| atom)
+    /// How many views above its leaf must carry what is lifted in an atom.
+    fn depth(&self, atom: usize) -> usize {
+        let nodes = &self.tree.nodes;
+        let leaf = nodes.iter().position(|node| node.atom == Some(atom));
+        let above = |node: &usize| nodes[*node].parent;
+        std::iter::successors(leaf, above).count()
     }
 
     /// A node's component for a monomial, shared with an equal one.
     fn component(&mut self, node: usize, monomial: &Monomial) -> Result<usize> {
         let view = &self.tree.nodes[node];
         let (kind, source) = match view.atom {
-            Some(atom) => leaf(monomial.leaves.get(&atom)),
+            Some(atom) => leaf(monomial.get(&atom)),
             // Whatever is asked of it, an indicator answers 1.
             None if view.indicator.is_some() => leaf(None),
             None => {
@@ -171,17 +149,7 @@ impl<'a> Payload<'a> {
                     kind = kind.product(self.nodes[*child][component].kind)?;
                     children.push(component);
                 }
-                let mut lifts = Vec::new();
-                for variable in &view.variables {
-                    if let Some(value) = monomial.lifts.get(variable) {
-                        kind = kind.product(value.kind)?;
-                        lifts.push(Lift {
-                            variable: *variable,
-                            value: value.clone(),
-                        });
-                    }
-                }
-                (kind, Source::Product { children, lifts })
+                (kind, Source::Product { children })
             }
         };
         let component = Component { kind, source };
@@ -216,13 +184,10 @@ fn required(not_null: &NotNull) -> Monomial {
         not_null: columns.clone(),
         value: None,
     };
-    Monomial {
-        leaves: not_null
-            .iter()
-            .map(|(atom, c)| (*atom, factor(c)))
-            .collect(),
-        lifts: BTreeMap::new(),
-    }
+    not_null
+        .iter()
+        .map(|(atom, columns)| (*atom, factor(columns)))
+        .collect()
 }
 
 /// The factors of a product.

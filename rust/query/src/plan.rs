@@ -187,15 +187,13 @@ pub enum Source {
     /// At a leaf: the sum of multiplicity times factor.
     Leaf(Factor),
     /// At an inner node: the sum, over what is marginalised, of the product of one component of
-    /// each child and of the lifting functions.
+    /// each child.
     ///
     /// If the component is Real, its children are Real, or Int (to be converted) if they count.
-    /// If it is Decimal, its children and lifts are Decimal or Int, and their scales add up to its.
+    /// If it is Decimal, its children are Decimal or Int, and their scales add up to its.
     Product {
         /// For each child, in the order of the node's children, which of its components.
         children: Vec<usize>,
-        /// Lifting functions of variables that are joined here, at most one a variable.
-        lifts: Vec<Lift>,
     },
 }
 
@@ -206,15 +204,6 @@ pub struct Factor {
     pub not_null: Vec<usize>,
     /// An expression over the columns of the atom; 1 where absent.
     pub value: Option<Expr>,
-}
-
-/// A lifting function: a variable's value as a factor.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lift {
-    /// Which variable; never NULL.
-    pub variable: VarId,
-    /// An expression over this variable alone.
-    pub value: Expr,
 }
 
 /// One column of the result.

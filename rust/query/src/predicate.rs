@@ -104,14 +104,7 @@ pub(crate) fn order(a: Number, b: Number) -> Option<Ordering> {
 
 /// A comparison of which the outcome is known.
 pub(crate) fn truth(comparison: Comparison, order: Ordering) -> Predicate {
-    let value = match comparison {
-        Comparison::Eq => order.is_eq(),
-        Comparison::Ne => order.is_ne(),
-        Comparison::Lt => order.is_lt(),
-        Comparison::Le => order.is_le(),
-        Comparison::Gt => order.is_gt(),
-        Comparison::Ge => order.is_ge(),
-    };
+    let value = comparison.holds(order);
     Predicate::Constant { value: Some(value) }
 }
 

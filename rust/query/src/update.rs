@@ -95,13 +95,11 @@ pub(crate) struct Meeting {
 }
 
 impl Plan {
-    /// The siblings of a node in the order in which a change that comes from it meets them, each with
-    /// whether it may be walked in the place of the one before it.
-    pub fn siblings_met(&self, node: usize) -> Vec<(usize, bool)> {
+    /// The siblings of a node in the order in which a change that comes from it meets them.
+    pub fn siblings_met(&self, node: usize) -> Vec<usize> {
         let graph = Hypergraph::new(&self.atoms, &self.variables);
         let met = meetings(&graph, &self.tree, &tree::relations(&self.tree), node);
-        let rival = |probe| matches!(probe, Probe::Rival(_));
-        met.iter().map(|met| (met.node, rival(met.probe))).collect()
+        met.iter().map(|met| met.node).collect()
     }
 }
 

@@ -41,6 +41,13 @@ impl CofactorShape {
         1 + self.variables
     }
 
+    /// Whether a payload of a slab stands for copies of one row, whose values follow the count: a
+    /// delta's may be kept that short, a view's has the row's values for sums where the count is 1.
+    #[inline(always)]
+    pub(super) fn is_row(self, slab: Slab<'_>, row: usize) -> bool {
+        slab.width() == self.row_words() || (slab.bags() && slab.row(row)[0] == 1)
+    }
+
     /// Where `Q[i][i..]` begins among the reals of a payload.
     fn row(self, i: usize) -> usize {
         let m = self.variables;
@@ -66,9 +73,9 @@ wide::dispatch! {
         emptied: &mut Vec<u32>
     ) -> (bool, bool) {
         let words = shape.words();
-        let single = delta.width == shape.row_words();
+        let single = delta.width() == shape.row_words();
         let (mut wrapped, mut unbounded) = (false, 0);
-        for (&slot, delta) in slots.iter().zip(delta.words.chunks_exact(delta.width)) {
+        for (&slot, delta) in slots.iter().zip(delta.words().chunks_exact(delta.width())) {
             let target = &mut target[slot as usize * words..][..words];
             wrapped |= add_count(&mut target[0], (delta[0] as i64, false));
             let values = reals(&delta[1..]);

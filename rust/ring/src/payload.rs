@@ -40,15 +40,48 @@ impl Rows<'_> {
 /// Payloads row by row.
 #[derive(Clone, Copy, Debug)]
 pub struct Slab<'a> {
-    /// All of them.
-    pub words: &'a [u64],
-    /// Words of each: the ring's stride, or less where it keeps single rows of a delta shorter.
-    pub width: usize,
-    /// Whether they are a view's over bags, without negative multiplicities.
-    pub bags: bool,
+    words: &'a [u64],
+    width: usize,
+    bags: bool,
 }
 
 impl<'a> Slab<'a> {
+    /// The rows of a delta, of `width` words each: the ring's stride, or less where it keeps rows
+    /// shorter that are single.
+    #[must_use]
+    pub fn delta(words: &'a [u64], width: usize) -> Self {
+        let bags = false;
+        Self { words, width, bags }
+    }
+
+    /// The payloads of a view over bags, of the ring's stride each.
+    #[must_use]
+    pub fn view(words: &'a [u64], width: usize) -> Self {
+        let bags = true;
+        Self { words, width, bags }
+    }
+
+    /// Words of each.
+    #[must_use]
+    #[inline(always)]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Whether no row has a negative multiplicity, so that a count of 1 is one row.
+    #[must_use]
+    #[inline(always)]
+    pub fn bags(&self) -> bool {
+        self.bags
+    }
+
+    /// All of them.
+    #[must_use]
+    #[inline(always)]
+    pub fn words(&self) -> &'a [u64] {
+        self.words
+    }
+
     /// One payload.
     #[must_use]
     #[inline(always)]

@@ -142,7 +142,7 @@ impl PayloadRing for SumProduct {
         delta: Slab<'_>,
         emptied: &mut Vec<u32>,
     ) -> Result<(), Overflow> {
-        let delta = delta.words;
+        let delta = delta.words();
         match shape {
             SumProductShape {
                 all_integer: true,
@@ -178,9 +178,9 @@ impl PayloadRing for SumProduct {
             let factors = Factors {
                 product,
                 term,
-                left: left.words,
+                left: left.words(),
                 left_rows,
-                right: right.words,
+                right: right.words(),
                 slots,
                 groups,
             };

@@ -21,11 +21,7 @@ fn naive(m: usize, rows: &[(Vec<f64>, i64)]) -> Vec<u64> {
 }
 
 fn slab(words: &[u64], rows: usize) -> Slab<'_> {
-    Slab {
-        words,
-        width: words.len() / rows,
-        bags: false,
-    }
+    Slab::delta(words, words.len() / rows)
 }
 
 /// Zero has two signs.
@@ -124,7 +120,7 @@ proptest! {
             .iter()
             .flat_map(|group| naive(9, &group.iter().map(|row| (row.clone(), 1)).collect::<Vec<_>>()))
             .collect();
-        let view = Slab { words: &view, width: CofactorShape { variables: 9 }.words(), bags: true };
+        let view = Slab::view(&view, CofactorShape { variables: 9 }.words());
         let short = rows_alone(&left);
         let full: Vec<u64> = left.iter().flat_map(|row| naive(3, std::slice::from_ref(row))).collect();
         let joined = |row: usize| {
@@ -155,7 +151,7 @@ proptest! {
                 let width = multiply(&product, slab(words, rows), Rows::All(rows), view, &slots, groups, &mut out);
                 let mut sums = vec![0; groups.len() * out_shape.words()];
                 let all: Vec<u32> = (0..groups.len() as u32).collect();
-                let delta = Slab { words: &out, width, bags: false };
+                let delta = Slab::delta(&out, width);
                 Cofactor::add(&out_shape, &mut sums, &all, delta, &mut Vec::new()).unwrap();
                 prop_assert!(same(&sums, &expected));
             }

@@ -46,11 +46,7 @@ fn slab(rows: &[[i32; 4]]) -> Vec<u64> {
 
 /// The ring of numbers knows the width of a payload from its shape.
 fn whole(words: &[u64]) -> Slab<'_> {
-    Slab {
-        words,
-        width: words.len(),
-        bags: false,
-    }
+    Slab::delta(words, words.len())
 }
 
 proptest! {

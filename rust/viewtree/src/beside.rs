@@ -8,12 +8,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ringview_core::{Batch, Dictionary, Result, Schema};
+use ringview_core::{Dictionary, Result, Schema};
 use ringview_query::{CofactorPlan, Plan, VarId};
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 
 use crate::cofactor::CofactorPayloads;
 use crate::companion::{Companion, SUMMARY};
+use crate::delta::RowDelta;
 use crate::fields::Fields;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::tree::Tree;
@@ -71,18 +72,12 @@ impl Beside {
         self.matrix.is_none() && self.companions().next().is_none()
     }
 
-    pub(crate) fn apply(
-        &mut self,
-        atom: usize,
-        batch: &Batch,
-        sign: i64,
-        dictionary: &Dictionary,
-    ) -> Result<()> {
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>) -> Result<()> {
         if let Some(matrix) = &mut self.matrix {
-            matrix.apply(atom, batch, sign, dictionary)?;
+            matrix.apply(rows)?;
         }
         let mut companions = self.companions_mut();
-        companions.try_for_each(|companion| companion.apply(atom, batch, sign, dictionary))
+        companions.try_for_each(|companion| companion.apply(rows))
     }
 
     pub(crate) fn seal(&mut self) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
-use ringview_query::{CofactorPlan, OutputKind, Plan, PlanOutput, VarId};
+use ringview_query::{CofactorPlan, OutputKind, Plan, PlanOutput};
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Groups, lift_rows};
 
 use crate::categories;
@@ -14,7 +14,7 @@ use crate::cells::Cells;
 use crate::leaf::{LeafProgram, Selection, Values};
 use crate::overflow;
 use crate::payloads::{Aggregates, Payloads, number};
-use crate::program::{Operand, ProductPlan};
+use crate::program::ProductPlan;
 use crate::result::ResultRows;
 
 /// The metadata key under which the names of the features travel, as a JSON list.
@@ -84,33 +84,22 @@ impl ProductPlan<Cofactor> for CofactorPayloads {
         }
     }
 
-    /// Features are lifted at leaves.
-    fn lifted(&self, _: usize) -> Vec<VarId> {
-        Vec::new()
-    }
-
     fn products(
         &self,
-        plan: &Plan,
+        _: &Plan,
         node: usize,
         from: usize,
-        operands: &[Operand],
+        siblings: &[usize],
     ) -> Vec<CofactorProduct> {
         let mut left = self.positions(node, self.plan.nodes[from].iter().copied());
-        let product = |operand: &Operand| {
-            let right = match *operand {
-                Operand::Child(at) => {
-                    let child = plan.tree.nodes[node].children[at];
-                    self.positions(node, self.plan.nodes[child].iter().copied())
-                }
-                Operand::Lift(_) => Vec::new(),
-            };
+        let product = |&sibling: &usize| {
+            let right = self.positions(node, self.plan.nodes[sibling].iter().copied());
             let product = CofactorProduct::new(&left, &right);
             left.extend(right);
             left.sort_unstable();
             product
         };
-        operands.iter().map(product).collect()
+        siblings.iter().map(product).collect()
     }
 }
 
@@ -160,10 +149,6 @@ impl Payloads for CofactorPayloads {
             return Err(overflow("the count of a batch".to_owned()));
         }
         Ok(())
-    }
-
-    fn lift(&mut self, _: usize, _: VarId, _: &[u64], _: &[u64], _: &mut Vec<u64>) -> Result<()> {
-        unreachable!("features are lifted at leaves")
     }
 
     fn memory_usage(&self) -> usize {

@@ -10,10 +10,11 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ringview_core::{Batch, Dictionary, Result, Schema, Type};
+use ringview_core::{Dictionary, Result, Schema, Type};
 use ringview_query as query;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 
+use crate::delta::RowDelta;
 use crate::fields::{Aspect, Fields};
 use crate::maintained::{Maintained, NodeStatus};
 use crate::multiset::OrderedSlots;
@@ -96,14 +97,8 @@ impl Companion {
         })
     }
 
-    pub(crate) fn apply(
-        &mut self,
-        atom: usize,
-        batch: &Batch,
-        sign: i64,
-        dictionary: &Dictionary,
-    ) -> Result<()> {
-        self.tree.apply(atom, batch, sign, dictionary)
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>) -> Result<()> {
+        self.tree.apply(rows)
     }
 
     pub(crate) fn seal(&mut self) {

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use ringview_core::{Dictionary, Error, Result, Type};
-use ringview_query::{Comparison, Computed, ComputedOp, Having, Number, PlanOutput};
+use ringview_query::{Computed, ComputedOp, Having, Number, PlanOutput};
 
 use crate::cells::{Cells, Value};
 use crate::leaf::Pattern;
@@ -113,7 +113,7 @@ impl Measures<'_> {
                     self.evaluate(name, right, row)?,
                 );
                 left.zip(right)
-                    .map(|(a, b)| test(*comparison, compare(a, b)))
+                    .map(|(a, b)| comparison.holds(compare(a, b)))
             }
             Having::Like {
                 operand,
@@ -197,16 +197,5 @@ fn compare(left: Value<'_>, right: Value<'_>) -> Ordering {
         }
         // The plan compares values of one type.
         _ => Ordering::Less,
-    }
-}
-
-fn test(comparison: Comparison, order: Ordering) -> bool {
-    match comparison {
-        Comparison::Eq => order.is_eq(),
-        Comparison::Ne => order.is_ne(),
-        Comparison::Lt => order.is_lt(),
-        Comparison::Le => order.is_le(),
-        Comparison::Gt => order.is_gt(),
-        Comparison::Ge => order.is_ge(),
     }
 }

@@ -4,6 +4,7 @@
 //! key; they are summed where that is cheap (`group`), and every step is right whether or not
 //! they were: the delta rules are linear.
 
+use ringview_core::{Batch, Dictionary};
 use ringview_relation::KeyLayout;
 use ringview_ring::{Overflow, PayloadRing, Slab};
 
@@ -27,6 +28,15 @@ pub(crate) struct Spare {
     groups: Vec<u32>,
 }
 
+/// Rows of the relation at an atom that come (`sign` 1) or go (-1), as they are in its table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowDelta<'a> {
+    pub(crate) atom: usize,
+    pub(crate) batch: &'a Batch,
+    pub(crate) sign: i64,
+    pub(crate) dictionary: &'a Dictionary,
+}
+
 impl Delta {
     pub(crate) fn with_registers(registers: usize) -> Self {
         Self {
@@ -36,11 +46,7 @@ impl Delta {
     }
 
     pub(crate) fn slab(&self) -> Slab<'_> {
-        Slab {
-            words: &self.payload,
-            width: self.width,
-            bags: false,
-        }
+        Slab::delta(&self.payload, self.width)
     }
 
     /// Keeps the rows named, in that order, in the registers that are live.

@@ -15,8 +15,8 @@ use ringview_ring::{PayloadRing, Rows};
 
 use crate::delta::Delta;
 use crate::payloads::Payloads;
-use crate::program::{Access, Factor, Path, Step};
-use crate::tree::{Tree, Work, kept, multiply};
+use crate::program::{Access, Path, Step};
+use crate::tree::Tree;
 
 /// Pairs looked up at a time, and pairs found in a block.
 const BLOCK: usize = 1 << 14;
@@ -91,17 +91,9 @@ fn sides<R: PayloadRing>(steps: &[Step<R>]) -> Vec<Side<'_>> {
     let Some((first, others)) = steps.split_first() else {
         return Vec::new();
     };
-    let accesses = match &first.factor {
-        Factor::Sibling { access, .. } => std::iter::once(access).chain(&first.rivals),
-        Factor::Lift { .. } => return Vec::new(),
-    };
-    let nodes = std::iter::once(first)
-        .chain(others)
-        .map(|step| &step.factor);
-    let side = |(factor, access): (&Factor, _)| match factor {
-        Factor::Sibling { node, .. } => Side::new(*node, access),
-        Factor::Lift { .. } => None,
-    };
+    let accesses = std::iter::once(&first.access).chain(&first.rivals);
+    let nodes = std::iter::once(first).chain(others);
+    let side = |(step, access): (&Step<R>, _)| Side::new(step.sibling, access);
     nodes.zip(accesses).filter_map(side).collect()
 }
 
@@ -290,28 +282,16 @@ impl<P: Payloads> Tree<P> {
         block.rows = room.found_rows.len();
         block.payload = std::mem::take(&mut delta.payload);
         block.width = delta.width;
-        let wide = P::Ring::is_wide(&self.views[level.node].shape);
         let mut outcome = Ok(());
-        for (number, (step, side)) in steps.iter().zip(sides).enumerate() {
-            let Some(part) = &self.views[side.node].part else {
-                continue;
-            };
+        for (number, step) in steps.iter().enumerate() {
             let rows = match number {
                 0 => Rows::Picked(&room.found_rows),
                 _ => Rows::All(block.rows),
             };
-            let Work {
-                grouper,
-                product,
-                spare,
-                ..
-            } = &mut self.work;
-            let right = (kept(part), &room.found[number][..]);
-            let room = (grouper, &mut *product, spare, &mut self.scratch);
-            outcome = multiply(level, step, wide, &mut block, rows, right, room);
+            outcome = self.multiply(level, step, &mut block, (rows, &room.found[number]));
             if number == 0 {
                 // What was multiplied is still the payload of the rows to come.
-                std::mem::swap(&mut delta.payload, product);
+                std::mem::swap(&mut delta.payload, &mut self.work.product);
             }
             if outcome.is_err() {
                 break;
@@ -319,9 +299,6 @@ impl<P: Payloads> Tree<P> {
         }
         room.found_rows.clear();
         room.found.iter_mut().for_each(Vec::clear);
-        match outcome {
-            Ok(()) => Ok(block),
-            Err(fault) => Err(self.refuse(level.node, fault)),
-        }
+        outcome.map(|()| block)
     }
 }

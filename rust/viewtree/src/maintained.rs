@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use ringview_core::{Batch, Dictionary, Result};
+use ringview_core::{Dictionary, Result};
 use ringview_relation::Part;
 
+use crate::delta::RowDelta;
 use crate::factors::FactorRows;
 use crate::fields::Fields;
 use crate::indicator::Watch;
@@ -29,7 +30,7 @@ pub struct NodeStatus {
 /// A tree over any ring. Called once a batch, so that the indirection costs nothing.
 pub(crate) trait Maintained: Send + Sync {
     /// Applies rows of one relation.
-    fn apply(&mut self, atom: usize, batch: &Batch, sign: i64, dict: &Dictionary) -> Result<()>;
+    fn apply(&mut self, rows: RowDelta<'_>) -> Result<()>;
     /// Applies the product of some factors; false, and nothing done, if this ring cannot.
     fn apply_factors(
         &mut self,
@@ -51,13 +52,7 @@ pub(crate) trait Maintained: Send + Sync {
     /// The same, to add or refresh an index.
     fn part_mut(&mut self, node: usize) -> Option<&mut Part>;
     /// What rows of one relation are at their leaf: its key, field by field, and counts.
-    fn read(
-        &mut self,
-        atom: usize,
-        batch: &Batch,
-        sign: i64,
-        dict: &Dictionary,
-    ) -> Result<(Vec<Vec<u64>>, Vec<u64>)>;
+    fn read(&mut self, rows: RowDelta<'_>) -> Result<(Vec<Vec<u64>>, Vec<u64>)>;
     /// Applies keys of a leaf, as `read` gives them.
     fn apply_keys(&mut self, atom: usize, columns: Vec<Vec<u64>>, times: &[i64]) -> Result<()>;
     /// The fields of the variables.
@@ -81,8 +76,8 @@ impl fmt::Debug for dyn Maintained {
 }
 
 impl<P: Payloads + Aggregates> Maintained for Tree<P> {
-    fn apply(&mut self, atom: usize, batch: &Batch, sign: i64, dict: &Dictionary) -> Result<()> {
-        Tree::apply(self, atom, batch, sign, dict)
+    fn apply(&mut self, rows: RowDelta<'_>) -> Result<()> {
+        Tree::apply(self, rows)
     }
 
     fn apply_factors(
@@ -125,14 +120,8 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
         self.views[node].part.as_mut()
     }
 
-    fn read(
-        &mut self,
-        atom: usize,
-        batch: &Batch,
-        sign: i64,
-        dict: &Dictionary,
-    ) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
-        Tree::read(self, atom, batch, sign, dict)
+    fn read(&mut self, rows: RowDelta<'_>) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
+        Tree::read(self, rows)
     }
 
     fn apply_keys(&mut self, atom: usize, columns: Vec<Vec<u64>>, times: &[i64]) -> Result<()> {

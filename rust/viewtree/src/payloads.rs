@@ -1,4 +1,4 @@
-//! Where payloads come from: the rows of a leaf, and the lifting functions of joined variables.
+//! Where payloads come from: the rows of a leaf, lifted.
 //!
 //! The tree is the same for every ring; what differs is behind this trait. `SumProductPayloads` is
 //! its instance for counts and sums: component 0 of a row is its multiplicity, any other the
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use arrow_schema::Field;
 use ringview_core::{Batch, Dictionary, Result, Schema};
-use ringview_query::{Component, Expr, Kind, Lift, OutputKind, Plan, PlanOutput, Source, VarId};
+use ringview_query::{Component, Kind, OutputKind, Plan, PlanOutput, Source};
 use ringview_ring::{
     Element, Groups, Number, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
     Widen, sum_groups,
@@ -17,9 +17,9 @@ use ringview_ring::{
 use crate::cells::Cells;
 use crate::columns::Numbers;
 use crate::factors::FactorRows;
-use crate::leaf::{LeafProgram, LiftProgram, Selection, Values};
+use crate::leaf::{LeafProgram, Selection, Values};
 use crate::overflow;
-use crate::program::{Operand, ProductPlan};
+use crate::program::ProductPlan;
 use crate::result::ResultRows;
 use crate::tree::Tree;
 
@@ -45,16 +45,6 @@ pub(crate) trait Payloads: Send + Sync {
         selection: &Selection,
         sign: i64,
         groups: Groups<'_>,
-        out: &mut Vec<u64>,
-    ) -> Result<()>;
-
-    /// The payloads that a node lifts values of a variable to, given as words and upper halves.
-    fn lift(
-        &mut self,
-        node: usize,
-        variable: VarId,
-        words: &[u64],
-        high: &[u64],
         out: &mut Vec<u64>,
     ) -> Result<()>;
 
@@ -95,22 +85,12 @@ pub(crate) fn number(output: &PlanOutput) -> Field {
     Field::new(&output.name, output.ty.to_arrow(), !counts)
 }
 
-/// The lifting functions of one variable at one node. Its payload is a count of 1, then each
-/// function's value.
-#[derive(Clone, Debug)]
-struct NodeLift {
-    programs: Vec<LiftProgram>,
-    expressions: Vec<Expr>,
-    shape: SumProductShape,
-}
-
 /// The payloads of counts and sums.
 #[derive(Clone, Debug)]
 pub(crate) struct SumProductPayloads {
     components: Vec<Vec<Component>>,
     shapes: Vec<SumProductShape>,
     leaves: BTreeMap<usize, LeafProgram>,
-    lifts: BTreeMap<(usize, VarId), NodeLift>,
     /// Of the atoms.
     pub(crate) schemas: Vec<Schema>,
 }
@@ -123,52 +103,16 @@ pub(crate) fn number_kind(kind: Kind) -> NumberKind {
     }
 }
 
-/// The lifting functions of a component.
-fn lifts_of(component: &Component) -> &[Lift] {
-    match &component.source {
-        Source::Product { lifts, .. } => lifts,
-        Source::Count | Source::Leaf(_) => &[],
-    }
-}
-
 impl SumProductPayloads {
     /// For each component of a node, which component of a child it takes.
     pub(crate) fn picks(&self, plan: &Plan, node: usize, child: usize) -> Vec<usize> {
         let children = &plan.tree.nodes[node].children;
         let at = children.iter().position(|&other| other == child);
         let pick = |component: &Component| match &component.source {
-            Source::Product { children, .. } => children[at.unwrap_or(0)],
+            Source::Product { children } => children[at.unwrap_or(0)],
             Source::Count | Source::Leaf(_) => 0,
         };
         self.components[node].iter().map(pick).collect()
-    }
-
-    /// The right operand of a product at a node, and for each component of the node which
-    /// component of it is taken.
-    pub(crate) fn right(
-        &self,
-        plan: &Plan,
-        node: usize,
-        operand: Operand,
-    ) -> (&SumProductShape, Vec<usize>) {
-        match operand {
-            Operand::Child(at) => {
-                let child = plan.tree.nodes[node].children[at];
-                (&self.shapes[child], self.picks(plan, node, child))
-            }
-            Operand::Lift(variable) => {
-                let lift = &self.lifts[&(node, variable)];
-                let pick = |component: &Component| {
-                    let found = lifts_of(component).iter().find(|l| l.variable == variable);
-                    let same = |l: &Lift| lift.expressions.iter().position(|e| *e == l.value);
-                    found.and_then(same).map_or(0, |position| position + 1)
-                };
-                (
-                    &lift.shape,
-                    self.components[node].iter().map(pick).collect(),
-                )
-            }
-        }
     }
 
     pub(crate) fn compile(plan: &Plan, schemas: &[Schema]) -> Result<Self> {
@@ -183,36 +127,10 @@ impl SumProductPayloads {
                 leaves.insert(node, LeafProgram::compile(plan, node, &schemas[atom])?);
             }
         }
-        let mut lifts: BTreeMap<(usize, VarId), NodeLift> = BTreeMap::new();
-        for (node, components) in components.iter().enumerate() {
-            for lift in components.iter().flat_map(lifts_of) {
-                let entry = lifts
-                    .entry((node, lift.variable))
-                    .or_insert_with(|| NodeLift {
-                        programs: Vec::new(),
-                        expressions: Vec::new(),
-                        shape: SumProductShape::new(&[NumberKind::Integer]),
-                    });
-                if !entry.expressions.contains(&lift.value) {
-                    entry.programs.push(LiftProgram::compile(lift, plan)?);
-                    entry.expressions.push(lift.value.clone());
-                }
-            }
-        }
-        for lift in lifts.values_mut() {
-            let mut kinds = vec![NumberKind::Integer];
-            kinds.extend(
-                lift.programs
-                    .iter()
-                    .map(|program| number_kind(program.kind())),
-            );
-            lift.shape = SumProductShape::new(&kinds);
-        }
         Ok(Self {
             shapes: components.iter().map(shape).collect(),
             components,
             leaves,
-            lifts,
             schemas: schemas.to_vec(),
         })
     }
@@ -223,36 +141,22 @@ impl ProductPlan<SumProduct> for SumProductPayloads {
         self.shapes[node].clone()
     }
 
-    fn lifted(&self, node: usize) -> Vec<VarId> {
-        self.lifts
-            .keys()
-            .filter(|(at, _)| *at == node)
-            .map(|(_, variable)| *variable)
-            .collect()
-    }
-
     fn products(
         &self,
         plan: &Plan,
         node: usize,
         from: usize,
-        operands: &[Operand],
+        siblings: &[usize],
     ) -> Vec<TermProduct> {
         let components = &self.components[node];
         let mut picks = self.picks(plan, node, from);
-        let rights: Vec<_> = operands
-            .iter()
-            .map(|&operand| self.right(plan, node, operand))
-            .collect();
         let mut left = self.shapes[from].clone();
-        let last = rights.len().saturating_sub(1);
+        let last = siblings.len().saturating_sub(1);
         let mut products = Vec::new();
-        for (at, (right, right_picks)) in rights.iter().enumerate() {
-            let pairs: Vec<(usize, usize)> = picks
-                .iter()
-                .copied()
-                .zip(right_picks.iter().copied())
-                .collect();
+        for (at, &sibling) in siblings.iter().enumerate() {
+            let right = &self.shapes[sibling];
+            let right_picks = self.picks(plan, node, sibling);
+            let pairs: Vec<(usize, usize)> = picks.into_iter().zip(right_picks).collect();
             let kind = |&(l, r): &(usize, usize)| widest(left.elements()[l], right.elements()[r]);
             let out = if at == last {
                 self.shapes[node].clone()
@@ -314,34 +218,6 @@ impl Payloads for SumProductPayloads {
             stride,
         };
         rows.read(program, &self.shapes[leaf], out)
-    }
-
-    fn lift(
-        &mut self,
-        node: usize,
-        variable: VarId,
-        words: &[u64],
-        high: &[u64],
-        out: &mut Vec<u64>,
-    ) -> Result<()> {
-        let Some(lift) = self.lifts.get_mut(&(node, variable)) else {
-            unreachable!("only lifted variables are asked for")
-        };
-        let stride = SumProduct::stride(&lift.shape);
-        out.clear();
-        out.resize(words.len() * stride, 1);
-        for (program, element) in lift.programs.iter_mut().zip(&lift.shape.elements()[1..]) {
-            let width = if element.kind == NumberKind::Decimal {
-                2
-            } else {
-                1
-            };
-            let values = program.evaluate(words, high)?;
-            for (payload, value) in out.chunks_exact_mut(stride).zip(values.chunks_exact(width)) {
-                payload[element.word..][..width].copy_from_slice(value);
-            }
-        }
-        Ok(())
     }
 
     fn apply_factors(

@@ -7,7 +7,7 @@
 //! delta smaller, then those that a unique key determines. Siblings that lack the very same
 //! fields are rivals: any of them can be walked and the others probed.
 
-use ringview_query::{Plan, VarId};
+use ringview_query::Plan;
 use ringview_relation::{KeyLayout, Part};
 use ringview_ring::PayloadRing;
 
@@ -17,25 +17,14 @@ use crate::fields::Fields;
 pub(crate) trait ProductPlan<R: PayloadRing> {
     /// What the payloads of a node hold.
     fn shape(&self, node: usize) -> R::Shape;
-    /// The products that turn payloads of child `from` into those of `node`, one a factor.
+    /// The products that turn payloads of child `from` into those of `node`, one a sibling.
     fn products(
         &self,
         plan: &Plan,
         node: usize,
         from: usize,
-        operands: &[Operand],
+        siblings: &[usize],
     ) -> Vec<R::Product>;
-    /// The variables lifted at a node.
-    fn lifted(&self, node: usize) -> Vec<VarId>;
-}
-
-/// A factor of the delta rule, as the ring sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operand {
-    /// A sibling: a position among the node's children.
-    Child(usize),
-    /// The lifting function of a variable.
-    Lift(VarId),
 }
 
 /// How the rows of a delta find their partners in a sibling.
@@ -54,23 +43,14 @@ pub(crate) enum Access {
     Scan { fetch: Vec<(usize, usize)> },
 }
 
-/// One factor of the delta rule.
-#[derive(Clone, Debug)]
-pub(crate) enum Factor {
-    /// A sibling view.
-    Sibling { node: usize, access: Access },
-    /// The lifting function of a variable, which stands in these registers.
-    Lift {
-        variable: VarId,
-        registers: Vec<usize>,
-    },
-}
-
-/// A factor with its product, and what is still needed afterwards.
+/// One factor of the delta rule: a sibling with its product, and what is still needed afterwards.
 #[derive(Clone, Debug)]
 pub(crate) struct Step<R: PayloadRing> {
-    pub(crate) factor: Factor,
+    pub(crate) sibling: usize,
+    pub(crate) access: Access,
     pub(crate) product: R::Product,
+    /// Whether it is the level's last.
+    pub(crate) last: bool,
     /// Registers that later steps read.
     pub(crate) live: Vec<usize>,
     /// At a walk: how each of the steps that follow, as many as there are rivals, would be walked
@@ -125,37 +105,18 @@ pub(crate) fn compile<R: PayloadRing>(
             registers: &mut registers,
             bound,
         };
-        let operands = compiler.operands(node, child, ring.lifted(node));
-        let mut rivals: Vec<Vec<Access>> = vec![Vec::new(); operands.len()];
-        let mut factors: Vec<Factor> = Vec::new();
-        for (position, operand) in operands.iter().enumerate() {
-            factors.push(match *operand {
-                Operand::Child(at) => {
-                    let followers = operands[position + 1..]
-                        .iter()
-                        .map_while(|next| match *next {
-                            Operand::Child(at) => Some(plan.tree.nodes[node].children[at]),
-                            Operand::Lift(_) => None,
-                        });
-                    let followers: Vec<usize> = followers.collect();
-                    let sibling = plan.tree.nodes[node].children[at];
-                    let (factor, others) = compiler.join_with(sibling, &followers);
-                    rivals[position] = others;
-                    factor
-                }
-                Operand::Lift(variable) => compiler.lift(variable),
-            });
-        }
+        let siblings = plan.siblings_met(child);
+        let joins: Vec<(Access, Vec<Access>)> = (0..siblings.len())
+            .map(|at| compiler.join_with(siblings[at], &siblings[at + 1..]))
+            .collect();
         let key_fields = fields.of_all(&plan.tree.nodes[node].keys);
         let keys: Vec<usize> = key_fields
             .iter()
             .map(|&field| compiler.register(field))
             .collect();
-        let products = ring.products(plan, node, child, &operands);
-        let (mut steps, enter) = with_live(factors, products, &keys);
-        for (step, rivals) in steps.iter_mut().zip(rivals) {
-            step.rivals = rivals;
-        }
+        let products = ring.products(plan, node, child, &siblings);
+        let factors = siblings.into_iter().zip(joins).zip(products);
+        let (steps, enter) = with_live(factors, &keys);
         levels.push(Level {
             node,
             steps,
@@ -175,22 +136,19 @@ pub(crate) fn compile<R: PayloadRing>(
     }
 }
 
-/// Attaches to each factor the registers that are read after it; and those read from the start.
+/// The steps of a level, each with the registers that are read after it; and those read from the
+/// start.
 fn with_live<R: PayloadRing>(
-    factors: Vec<Factor>,
-    products: Vec<R::Product>,
+    factors: impl DoubleEndedIterator<Item = ((usize, (Access, Vec<Access>)), R::Product)>,
     keys: &[usize],
 ) -> (Vec<Step<R>>, Vec<usize>) {
     let mut live: Vec<usize> = keys.to_vec();
     let mut steps: Vec<Step<R>> = Vec::new();
-    for (factor, product) in factors.into_iter().zip(products).rev() {
-        let (reads, fetch): (&[usize], &[(usize, usize)]) = match &factor {
-            Factor::Sibling { access, .. } => match access {
-                Access::Probe(keys) => (keys, &[]),
-                Access::Walk { bound, fetch, .. } => (bound, fetch),
-                Access::Scan { fetch } => (&[], fetch),
-            },
-            Factor::Lift { registers, .. } => (registers, &[]),
+    for ((sibling, (access, rivals)), product) in factors.rev() {
+        let (reads, fetch): (&[usize], &[(usize, usize)]) = match &access {
+            Access::Probe(keys) => (keys, &[]),
+            Access::Walk { bound, fetch, .. } => (bound, fetch),
+            Access::Scan { fetch } => (&[], fetch),
         };
         let after = live.clone();
         // What this step fills holds nothing before it.
@@ -199,10 +157,12 @@ fn with_live<R: PayloadRing>(
         live.sort_unstable();
         live.dedup();
         steps.push(Step {
-            factor,
+            sibling,
+            access,
             product,
+            last: steps.is_empty(),
             live: after,
-            rivals: Vec::new(),
+            rivals,
         });
     }
     steps.reverse();
@@ -234,67 +194,34 @@ impl LevelCompiler<'_, '_> {
         }
     }
 
-    /// The factors at a node, in the order in which they are taken: the siblings in the plan's, a
-    /// lifting function as soon as its variable is bound, while payloads are narrow, but not between
-    /// siblings of which any can be walked.
-    fn operands(&self, node: usize, from: usize, mut lifted: Vec<VarId>) -> Vec<Operand> {
-        let nodes = &self.plan.tree.nodes;
-        let mut known: Vec<usize> = self.bound.iter().map(|&r| self.registers[r]).collect();
-        let mut order = Vec::new();
-        let mut lift = |known: &[usize], order: &mut Vec<Operand>| {
-            lifted.retain(|&variable| {
-                let fields = self.fields.of_all(&[variable]);
-                let bound = fields.iter().all(|field| known.contains(field));
-                if bound {
-                    order.push(Operand::Lift(variable));
-                }
-                !bound
-            });
-        };
-        for (sibling, is_rival) in self.plan.siblings_met(from) {
-            if !is_rival {
-                lift(&known, &mut order);
-            }
-            let at = nodes[node]
-                .children
-                .iter()
-                .position(|&child| child == sibling);
-            order.extend(at.map(Operand::Child));
-            known.extend(self.fields.of_all(&nodes[sibling].keys));
-        }
-        lift(&known, &mut order);
-        order
+    /// The fields of a node's key.
+    fn key(&self, node: usize) -> Vec<usize> {
+        self.fields.of_all(&self.plan.tree.nodes[node].keys)
     }
 
     /// Joins a sibling; where it is walked, also how those of the `followers` (the siblings joined
     /// next) that lack the same fields would be.
-    fn join_with(&mut self, node: usize, followers: &[usize]) -> (Factor, Vec<Access>) {
-        let key = |node: usize| self.fields.of_all(&self.plan.tree.nodes[node].keys);
-        let split = |key: &[usize]| -> (Vec<usize>, Vec<usize>) {
-            key.iter().partition(|&&field| self.find(field).is_some())
+    fn join_with(&mut self, sibling: usize, followers: &[usize]) -> (Access, Vec<Access>) {
+        let split = |node: usize| -> (Vec<usize>, Vec<usize>) {
+            let known = |&field: &usize| self.find(field).is_some();
+            self.key(node).into_iter().partition(known)
         };
-        let (_, missing) = split(&key(node));
+        let (_, missing) = split(sibling);
         let rival = |&&other: &&usize| {
-            let (shared, lacks) = split(&key(other));
+            let (shared, lacks) = split(other);
             !shared.is_empty() && lacks == missing
         };
         let rivals: Vec<usize> = followers.iter().take_while(rival).copied().collect();
-        let factor = self.join(node);
-        let walked = matches!(
-            factor,
-            Factor::Sibling {
-                access: Access::Walk { .. },
-                ..
-            }
-        );
+        let access = self.join(sibling);
+        let walked = matches!(access, Access::Walk { .. });
         let rivals = rivals.into_iter().filter(|_| walked);
         let walks = rivals.map(|rival| self.walk(rival, &missing)).collect();
-        (factor, walks)
+        (access, walks)
     }
 
     /// How a sibling would be walked if the missing fields, which are bound by now, were not.
     fn walk(&mut self, node: usize, missing: &[usize]) -> Access {
-        let key = self.fields.of_all(&self.plan.tree.nodes[node].keys);
+        let key = self.key(node);
         let lacks = |at: &usize| missing.contains(&key[*at]);
         let (fetched, indexed): (Vec<usize>, Vec<usize>) = (0..key.len()).partition(lacks);
         let register = |at: usize| self.register(key[at]);
@@ -310,15 +237,12 @@ impl LevelCompiler<'_, '_> {
         }
     }
 
-    fn join(&mut self, node: usize) -> Factor {
-        let key = self.fields.of_all(&self.plan.tree.nodes[node].keys);
+    fn join(&mut self, node: usize) -> Access {
+        let key = self.key(node);
         let found: Vec<Option<usize>> = key.iter().map(|&field| self.find(field)).collect();
         let bound: Vec<usize> = found.iter().copied().flatten().collect();
         if bound.len() == key.len() {
-            return Factor::Sibling {
-                node,
-                access: Access::Probe(bound),
-            };
+            return Access::Probe(bound);
         }
         let indexed: Vec<usize> = (0..key.len()).filter(|&at| found[at].is_some()).collect();
         let mut fetch = Vec::new();
@@ -327,7 +251,7 @@ impl LevelCompiler<'_, '_> {
             self.bound.push(self.registers.len() - 1);
             fetch.push((at, self.registers.len() - 1));
         }
-        let access = if indexed.is_empty() {
+        if indexed.is_empty() {
             Access::Scan { fetch }
         } else {
             let index = self.parts[node]
@@ -338,16 +262,6 @@ impl LevelCompiler<'_, '_> {
                 bound,
                 fetch,
             }
-        };
-        Factor::Sibling { node, access }
-    }
-
-    fn lift(&self, variable: VarId) -> Factor {
-        let fields = self.fields.of_all(&[variable]);
-        let registers = fields.iter().map(|&field| self.register(field)).collect();
-        Factor::Lift {
-            variable,
-            registers,
         }
     }
 }

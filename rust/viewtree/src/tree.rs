@@ -9,12 +9,12 @@ mod climb;
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Column, Dictionary, Result};
+use ringview_core::{Column, Result};
 use ringview_query::Plan;
 use ringview_relation::{KeyScratch, Part};
 use ringview_ring::{Overflow, PayloadRing};
 
-use crate::delta::{Delta, Spare};
+use crate::delta::{Delta, RowDelta, Spare};
 use crate::fields::{Aspect, Fields};
 use crate::group::Grouper;
 use crate::indicator::{Indicator, Watch};
@@ -24,8 +24,6 @@ use crate::overflow;
 use crate::payloads::Payloads;
 use crate::program::{self, Path, ProductPlan};
 use crate::view::View;
-
-pub(crate) use climb::{kept, multiply};
 
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
@@ -53,7 +51,6 @@ pub(crate) struct Work {
     rows: Vec<u32>,
     pub(crate) grouper: Grouper,
     pub(crate) product: Vec<u64>,
-    lifted: Vec<u64>,
     pub(crate) intersection: Intersection,
     /// Slots of a leaf that came or went.
     moved: Vec<(u32, i64)>,
@@ -181,20 +178,14 @@ impl<P: Payloads> Tree<P> {
         self.views[self.plan.tree.root].part.as_ref()
     }
 
-    /// Applies rows of one relation: `sign` 1 inserts, -1 deletes.
-    pub(crate) fn apply(
-        &mut self,
-        atom: usize,
-        batch: &Batch,
-        sign: i64,
-        dictionary: &Dictionary,
-    ) -> Result<()> {
-        let path = Arc::clone(&self.paths[atom]);
-        let mut delta = std::mem::take(&mut self.work.deltas[atom]);
+    /// Applies rows of one relation.
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>) -> Result<()> {
+        let path = Arc::clone(&self.paths[rows.atom]);
+        let mut delta = std::mem::take(&mut self.work.deltas[rows.atom]);
         let outcome = self
-            .read_leaf(&path, batch, sign, dictionary, &mut delta)
-            .and_then(|()| self.add(atom, &path, &mut delta));
-        self.work.deltas[atom] = delta;
+            .read_leaf(&path, rows, &mut delta)
+            .and_then(|()| self.add(rows.atom, &path, &mut delta));
+        self.work.deltas[rows.atom] = delta;
         outcome
     }
 
@@ -238,16 +229,10 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// The columns and payloads of rows at their leaf, which stays as it is.
-    pub(crate) fn read(
-        &mut self,
-        atom: usize,
-        batch: &Batch,
-        sign: i64,
-        dictionary: &Dictionary,
-    ) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
-        let path = Arc::clone(&self.paths[atom]);
+    pub(crate) fn read(&mut self, rows: RowDelta<'_>) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
+        let path = Arc::clone(&self.paths[rows.atom]);
         let mut delta = Delta::with_registers(path.registers);
-        self.read_leaf(&path, batch, sign, dictionary, &mut delta)?;
+        self.read_leaf(&path, rows, &mut delta)?;
         delta.columns.truncate(path.keys.len());
         Ok((delta.columns, delta.payload))
     }
@@ -280,11 +265,10 @@ impl<P: Payloads> Tree<P> {
     fn read_leaf(
         &mut self,
         path: &Path<P::Ring>,
-        batch: &Batch,
-        sign: i64,
-        dictionary: &Dictionary,
+        rows: RowDelta<'_>,
         delta: &mut Delta,
     ) -> Result<()> {
+        let (batch, dictionary) = (rows.batch, rows.dictionary);
         self.steps += batch.rows as u64;
         let selection = &mut self.work.selection;
         self.payloads
@@ -325,7 +309,7 @@ impl<P: Payloads> Tree<P> {
             path.leaf,
             batch,
             selection,
-            sign,
+            rows.sign,
             groups,
             &mut delta.payload,
         )?;

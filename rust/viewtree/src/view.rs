@@ -1,7 +1,7 @@
 //! One view of the tree: its part, if it is kept, and what the running transaction did to it.
 
 use ringview_relation::{KeyScratch, Keys, Part};
-use ringview_ring::{Overflow, PayloadRing};
+use ringview_ring::{Overflow, PayloadRing, Slab};
 
 use crate::delta::{Delta, Spare};
 
@@ -36,6 +36,20 @@ impl<R: PayloadRing> View<R> {
             updates: 0,
             pending: 0,
         }
+    }
+
+    /// Its part, if it is kept and holds a key.
+    pub(crate) fn filled(&self) -> Option<&Part> {
+        self.part.as_ref().filter(|part| !part.is_empty())
+    }
+
+    /// Its payloads, by slot.
+    pub(crate) fn payloads(&self) -> Slab<'_> {
+        let (words, width) = match &self.part {
+            Some(part) => (part.payloads(), part.stride()),
+            None => (&[][..], 0),
+        };
+        Slab::view(words, width)
     }
 
     /// Rows of a change have reached it. Once a batch.

@@ -9,6 +9,7 @@ use ringview_query::{Plan, Representation};
 use crate::beside::Beside;
 use crate::changes::ChangeLog;
 use crate::cofactor::CofactorPayloads;
+use crate::delta::RowDelta;
 use crate::factorised::Factorised;
 use crate::factors::FactorRows;
 use crate::maintained::{Maintained, NodeStatus};
@@ -88,13 +89,19 @@ impl ViewTree {
         sign: i64,
         dictionary: &Dictionary,
     ) -> Result<()> {
+        let rows = RowDelta {
+            atom,
+            batch,
+            sign,
+            dictionary,
+        };
         match &mut self.factorised {
             Some(factorised) => {
-                factorised.apply(&mut *self.tree, atom, batch, sign, dictionary)?;
+                factorised.apply(&mut *self.tree, rows)?;
             }
-            None => self.tree.apply(atom, batch, sign, dictionary)?,
+            None => self.tree.apply(rows)?,
         }
-        self.beside.apply(atom, batch, sign, dictionary)
+        self.beside.apply(rows)
     }
 
     /// Applies rows that are the product of factors over disjoint columns, as `apply` would apply

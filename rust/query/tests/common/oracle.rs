@@ -115,20 +115,10 @@ fn inner(plan: &Plan, id: usize, views: &[Relation]) -> Relation {
     let mut view = Relation::new();
     for (values, payloads) in joined {
         let numbers = plan.payload.nodes[id].iter().map(|component| {
-            let Source::Product { children, lifts } = &component.source else {
+            let Source::Product { children } = &component.source else {
                 panic!("an inner view joins");
             };
-            let lifted = lifts.iter().map(|lift| {
-                evaluate(&lift.value, &|op| match op {
-                    Op::Variable { variable, .. } => {
-                        assert_eq!(*variable, lift.variable);
-                        values[variable].unwrap()
-                    }
-                    _ => panic!("a lifting function reads its variable"),
-                })
-            });
-            let numbers = children.iter().zip(&payloads).map(|(c, p)| p[*c]);
-            numbers.chain(lifted).product()
+            children.iter().zip(&payloads).map(|(c, p)| p[*c]).product()
         });
         let key = node.keys.iter().map(|k| values[k]).collect();
         add(&mut view, key, numbers.collect());

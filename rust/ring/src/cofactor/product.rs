@@ -91,18 +91,15 @@ impl<'a> Factors<'a> {
             Rows::Picked(rows) => rows[row] as usize,
         };
         let [left, right] = product.shapes;
-        let (l, r) = (
-            self.left.row(from),
-            self.right.row(self.slots[row] as usize),
-        );
+        let slot = self.slots[row] as usize;
         [
             Operand {
-                words: l,
-                single: self.left.width == left.row_words(),
+                words: self.left.row(from),
+                single: left.is_row(self.left, from),
             },
             Operand {
-                words: r,
-                single: self.right.width == right.row_words() || (self.right.bags && r[0] == 1),
+                words: self.right.row(slot),
+                single: right.is_row(self.right, slot),
             },
         ]
     }
@@ -111,10 +108,9 @@ impl<'a> Factors<'a> {
     #[inline(always)]
     pub(super) fn single(&self, product: &CofactorProduct) -> bool {
         let [left, right] = product.shapes;
-        let one = |&slot: &u32| self.right.words[slot as usize * self.right.width] == 1;
-        self.left.width == left.row_words()
-            && (self.right.width == right.row_words()
-                || (self.right.bags && self.slots.iter().all(one)))
+        let mut slots = self.slots.iter();
+        self.left.width() == left.row_words()
+            && slots.all(|&slot| right.is_row(self.right, slot as usize))
     }
 
     /// Asks for the first words of the right operand of a row some rows ahead of this one.
@@ -123,7 +119,10 @@ impl<'a> Factors<'a> {
         let ahead = (AHEAD / words).clamp(1, 8);
         if let Some(&slot) = self.slots.get(row + ahead) {
             for line in (0..words).step_by(LINE) {
-                prefetch(self.right.words, slot as usize * self.right.width + line);
+                prefetch(
+                    self.right.words(),
+                    slot as usize * self.right.width() + line,
+                );
             }
         }
     }
@@ -298,7 +297,7 @@ wide::dispatch! {
     ) -> bool {
         let words = product.out().words();
         let Scratch { rows: room, sum } = scratch;
-        let (narrow, full) = (product.shapes[1].row_words(), factors.right.width);
+        let (narrow, full) = (product.shapes[1].row_words(), factors.right.width());
         let mut overflow = false;
         // What is read of the next operands is likely what was read of the last.
         let read = |pair: [Operand<'_>; 2]| if pair[1].single { narrow } else { full };

@@ -20,10 +20,11 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use ringview_core::{Batch, Dictionary, Error, Result};
+use ringview_core::{Dictionary, Error, Result};
 use ringview_query::{OutputKind, Plan, VarId};
 use ringview_relation::Part;
 
+use crate::delta::RowDelta;
 use crate::maintained::Maintained;
 use crate::result::ResultRows;
 use change_log::ChangeLog;
@@ -85,18 +86,12 @@ impl Factorised {
     }
 
     /// Applies rows at an atom, to the tree too.
-    pub(crate) fn apply(
-        &mut self,
-        tree: &mut dyn Maintained,
-        atom: usize,
-        batch: &Batch,
-        sign: i64,
-        dictionary: &Dictionary,
-    ) -> Result<()> {
+    pub(crate) fn apply(&mut self, tree: &mut dyn Maintained, rows: RowDelta<'_>) -> Result<()> {
         if self.log.is_none() && self.distinct.is_none() {
-            return tree.apply(atom, batch, sign, dictionary);
+            return tree.apply(rows);
         }
-        let (columns, counts) = tree.read(atom, batch, sign, dictionary)?;
+        let atom = rows.atom;
+        let (columns, counts) = tree.read(rows)?;
         let times = counts.iter().map(|&count| count as i64).collect();
         let mut rows = LeafRows { columns, times };
         if let Some(distinct) = &mut self.distinct {

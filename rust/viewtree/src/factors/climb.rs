@@ -7,8 +7,8 @@ use ringview_ring::{Rows, SumProduct};
 use super::factor::{Factor, Layouts};
 use crate::delta::{Delta, Spare};
 use crate::partners::Partners;
-use crate::payloads::{Payloads, SumProductPayloads};
-use crate::program::{Access, Factor as Joined, Level, Operand, Path, Step};
+use crate::payloads::SumProductPayloads;
+use crate::program::{Access, Level, Path, Step};
 use crate::tree::Tree;
 
 /// Rows of a product that are multiplied out at a time.
@@ -87,13 +87,10 @@ fn join(
     step: &Step<SumProduct>,
     factors: &mut Vec<Factor>,
 ) -> Result<()> {
-    let shared: &[usize] = match &step.factor {
-        Joined::Lift { registers, .. } => registers,
-        Joined::Sibling { access, .. } => match access {
-            Access::Probe(keys) => keys,
-            Access::Walk { bound, .. } => bound,
-            Access::Scan { .. } => &[],
-        },
+    let shared: &[usize] = match &step.access {
+        Access::Probe(keys) => keys,
+        Access::Walk { bound, .. } => bound,
+        Access::Scan { .. } => &[],
     };
     let (mut met, apart): (Vec<Factor>, Vec<Factor>) =
         factors.drain(..).partition(|factor| factor.has_any(shared));
@@ -114,54 +111,13 @@ fn join(
             .map_err(|fault| tree.refuse(level.node, fault))?;
     }
     tree.steps += one.delta.rows as u64;
-    match &step.factor {
-        Joined::Lift {
-            variable,
-            registers,
-        } => lift(tree, level, *variable, registers, &mut one)?,
-        Joined::Sibling {
-            node,
-            access: Access::Probe(keys),
-        } => probe(tree, level, *node, keys, &mut one)?,
-        Joined::Sibling { node, access } => {
-            walk(tree, path, (level, step), (*node, access), &mut one)?;
-        }
+    match &step.access {
+        Access::Probe(keys) => probe(tree, level, step.sibling, keys, &mut one)?,
+        _ => walk(tree, path, (level, step), &mut one)?,
     }
     let kept = one.keep(&step.live, layouts(tree, path));
     kept.map_err(|fault| tree.refuse(level.node, fault))?;
     factors.push(one);
-    Ok(())
-}
-
-/// The operand that a sibling is at a node.
-fn operand(tree: &SumTree, node: usize, sibling: usize) -> Operand {
-    let children = &tree.plan.tree.nodes[node].children;
-    let at = children.iter().position(|&child| child == sibling);
-    Operand::Child(at.unwrap_or(0))
-}
-
-/// u := u * g(x), the lifting function of a variable.
-fn lift(
-    tree: &mut SumTree,
-    level: &Level<SumProduct>,
-    variable: usize,
-    registers: &[usize],
-    factor: &mut Factor,
-) -> Result<()> {
-    let words = &factor.delta.columns[registers[0]];
-    let high = registers
-        .get(1)
-        .map_or(&[][..], |&register| &factor.delta.columns[register]);
-    let mut lifted = Vec::new();
-    tree.payloads
-        .lift(level.node, variable, words, high, &mut lifted)?;
-    let slots: Vec<u32> = (0..factor.delta.rows as u32).collect();
-    let lift = Operand::Lift(variable);
-    let (shape, picks) = tree.payloads.right(&tree.plan, level.node, lift);
-    let right = (&lifted[..], &slots[..], shape);
-    let multiplied = factor.multiplied(Rows::All(factor.delta.rows), right, &picks);
-    (factor.delta.payload, factor.shape) =
-        multiplied.map_err(|fault| tree.refuse(level.node, fault))?;
     Ok(())
 }
 
@@ -195,9 +151,8 @@ fn probe(
     factor
         .delta
         .gather(&registers, &rows, &mut Spare::default());
-    let (shape, picks) =
-        (tree.payloads).right(&tree.plan, level.node, operand(tree, level.node, sibling));
-    let right = (part.payloads(), &slots[..], shape);
+    let picks = tree.payloads.picks(&tree.plan, level.node, sibling);
+    let right = (part.payloads(), &slots[..], &tree.views[sibling].shape);
     let multiplied = factor.multiplied(Rows::Picked(&rows), right, &picks);
     (factor.delta.payload, factor.shape) =
         multiplied.map_err(|fault| tree.refuse(level.node, fault))?;
@@ -210,15 +165,20 @@ fn walk(
     tree: &mut SumTree,
     path: &Path<SumProduct>,
     (level, step): (&Level<SumProduct>, &Step<SumProduct>),
-    (sibling, access): (usize, &Access),
     factor: &mut Factor,
 ) -> Result<()> {
+    let sibling = step.sibling;
     let found = tree.views[sibling].part.as_mut();
     let Some(part) = found.filter(|part| !part.is_empty()) else {
         factor.delta.rows = 0;
         return Ok(());
     };
-    let mut partners = Partners::of(part, access, &factor.delta, &mut KeyScratch::default());
+    let mut partners = Partners::of(
+        part,
+        &step.access,
+        &factor.delta,
+        &mut KeyScratch::default(),
+    );
     let mut sum: Option<Factor> = None;
     let mut folded = 0;
     loop {
@@ -248,9 +208,12 @@ fn walk(
             block.delta.columns[register] = values;
             block.registers.push(register);
         }
-        let (shape, picks) =
-            (tree.payloads).right(&tree.plan, level.node, operand(tree, level.node, sibling));
-        let right = (part.payloads(), &partners.slots[..], shape);
+        let picks = tree.payloads.picks(&tree.plan, level.node, sibling);
+        let right = (
+            part.payloads(),
+            &partners.slots[..],
+            &tree.views[sibling].shape,
+        );
         let multiplied = factor.multiplied(Rows::Picked(&partners.rows), right, &picks);
         (block.delta.payload, block.shape) =
             multiplied.map_err(|fault| tree.refuse(level.node, fault))?;

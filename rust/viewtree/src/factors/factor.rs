@@ -51,11 +51,7 @@ fn kinds(left: &[Element], right: &[Element]) -> Vec<NumberKind> {
 
 /// Numbers are never kept shorter than their stride, which products and shapes know.
 fn whole(words: &[u64]) -> Slab<'_> {
-    Slab {
-        words,
-        width: words.len(),
-        bags: false,
-    }
+    Slab::delta(words, words.len())
 }
 
 fn multiply(

@@ -7,51 +7,32 @@ use ringview_query::Kind;
 
 use super::number::{Decimal, Int, Number, Real, Source, map};
 
-/// Where an expression finds its columns.
+/// Where an expression finds its columns: a batch, at some rows (all where `None`).
 #[derive(Clone, Copy)]
-pub(crate) enum Input<'a> {
-    /// The columns of a batch, at some rows (all where `None`).
-    Batch(&'a Batch, Option<&'a [u32]>),
-    /// The values of the one variable of a lifting function: words, and upper halves of decimals.
-    Variable(&'a [u64], &'a [u64]),
+pub(crate) struct Input<'a> {
+    pub(crate) batch: &'a Batch,
+    pub(crate) chosen: Option<&'a [u32]>,
 }
 
 impl<'a> Input<'a> {
     pub(crate) fn rows(&self) -> usize {
-        match self {
-            Input::Batch(batch, chosen) => chosen.map_or(batch.rows, <[u32]>::len),
-            Input::Variable(words, _) => words.len(),
-        }
+        self.chosen.map_or(self.batch.rows, <[u32]>::len)
     }
 
     pub(crate) fn words(&self, column: usize) -> (&'a [u64], &'a [u64]) {
-        match self {
-            Input::Batch(batch, _) => {
-                let column = batch.column(column);
-                (&column.words, &column.high)
-            }
-            Input::Variable(words, high) => (words, high),
-        }
-    }
-
-    pub(crate) fn chosen(&self) -> Option<&'a [u32]> {
-        match self {
-            Input::Batch(_, chosen) => *chosen,
-            Input::Variable(..) => None,
-        }
+        let column = self.batch.column(column);
+        (&column.words, &column.high)
     }
 
     pub(crate) fn has_nulls(&self, columns: &[usize]) -> bool {
-        matches!(self, Input::Batch(batch, _)
-            if columns.iter().any(|&column| batch.column(column).valid.is_some()))
+        let mut columns = columns.iter();
+        columns.any(|&column| self.batch.column(column).valid.is_some())
     }
 
     pub(crate) fn is_null(&self, columns: &[usize], position: usize) -> bool {
-        let Input::Batch(batch, chosen) = self else {
-            return false;
-        };
-        let row = chosen.map_or(position, |rows| rows[position] as usize);
-        columns.iter().any(|&c| batch.column(c).is_null(row))
+        let row = self.chosen.map_or(position, |rows| rows[position] as usize);
+        let mut columns = columns.iter();
+        columns.any(|&column| self.batch.column(column).is_null(row))
     }
 }
 
@@ -80,7 +61,7 @@ pub(crate) fn load_column(
         Load::Wide => high.get(row).copied().unwrap_or(0),
         _ => 0,
     };
-    let rows = input.chosen();
+    let rows = input.chosen;
     into.clear();
     match (load, rows) {
         (Load::Word, None) => return false,

@@ -16,7 +16,7 @@ mod text;
 mod textual;
 
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
-use ringview_query::{Factor, Kind, LeafPart, Lift, Plan, Source as Origin, Variable};
+use ringview_query::{Factor, Kind, LeafPart, Plan, Source as Origin, Variable};
 
 use input::Input;
 pub(crate) use like::Pattern;
@@ -261,7 +261,8 @@ impl FactorProgram {
             1
         };
         let nulls_are_zeros = scalar.is_column() && scalar.columns() == not_null.as_slice();
-        let source = scalar.evaluate(&Input::Batch(batch, selection.rows()))?;
+        let chosen = selection.rows();
+        let source = scalar.evaluate(&Input { batch, chosen })?;
         let found = match source {
             Source::Words(found) if !has_nulls || nulls_are_zeros => found,
             Source::Words(found) => {
@@ -317,49 +318,4 @@ fn refuse_infinite(words: &[u64], text: &str) -> Result<()> {
             f64::from_bits(words[row])
         ),
     })
-}
-
-/// A lifting function, compiled.
-#[derive(Clone, Debug)]
-pub(crate) struct LiftProgram {
-    scalar: Scalar,
-    words: Vec<u64>,
-}
-
-impl LiftProgram {
-    /// Compiles a lifting function of the plan.
-    pub(crate) fn compile(lift: &Lift, plan: &Plan) -> Result<LiftProgram> {
-        let name = &plan.variables[lift.variable].name;
-        Ok(LiftProgram {
-            scalar: Scalar::compile_lift(&lift.value, "a joined or grouped column", name)?,
-            words: Vec::new(),
-        })
-    }
-
-    /// What kind of numbers it yields.
-    pub(crate) fn kind(&self) -> Kind {
-        self.scalar.kind()
-    }
-
-    /// Its value for each of the variable's values, given as words and, of decimals, upper halves.
-    pub(crate) fn evaluate<'a>(
-        &'a mut self,
-        words: &'a [u64],
-        high: &'a [u64],
-    ) -> Result<&'a [u64]> {
-        let width = if matches!(self.kind(), Kind::Decimal { .. }) {
-            2
-        } else {
-            1
-        };
-        match self.scalar.evaluate(&Input::Variable(words, high))? {
-            Source::Words(found) => Ok(found),
-            Source::Constant(constant) => {
-                self.words.clear();
-                self.words
-                    .extend((0..words.len()).flat_map(|_| &constant[..width]));
-                Ok(&self.words)
-            }
-        }
-    }
 }

@@ -152,7 +152,10 @@ impl Node {
         match self {
             Node::Constant(verdict) => refill(into, batch.rows, *verdict),
             Node::Compare(comparison, left, right) => {
-                let input = Input::Batch(batch, None);
+                let input = Input {
+                    batch,
+                    chosen: None,
+                };
                 let kind = left.kind();
                 let (left, right) = (left.evaluate(&input)?, right.evaluate(&input)?);
                 match kind {
@@ -164,7 +167,10 @@ impl Node {
                 }
             }
             Node::In(operand, list, null) => {
-                let values = operand.evaluate(&Input::Batch(batch, None))?;
+                let values = operand.evaluate(&Input {
+                    batch,
+                    chosen: None,
+                })?;
                 let missing = if *null { UNKNOWN } else { FALSE };
                 list.find(values, missing, batch.rows, into);
             }

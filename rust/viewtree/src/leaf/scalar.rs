@@ -55,11 +55,6 @@ impl Scalar {
         Compiler::run(expr, place, &names)
     }
 
-    /// Compiles a lifting function: an expression over one variable.
-    pub(crate) fn compile_lift(expr: &Expr, place: &str, variable: &str) -> Result<Scalar> {
-        Compiler::run(expr, place, &|_| variable.to_owned())
-    }
-
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
@@ -99,7 +94,7 @@ impl Scalar {
         match operand {
             Operand::Register(register) => Source::Words(&self.registers[register]),
             Operand::Constant(words) => Source::Constant(words),
-            Operand::Column(column, register) => Source::Words(match input.chosen() {
+            Operand::Column(column, register) => Source::Words(match input.chosen {
                 None => input.words(column).0,
                 Some(_) => &self.registers[register],
             }),
@@ -218,7 +213,6 @@ impl<'n> Compiler<'n> {
         let work = match &expr.op {
             Op::Literal { value } => return Ok(Operand::Constant(literal_words(*value))),
             Op::Column { column, ty } => return Ok(self.column(*column, ty, expr.kind)),
-            Op::Variable { ty, .. } => return Ok(self.column(0, ty, expr.kind)),
             Op::Add { left, right } => Work::Add(self.operand(left)?, self.operand(right)?),
             Op::Subtract { left, right } => {
                 Work::Subtract(self.operand(left)?, self.operand(right)?)

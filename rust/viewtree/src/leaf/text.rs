@@ -6,7 +6,6 @@ use ringview_query::{Expr, Kind, Number, Op};
 pub(crate) fn of(expr: &Expr, names: &dyn Fn(usize) -> String) -> String {
     match &expr.op {
         Op::Column { column, .. } => names(*column),
-        Op::Variable { variable, .. } => names(*variable),
         Op::Literal { value } => literal(*value, expr.kind),
         Op::Add { left, right } => format!("{} + {}", of(left, names), of(right, names)),
         Op::Subtract { left, right } => format!("{} - {}", of(left, names), nested(right, names)),

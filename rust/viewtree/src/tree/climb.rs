@@ -6,15 +6,14 @@
 //! or the groups that it walks.
 
 use ringview_core::Result;
-use ringview_relation::{ABSENT, Keys, Part};
-use ringview_ring::{Groups, Overflow, PayloadRing, Rows, Slab};
+use ringview_relation::{ABSENT, Keys};
+use ringview_ring::{Groups, PayloadRing, Rows};
 
 use super::{Tree, Work};
-use crate::delta::{Delta, Spare};
-use crate::group::Grouper;
+use crate::delta::Delta;
 use crate::partners::Partners;
 use crate::payloads::Payloads;
-use crate::program::{Access, Factor, Level, Path, Step};
+use crate::program::{Access, Level, Path, Step};
 
 /// Words of wide products that follow each other in the cache.
 const BLOCK_WORDS: usize = 1 << 14;
@@ -41,25 +40,10 @@ impl<P: Payloads> Tree<P> {
                     return Ok(());
                 }
                 self.steps += delta.rows as u64;
-                match &step.factor {
-                    Factor::Lift {
-                        variable,
-                        registers,
-                    } => {
-                        self.lift(level, step, *variable, registers, delta)?;
-                    }
-                    Factor::Sibling {
-                        node,
-                        access: Access::Probe(keys),
-                    } => {
-                        self.probe(level, step, *node, keys, delta)?;
-                    }
-                    Factor::Sibling { .. } if !step.rivals.is_empty() => {
-                        self.intersect(path, (at, position), delta)?;
-                    }
-                    Factor::Sibling { node, access } => {
-                        self.walk(path, (at, position), *node, access, delta)?;
-                    }
+                match &step.access {
+                    Access::Probe(keys) => self.probe(level, step, keys, delta)?,
+                    _ if !step.rivals.is_empty() => self.intersect(path, (at, position), delta)?,
+                    _ => self.walk(path, (at, position), delta)?,
                 }
             }
             first = 0;
@@ -121,61 +105,33 @@ impl<P: Payloads> Tree<P> {
         &mut self,
         level: &Level<P::Ring>,
         step: &Step<P::Ring>,
-        sibling: usize,
         keys: &[usize],
         delta: &mut Delta,
     ) -> Result<()> {
-        let Work {
-            keys: scratch,
-            spare,
-            slots,
-            rows,
-            grouper,
-            product,
-            ..
-        } = &mut self.work;
-        let Some(part) = self.views[sibling]
-            .part
-            .as_ref()
-            .filter(|part| !part.is_empty())
-        else {
+        let Some(part) = self.views[step.sibling].filled() else {
             delta.rows = 0;
             return Ok(());
         };
-        part.find(
-            Keys {
-                columns: &delta.columns,
-                fields: keys,
-                rows: delta.rows,
-            },
-            scratch,
-            slots,
-        );
+        let mut slots = std::mem::take(&mut self.work.slots);
+        let mut rows = std::mem::take(&mut self.work.rows);
+        let keys = Keys {
+            columns: &delta.columns,
+            fields: keys,
+            rows: delta.rows,
+        };
+        part.find(keys, &mut self.work.keys, &mut slots);
         let mut picked = Rows::All(delta.rows);
         if slots.contains(&ABSENT) {
             rows.clear();
-            rows.extend(
-                (0u32..)
-                    .zip(&*slots)
-                    .filter(|(_, slot)| **slot != ABSENT)
-                    .map(|(r, _)| r),
-            );
+            let found = (0u32..).zip(&slots).filter(|(_, slot)| **slot != ABSENT);
+            rows.extend(found.map(|(row, _)| row));
             slots.retain(|&slot| slot != ABSENT);
-            delta.gather(&step.live, rows, spare);
-            picked = Rows::Picked(rows);
+            delta.gather(&step.live, &rows, &mut self.work.spare);
+            picked = Rows::Picked(&rows);
         }
-        let right = (kept(part), &slots[..]);
-        let wide = P::Ring::is_wide(&self.views[level.node].shape);
-        let multiplied = multiply(
-            level,
-            step,
-            wide,
-            delta,
-            picked,
-            right,
-            (grouper, product, spare, &mut self.scratch),
-        );
-        multiplied.map_err(|fault| self.refuse(level.node, fault))
+        let multiplied = self.multiply(level, step, delta, (picked, &slots));
+        (self.work.slots, self.work.rows) = (slots, rows);
+        multiplied
     }
 
     /// dV := dV * S where a row may have many partners, a block of pairs at a time: however large
@@ -184,22 +140,17 @@ impl<P: Payloads> Tree<P> {
         &mut self,
         path: &Path<P::Ring>,
         (at, position): (usize, usize),
-        sibling: usize,
-        access: &Access,
         delta: &mut Delta,
     ) -> Result<()> {
         let (level, step) = (&path.levels[at], &path.levels[at].steps[position]);
-        let Some(part) = self.views[sibling]
-            .part
-            .as_mut()
-            .filter(|part| !part.is_empty())
-        else {
+        let view = &mut self.views[step.sibling];
+        let Some(part) = view.part.as_mut().filter(|part| !part.is_empty()) else {
             delta.rows = 0;
             return Ok(());
         };
-        let mut partners = Partners::of(part, access, delta, &mut self.work.keys);
+        let mut partners = Partners::of(part, &step.access, delta, &mut self.work.keys);
         loop {
-            let Some(part) = self.views[sibling].part.as_ref() else {
+            let Some(part) = self.views[step.sibling].filled() else {
                 return Ok(());
             };
             let last = partners.next_block(part, delta.rows);
@@ -221,27 +172,11 @@ impl<P: Payloads> Tree<P> {
             block.payload = std::mem::take(&mut delta.payload);
             block.width = delta.width;
             self.steps += block.rows as u64;
-            let right = (kept(part), &partners.slots[..]);
-            let wide = P::Ring::is_wide(&self.views[level.node].shape);
-            let Work {
-                grouper,
-                product,
-                spare,
-                ..
-            } = &mut self.work;
-            let picked = Rows::Picked(&partners.rows);
-            let multiplied = multiply(
-                level,
-                step,
-                wide,
-                &mut block,
-                picked,
-                right,
-                (grouper, product, spare, &mut self.scratch),
-            );
+            let pairs = (Rows::Picked(&partners.rows), &partners.slots[..]);
+            let multiplied = self.multiply(level, step, &mut block, pairs);
             // What was multiplied is still the payload of the rows to come.
-            std::mem::swap(&mut delta.payload, product);
-            multiplied.map_err(|fault| self.refuse(level.node, fault))?;
+            std::mem::swap(&mut delta.payload, &mut self.work.product);
+            multiplied?;
             if last {
                 *delta = block;
                 return Ok(());
@@ -250,102 +185,44 @@ impl<P: Payloads> Tree<P> {
         }
     }
 
-    /// dV := dV * g(x), the lifting function of a variable.
-    fn lift(
+    /// dV := dV * S, a partner a row: the rows of the delta that are named, times the sibling's
+    /// payloads at the slots. Payloads only: the columns are those of the joined rows already. The
+    /// last step of a level multiplies into the sums of the node's key, so that rows which agree on
+    /// what is kept are never written one by one. The old payload is left in `work.product`.
+    pub(crate) fn multiply(
         &mut self,
         level: &Level<P::Ring>,
         step: &Step<P::Ring>,
-        variable: usize,
-        registers: &[usize],
         delta: &mut Delta,
+        (rows, slots): (Rows<'_>, &[u32]),
     ) -> Result<()> {
-        let words = &delta.columns[registers[0]];
-        let high = registers
-            .get(1)
-            .map_or(&[][..], |&register| &delta.columns[register]);
         let Work {
-            lifted,
-            slots,
             grouper,
             product,
             spare,
             ..
         } = &mut self.work;
-        self.payloads
-            .lift(level.node, variable, words, high, lifted)?;
-        slots.clear();
-        slots.extend(0..delta.rows as u32);
-        let lifts = Slab {
-            words: lifted,
-            width: lifted.len() / delta.rows,
-            bags: false,
+        let sibling = self.views[step.sibling].payloads();
+        let groups = if step.last {
+            let wide = P::Ring::is_wide(&self.views[level.node].shape);
+            let single = delta.width < P::Ring::left_stride(&step.product);
+            let least = if single { P::Ring::LEAST_GROUP } else { 1 };
+            let (columns, layout) = (&delta.columns, &level.layout);
+            grouper.group_from(least, columns, &level.keys, delta.rows, layout, wide);
+            grouper.groups()
+        } else {
+            Groups::Each(delta.rows)
         };
-        let (all, right) = (Rows::All(delta.rows), (lifts, &slots[..]));
-        let wide = P::Ring::is_wide(&self.views[level.node].shape);
-        let multiplied = multiply(
-            level,
-            step,
-            wide,
-            delta,
-            all,
-            right,
-            (grouper, product, spare, &mut self.scratch),
-        );
-        multiplied.map_err(|fault| self.refuse(level.node, fault))
-    }
-}
-
-/// dV := dV * S, a partner a row: payloads only, the columns are those of the joined rows already.
-/// The last factor of a level is multiplied into the sums of the node's key, so that rows which
-/// agree on what is kept are never written one by one. The old payload is left in `product`.
-pub(crate) fn multiply<R: PayloadRing>(
-    level: &Level<R>,
-    step: &Step<R>,
-    wide: bool,
-    delta: &mut Delta,
-    left_rows: Rows<'_>,
-    right: (Slab<'_>, &[u32]),
-    (grouper, product, spare, scratch): (&mut Grouper, &mut Vec<u64>, &mut Spare, &mut R::Scratch),
-) -> std::result::Result<(), Overflow> {
-    let last = level
-        .steps
-        .last()
-        .is_some_and(|last| std::ptr::eq(last, step));
-    let groups = if last {
-        let single = delta.width < R::left_stride(&step.product);
-        let least = if single { R::LEAST_GROUP } else { 1 };
-        grouper.group_from(
-            least,
-            &delta.columns,
-            &level.keys,
-            delta.rows,
-            &level.layout,
-            wide,
-        );
-        grouper.groups()
-    } else {
-        Groups::Each(delta.rows)
-    };
-    delta.width = R::multiply(
-        &step.product,
-        (delta.slab(), left_rows),
-        right,
-        groups,
-        scratch,
-        product,
-    )?;
-    std::mem::swap(&mut delta.payload, product);
-    if let Some(rows) = grouper.representatives().filter(|_| last) {
-        delta.gather(&level.keys, rows, spare);
-    }
-    Ok(())
-}
-
-/// The payloads of a kept view: tables hold bags.
-pub(crate) fn kept(part: &Part) -> Slab<'_> {
-    Slab {
-        words: part.payloads(),
-        width: part.stride(),
-        bags: true,
+        let (left, right) = ((delta.slab(), rows), (sibling, slots));
+        let scratch = &mut self.scratch;
+        match P::Ring::multiply(&step.product, left, right, groups, scratch, product) {
+            Ok(width) => delta.width = width,
+            Err(fault) => return Err(self.refuse(level.node, fault)),
+        }
+        std::mem::swap(&mut delta.payload, product);
+        if let Some(rows) = grouper.representatives().filter(|_| step.last) {
+            delta.gather(&level.keys, rows, spare);
+        }
+        Ok(())
     }
 }

@@ -12,9 +12,9 @@ use ringview_query::{
 };
 
 use super::predicate::TRUE;
-use super::{LeafProgram, LiftProgram, Selection, Values};
+use super::{LeafProgram, Selection, Values};
 use naive::{Over, columns_of, decide, is_null, naive_factor};
-use random::{DECIMAL, Row, any_expression, batch, column, condition, make, row, schema};
+use random::{Row, any_expression, batch, column, condition, make, row, schema};
 
 fn plan(filter: Option<Predicate>, not_null: Vec<usize>, factors: Vec<Factor>) -> Plan {
     let count = Component {
@@ -223,31 +223,5 @@ fn overflow_names_the_expression() {
         Err(Error::Overflow {
             place: "i * j of data (as x)".to_owned()
         })
-    );
-}
-
-#[test]
-fn lifting_functions_read_the_variable() {
-    let plan = plan(None, vec![], vec![]);
-    let variable = |ty: Type, kind| make(kind, Op::Variable { variable: 0, ty });
-    let twice = Op::Add {
-        left: Box::new(variable(Type::Int32, Kind::Int)),
-        right: Box::new(variable(Type::Int32, Kind::Int)),
-    };
-    let lift = |value| ringview_query::Lift { variable: 0, value };
-    let mut program = LiftProgram::compile(&lift(make(Kind::Int, twice)), &plan).unwrap();
-    assert_eq!(program.kind(), Kind::Int);
-    assert_eq!(
-        program.evaluate(&[3, -4i64 as u64], &[]).unwrap(),
-        &[6, -8i64 as u64]
-    );
-    let ty = Type::Decimal {
-        precision: 12,
-        scale: 2,
-    };
-    let mut program = LiftProgram::compile(&lift(variable(ty, DECIMAL)), &plan).unwrap();
-    assert_eq!(
-        program.evaluate(&[5, u64::MAX], &[0, u64::MAX]).unwrap(),
-        &[5, 0, u64::MAX, u64::MAX]
     );
 }

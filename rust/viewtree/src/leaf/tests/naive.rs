@@ -12,7 +12,7 @@ pub(super) struct Over;
 pub(super) fn columns_of(expr: &Expr, into: &mut Vec<usize>) {
     match &expr.op {
         Op::Column { column, .. } => into.push(*column),
-        Op::Variable { .. } | Op::Literal { .. } => {}
+        Op::Literal { .. } => {}
         Op::Add { left, right } | Op::Subtract { left, right } | Op::Multiply { left, right } => {
             columns_of(left, into);
             columns_of(right, into);
@@ -57,7 +57,6 @@ pub(super) fn number(expr: &Expr, row: &Row) -> Result<Number, Over> {
         Op::Column { column: 2, .. } => decimal(row.2.map(i128::from)),
         Op::Column { column: 3, .. } => decimal(row.3),
         Op::Column { .. } => row.4.map(|v| Real(v + 0.0)).ok_or(Over),
-        Op::Variable { .. } => Err(Over),
         Op::Add { left, right } => match two(left, right)? {
             (Int(l), Int(r)) => int(l.checked_add(r)),
             (Decimal(l), Decimal(r)) => decimal(l.checked_add(r)),

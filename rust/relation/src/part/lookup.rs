@@ -1,0 +1,220 @@
+//! The slots of a batch of keys: found, or made where there are none.
+//!
+//! A directory is an array where the keys span narrow ranges, else a hash table, and changes its
+//! kind as the keys do. Invariant: it holds the live slots, whichever it is. Cost: O(1) expected a
+//! key; a change of kind is paid for by the growth that brought it.
+
+use super::Part;
+use crate::ABSENT;
+use crate::dense::{self, DenseDirectory, OUTSIDE, Ranges};
+use crate::directory::{AHEAD, Directory, KeyScratch, Keys, hash_key};
+use crate::hash::HashDirectory;
+use ringview_core::prefetch;
+
+/// Slots looked at before all are, evenly spread: a sample's ranges can only be narrower.
+const SAMPLE: usize = 64;
+
+impl Part {
+    /// The slot of each key of a batch, `ABSENT` where there is none. `out` is overwritten.
+    pub fn find(&self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
+        out.clear();
+        match &self.directory {
+            Directory::Dense(dense) => {
+                dense.codes(keys.rows, |f| keys.column(f), &mut scratch.codes);
+                let slot = |&code| dense.slots.get(code as usize).copied().unwrap_or(ABSENT);
+                out.extend(scratch.codes.iter().map(slot));
+            }
+            Directory::Hash(hash) => {
+                let words = self.layout.words();
+                scratch.pack(&self.layout, keys);
+                scratch.hash(words);
+                match words {
+                    1 => self.probe::<1>(hash, scratch, out),
+                    2 => self.probe::<2>(hash, scratch, out),
+                    3 => self.probe::<3>(hash, scratch, out),
+                    _ => self.probe::<0>(hash, scratch, out),
+                }
+            }
+        }
+    }
+
+    /// Compares the key of `slot` with row `row` of a packed batch; K words, or any number for 0.
+    #[inline(always)]
+    fn same<const K: usize>(
+        keys: &[u64],
+        packed: &[u64],
+        words: usize,
+        slot: u32,
+        row: usize,
+    ) -> bool {
+        let (slot, words) = (slot as usize, if K == 0 { words } else { K });
+        keys[slot * words..][..words] == packed[row * words..][..words]
+    }
+
+    /// Asks for what rows soon to come will touch: first the entry, then the key it points to.
+    #[inline(always)]
+    fn prefetch_rows(&self, hash: &HashDirectory, hashes: &[u64], row: usize) {
+        if let Some(&ahead) = hashes.get(row + 2 * AHEAD) {
+            hash.prefetch(ahead);
+        }
+        if let Some(slot) = hashes
+            .get(row + AHEAD)
+            .and_then(|&ahead| hash.candidate(ahead))
+        {
+            prefetch(&self.keys, slot as usize * self.layout.words());
+            prefetch(&self.payloads, slot as usize * self.stride);
+        }
+    }
+
+    #[inline(always)]
+    fn probe<const K: usize>(
+        &self,
+        hash: &HashDirectory,
+        scratch: &KeyScratch,
+        out: &mut Vec<u32>,
+    ) {
+        let words = self.layout.words();
+        let KeyScratch { packed, hashes, .. } = scratch;
+        for (row, &value) in hashes.iter().enumerate() {
+            self.prefetch_rows(hash, hashes, row);
+            let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
+            out.push(hash.find(value, same).unwrap_or(ABSENT));
+        }
+    }
+
+    /// The slot of each key of a batch, made with a zero payload where there is none.
+    /// `out` is overwritten.
+    pub fn locate(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
+        out.clear();
+        scratch.pack(&self.layout, keys);
+        // A directory that changes its kind mid-way hands the remaining rows to the other kind.
+        while out.len() < keys.rows {
+            match &self.directory {
+                Directory::Dense(dense) => {
+                    dense.codes(keys.rows, |f| keys.column(f), &mut scratch.codes);
+                    self.locate_dense(scratch, out);
+                }
+                Directory::Hash(_) => {
+                    let words = self.layout.words();
+                    scratch.hash(words);
+                    match words {
+                        1 => self.locate_hash::<1>(scratch, out),
+                        2 => self.locate_hash::<2>(scratch, out),
+                        3 => self.locate_hash::<3>(scratch, out),
+                        _ => self.locate_hash::<0>(scratch, out),
+                    }
+                }
+            }
+        }
+    }
+
+    fn locate_dense(&mut self, scratch: &KeyScratch, out: &mut Vec<u32>) {
+        let words = self.layout.words();
+        for row in out.len()..scratch.codes.len() {
+            let code = scratch.codes[row];
+            let key = &scratch.packed[row * words..][..words];
+            if code == OUTSIDE {
+                self.widen(key);
+                return;
+            }
+            let Directory::Dense(dense) = &self.directory else {
+                return;
+            };
+            let mut slot = dense.slots[code as usize];
+            if slot == ABSENT {
+                slot = self.take_slot(key);
+                if let Directory::Dense(dense) = &mut self.directory {
+                    dense.slots[code as usize] = slot;
+                }
+            }
+            out.push(slot);
+        }
+    }
+
+    #[inline(always)]
+    fn locate_hash<const K: usize>(&mut self, scratch: &KeyScratch, out: &mut Vec<u32>) {
+        let words = self.layout.words();
+        let KeyScratch { packed, hashes, .. } = scratch;
+        // Taken out so that the directory and the slabs can be borrowed side by side.
+        let Directory::Hash(mut hash) =
+            std::mem::replace(&mut self.directory, Directory::Hash(HashDirectory::new()))
+        else {
+            return;
+        };
+        for row in out.len()..hashes.len() {
+            if hash.is_full() {
+                if let Some(ranges) = self.dense_ranges() {
+                    self.rebuild_dense(&ranges);
+                    return;
+                }
+                hash.grow();
+            }
+            self.prefetch_rows(&hash, hashes, row);
+            let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
+            out.push(match hash.seek(hashes[row], same) {
+                Ok(at) => hash.slot_at(at),
+                Err(at) => {
+                    let slot = self.take_slot(&packed[row * words..][..words]);
+                    hash.insert_at(at, hashes[row], slot);
+                    slot
+                }
+            });
+        }
+        self.directory = Directory::Hash(hash);
+    }
+
+    /// The ranges of all live keys, when they are narrow enough for an array.
+    fn dense_ranges(&self) -> Option<Ranges> {
+        let affordable = dense::budget(self.len) / 2;
+        let ranges = |slots: &mut dyn Iterator<Item = u32>| {
+            let mut ranges = vec![(i64::MAX, i64::MIN); self.layout.fields()];
+            for slot in slots {
+                for (field, range) in ranges.iter_mut().enumerate() {
+                    let value = self.field(slot, field) as i64;
+                    *range = (range.0.min(value), range.1.max(value));
+                }
+            }
+            (dense::cells(&ranges) <= affordable).then_some(ranges)
+        };
+        if self.len < 8 {
+            return None;
+        }
+        let apart = (self.slots as usize).div_ceil(SAMPLE);
+        ranges(
+            &mut (0..self.slots)
+                .step_by(apart)
+                .filter(|&slot| self.is_live(slot)),
+        )?;
+        ranges(&mut self.iter())
+    }
+
+    /// Makes room for a key outside the box, or goes back to hashing.
+    #[cold]
+    fn widen(&mut self, key: &[u64]) {
+        let Directory::Dense(dense) = &self.directory else {
+            return;
+        };
+        match dense.widened(&self.layout, key, self.len + 1) {
+            Some(ranges) => self.rebuild_dense(&ranges),
+            None => {
+                let mut hash = HashDirectory::new();
+                hash.reserve(self.len + self.len / 3 + 8);
+                for slot in self.iter() {
+                    hash.insert_absent(hash_key(self.key(slot)), slot);
+                }
+                self.directory = Directory::Hash(hash);
+            }
+        }
+    }
+
+    #[cold]
+    fn rebuild_dense(&mut self, ranges: &Ranges) {
+        let mut dense = DenseDirectory::new(ranges);
+        for slot in self.iter() {
+            if let Some(code) = dense.code(|f| self.field(slot, f)) {
+                dense.slots[code] = slot;
+            }
+        }
+        self.directory = Directory::Dense(dense);
+    }
+}
