@@ -11,7 +11,6 @@ Needs NumPy, which comes with the extra `ml`.
 from __future__ import annotations
 
 import difflib
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,7 @@ try:
 except ImportError as error:
     raise ImportError("cofactors need NumPy: pip install 'ringview[ml]'") from error
 
-from .cofactor_arrow import parts
+from .cofactor_arrow import groups, is_cofactor, names_of, parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
     Pair = tuple[str, str]
 
 __all__ = ["Cofactor", "cofactors", "rounding"]
-
-_METADATA = b"ringview.cofactor"
-_GROUPS = b"ringview.groups"
 
 
 class Cofactor:
@@ -159,7 +155,7 @@ class Cofactor:
         if hasattr(column, "combine_chunks"):
             column = column.slice(row, 1).combine_chunks()
             row = 0
-        names = json.loads(field.metadata[_METADATA])
+        names = names_of(field)
         one = column.slice(row, 1)
         return cls(names, *parts(one, len(names)))
 
@@ -172,7 +168,7 @@ class Cofactor:
             TooFewRowsError: HAVING leaves no row.
         """
         found = list(cofactors(table.slice(0, 2)))
-        if len(found) > 1 or _groups(table):
+        if len(found) > 1 or groups(table):
             raise UnsupportedError("the view has a cofactor for each group: cofactors() gives them")
         if not found:
             raise TooFewRowsError("the view has no row: its HAVING leaves none")
@@ -361,11 +357,6 @@ class Cofactor:
         return f"Cofactor(count={self.count}, names={self.names}{kinds})"
 
 
-def is_cofactor(field: pa.Field) -> bool:
-    """Whether a column of a view comes from COFACTOR."""
-    return bool(field.metadata) and _METADATA in field.metadata
-
-
 def cofactors(table: pa.Table) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
     """The cofactor of each row of a view, after the values of the columns by which it groups.
 
@@ -378,20 +369,9 @@ def cofactors(table: pa.Table) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
         raise UnsupportedError(f"the view has {what}: write SELECT COFACTOR(x, y) FROM ..")
     field = found[0]
     column = table[field.name].combine_chunks()
-    keys = [table[name].to_pylist() for name in _groups(table)]
+    keys = [table[name].to_pylist() for name in groups(table)]
     for row in range(table.num_rows):
         yield tuple(key[row] for key in keys), Cofactor.from_arrow(column, field, row)
-
-
-def _groups(table: pa.Table) -> list[str]:
-    """The columns by which the rows of a view with a COFACTOR are grouped.
-
-    Where the metadata does not say, in tables from elsewhere, all but the cofactor.
-    """
-    (field,) = (field for field in table.schema if is_cofactor(field))
-    others = [name for name in table.column_names if name != field.name]
-    found: list[str] = json.loads(field.metadata.get(_GROUPS, json.dumps(others)))
-    return found
 
 
 def rounding(count: int) -> float:

@@ -7,6 +7,7 @@ and l categories.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Pair = tuple[str, str]
+
+_NAMES = b"ringview.cofactor"
+_GROUPS = b"ringview.groups"
 
 
 def parts(one: pa.StructArray, m: int) -> tuple[Any, ...]:
@@ -67,3 +71,25 @@ def _lists(one: pa.StructArray, field: str) -> Iterator[tuple[str, pa.StructArra
 @lru_cache(maxsize=64)
 def _upper_triangle(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.triu_indices(m)
+
+
+def is_cofactor(field: pa.Field) -> bool:
+    """Whether a column of a view comes from COFACTOR."""
+    return bool(field.metadata) and _NAMES in field.metadata
+
+
+def names_of(field: pa.Field) -> list[str]:
+    """The numeric columns of a column of COFACTOR."""
+    found: list[str] = json.loads(field.metadata[_NAMES])
+    return found
+
+
+def groups(table: pa.Table) -> list[str]:
+    """The columns by which the rows of a view with a COFACTOR are grouped.
+
+    Where the metadata does not say, in tables from elsewhere, all but the cofactor.
+    """
+    (field,) = (field for field in table.schema if is_cofactor(field))
+    others = [name for name in table.column_names if name != field.name]
+    found: list[str] = json.loads(field.metadata.get(_GROUPS, json.dumps(others)))
+    return found

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import comparable
 from ringview import errors, ml
-from ringview.cofactor import is_cofactor
+from ringview.cofactor_arrow import is_cofactor
 from streams import ORACLE, Batch, Tables, apply, batches, database, everything_leaves, twin_of
 
 FROM_R = "FROM r WHERE x IS NOT NULL AND a IS NOT NULL"
