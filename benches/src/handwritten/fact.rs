@@ -1,6 +1,6 @@
 //! Retailer with only Inventory changing: the other relations fold into two maps before the stream begins.
 //!
-//! sum over Inventory of units * Item[ksn] * Around[locn, dateid], where Around = Weather * Location * Census. Nothing of
+//! sum over Inventory of units * `Item[ksn]` * `Around[locn, dateid]`, where Around = Weather * Location * Census. Nothing of
 //! Inventory is kept; a row costs two look-ups, the second once a run of equal (locn, dateid).
 
 use std::array;

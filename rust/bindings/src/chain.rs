@@ -55,7 +55,7 @@ impl MatrixChain {
         })
     }
 
-    /// Adds the sum of u[c] v[c]^T to a matrix, over the rows c of `u` and `v`.
+    /// Adds the sum of `u[c] v[c]^T` to a matrix, over the rows c of `u` and `v`.
     fn update(
         &self,
         py: Python<'_>,

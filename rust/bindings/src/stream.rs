@@ -22,7 +22,8 @@ use crate::outgoing::Rows;
 /// >>> db.create_view("v", '{"atoms": [{"table": "r", "alias": "r"}], "bag": {}, '
 /// ...     '"group_by": [%s], "outputs": [{"kind": "group", "name": "a", "column": %s}]}'
 /// ...     % (column, column))
-/// >>> db.apply([("r", 1, pa.record_batch({"a": [7]}), None)])
+/// >>> rows = pa.record_batch({"a": pa.array(range(7, 8))})
+/// >>> db.apply([("r", 1, rows, None)])
 /// >>> stream = db.view_stream("v")
 /// >>> len(stream.next()), stream.next()
 /// (1, None)

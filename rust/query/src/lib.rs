@@ -1,6 +1,6 @@
 //! The logical query: hypergraph, variable orders, view trees and what each view carries.
 //!
-//! A [`Query`] names tables and columns; [`bind`] turns it into a [`Plan`] that an engine can run.
+//! A [`Query`] names tables and columns; [`bind()`] turns it into a [`Plan`] that an engine can run.
 //! Nothing here knows data. The ideas are those of sections 2 to 4 of the F-IVM paper.
 //!
 //! | file | holds |

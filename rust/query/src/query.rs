@@ -1,6 +1,6 @@
 //! The logical query, as it arrives: names not yet resolved, nothing checked.
 //!
-//! Invariant: none beyond its shape; [`crate::bind`] checks names and types. Its JSON form is what
+//! Invariant: none beyond its shape; [`crate::bind()`] checks names and types. Its JSON form is what
 //! other languages send, so field and variant names are a contract: unknown fields are refused.
 //! It is the paper's `SELECT X1, .., Xf, SUM(g(..) * ..) FROM R1 .. Rn GROUP BY X1, .., Xf`
 //! (section 2) with filters on single atoms.

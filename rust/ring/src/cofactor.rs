@@ -48,7 +48,7 @@ impl CofactorShape {
         slab.width() == self.row_words() || (slab.bags() && slab.row(row)[0] == 1)
     }
 
-    /// Where Q[i][i..] begins among the reals of a payload.
+    /// Where `Q[i][i..]` begins among the reals of a payload.
     fn row(self, i: usize) -> usize {
         let m = self.variables;
         m + i * m - (i * i - i) / 2

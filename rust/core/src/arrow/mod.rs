@@ -5,7 +5,7 @@
 //! | `encode` | [`Encoder`]: matches columns by name, checks nulls, names rows in errors |
 //! | `fill` | raw words of one array, by the array's own type |
 //! | `fix` | what turns raw words into words of the column's type, and refuses what would lose |
-//! | `decode` | [`decode`]: words back to an array |
+//! | `decode` | [`decode()`]: words back to an array |
 //! | `format` | [`format_value`], [`format_row`]: for messages |
 
 mod decode;

@@ -1,4 +1,4 @@
-//! A delta in factors: sum over c of left[c] right[c]^T, two relations of one variable each a term
+//! A delta in factors: sum over c of `left[c] right[c]^T`, two relations of one variable each a term
 //! (paper, section 5: factorisable updates).
 //!
 //! A factor that names single rows or columns says so instead of holding zeros: then a join with a

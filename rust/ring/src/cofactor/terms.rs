@@ -10,7 +10,7 @@ use super::CofactorShape;
 /// Values that are multiplied at a time.
 pub(super) const LANES: usize = 8;
 
-/// out[out..][..LANES] = scales[scale] * operands[side][from..][..LANES]
+/// `out[out..][..LANES] = scales[scale] * operands[side][from..][..LANES]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Term {
     out: u32,

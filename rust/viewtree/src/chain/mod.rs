@@ -140,7 +140,7 @@ impl MatrixChain {
         }
     }
 
-    /// Adds the sum of u[c] v[c]^T to a matrix, for the rows c of `u` and `v`. O(rank p^2) a level.
+    /// Adds the sum of `u[c] v[c]^T` to a matrix, for the rows c of `u` and `v`. O(rank p^2) a level.
     ///
     /// # Errors
     /// `Value` if there is no such matrix, it was declared static, or the shapes do not fit;

@@ -1,6 +1,6 @@
 //! A delta that is a product of relations over disjoint columns, on its way up as it is.
 //!
-//! dR[A, B] = u[A] * v[B] (paper, section 5). At each view a sibling joins only the factors that share
+//! `dR[A, B] = u[A] * v[B]` (paper, section 5). At each view a sibling joins only the factors that share
 //! its variables; those are multiplied with each other first, if there are several. A bound
 //! variable is summed away inside the factor that has it, and so is what the leaf's expressions
 //! read. The product is multiplied out only where a view is kept, and added a block at a time.
