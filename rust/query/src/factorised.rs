@@ -16,6 +16,7 @@ use crate::hypergraph::Hypergraph;
 use crate::indicator::indicators;
 use crate::plan::{Node, OrderNode, PlanAtom, VarId, Variable, ViewTree};
 use crate::set::Set;
+use crate::tree::atoms_below;
 
 /// Builds the tree; returns the order without the variables that do not join.
 pub(crate) fn build(
@@ -126,9 +127,7 @@ impl Grower<'_> {
             return Vec::new();
         };
         let schemas: Vec<Set> = children.iter().map(|child| self.keys(*child)).collect();
-        let below = children
-            .iter()
-            .fold(Set::default(), |set, child| set | self.below(*child));
+        let below = atoms_below(&self.nodes, children);
         let found = indicators(cycles, &schemas, below).into_iter();
         let leaf = |(atom, keys): (usize, Set)| {
             let name = format!("∃ {}", self.atoms[atom].alias);
@@ -137,15 +136,6 @@ impl Grower<'_> {
             id
         };
         found.map(leaf).collect()
-    }
-
-    /// The atoms whose rows make up a view.
-    fn below(&self, node: usize) -> Set {
-        let Node { atom, children, .. } = &self.nodes[node];
-        let own = atom.map_or(Set::default(), Set::one);
-        children
-            .iter()
-            .fold(own, |set, child| set | self.below(*child))
     }
 
     /// The relations whose lowest join variable it is (or that join on nothing), each with the

@@ -63,6 +63,15 @@ pub(crate) fn relations(tree: &ViewTree) -> Vec<Set> {
     below
 }
 
+/// The atoms whose rows make up some views.
+pub(crate) fn atoms_below(nodes: &[Node], views: &[usize]) -> Set {
+    views.iter().fold(Set::default(), |set, &view| {
+        let Node { atom, children, .. } = &nodes[view];
+        let own = atom.map_or(Set::default(), Set::one);
+        set | own | atoms_below(nodes, children)
+    })
+}
+
 struct Grower<'a> {
     graph: &'a Hypergraph,
     atoms: &'a [PlanAtom],
@@ -110,9 +119,7 @@ impl Grower<'_> {
         let joined: Set = variables.iter().copied().collect();
         let keys = self.keys(all - (joined - self.graph.free));
         if self.with_indicators {
-            let below = children
-                .iter()
-                .fold(Set::default(), |set, child| set | self.below(*child));
+            let below = atoms_below(&self.nodes, &children);
             for (atom, variables) in indicators(self.graph, &schemas, below) {
                 children.push(self.indicator(atom, variables));
             }
@@ -127,15 +134,6 @@ impl Grower<'_> {
         let id = self.push(name, Vec::new(), keys, Vec::new());
         self.nodes[id].indicator = Some(atom);
         id
-    }
-
-    /// The atoms whose rows make up a view.
-    fn below(&self, node: usize) -> Set {
-        let Node { atom, children, .. } = &self.nodes[node];
-        let own = atom.map_or(Set::default(), Set::one);
-        children
-            .iter()
-            .fold(own, |set, child| set | self.below(*child))
     }
 
     fn keys(&self, variables: Set) -> Vec<VarId> {
