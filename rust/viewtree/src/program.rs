@@ -227,6 +227,9 @@ impl LevelCompiler<'_, '_> {
         let register = |at: usize| self.register(key[at]);
         let bound = indexed.iter().map(|&at| register(at)).collect();
         let fetch = fetched.iter().map(|&at| (at, register(at))).collect();
+        if indexed.is_empty() {
+            return Access::Scan { fetch };
+        }
         let index = self.parts[node]
             .as_mut()
             .map_or(0, |part| part.add_index(&indexed));
@@ -239,29 +242,16 @@ impl LevelCompiler<'_, '_> {
 
     fn join(&mut self, node: usize) -> Access {
         let key = self.key(node);
-        let found: Vec<Option<usize>> = key.iter().map(|&field| self.find(field)).collect();
-        let bound: Vec<usize> = found.iter().copied().flatten().collect();
-        if bound.len() == key.len() {
-            return Access::Probe(bound);
+        let known: Vec<usize> = key.iter().filter_map(|&field| self.find(field)).collect();
+        if known.len() == key.len() {
+            return Access::Probe(known);
         }
-        let indexed: Vec<usize> = (0..key.len()).filter(|&at| found[at].is_some()).collect();
-        let mut fetch = Vec::new();
-        for at in (0..key.len()).filter(|&at| found[at].is_none()) {
-            self.registers.push(key[at]);
+        let lacks = |&field: &usize| self.find(field).is_none();
+        let missing: Vec<usize> = key.into_iter().filter(lacks).collect();
+        for &field in &missing {
+            self.registers.push(field);
             self.bound.push(self.registers.len() - 1);
-            fetch.push((at, self.registers.len() - 1));
         }
-        if indexed.is_empty() {
-            Access::Scan { fetch }
-        } else {
-            let index = self.parts[node]
-                .as_mut()
-                .map_or(0, |part| part.add_index(&indexed));
-            Access::Walk {
-                index,
-                bound,
-                fetch,
-            }
-        }
+        self.walk(node, &missing)
     }
 }

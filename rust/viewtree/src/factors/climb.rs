@@ -129,8 +129,7 @@ fn probe(
     keys: &[usize],
     factor: &mut Factor,
 ) -> Result<()> {
-    let found = tree.views[sibling].part.as_ref();
-    let Some(part) = found.filter(|part| !part.is_empty()) else {
+    let Some(part) = tree.views[sibling].filled() else {
         factor.delta.rows = 0;
         return Ok(());
     };
