@@ -13,7 +13,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use ringview_engine::{Matrix, MatrixChain as Engine};
-use ringview_query::Format;
+use ringview_explain::Format;
 
 use crate::busy::Busy;
 use crate::errors::{OrRaise, named};

@@ -13,7 +13,8 @@ use ringview_core::Schema;
 use ringview_engine::{
     Change as EngineChange, Database as Engine, Direction, Op, Options, Product, Rows as FactorRows,
 };
-use ringview_query::{Format, Query};
+use ringview_explain::Format;
+use ringview_query::Query;
 
 use crate::busy::{Busy, Hold};
 use crate::errors::{OrRaise, named};

@@ -6,7 +6,8 @@
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
-use ringview_query::{Catalog, Explanation, Plan, Query, TableInfo, bind};
+use ringview_explain::Explanation;
+use ringview_query::{Catalog, Plan, Query, TableInfo, bind};
 
 use crate::table::{Reader, Table, TableStatus};
 use crate::transaction::Undo;
@@ -184,7 +185,7 @@ impl Database {
     /// What `create_view` would refuse in the query.
     pub fn explanation(&self, query: &Query) -> Result<Explanation> {
         Ok(Explanation {
-            query: Some(query.clone()),
+            query: serde_json::to_value(query).ok(),
             ..self.plan(query)?.explanation()
         })
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ringview_core::{Dictionary, Result, Schema};
-use ringview_query::{Explanation, Plan, Query, Representation};
+use ringview_explain::Explanation;
+use ringview_query::{Plan, Query, Representation};
 use ringview_viewtree::ViewTree;
 
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl View {
         Explanation {
             view: Some(self.name.clone()),
             size: Some(self.size()),
-            query: Some(self.query.clone()),
+            query: serde_json::to_value(&self.query).ok(),
             ..self.tree.explanation()
         }
     }

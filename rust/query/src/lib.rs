@@ -13,7 +13,7 @@
 //! | `order/`, `tree`, `update` | variable orders, view trees, what a change costs |
 //! | `indicator` | the relations that keep views over parts of a cycle small |
 //! | `split` | a leaf by its columns, for deltas in factors |
-//! | `explain/` | all that as data, and as text, graphs and HTML |
+//! | `explanation/` | all that, told |
 
 mod aggregate;
 mod arithmetic;
@@ -23,7 +23,7 @@ mod cofactor;
 mod companion;
 mod computed;
 mod cover;
-mod explain;
+mod explanation;
 mod expr;
 mod factorised;
 mod filter;
@@ -45,10 +45,7 @@ mod update;
 mod variables;
 
 pub use bind::{Planning, bind, bind_with};
-pub use explain::{
-    Beside, ChangeFacts, Choice, Climb, Condition as ClassCondition, Explanation, Format, Held,
-    How, Meeting, NodeFacts, NodeKind, OrderFacts, conditions,
-};
+pub use explanation::conditions;
 pub use plan::*;
 pub use query::{
     Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output, Query,

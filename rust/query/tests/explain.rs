@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use common::joins::{Join, has_join_tree, joins};
 use common::{Tables, group, order};
 use proptest::prelude::*;
-use ringview_query::{Bag, ClassCondition, Explanation, Format, How, NodeKind, Representation};
+use ringview_explain::{Condition as ClassCondition, Explanation, Format, How, NodeKind};
+use ringview_query::{Bag, Representation};
 
 fn of<'a>(explanation: &'a Explanation, name: &str) -> &'a ClassCondition {
     explanation

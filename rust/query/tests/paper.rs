@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Tables, col, columns, group, grouped, order, shown, sum, times, views};
-use ringview_query::{Held, Kind, OutputKind, Planning, Source, bind_with};
+use ringview_explain::Held;
+use ringview_query::{Kind, OutputKind, Planning, Source, bind_with};
 
 fn example() -> Tables {
     Tables::new("R(A, B) S(A, C, E) T(C, D)")

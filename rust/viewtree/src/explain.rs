@@ -1,6 +1,6 @@
 //! What a view has now, beside what its plan says of it. Cost: linear in the nodes.
 
-use ringview_query::{Explanation, Held};
+use ringview_explain::{Explanation, Held};
 
 use crate::maintained::NodeStatus;
 use crate::view_tree::ViewTree;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use ringview_query::{Explanation, Query};
+use ringview_explain::Explanation;
+use ringview_query::Query;
 
 use super::{Tables, column, group};
 

@@ -4,10 +4,10 @@
 //! multiply-adds: at each level one vector meets the sibling, and where the view is stored the product
 //! of both is added to it. Cost: linear in the views.
 
-use ringview_query::{
+use ringview_explain::{
     ChangeFacts, Choice, Climb, Explanation, Held, How, Meeting, NodeFacts, NodeKind, OrderFacts,
-    conditions,
 };
+use ringview_query::conditions;
 
 use super::MatrixChain;
 use super::update::{name, shape};

@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use ringview_core::Dictionary;
-use ringview_query::{Bag, Explanation, NodeKind, Query, Representation};
+use ringview_explain::{Explanation, NodeFacts, NodeKind};
+use ringview_query::{Bag, Query, Representation};
 use ringview_viewtree::{FactorRows, Matrix, MatrixChain, ViewTree};
 
 use crate::cyclic::{POOL, natural};
@@ -258,7 +259,7 @@ proptest! {
             prop_assert_eq!(found, vec![named("r", e), named("s", f), named("t", e)]);
             // An indicator has taken in at least the keys that it has.
             let explanation = view.explanation();
-            let of = |node: &&ringview_query::NodeFacts| node.kind == NodeKind::Indicator;
+            let of = |node: &&NodeFacts| node.kind == NodeKind::Indicator;
             let indicator = explanation.nodes.iter().find(of).unwrap();
             prop_assert!(indicator.updates >= indicator.rows, "{}", explanation.text());
         }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use ringview_core::{Error, Result};
 
-use super::Explanation;
+use crate::Explanation;
 
 /// A form in which an explanation is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 //!
 //! Cost: linear in the tree, but for the indicators' GYO reductions and a linear program a view.
 
-use super::{NodeFacts, NodeKind};
+use ringview_explain::{NodeFacts, NodeKind};
+
 use crate::cover::Covers;
 use crate::hypergraph::{Hypergraph, core};
 use crate::plan::{Node, Plan, VarId};

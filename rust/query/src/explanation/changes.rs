@@ -6,7 +6,8 @@
 
 use std::fmt::Write;
 
-use super::{ChangeFacts, Climb, How, Meeting};
+use ringview_explain::{ChangeFacts, Climb, How, Meeting};
+
 use crate::hypergraph::Hypergraph;
 use crate::plan::{Plan, VarId};
 use crate::set::Set;

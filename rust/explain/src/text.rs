@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Explanation, NodeFacts, OrderFacts};
+use crate::{Explanation, NodeFacts, OrderFacts};
 
 impl Explanation {
     /// As text, for a terminal. O(nodes).
@@ -67,7 +67,7 @@ impl Explanation {
     }
 
     /// The view with what it has now.
-    pub(super) fn headline(&self) -> Option<String> {
+    pub(crate) fn headline(&self) -> Option<String> {
         let name = self.view.as_ref()?;
         let mut words = vec![format!("view {name:?}")];
         words.extend(self.size.clone());
@@ -76,7 +76,7 @@ impl Explanation {
     }
 
     /// The class of the query in a line.
-    pub(super) fn classes(&self) -> Option<String> {
+    pub(crate) fn classes(&self) -> Option<String> {
         let (width, space) = (self.width?, self.space?);
         let mut words = vec![if self.holds("alpha-acyclic") {
             "acyclic"
@@ -163,9 +163,9 @@ impl Explanation {
 
 impl NodeFacts {
     /// ` of table, filtered, static`, as far as it is.
-    pub(super) fn marks(&self) -> String {
+    pub(crate) fn marks(&self) -> String {
         let mut marks = String::new();
-        if let (super::NodeKind::Relation, Some(table)) = (self.kind, &self.table) {
+        if let (crate::NodeKind::Relation, Some(table)) = (self.kind, &self.table) {
             if *table != self.name {
                 let _ = write!(marks, " of {table}");
             }
@@ -180,7 +180,7 @@ impl NodeFacts {
     }
 
     /// `3 rows, 320 bytes, 5 updates`, as far as they are known.
-    pub(super) fn sizes(&self) -> String {
+    pub(crate) fn sizes(&self) -> String {
         let rows = self.rows.map(|rows| format!("{rows} rows"));
         let bytes = self
             .bytes
@@ -193,7 +193,7 @@ impl NodeFacts {
 }
 
 /// `a(b c(d))`
-pub(super) fn shown(order: &[OrderFacts]) -> String {
+pub(crate) fn shown(order: &[OrderFacts]) -> String {
     let one = |node: &OrderFacts| match node.children.len() {
         0 => node.variable.clone(),
         _ => format!("{}({})", node.variable, shown(&node.children)),
@@ -202,7 +202,7 @@ pub(super) fn shown(order: &[OrderFacts]) -> String {
 }
 
 /// `O(N^1.5)`
-pub(super) fn power(space: f64) -> String {
+pub(crate) fn power(space: f64) -> String {
     match number(space).as_str() {
         "0" => "O(1)".to_owned(),
         "1" => "O(N)".to_owned(),

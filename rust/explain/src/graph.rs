@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use super::{Explanation, NodeFacts, NodeKind};
+use crate::{Explanation, NodeFacts, NodeKind};
 
 impl Explanation {
     /// As the source of a Mermaid graph. O(nodes).

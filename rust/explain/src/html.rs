@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use super::Explanation;
-use super::text::{power, shown};
+use crate::Explanation;
+use crate::text::{power, shown};
 
 const GREY: &str = "color:#777";
 const INDENT: &str = "margin-left:1.2em;border-left:1px solid #ccc;padding-left:.6em";

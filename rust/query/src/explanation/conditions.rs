@@ -8,7 +8,8 @@
 //! variables and relations named are a counterexample to the definition. Cost: quadratic in the
 //! variables.
 
-use super::Condition;
+use ringview_explain::Condition;
+
 use crate::hypergraph::core;
 use crate::plan::{OrderNode, Plan};
 use crate::query::Representation;
