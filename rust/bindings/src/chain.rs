@@ -12,7 +12,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use ringview_engine::{Matrix, MatrixChain as Engine};
+use ringview_engine::{Matrix, MatrixChain as Engine, chain_explanation};
 use ringview_explain::Format;
 
 use crate::busy::Busy;
@@ -129,7 +129,7 @@ impl MatrixChain {
     /// The tree of views, with bytes and costs, in a form of `Explanation`.
     fn explain(&self, py: Python<'_>, format: &str) -> PyResult<String> {
         let format = Format::from_str(format).or_raise(py)?;
-        let explanation = self.engine.hold(py)?.value.explanation();
+        let explanation = chain_explanation(&self.engine.hold(py)?.value);
         explanation.render(format).or_raise(py)
     }
 

@@ -6,6 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `types`, `schema` | [`Type`], [`Field`], [`Schema`] and their Arrow counterparts |
+//! | `wide` | loops compiled for the vectors that the machine has |
 //! | `prefetch` | a hint to the memory system |
 //! | `error` | [`Error`], one variant for each thing that can go wrong |
 //! | `dictionary` | [`Dictionary`]: strings to 32-bit ids and back |
@@ -19,6 +20,7 @@ mod error;
 mod prefetch;
 mod schema;
 mod types;
+mod wide;
 
 pub use arrow::{Encoder, decode, format_row, format_value};
 pub use column::{Batch, Column};

@@ -13,7 +13,9 @@
 //! | `load` | the birth of a view over tables that have rows |
 //! | `transaction` | [`Op`], and how a list of them is applied or undone |
 //! | `factors` | a change that is a [`Product`], encoded |
+//! | `chain` | the class of a chain of matrices |
 
+mod chain;
 mod database;
 mod factors;
 mod load;
@@ -22,8 +24,9 @@ mod table;
 mod transaction;
 mod view;
 
+pub use chain::chain_explanation;
 pub use database::{Database, Options};
-pub use ringview_viewtree::{Matrix, MatrixChain};
+pub use ringview_chain::{Matrix, MatrixChain};
 pub use rows::ViewStream;
 pub use table::TableStatus;
 pub use transaction::{Change, Direction, Op, Product, Rows};

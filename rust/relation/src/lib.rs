@@ -10,7 +10,6 @@
 //! | `journal` | what a part must remember to undo a transaction |
 //! | `index` | a secondary index: the slots of each group, walked with constant delay |
 //! | `rows` | the multiset of base rows of a table |
-//! | `matrix` | a part whose keys fill two dense ranges: an array of reals, and products of them |
 //!
 //! Every look-up, insert, delete and count is O(1) expected; a slot is stable while its
 //! tuple lives, so other structures may keep arrays beside a part by slot.
@@ -21,7 +20,6 @@ mod hash;
 mod index;
 mod journal;
 mod layout;
-mod matrix;
 mod part;
 mod rows;
 
@@ -30,7 +28,6 @@ pub use hash::HashDirectory;
 pub use index::Index;
 pub use journal::{Change, Journal};
 pub use layout::{KeyField, KeyLayout};
-pub use matrix::{Factor, Matrix, Transposed};
 pub use part::Part;
 pub use rows::RowStore;
 

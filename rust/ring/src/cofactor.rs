@@ -19,7 +19,6 @@ use crate::algebra::CommutativeMonoid;
 use crate::number::Number;
 use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab};
 use crate::reals::{reals, reals_mut};
-use crate::wide;
 
 /// The number of variables that a payload covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +62,7 @@ fn add_count(total: &mut u64, (count, wrapped): (i64, bool)) -> bool {
     wrapped | carried
 }
 
-wide::dispatch! {
+ringview_core::dispatch! {
     /// Adds payloads; whether a count overflowed, and whether a real left its range.
     fn add_all(
         shape: CofactorShape,
@@ -117,7 +116,7 @@ fn add_scaled(out: &mut [f64], scale: f64, from: &[f64]) {
     }
 }
 
-wide::dispatch! {
+ringview_core::dispatch! {
     /// target += times * (1, x, x x^T) for each row x of `values`, a group being one payload.
     ///
     /// This is the lifting of rows (paper, section 7.2): X^T X, group by group.

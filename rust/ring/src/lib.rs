@@ -6,7 +6,6 @@
 //! | `number` | the numbers that payloads are made of: integers, decimals, reals |
 //! | `payload` | what a view tree asks of its payloads, as batches over flat arrays |
 //! | `cofactor` | the degree-m matrix ring: counts, sums and sums of products as one payload |
-//! | `wide` | loops compiled for the vectors that the machine has |
 //! | `sum_product` | several sums of products that share one tree: the product of number rings |
 //!
 //! The first word of every payload is an exact count. A key is in a relation unless its payload
@@ -20,7 +19,6 @@ mod number;
 mod payload;
 mod reals;
 mod sum_product;
-mod wide;
 
 pub use algebra::{CommutativeMonoid, Group, Ring};
 pub use cofactor::{Cofactor, CofactorProduct, CofactorScratch, CofactorShape, lift_rows};

@@ -29,13 +29,11 @@
 //! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
 //! | `explain` | what a view has now, beside what its plan says |
 //! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
-//! | `chain` | `MatrixChain`: the same over dense parts, with deltas in factors |
 
 mod bag;
 mod beside;
 mod categories;
 mod cells;
-mod chain;
 mod changes;
 mod cofactor;
 mod columns;
@@ -62,10 +60,8 @@ mod tree;
 mod view;
 mod view_tree;
 
-pub use chain::{ChainPoll, MatrixChain};
 pub use factors::FactorRows;
 pub use maintained::NodeStatus;
-pub use ringview_relation::Matrix;
 pub use rows::RowStream;
 pub use view_tree::ViewTree;
 

@@ -18,7 +18,6 @@ use super::{CofactorShape, add_count};
 use crate::number::Number;
 use crate::payload::{Groups, Rows, Slab};
 use crate::reals::{reals, reals_mut};
-use crate::wide;
 
 /// Rows of a run that are multiplied at a time: what they are added to is read and written once.
 const TOGETHER: usize = 4;
@@ -285,7 +284,7 @@ pub(super) fn join_all(
     overflow
 }
 
-wide::dispatch! {
+ringview_core::dispatch! {
     /// The sums of products of a batch, by group; whether a count overflowed. `out` is zero, unless
     /// each row is its own group, and has room for a vector behind.
     pub(super) fn multiply_all(

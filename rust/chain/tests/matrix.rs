@@ -1,7 +1,7 @@
 //! Dense parts against three nested loops, across the edges of tiles, strips and blocks.
 
+use ringview_chain::{Factor, Matrix, Transposed};
 use ringview_core::{Error, Result};
-use ringview_relation::{Factor, Matrix, Transposed};
 
 fn matrix(rows: usize, columns: usize, seed: u64) -> Matrix {
     let mut state = seed;

@@ -1,7 +1,7 @@
 //! A chain that is stopped in the middle of a change, at each place where it asks: nothing moved.
 
+use ringview_chain::{Matrix, MatrixChain};
 use ringview_core::{Error, Result};
-use ringview_viewtree::{Matrix, MatrixChain};
 
 fn matrix(rows: usize, columns: usize, start: usize) -> Matrix {
     let values = (0..rows * columns)

@@ -7,25 +7,35 @@
 use ringview_explain::{
     ChangeFacts, Choice, Climb, Explanation, Held, How, Meeting, NodeFacts, NodeKind, OrderFacts,
 };
-use ringview_query::conditions;
 
-use super::MatrixChain;
-use super::update::{name, shape};
+use crate::MatrixChain;
+use crate::update::{name, shape};
 
 fn variable(at: usize) -> String {
     format!("X{}", at + 1)
 }
 
 impl MatrixChain {
-    /// The tree of views: what each holds, why it is stored, what a change of rank 1 costs.
+    /// The chain as a join: each matrix with its variables by position.
+    #[must_use]
+    pub fn relations(&self) -> Vec<(String, Vec<usize>)> {
+        let relation = |at: usize| (name(at, at), vec![at, at + 1]);
+        (0..self.matrices()).map(relation).collect()
+    }
+
+    /// Its variables, each with whether the product keeps it.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(String, bool)> {
+        let count = self.matrices();
+        let kept = |at: usize| at == 0 || at == count;
+        (0..=count).map(|at| (variable(at), kept(at))).collect()
+    }
+
+    /// The tree of views: what each holds, why it is stored, what a change of rank 1 costs. Which class
+    /// the join is of is left for those who know classes.
     #[must_use]
     pub fn explanation(&self) -> Explanation {
         let count = self.matrices();
-        let relations: Vec<_> = (0..count)
-            .map(|at| (name(at, at), vec![at, at + 1]))
-            .collect();
-        let free = |at: usize| at == 0 || at == count;
-        let variables: Vec<_> = (0..=count).map(|at| (variable(at), free(at))).collect();
         let last = OrderFacts {
             variable: variable(count),
             free: true,
@@ -52,7 +62,6 @@ impl MatrixChain {
                     self.order()
                 ),
             },
-            conditions: conditions(&relations, &variables),
             order: vec![first],
             nodes: nodes.clone().map(|node| self.node_facts(node)).collect(),
             changes: (0..count).map(|at| self.change_facts(at)).collect(),

@@ -13,10 +13,12 @@
 //! | `views` | the tree and which of its views are stored |
 //! | `update` | a factorised delta on its way to the result |
 //! | `decompose` | factors found in a given delta |
+//! | `matrix/` | a part whose keys fill two dense ranges: an array of reals, and products of them |
 //! | `explain` | what there is, and what a change costs |
 
 mod decompose;
 mod explain;
+mod matrix;
 mod order;
 mod update;
 mod views;
@@ -24,7 +26,8 @@ mod views;
 use std::sync::Arc;
 
 use ringview_core::{Error, Result};
-use ringview_relation::{Factor, Matrix};
+
+pub use matrix::{Factor, Matrix, Transposed};
 
 use order::Order;
 use update::{name, shape};

@@ -6,7 +6,7 @@
 //! Cost: of the first three, one walk over the matrix whatever the rank, so they go as fast as the
 //! memory does while the rank is small.
 
-use ringview_ring::dispatch;
+use ringview_core::dispatch;
 
 /// Partial sums of a dot product: four of the widest registers.
 const LANES: usize = 32;

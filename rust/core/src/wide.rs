@@ -43,5 +43,3 @@ macro_rules! dispatch {
         }
     };
 }
-
-pub(crate) use dispatch;

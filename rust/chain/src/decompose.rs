@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
+use crate::matrix::{Factor, Matrix};
 use ringview_core::Result;
-use ringview_relation::{Factor, Matrix};
 
 /// How far a product of two doubles may be from one that was rounded elsewhere, relatively.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;

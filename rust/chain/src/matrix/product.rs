@@ -7,7 +7,7 @@
 //! Cost: rows * depth * columns multiply-adds; room for two panels.
 
 use ringview_core::Result;
-use ringview_ring::dispatch;
+use ringview_core::dispatch;
 
 use super::Matrix;
 

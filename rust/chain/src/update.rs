@@ -12,10 +12,10 @@
 
 use std::sync::Arc;
 
+use crate::matrix::{Factor, Matrix};
 use ringview_core::{Error, Result};
-use ringview_relation::{Factor, Matrix};
 
-use super::views::Views;
+use crate::views::Views;
 
 /// What a stored view is to gain.
 struct Gain {

@@ -10,10 +10,10 @@
 
 use std::sync::Arc;
 
+use crate::matrix::{Matrix, Transposed};
 use ringview_core::Result;
-use ringview_relation::{Matrix, Transposed};
 
-use super::order::Order;
+use crate::order::Order;
 
 /// One view of the tree.
 #[derive(Clone, Debug)]

@@ -1,0 +1,14 @@
+//! A chain of matrices explained with the class of its join, which the chain itself does not know.
+
+use ringview_chain::MatrixChain;
+use ringview_explain::Explanation;
+use ringview_query::conditions;
+
+/// The tree of a chain: what each view holds, what a change costs, and the class of the join. O(views).
+#[must_use]
+pub fn chain_explanation(chain: &MatrixChain) -> Explanation {
+    Explanation {
+        conditions: conditions(&chain.relations(), &chain.variables()),
+        ..chain.explanation()
+    }
+}
