@@ -1,0 +1,299 @@
+//! Binding of outputs: aggregates to the components, moments and companions that they are read from.
+//!
+//! Invariant: whatever an output reads is in the payload, among the measures or a companion when its
+//! binding returns; equal needs share one. Cost: linear in the outputs, times the nodes of the tree.
+
+use ringview_core::{Error, Result, Type};
+
+use crate::bind::expr::Kind;
+use crate::bind::scalar::{Scope, each_column};
+use crate::bind::terms::expand;
+use crate::bind::variables::{Place, Variables, resolve};
+use crate::logical::{ColumnRef, Function, Literal, Output, Scalar};
+use crate::plan::payload::{NotNull, Payload};
+use crate::plan::{Moments, OutputKind, PlanOutput};
+
+/// The digits of a decimal sum: all that there can be.
+pub(crate) const SUM_PRECISION: u8 = 38;
+
+/// What the outputs bound so far need.
+pub(crate) struct Aggregates<'a> {
+    pub(crate) scopes: &'a [Scope<'a>],
+    pub(crate) variables: &'a Variables,
+    pub(crate) payload: Payload<'a>,
+    /// What computed columns read.
+    pub(crate) measures: Vec<PlanOutput>,
+    /// The columns whose values companions hold, and whether in order.
+    pub(crate) companions: Vec<(Place, bool)>,
+    /// Columns that are known to hold no NULL, whatever their schema says.
+    known: &'a [Place],
+}
+
+impl<'a> Aggregates<'a> {
+    pub(crate) fn new(
+        scopes: &'a [Scope<'a>],
+        variables: &'a Variables,
+        payload: Payload<'a>,
+        known: &'a [Place],
+    ) -> Self {
+        Self {
+            known,
+            scopes,
+            variables,
+            payload,
+            measures: Vec::new(),
+            companions: Vec::new(),
+        }
+    }
+
+    /// A column of the result.
+    pub(crate) fn output(&mut self, output: &Output) -> Result<PlanOutput> {
+        let (ty, kind) = match output {
+            Output::Group { name, column } => self.group(name, column)?,
+            Output::Aggregate {
+                name,
+                function,
+                argument,
+            } => self.aggregate(name, *function, argument.as_slice())?,
+            Output::Cofactor { .. } => (Type::Float64, OutputKind::Cofactor),
+            Output::Expression { name, value } => {
+                let value = self.computed(name, value)?;
+                (value.ty.clone(), OutputKind::Computed { value })
+            }
+        };
+        let name = output.name().to_owned();
+        Ok(PlanOutput { name, ty, kind })
+    }
+
+    /// The value by which rows are grouped; `name` is for messages.
+    pub(crate) fn group(&self, name: &str, column: &ColumnRef) -> Result<(Type, OutputKind)> {
+        let place = resolve(self.scopes, column)?;
+        let scope = &self.scopes[place.0];
+        let variable = self.free(place).ok_or_else(|| Error::Unsupported {
+            what: format!("the output {name:?}"),
+            why: format!(
+                "{} is neither grouped by nor aggregated",
+                scope.name(place.1)
+            ),
+            instead: "add it to GROUP BY, or aggregate it".to_owned(),
+        })?;
+        // The narrowest of the class may be asked for: what joins fits in all of its types.
+        let ty = scope.ty(place.1).clone();
+        Ok((ty, OutputKind::Group { variable }))
+    }
+
+    /// The free variable of a column.
+    fn free(&self, place: Place) -> Option<usize> {
+        let variable = self.variables.of.get(&place).copied();
+        variable.filter(|variable| self.variables.all[*variable].free)
+    }
+
+    /// An aggregate; `name` is for messages.
+    pub(crate) fn aggregate(
+        &mut self,
+        name: &str,
+        function: Function,
+        arguments: &[Scalar],
+    ) -> Result<(Type, OutputKind)> {
+        use Function::{Avg, Count, CountDistinct, Max, Min, Sum};
+        let component = 0;
+        match (function, arguments) {
+            (Count, []) => Ok((Type::Int64, OutputKind::Count { component })),
+            (Count, [argument]) => self.count(argument),
+            (Sum | Avg, [argument]) => self.sum(name, function, argument),
+            (Min | Max | CountDistinct, [argument]) => self.ordered(name, function, argument),
+            (Sum | Avg | Count | Min | Max | CountDistinct, _) => Err(wrong_arguments(name)),
+            (function, arguments) => self.statistic(name, function, arguments),
+        }
+    }
+
+    fn count(&mut self, argument: &Scalar) -> Result<(Type, OutputKind)> {
+        let not_null = self.not_null(argument)?;
+        // Any column can be counted, not only numbers.
+        if !matches!(argument, Scalar::Column { .. }) && expand(argument, self.scopes)?.is_none() {
+            return Err(always_null("COUNT"));
+        }
+        let component = self.payload.count(&not_null)?;
+        Ok((Type::Int64, OutputKind::Count { component }))
+    }
+
+    fn sum(
+        &mut self,
+        name: &str,
+        function: Function,
+        argument: &Scalar,
+    ) -> Result<(Type, OutputKind)> {
+        let not_null = self.not_null(argument)?;
+        let nonnull = self.payload.count(&not_null)?;
+        let terms = self.terms(name, argument, &not_null)?;
+        if function == Function::Avg {
+            return Ok((Type::Float64, OutputKind::Avg { terms, nonnull }));
+        }
+        let ty = sum_type(self.payload.kind(&terms));
+        Ok((ty, OutputKind::Sum { terms, nonnull }))
+    }
+
+    /// The components that add up to the sum of an expression.
+    fn terms(&mut self, name: &str, sum: &Scalar, not_null: &NotNull) -> Result<Vec<usize>> {
+        let terms = expand(sum, self.scopes)?.ok_or_else(|| always_null(name))?;
+        let component = |term| self.payload.term(term, not_null);
+        terms.iter().map(component).collect()
+    }
+
+    /// MIN, MAX and COUNT(DISTINCT).
+    fn ordered(
+        &mut self,
+        name: &str,
+        function: Function,
+        argument: &Scalar,
+    ) -> Result<(Type, OutputKind)> {
+        let Scalar::Column { atom, column } = argument else {
+            return Err(Error::Unsupported {
+                what: format!("MIN, MAX or COUNT(DISTINCT) of an expression in {name:?}"),
+                why: "they are read from the values of a column".to_owned(),
+                instead: "compute it into a column before the rows are inserted".to_owned(),
+            });
+        };
+        let column = ColumnRef {
+            atom: *atom,
+            column: column.clone(),
+        };
+        let place = resolve(self.scopes, &column)?;
+        let counts = function == Function::CountDistinct;
+        if let (Some(_), false) = (self.free(place), counts) {
+            // All rows of a group agree in it.
+            return self.group(name, &column);
+        }
+        let known = self.companions.iter().position(|known| known.0 == place);
+        let companion = known.unwrap_or_else(|| {
+            self.companions.push((place, false));
+            self.companions.len() - 1
+        });
+        self.companions[companion].1 |= !counts;
+        if counts {
+            return Ok((Type::Int64, OutputKind::Distinct { companion }));
+        }
+        let ty = self.scopes[place.0].ty(place.1).clone();
+        let greatest = function == Function::Max;
+        let kind = OutputKind::Extreme {
+            companion,
+            greatest,
+        };
+        Ok((ty, kind))
+    }
+
+    fn statistic(
+        &mut self,
+        name: &str,
+        function: Function,
+        arguments: &[Scalar],
+    ) -> Result<(Type, OutputKind)> {
+        use Function::{Corr, CovarPop, CovarSamp, RegrR2, StddevPop, StddevSamp, VarPop, VarSamp};
+        let single = matches!(function, VarPop | VarSamp | StddevPop | StddevSamp);
+        let (x, y) = match arguments {
+            [x] if single => (x, None),
+            [y, x] if !single => (x, Some(y)),
+            _ => return Err(wrong_arguments(name)),
+        };
+        let mut not_null = self.not_null(x)?;
+        if let Some(y) = y {
+            merge(&mut not_null, self.not_null(y)?);
+        }
+        // Types are checked even where only pairs are counted.
+        for argument in arguments {
+            expand(argument, self.scopes)?.ok_or_else(|| always_null(name))?;
+        }
+        let mut moments = Moments {
+            count: self.payload.count(&not_null)?,
+            ..Moments::default()
+        };
+        if function == Function::RegrCount {
+            let component = moments.count;
+            return Ok((Type::Int64, OutputKind::Count { component }));
+        }
+        moments.x = self.terms(name, x, &not_null)?;
+        if !matches!(function, CovarPop | CovarSamp) {
+            moments.xx = self.terms(name, &product(x, x), &not_null)?;
+        }
+        if let Some(y) = y {
+            moments.y = self.terms(name, y, &not_null)?;
+            moments.xy = self.terms(name, &product(x, y), &not_null)?;
+            if matches!(function, Corr | RegrR2) {
+                moments.yy = self.terms(name, &product(y, y), &not_null)?;
+            }
+        }
+        Ok((Type::Float64, OutputKind::Statistic { function, moments }))
+    }
+
+    /// The nullable columns of an argument; those that join are never NULL in a row that counts.
+    fn not_null(&self, argument: &Scalar) -> Result<NotNull> {
+        let mut columns = Vec::new();
+        each_column(argument, &mut |atom, column| {
+            let column = column.to_owned();
+            columns.push(ColumnRef { atom, column });
+        });
+        let mut not_null = NotNull::new();
+        for column in &columns {
+            let (atom, column) = resolve(self.scopes, column)?;
+            let known = self.variables.not_null[atom].contains(&column)
+                || self.known.contains(&(atom, column));
+            if self.scopes[atom].nullable(column) && !known {
+                not_null.entry(atom).or_default().push(column);
+            }
+        }
+        merge(&mut not_null, NotNull::new());
+        Ok(not_null)
+    }
+}
+
+/// The type of a sum of numbers of a kind.
+pub(crate) fn sum_type(kind: Kind) -> Type {
+    match kind {
+        Kind::Int => Type::Int64,
+        Kind::Real => Type::Float64,
+        Kind::Decimal { scale } => Type::Decimal {
+            precision: SUM_PRECISION,
+            scale,
+        },
+    }
+}
+
+/// `left * right` in 128 bits where both are integers: squares outgrow 64 long before sums do.
+fn product(left: &Scalar, right: &Scalar) -> Scalar {
+    let one = Scalar::Literal {
+        value: Literal::Decimal("1".to_owned()),
+    };
+    let multiply = |left, right| Scalar::Multiply {
+        left: Box::new(left),
+        right: Box::new(right),
+    };
+    multiply(multiply(one, left.clone()), right.clone())
+}
+
+/// Adds columns to those that must not be NULL; all are in order then, and once.
+fn merge(into: &mut NotNull, more: NotNull) {
+    for (atom, columns) in more {
+        into.entry(atom).or_default().extend(columns);
+    }
+    for columns in into.values_mut() {
+        columns.sort_unstable();
+        columns.dedup();
+    }
+}
+
+fn wrong_arguments(name: &str) -> Error {
+    Error::Value {
+        place: format!("the output {name:?}"),
+        problem: "only COUNT(*) goes without an argument; COVAR, CORR and REGR take two, y and x, \
+                  all others one"
+            .to_owned(),
+    }
+}
+
+fn always_null(name: &str) -> Error {
+    Error::Unsupported {
+        what: format!("the aggregate {name:?}"),
+        why: "its argument is NULL for every row".to_owned(),
+        instead: "drop it".to_owned(),
+    }
+}

@@ -1,0 +1,303 @@
+//! Building expressions: kinds are aligned, constants folded.
+//!
+//! Invariant: whatever is built here satisfies what [`Op`] promises of its operands. Decimals stay
+//! exact: sums align to the larger scale, products add scales, and only a double makes a double.
+
+use ringview_core::{Error, Result, Type};
+
+use crate::bind::expr::{Expr, Kind, Number, Op};
+
+/// Decimals have at most 38 digits, so no more can lie behind the point.
+const MAX_SCALE: i8 = 38;
+
+impl Kind {
+    /// The kind in which values of both kinds can be added exactly.
+    pub(crate) fn common(self, other: Kind) -> Kind {
+        match (self, other) {
+            (Kind::Real, _) | (_, Kind::Real) => Kind::Real,
+            (Kind::Int, Kind::Int) => Kind::Int,
+            (left, right) => Kind::Decimal {
+                scale: left.scale().max(right.scale()),
+            },
+        }
+    }
+
+    /// The kind of a product.
+    pub(crate) fn product(self, other: Kind) -> Result<Kind> {
+        Ok(match (self, other) {
+            (Kind::Real, _) | (_, Kind::Real) => Kind::Real,
+            (Kind::Int, Kind::Int) => Kind::Int,
+            (left, right) => {
+                let scale = left
+                    .scale()
+                    .checked_add(right.scale())
+                    .filter(|scale| (-MAX_SCALE..=MAX_SCALE).contains(scale));
+                Kind::Decimal {
+                    scale: scale.ok_or_else(too_many_digits)?,
+                }
+            }
+        })
+    }
+
+    /// Digits after the point; 0 for integers.
+    pub(crate) fn scale(self) -> i8 {
+        match self {
+            Kind::Decimal { scale } => scale,
+            Kind::Int | Kind::Real => 0,
+        }
+    }
+}
+
+impl Expr {
+    pub(crate) fn int(value: i64) -> Expr {
+        Expr::literal(Kind::Int, Number::Int(value))
+    }
+
+    pub(crate) fn real(value: f64) -> Expr {
+        Expr::literal(Kind::Real, Number::Real(value))
+    }
+
+    pub(crate) fn decimal(value: i128, scale: i8) -> Expr {
+        Expr::literal(Kind::Decimal { scale }, Number::Decimal(value))
+    }
+
+    fn literal(kind: Kind, value: Number) -> Expr {
+        Expr {
+            kind,
+            op: Op::Literal { value },
+        }
+    }
+
+    pub(crate) fn column(column: usize, ty: Type, kind: Kind) -> Expr {
+        Expr {
+            kind,
+            op: Op::Column { column, ty },
+        }
+    }
+
+    pub(crate) fn value(&self) -> Option<Number> {
+        match self.op {
+            Op::Literal { value } => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether this is the constant 1, of any kind.
+    pub(crate) fn is_one(&self) -> bool {
+        match self.value() {
+            Some(Number::Int(value)) => value == 1,
+            Some(Number::Real(value)) => value == 1.0,
+            Some(Number::Decimal(value)) => power_of_ten(self.kind.scale()) == Some(value),
+            None => false,
+        }
+    }
+
+    /// The same number in another kind, one that can hold it.
+    pub(crate) fn convert(self, kind: Kind) -> Result<Expr> {
+        if kind == self.kind {
+            return Ok(self);
+        }
+        if let Some(value) = self.value() {
+            let value = convert_number(value, self.kind, kind)?;
+            return Ok(Expr::literal(kind, value));
+        }
+        // One conversion does what two would; to Real only if the first loses nothing, as here.
+        let operand = match self.op {
+            Op::Convert { operand } => operand,
+            _ => Box::new(self),
+        };
+        Ok(Expr {
+            kind,
+            op: Op::Convert { operand },
+        })
+    }
+
+    pub(crate) fn add(self, other: Expr) -> Result<Expr> {
+        let (left, right) = Expr::unify(self, other)?;
+        let folded = fold(
+            &left,
+            &right,
+            i64::checked_add,
+            i128::checked_add,
+            |a, b| a + b,
+        )?;
+        Ok(folded.unwrap_or_else(|| Expr {
+            kind: left.kind,
+            op: Op::Add {
+                left: Box::new(left),
+                right: Box::new(right),
+            },
+        }))
+    }
+
+    pub(crate) fn subtract(self, other: Expr) -> Result<Expr> {
+        let (left, right) = Expr::unify(self, other)?;
+        let folded = fold(
+            &left,
+            &right,
+            i64::checked_sub,
+            i128::checked_sub,
+            |a, b| a - b,
+        )?;
+        Ok(folded.unwrap_or_else(|| Expr {
+            kind: left.kind,
+            op: Op::Subtract {
+                left: Box::new(left),
+                right: Box::new(right),
+            },
+        }))
+    }
+
+    pub(crate) fn multiply(self, other: Expr) -> Result<Expr> {
+        let kind = self.kind.product(other.kind)?;
+        if self.is_one() {
+            return other.convert(kind);
+        }
+        if other.is_one() {
+            return self.convert(kind);
+        }
+        let factor = |expr: Expr| match (kind, expr.kind) {
+            (Kind::Real, _) => expr.convert(Kind::Real),
+            (Kind::Decimal { .. }, Kind::Int) => expr.convert(Kind::Decimal { scale: 0 }),
+            _ => Ok(expr),
+        };
+        let (left, right) = (factor(self)?, factor(other)?);
+        let folded = fold(
+            &left,
+            &right,
+            i64::checked_mul,
+            i128::checked_mul,
+            |a, b| a * b,
+        )?;
+        let op = match folded {
+            Some(Expr { op, .. }) => op,
+            None => Op::Multiply {
+                left: Box::new(left),
+                right: Box::new(right),
+            },
+        };
+        Ok(Expr { kind, op })
+    }
+
+    pub(crate) fn negate(self) -> Result<Expr> {
+        let folded = match self.value() {
+            Some(Number::Int(value)) => value.checked_neg().map(Number::Int),
+            Some(Number::Decimal(value)) => value.checked_neg().map(Number::Decimal),
+            Some(Number::Real(value)) => Some(Number::Real(-value)),
+            None => {
+                return Ok(Expr {
+                    kind: self.kind,
+                    op: Op::Negate {
+                        operand: Box::new(self),
+                    },
+                });
+            }
+        };
+        let value = folded.ok_or_else(overflow)?;
+        Ok(Expr::literal(self.kind, value))
+    }
+
+    /// Both expressions in their common kind.
+    pub(crate) fn unify(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
+        let kind = left.kind.common(right.kind);
+        Ok((left.convert(kind)?, right.convert(kind)?))
+    }
+
+    /// Calls `see` with every column, by position.
+    pub(crate) fn each_column(&self, see: &mut (impl FnMut(usize) + ?Sized)) {
+        match &self.op {
+            Op::Column { column, .. } => see(*column),
+            Op::Literal { .. } => {}
+            Op::Negate { operand } | Op::Convert { operand } => operand.each_column(see),
+            Op::Add { left, right }
+            | Op::Subtract { left, right }
+            | Op::Multiply { left, right } => {
+                left.each_column(see);
+                right.each_column(see);
+            }
+        }
+    }
+
+    /// Turns every column into that one.
+    pub(crate) fn read_from(&mut self, column: usize, ty: &Type) {
+        match &mut self.op {
+            Op::Column { .. } => {
+                let ty = ty.clone();
+                self.op = Op::Column { column, ty };
+            }
+            Op::Literal { .. } => {}
+            Op::Negate { operand } | Op::Convert { operand } => operand.read_from(column, ty),
+            Op::Add { left, right }
+            | Op::Subtract { left, right }
+            | Op::Multiply { left, right } => {
+                left.read_from(column, ty);
+                right.read_from(column, ty);
+            }
+        }
+    }
+}
+
+fn fold(
+    left: &Expr,
+    right: &Expr,
+    ints: impl Fn(i64, i64) -> Option<i64>,
+    decimals: impl Fn(i128, i128) -> Option<i128>,
+    reals: impl Fn(f64, f64) -> f64,
+) -> Result<Option<Expr>> {
+    let (Some(a), Some(b)) = (left.value(), right.value()) else {
+        return Ok(None);
+    };
+    let value = match (a, b) {
+        (Number::Int(a), Number::Int(b)) => ints(a, b).map(Number::Int),
+        (Number::Decimal(a), Number::Decimal(b)) => decimals(a, b).map(Number::Decimal),
+        (Number::Real(a), Number::Real(b)) => Some(reals(a, b))
+            .filter(|x| x.is_finite())
+            .map(Number::Real),
+        // Operands that were not unified are not folded.
+        _ => return Ok(None),
+    };
+    let value = value.ok_or_else(overflow)?;
+    Ok(Some(Expr::literal(left.kind, value)))
+}
+
+fn convert_number(value: Number, from: Kind, to: Kind) -> Result<Number> {
+    let wide = match value {
+        Number::Int(value) => i128::from(value),
+        Number::Decimal(value) => value,
+        Number::Real(value) => return Ok(Number::Real(value)),
+    };
+    Ok(match to {
+        Kind::Int => Number::Int(i64::try_from(wide).map_err(|_| overflow())?),
+        Kind::Decimal { scale } => {
+            let factor = scale.checked_sub(from.scale()).and_then(power_of_ten);
+            let value = factor.and_then(|factor| wide.checked_mul(factor));
+            Number::Decimal(value.ok_or_else(overflow)?)
+        }
+        Kind::Real => Number::Real(nearest_real(wide, from.scale())),
+    })
+}
+
+/// The double nearest to `value * 10^-scale`; through text, because only parsing rounds just once.
+fn nearest_real(value: i128, scale: i8) -> f64 {
+    format!("{value}e{}", -i16::from(scale))
+        .parse()
+        .unwrap_or(f64::NAN)
+}
+
+pub(crate) fn power_of_ten(digits: i8) -> Option<i128> {
+    10i128.checked_pow(u32::try_from(digits).ok()?)
+}
+
+fn overflow() -> Error {
+    Error::Overflow {
+        place: "a constant expression of the query".to_owned(),
+    }
+}
+
+pub(crate) fn too_many_digits() -> Error {
+    Error::Unsupported {
+        what: format!("arithmetic on decimals with more than {MAX_SCALE} digits after the point"),
+        why: "decimals have at most 38 digits".to_owned(),
+        instead: "declare the columns with fewer digits after the point, or as float64".to_owned(),
+    }
+}

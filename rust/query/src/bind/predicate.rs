@@ -1,0 +1,141 @@
+//! Predicates put together and simplified, in three-valued logic.
+//!
+//! Invariant: what is built here is true, false or unknown for exactly the rows for which its parts
+//! say so. Cost: linear in the parts.
+
+use std::cmp::Ordering;
+
+use crate::bind::expr::{Comparison, Number, Predicate, TextOperand};
+
+pub(crate) const TRUE: Predicate = Predicate::Constant { value: Some(true) };
+pub(crate) const FALSE: Predicate = Predicate::Constant { value: Some(false) };
+pub(crate) const UNKNOWN: Predicate = Predicate::Constant { value: None };
+
+/// All of them, without what does not matter.
+pub(crate) fn all(operands: Vec<Predicate>) -> Predicate {
+    let mut kept = Vec::new();
+    for operand in operands {
+        match operand {
+            TRUE => {}
+            FALSE => return FALSE,
+            Predicate::And { operands } => kept.extend(operands),
+            operand => kept.push(operand),
+        }
+    }
+    match kept.len() {
+        0 => TRUE,
+        1 => kept.swap_remove(0),
+        _ => Predicate::And { operands: kept },
+    }
+}
+
+/// Any of them, without what does not matter.
+pub(crate) fn any(operands: Vec<Predicate>) -> Predicate {
+    let mut kept = Vec::new();
+    for operand in operands {
+        match operand {
+            FALSE => {}
+            TRUE => return TRUE,
+            Predicate::Or { operands } => kept.extend(operands),
+            operand => kept.push(operand),
+        }
+    }
+    match kept.len() {
+        0 => FALSE,
+        1 => kept.swap_remove(0),
+        _ => Predicate::Or { operands: kept },
+    }
+}
+
+/// Equalities of one operand with constants, as a list; `None` if they are something else.
+pub(crate) fn as_list(equalities: &[Predicate], null: bool) -> Option<Predicate> {
+    match equalities.first()? {
+        Predicate::Compare { left, .. } => {
+            let mut list = Vec::with_capacity(equalities.len());
+            for equality in equalities {
+                match equality {
+                    Predicate::Compare { left: l, right, .. } if l == left => {
+                        list.push(right.value()?);
+                    }
+                    _ => return None,
+                }
+            }
+            list.sort_by(|a, b| order(*a, *b).unwrap_or(Ordering::Equal));
+            list.dedup();
+            let operand = left.clone();
+            Some(Predicate::In {
+                operand,
+                list,
+                null,
+            })
+        }
+        Predicate::CompareText {
+            left: TextOperand::Column { column },
+            ..
+        } => {
+            let mut list = Vec::with_capacity(equalities.len());
+            for equality in equalities {
+                match equality {
+                    Predicate::CompareText {
+                        right: TextOperand::Literal { value },
+                        ..
+                    } => list.push(value.clone()),
+                    _ => return None,
+                }
+            }
+            list.sort_unstable();
+            list.dedup();
+            let column = *column;
+            Some(Predicate::InText { column, list, null })
+        }
+        _ => None,
+    }
+}
+
+/// How two numbers of one kind compare.
+pub(crate) fn order(a: Number, b: Number) -> Option<Ordering> {
+    match (a, b) {
+        (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
+        (Number::Decimal(a), Number::Decimal(b)) => Some(a.cmp(&b)),
+        (Number::Real(a), Number::Real(b)) => a.partial_cmp(&b),
+        _ => None,
+    }
+}
+
+/// A comparison of which the outcome is known.
+pub(crate) fn truth(comparison: Comparison, order: Ordering) -> Predicate {
+    let value = comparison.holds(order);
+    Predicate::Constant { value: Some(value) }
+}
+
+impl Predicate {
+    /// Whether every row passes.
+    pub(crate) fn is_true(&self) -> bool {
+        *self == TRUE
+    }
+
+    /// Calls `see` with every column, by position.
+    pub(crate) fn each_column(&self, see: &mut (impl FnMut(usize) + ?Sized)) {
+        match self {
+            Predicate::Constant { .. } => {}
+            Predicate::Compare { left, right, .. } => {
+                left.each_column(see);
+                right.each_column(see);
+            }
+            Predicate::CompareText { left, right, .. } => {
+                for operand in [left, right] {
+                    if let TextOperand::Column { column } = operand {
+                        see(*column);
+                    }
+                }
+            }
+            Predicate::In { operand, .. } => operand.each_column(see),
+            Predicate::InText { column, .. } | Predicate::Like { column, .. } => see(*column),
+            Predicate::IsNull { columns } => columns.iter().for_each(|column| see(*column)),
+            Predicate::And { operands } | Predicate::Or { operands } => {
+                operands.iter().for_each(|operand| operand.each_column(see));
+            }
+            Predicate::Not { operand } => operand.each_column(see),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The argument of an aggregate as a sum of terms, a term being a coefficient times one factor an
+//! atom: what distributes over the join (paper, section 2).
+//!
+//! Invariant: products of sums are expanded only where they cross atoms; what lies within one atom
+//! stays one expression. All terms are brought to one kind, so that their sums can be added.
+//! Cost: exponential in the depth of nested products of sums, and refused beyond [`MAX_TERMS`].
+
+use std::collections::BTreeMap;
+
+use ringview_core::{Error, Result};
+
+use crate::bind::arithmetic::too_many_digits;
+use crate::bind::expr::{Expr, Kind};
+use crate::bind::scalar::{Purpose, Scope, atoms};
+use crate::logical::Scalar;
+
+const MAX_TERMS: usize = 256;
+
+/// A coefficient (a constant) times factors, by atom.
+#[derive(Clone, Debug)]
+pub(crate) struct Term {
+    pub(crate) coefficient: Expr,
+    pub(crate) factors: BTreeMap<usize, Expr>,
+}
+
+impl Term {
+    fn constant(coefficient: Expr) -> Term {
+        let factors = BTreeMap::new();
+        Term {
+            coefficient,
+            factors,
+        }
+    }
+
+    fn kind(&self) -> Result<Kind> {
+        self.factors
+            .values()
+            .try_fold(self.coefficient.kind, |kind, f| kind.product(f.kind))
+    }
+
+    fn times(&self, other: &Term) -> Result<Term> {
+        let mut product = self.clone();
+        product.coefficient = product.coefficient.multiply(other.coefficient.clone())?;
+        for (atom, factor) in &other.factors {
+            let factor = match product.factors.remove(atom) {
+                Some(own) => own.multiply(factor.clone())?,
+                None => factor.clone(),
+            };
+            product.factors.insert(*atom, factor);
+        }
+        Ok(product)
+    }
+
+    /// The same value in another kind: a decimal of a larger scale, or all factors real, which is
+    /// more than that their product is.
+    fn convert(mut self, kind: Kind) -> Result<Term> {
+        if kind == Kind::Real {
+            self.coefficient = self.coefficient.convert(kind)?;
+            for factor in self.factors.values_mut() {
+                *factor = factor.clone().convert(kind)?;
+            }
+            return Ok(self);
+        }
+        let own = self.kind()?;
+        if own == kind {
+            return Ok(self);
+        }
+        // The coefficient takes the digits that the factors lack.
+        let lacking = kind.scale().checked_sub(own.scale());
+        let scale = lacking.and_then(|digits| digits.checked_add(self.coefficient.kind.scale()));
+        let scale = scale.ok_or_else(too_many_digits)?;
+        self.coefficient = self.coefficient.convert(Kind::Decimal { scale })?;
+        Ok(self)
+    }
+}
+
+/// The terms, all of one kind; `None` if the argument is NULL whatever the rows.
+pub(crate) fn expand(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Term>>> {
+    let Some(terms) = sum(scalar, scopes)? else {
+        return Ok(None);
+    };
+    let mut kind = Kind::Int;
+    for term in &terms {
+        kind = kind.common(term.kind()?);
+    }
+    let terms: Result<Vec<Term>> = terms.into_iter().map(|t| t.convert(kind)).collect();
+    terms.map(Some)
+}
+
+fn sum(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Term>>> {
+    let within = atoms(scalar);
+    if within.len() < 2 {
+        let atom = within.iter().next();
+        let number = scopes[atom.unwrap_or(0)].number(scalar, Purpose::Sum)?;
+        return Ok(number.map(|expr| match atom {
+            None => vec![Term::constant(expr)],
+            Some(atom) => vec![Term {
+                coefficient: Expr::int(1),
+                factors: BTreeMap::from([(atom, expr)]),
+            }],
+        }));
+    }
+    let both = |left: &Scalar, right: &Scalar| -> Result<Option<(Vec<Term>, Vec<Term>)>> {
+        Ok(sum(left, scopes)?.zip(sum(right, scopes)?))
+    };
+    let terms = match scalar {
+        Scalar::Add { left, right } => both(left, right)?.map(|(mut left, right)| {
+            left.extend(right);
+            left
+        }),
+        Scalar::Subtract { left, right } => match both(left, right)? {
+            Some((mut left, right)) => {
+                left.extend(negated(right)?);
+                Some(left)
+            }
+            None => None,
+        },
+        Scalar::Multiply { left, right } => match both(left, right)? {
+            Some((left, right)) => Some(product(&left, &right)?),
+            None => None,
+        },
+        Scalar::Negate { operand } => match sum(operand, scopes)? {
+            Some(terms) => Some(negated(terms)?),
+            None => None,
+        },
+        Scalar::Column { .. } | Scalar::Literal { .. } => None,
+    };
+    match terms {
+        Some(terms) if terms.len() > MAX_TERMS => Err(too_many_terms()),
+        terms => Ok(terms),
+    }
+}
+
+fn negated(terms: Vec<Term>) -> Result<Vec<Term>> {
+    let negate = |mut term: Term| {
+        term.coefficient = term.coefficient.negate()?;
+        Ok(term)
+    };
+    terms.into_iter().map(negate).collect()
+}
+
+fn product(left: &[Term], right: &[Term]) -> Result<Vec<Term>> {
+    if left.len() * right.len() > MAX_TERMS {
+        return Err(too_many_terms());
+    }
+    left.iter()
+        .flat_map(|l| right.iter().map(move |r| l.times(r)))
+        .collect()
+}
+
+fn too_many_terms() -> Error {
+    Error::Unsupported {
+        what: format!("an aggregate with more than {MAX_TERMS} terms"),
+        why: "a product of sums over several tables is kept term by term".to_owned(),
+        instead: "split it into several aggregates".to_owned(),
+    }
+}

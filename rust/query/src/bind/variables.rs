@@ -1,0 +1,207 @@
+//! From equalities to variables.
+//!
+//! Columns that must be equal form a class (union-find). A class is a variable if it spans atoms or
+//! is grouped by; a class within one atom is a filter on its rows. Invariant: a variable's columns
+//! have one encoding, so that equal values have equal words. Cost: near-linear in the columns named.
+
+use std::collections::BTreeMap;
+
+use ringview_core::{Error, Result, Type};
+
+use crate::bind::scalar::Scope;
+use crate::graph::set::Set;
+use crate::logical::{ColumnRef, Query};
+use crate::plan::{VarId, Variable};
+
+/// An (atom, table column).
+pub(crate) type Place = (usize, usize);
+
+/// The variables of a query and what their classes demand of its atoms.
+pub(crate) struct Variables {
+    pub(crate) all: Vec<Variable>,
+    /// The variable of each column that has one.
+    pub(crate) of: BTreeMap<Place, VarId>,
+    /// (atom, column, column): equal within each row.
+    pub(crate) equal: Vec<(usize, usize, usize)>,
+    /// By atom: nullable columns of classes; NULL equals nothing, so such rows are dropped.
+    pub(crate) not_null: Vec<Vec<usize>>,
+}
+
+/// Finds the column that a reference names.
+pub(crate) fn resolve(scopes: &[Scope<'_>], column: &ColumnRef) -> Result<Place> {
+    let scope = scopes.get(column.atom).ok_or_else(|| Error::Value {
+        place: "the query".to_owned(),
+        problem: format!(
+            "column {:?} is of atom {}, but there are {} atoms (counted from 0)",
+            column.column,
+            column.atom,
+            scopes.len()
+        ),
+    })?;
+    Ok((column.atom, scope.position(&column.column)?))
+}
+
+pub(crate) fn variables(query: &Query, scopes: &[Scope<'_>]) -> Result<Variables> {
+    let mut classes = Classes::default();
+    for join in &query.joins {
+        let places: Result<Vec<Place>> = join.iter().map(|c| resolve(scopes, c)).collect();
+        for pair in places?.windows(2) {
+            classes.union(pair[0], pair[1]);
+        }
+    }
+    let mut free = Vec::new();
+    for column in &query.group_by {
+        let place = resolve(scopes, column)?;
+        free.push(classes.find(place));
+    }
+
+    let mut found = Variables {
+        all: Vec::new(),
+        of: BTreeMap::new(),
+        equal: Vec::new(),
+        not_null: vec![Vec::new(); scopes.len()],
+    };
+    for (root, places) in classes.groups() {
+        let free = free.contains(&root);
+        found.add(&places, free, scopes)?;
+    }
+    if found.all.len() > Set::CAPACITY {
+        return Err(Error::Unsupported {
+            what: format!("a query with {} variables", found.all.len()),
+            why: format!("a view has at most {} of them", Set::CAPACITY),
+            instead: "join on, and group by, fewer columns".to_owned(),
+        });
+    }
+    found.tell_apart(scopes);
+    Ok(found)
+}
+
+impl Variables {
+    fn add(&mut self, places: &[Place], free: bool, scopes: &[Scope<'_>]) -> Result<()> {
+        if places.len() > 1 {
+            for (atom, column) in places {
+                if scopes[*atom].nullable(*column) {
+                    self.not_null[*atom].push(*column);
+                }
+            }
+        }
+        let mut columns: Vec<Place> = Vec::new();
+        for (atom, column) in places {
+            match columns.last() {
+                Some((last, first)) if last == atom => self.equal.push((*atom, *first, *column)),
+                _ => columns.push((*atom, *column)),
+            }
+        }
+        if columns.len() < 2 && !free {
+            return Ok(());
+        }
+        let (atom, column) = columns[0];
+        let mut ty = scopes[atom].ty(column).clone();
+        for place in &columns[1..] {
+            ty = join_type(&ty, scopes[place.0].ty(place.1))
+                .ok_or_else(|| cannot_join(scopes, columns[0], *place))?;
+        }
+        let id = self.all.len();
+        self.of.extend(places.iter().map(|place| (*place, id)));
+        self.all.push(Variable {
+            name: scopes[atom].schema.fields()[column].name.clone(),
+            nullable: places.len() == 1 && scopes[atom].nullable(column),
+            columns,
+            ty,
+            free,
+        });
+        Ok(())
+    }
+
+    /// Variables of one name get their aliases in front.
+    fn tell_apart(&mut self, scopes: &[Scope<'_>]) {
+        let names: Vec<String> = self.all.iter().map(|v| v.name.clone()).collect();
+        for variable in &mut self.all {
+            if names.iter().filter(|name| **name == variable.name).count() > 1 {
+                let (atom, column) = variable.columns[0];
+                variable.name = scopes[atom].name(column);
+            }
+        }
+    }
+}
+
+/// The type that holds the values of both, if equal values have equal words.
+fn join_type(left: &Type, right: &Type) -> Option<Type> {
+    if left == right {
+        return Some(left.clone());
+    }
+    let (low, high) = left.integer_range()?;
+    let (other_low, other_high) = right.integer_range()?;
+    let (low, high) = (low.min(other_low), high.max(other_high));
+    let types = [
+        Type::UInt8,
+        Type::UInt16,
+        Type::UInt32,
+        Type::UInt64,
+        Type::Int16,
+        Type::Int32,
+        Type::Int64,
+    ];
+    types.into_iter().find(|ty| {
+        let range = ty.integer_range();
+        range.is_some_and(|(least, most)| least <= low && high <= most)
+    })
+}
+
+fn cannot_join(scopes: &[Scope<'_>], left: Place, right: Place) -> Error {
+    let shown = |place: Place| {
+        let scope = &scopes[place.0];
+        format!("{} ({})", scope.name(place.1), scope.ty(place.1))
+    };
+    Error::Unsupported {
+        what: format!("joining {} with {}", shown(left), shown(right)),
+        why: "their values are encoded differently".to_owned(),
+        instead: format!(
+            "declare {} as {}, or the other way round",
+            scopes[right.0].name(right.1),
+            scopes[left.0].ty(left.1)
+        ),
+    }
+}
+
+/// Union-find over places.
+#[derive(Default)]
+struct Classes {
+    ids: BTreeMap<Place, usize>,
+    parents: Vec<usize>,
+}
+
+impl Classes {
+    fn find(&mut self, place: Place) -> usize {
+        let next = self.parents.len();
+        let mut id = *self.ids.entry(place).or_insert(next);
+        if id == next {
+            self.parents.push(next);
+        }
+        while self.parents[id] != id {
+            self.parents[id] = self.parents[self.parents[id]];
+            id = self.parents[id];
+        }
+        id
+    }
+
+    /// The smaller root wins, so that `find` of a class never changes after its last union.
+    fn union(&mut self, left: Place, right: Place) {
+        let (left, right) = (self.find(left), self.find(right));
+        self.parents[left.max(right)] = left.min(right);
+    }
+
+    /// (root, members in order), ordered by the first member.
+    fn groups(&mut self) -> Vec<(usize, Vec<Place>)> {
+        let places: Vec<Place> = self.ids.keys().copied().collect();
+        let mut groups: Vec<(usize, Vec<Place>)> = Vec::new();
+        for place in places {
+            let root = self.find(place);
+            match groups.iter_mut().find(|(of, _)| *of == root) {
+                Some((_, members)) => members.push(place),
+                None => groups.push((root, vec![place])),
+            }
+        }
+        groups
+    }
+}

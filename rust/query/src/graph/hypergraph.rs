@@ -1,0 +1,157 @@
+//! The hypergraph of a query: variables are vertices, atoms are edges.
+//!
+//! Invariant: every variable lies in at least one atom. Free variables and functional dependencies
+//! (a unique key determines the row) ride along. Tests below are polynomial in the query.
+
+use crate::graph::set::Set;
+use crate::plan::{PlanAtom, Variable};
+
+/// A query's hypergraph.
+#[derive(Clone, Debug)]
+pub(crate) struct Hypergraph {
+    /// By atom: its variables.
+    pub(crate) edges: Vec<Set>,
+    /// By variable: its atoms.
+    pub(crate) atoms: Vec<Set>,
+    pub(crate) free: Set,
+    /// Atoms over tables that may change.
+    pub(crate) dynamic: Set,
+    /// By atom: variables that determine all its others.
+    determinants: Vec<Option<Set>>,
+}
+
+impl Hypergraph {
+    pub(crate) fn new(atoms: &[PlanAtom], variables: &[Variable]) -> Hypergraph {
+        let mut edges = vec![Set::default(); atoms.len()];
+        let mut by_variable = vec![Set::default(); variables.len()];
+        for (id, variable) in variables.iter().enumerate() {
+            for (atom, _) in &variable.columns {
+                edges[*atom].insert(id);
+                by_variable[id].insert(*atom);
+            }
+        }
+        // A variable stands for a unique column only through the column that is its own.
+        let determinant = |atom: usize, unique: &[usize]| -> Option<Set> {
+            unique
+                .iter()
+                .map(|column| {
+                    variables
+                        .iter()
+                        .position(|v| v.columns.contains(&(atom, *column)))
+                })
+                .collect()
+        };
+        let determinants = atoms
+            .iter()
+            .enumerate()
+            .map(|(id, atom)| determinant(id, atom.unique.as_deref()?))
+            .collect();
+        let free = (0..variables.len())
+            .filter(|id| variables[*id].free)
+            .collect();
+        let dynamic = (0..atoms.len())
+            .filter(|id| !atoms[*id].is_static)
+            .collect();
+        Hypergraph {
+            edges,
+            atoms: by_variable,
+            free,
+            dynamic,
+            determinants,
+        }
+    }
+
+    /// The same query as it joins: without the variables of one atom, and with no free ones.
+    pub(crate) fn joins_only(&self) -> Hypergraph {
+        let join = |v: &usize| self.atoms[*v].len() > 1;
+        let joins: Set = (0..self.atoms.len()).filter(join).collect();
+        let mut joined = self.clone();
+        for edge in &mut joined.edges {
+            *edge = *edge & joins;
+        }
+        joined.free = Set::default();
+        joined
+    }
+
+    /// All that is known when `known` is, through the unique keys of the atoms.
+    pub(crate) fn closure(&self, mut known: Set, atoms: Set) -> Set {
+        loop {
+            let before = known;
+            for atom in atoms.iter() {
+                if self.determinants[atom].is_some_and(|key| key.within(known)) {
+                    known |= self.edges[atom];
+                }
+            }
+            if known == before {
+                return known;
+            }
+        }
+    }
+
+    /// All variables of the atoms.
+    pub(crate) fn variables(&self, atoms: Set) -> Set {
+        atoms
+            .iter()
+            .fold(Set::default(), |set, atom| set | self.edges[atom])
+    }
+}
+
+/// Whether the edges are alpha-acyclic: nothing is left of them.
+pub(crate) fn acyclic(edges: &[Set]) -> bool {
+    core(edges).is_empty()
+}
+
+/// What Graham, Yu and Ozsoyoglu leave of the edges (by position), the cycles: they drop what lies
+/// in one edge only, and edges within others (of equal ones, all but the first), until nothing moves.
+pub(crate) fn core(edges: &[Set]) -> Vec<usize> {
+    let mut edges: Vec<(usize, Set)> = edges.iter().copied().enumerate().collect();
+    loop {
+        let mut once = Set::default();
+        let mut twice = Set::default();
+        for (_, edge) in &edges {
+            twice |= once & *edge;
+            once |= *edge;
+        }
+        let shared: Vec<(usize, Set)> = edges.iter().map(|&(id, e)| (id, e & twice)).collect();
+        let mut kept: Vec<(usize, Set)> = Vec::new();
+        for &(id, edge) in &shared {
+            let covered = shared.iter().any(|&(other, set)| {
+                edge.within(set) && (edge != set || other < id) && other != id
+            });
+            if !covered && !edge.is_empty() {
+                kept.push((id, edge));
+            }
+        }
+        if kept == edges {
+            return kept.into_iter().map(|(id, _)| id).collect();
+        }
+        edges = kept;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edges(lists: &[&[usize]]) -> Vec<Set> {
+        lists.iter().map(|l| l.iter().copied().collect()).collect()
+    }
+
+    #[test]
+    fn ears_are_removed() {
+        assert!(acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 3]])));
+        assert!(acyclic(&edges(&[&[0], &[0], &[]])));
+        assert!(acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 0], &[0, 1, 2]])));
+        assert!(!acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 0]])));
+        assert!(!acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 3], &[3, 0]])));
+    }
+
+    #[test]
+    fn the_core_is_the_cycles_without_their_ears() {
+        let triangle_with_tail = edges(&[&[3, 4], &[0, 1], &[1, 2], &[0, 1], &[2, 0], &[0, 3]]);
+        assert_eq!(core(&triangle_with_tail), [1, 2, 4]);
+        let square = edges(&[&[0, 1], &[1, 2, 9], &[2, 3], &[3, 0], &[9]]);
+        assert_eq!(core(&square), [0, 1, 2, 3]);
+        assert!(core(&edges(&[&[0, 1], &[1, 2], &[2, 0], &[0, 1, 2]])).is_empty());
+    }
+}

@@ -1,0 +1,264 @@
+//! Choosing a variable order by cost.
+//!
+//! Top down: a connected part of the query takes one variable as its root and falls into smaller
+//! parts. What a part costs does not depend on the order above it, so parts are solved once each:
+//! exactly, by trying every root, up to [`EXACT`] variables; beyond, only the root that looks best
+//! where it stands is tried. Variables with the same atoms are interchangeable and stay together.
+//! Cost: at most 2^EXACT parts, one small linear program each. Ties go to the variable named first.
+
+use std::collections::HashMap;
+
+use crate::graph::cover::Covers;
+use crate::graph::hypergraph::Hypergraph;
+use crate::graph::indicator::indicators;
+use crate::graph::order::cost::Cost;
+use crate::graph::order::{chain, with_locals};
+use crate::graph::probe::{Probe, Sibling, probes};
+use crate::graph::set::Set;
+use crate::plan::{OrderNode, VarId};
+
+/// Parts with at most this many units are solved exactly.
+const EXACT: usize = 9;
+
+/// The best order found. `rows` says how much each atom's table changes, where that is known.
+pub(crate) fn choose(
+    graph: &Hypergraph,
+    rows: &[Option<u64>],
+    with_indicators: bool,
+) -> Vec<OrderNode> {
+    let mut chooser = Chooser::new(graph, rows);
+    chooser.with_indicators = with_indicators;
+    let all: Set = (0..chooser.units.len()).collect();
+    let mut order = Vec::new();
+    for part in chooser.parts(all) {
+        order.extend(chooser.order(part));
+    }
+    with_locals(order, graph)
+}
+
+/// Join variables that have the same atoms, free ones first.
+struct Unit {
+    variables: Vec<VarId>,
+    members: Set,
+    atoms: Set,
+}
+
+struct Chooser<'a> {
+    graph: &'a Hypergraph,
+    units: Vec<Unit>,
+    /// By atom: its units.
+    edges: Vec<Set>,
+    /// By atom: how much it changes; 0 if it never does.
+    weights: Vec<u128>,
+    covers: Covers,
+    with_indicators: bool,
+    /// By part: its cost and its root.
+    solved: HashMap<Set, (Cost, usize)>,
+}
+
+impl<'a> Chooser<'a> {
+    fn new(graph: &'a Hypergraph, rows: &[Option<u64>]) -> Chooser<'a> {
+        let mut units: Vec<Unit> = Vec::new();
+        for (variable, atoms) in graph.atoms.iter().enumerate() {
+            if atoms.len() < 2 {
+                continue;
+            }
+            match units.iter_mut().find(|unit| unit.atoms == *atoms) {
+                Some(unit) => {
+                    unit.variables.push(variable);
+                    unit.members.insert(variable);
+                }
+                None => units.push(Unit {
+                    variables: vec![variable],
+                    members: Set::one(variable),
+                    atoms: *atoms,
+                }),
+            }
+        }
+        for unit in &mut units {
+            unit.variables.sort_by_key(|v| !graph.free.contains(*v));
+        }
+        let edge = |atom: usize| -> Set {
+            let has = |unit: &usize| units[*unit].atoms.contains(atom);
+            (0..units.len()).filter(has).collect()
+        };
+        Chooser {
+            edges: (0..graph.edges.len()).map(edge).collect(),
+            weights: weights(graph, rows),
+            covers: Covers::new(&graph.edges),
+            with_indicators: true,
+            solved: HashMap::new(),
+            units,
+            graph,
+        }
+    }
+
+    /// The connected parts of some units.
+    fn parts(&self, units: Set) -> Vec<Set> {
+        let mut rest = units;
+        let mut parts = Vec::new();
+        while let Some(first) = rest.iter().next() {
+            let mut part = Set::one(first);
+            loop {
+                let grown = self
+                    .touching(part)
+                    .iter()
+                    .fold(part, |set, atom| set | (self.edges[atom] & units));
+                if grown == part {
+                    break;
+                }
+                part = grown;
+            }
+            rest = rest - part;
+            parts.push(part);
+        }
+        parts
+    }
+
+    /// The atoms that have any of the units.
+    fn touching(&self, units: Set) -> Set {
+        units
+            .iter()
+            .fold(Set::default(), |set, unit| set | self.units[unit].atoms)
+    }
+
+    fn order(&mut self, part: Set) -> Option<OrderNode> {
+        let (_, root) = self.solve(part);
+        let mut children = Vec::new();
+        for below in self.parts(part - Set::one(root)) {
+            children.extend(self.order(below));
+        }
+        chain(&self.units[root].variables, children)
+    }
+
+    fn solve(&mut self, part: Set) -> (Cost, usize) {
+        if let Some(known) = self.solved.get(&part) {
+            return *known;
+        }
+        let roots: Vec<usize> = if part.len() <= EXACT {
+            part.iter().collect()
+        } else {
+            vec![self.promising(part)]
+        };
+        let mut best: Option<(Cost, usize)> = None;
+        for root in roots {
+            let mut cost = self.cost_at(part, root);
+            for below in self.parts(part - Set::one(root)) {
+                cost = cost.with(self.solve(below).0);
+            }
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, root));
+            }
+        }
+        // A part has at least one unit, so there is a best one.
+        let best = best.unwrap_or_default();
+        self.solved.insert(part, best);
+        best
+    }
+
+    /// The root that costs least where it stands and leaves the smallest rest.
+    fn promising(&mut self, part: Set) -> usize {
+        let mut best = None;
+        for root in part.iter() {
+            let parts = self.parts(part - Set::one(root));
+            let rest = parts.iter().map(|part| part.len()).max();
+            let rank = (self.cost_at(part, root), rest, root);
+            if best.is_none_or(|least| rank < least) {
+                best = Some(rank);
+            }
+        }
+        best.map_or(0, |(_, _, root)| root)
+    }
+
+    /// The cost of the one view at a root over a part.
+    fn cost_at(&mut self, part: Set, root: usize) -> Cost {
+        let rest = part - Set::one(root);
+        let free = self.graph.free;
+        let mut views: Vec<Sibling> = Vec::new();
+        for below in self.parts(rest) {
+            let atoms = self.touching(below);
+            let variables = self.graph.variables(atoms);
+            let inner = below
+                .iter()
+                .fold(Set::default(), |set, unit| set | self.units[unit].members);
+            // What is below is marginalised unless free; locals that are bound are no variables.
+            let keys = variables - (inner - free);
+            views.push(Sibling { keys, atoms });
+        }
+        for atom in self.units[root].atoms.iter() {
+            if !self.edges[atom].meets(rest) {
+                let keys = self.graph.edges[atom];
+                let atoms = Set::one(atom);
+                views.push(Sibling { keys, atoms });
+            }
+        }
+        let joined = views.iter().fold(Set::default(), |set, v| set | v.keys);
+        let mut covering = self.touching(part);
+        if self.with_indicators {
+            let schemas: Vec<Set> = views.iter().map(|view| view.keys).collect();
+            for (atom, keys) in indicators(self.graph, &schemas, covering) {
+                covering.insert(atom);
+                let atoms = Set::one(atom);
+                views.push(Sibling { keys, atoms });
+            }
+        }
+        let width = self.covers.number(joined, covering);
+        let bound = !self.units[root].members.within(free);
+        let buried = rest
+            .iter()
+            .map(|unit| (self.units[unit].members & free).len());
+        let mut cost = Cost {
+            width: (width * 1e6) as u64,
+            buried: if bound {
+                buried.sum::<usize>() as u64
+            } else {
+                0
+            },
+            views: u64::from(views.len() > 1),
+            ..Cost::default()
+        };
+        for id in 0..views.len() {
+            self.add_propagation(&views, id, &mut cost);
+        }
+        cost
+    }
+
+    /// Adds what changes below one view cost where it is joined with the others.
+    fn add_propagation(&self, views: &[Sibling], id: usize, cost: &mut Cost) {
+        let view = views[id];
+        let weight: u128 = view.atoms.iter().map(|atom| self.weights[atom]).sum();
+        if weight == 0 {
+            return;
+        }
+        let mut siblings = views.to_vec();
+        siblings.remove(id);
+        let walks = probes(self.graph, view.keys, &siblings)
+            .iter()
+            .filter(|(_, probe)| matches!(probe, Probe::Group(_)))
+            .count();
+        let weighted = |number: usize| weight.saturating_mul(number as u128);
+        cost.propagation = cost.propagation.saturating_add(weighted(walks));
+        let probes = siblings.len() * view.keys.len();
+        cost.probes = cost.probes.saturating_add(weighted(probes));
+    }
+}
+
+/// How much each atom changes. A table of unknown size counts as one of mean size.
+fn weights(graph: &Hypergraph, rows: &[Option<u64>]) -> Vec<u128> {
+    let known: Vec<u128> = rows
+        .iter()
+        .flatten()
+        .map(|rows| u128::from(*rows))
+        .collect();
+    let mean = known.iter().sum::<u128>() / (known.len().max(1) as u128);
+    rows.iter()
+        .enumerate()
+        .map(|(atom, rows)| {
+            if graph.dynamic.contains(atom) {
+                rows.map_or(mean, u128::from) + 1
+            } else {
+                0
+            }
+        })
+        .collect()
+}

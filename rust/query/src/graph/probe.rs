@@ -1,0 +1,130 @@
+//! What a change costs on its way up: which siblings are probed by key, which are walked.
+//!
+//! A delta at a node knows its keys. A sibling whose keys are all known, or follow from unique keys,
+//! yields at most one match: O(1). Any other is walked, group by group, and then its keys are known
+//! too (the paper's example 4.1). Siblings that lack the very same keys are intersected: for each
+//! tuple the one with the smallest group is walked and the others are probed. Cost: quadratic in
+//! the siblings, a few.
+
+use crate::graph::hypergraph::Hypergraph;
+use crate::graph::set::Set;
+use crate::plan::tree;
+use crate::plan::{Plan, ViewTree};
+
+/// A view, as a delta meets it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sibling {
+    pub(crate) keys: Set,
+    pub(crate) atoms: Set,
+}
+
+/// How a delta finds its matches in one sibling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Probe {
+    /// By its whole key.
+    One,
+    /// By a part of its key that determines the rest: at most one match a tuple.
+    Unique(Set),
+    /// All matches of what is known.
+    Group(Set),
+    /// At most one match a tuple, or the matches of what is known in the place of the group before,
+    /// whichever are fewer.
+    Rival(Set),
+}
+
+/// Joins a delta over `known` with the siblings, those that do not widen it first.
+pub(crate) fn probes(
+    graph: &Hypergraph,
+    mut known: Set,
+    siblings: &[Sibling],
+) -> Vec<(usize, Probe)> {
+    let mut open: Vec<usize> = (0..siblings.len()).collect();
+    let mut done = Vec::with_capacity(siblings.len());
+    while !open.is_empty() {
+        let keys = |at: &usize| siblings[open[*at]].keys;
+        let whole = (0..open.len()).find(|at| keys(at).within(known));
+        let determined = |at: &usize| {
+            let Sibling { keys, atoms } = siblings[open[*at]];
+            keys.within(graph.closure(known, atoms))
+        };
+        let one = whole.or_else(|| (0..open.len()).find(determined));
+        let id = open.remove(one.unwrap_or_else(|| narrowest(known, &open, siblings)));
+        let keys = siblings[id].keys;
+        if one.is_some() {
+            done.push((
+                id,
+                if whole.is_some() {
+                    Probe::One
+                } else {
+                    Probe::Unique(known & keys)
+                },
+            ));
+            known |= keys;
+            continue;
+        }
+        done.push((id, Probe::Group(known & keys)));
+        let meets = known.meets(keys);
+        open.retain(|other| {
+            let others = siblings[*other].keys;
+            let rival = meets && others.meets(known) && others - known == keys - known;
+            if rival {
+                done.push((*other, Probe::Rival(known & others)));
+            }
+            !rival
+        });
+        known |= keys;
+    }
+    done
+}
+
+/// The sibling of which the least is unknown; one of which nothing is known comes last.
+fn narrowest(known: Set, open: &[usize], siblings: &[Sibling]) -> usize {
+    let rank = |at: &usize| {
+        let keys = siblings[open[*at]].keys;
+        (!keys.meets(known), (keys - known).len())
+    };
+    (0..open.len()).min_by_key(rank).unwrap_or(0)
+}
+
+/// A sibling that a change meets on its way up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meeting {
+    /// The node of the sibling.
+    pub(crate) node: usize,
+    pub(crate) probe: Probe,
+}
+
+impl Plan {
+    /// The siblings of a node in the order in which a change that comes from it meets them.
+    pub fn siblings_met(&self, node: usize) -> Vec<usize> {
+        let graph = Hypergraph::new(&self.atoms, &self.variables);
+        let met = meetings(&graph, &self.tree, &tree::relations(&self.tree), node);
+        met.iter().map(|met| met.node).collect()
+    }
+}
+
+/// What a change that comes from a node meets where that is joined; `below` is `tree::relations`.
+pub(crate) fn meetings(
+    graph: &Hypergraph,
+    tree: &ViewTree,
+    below: &[Set],
+    node: usize,
+) -> Vec<Meeting> {
+    let Some(parent) = tree.nodes[node].parent else {
+        return Vec::new();
+    };
+    let keys = |id: usize| tree.nodes[id].keys.iter().copied().collect::<Set>();
+    let others = tree.nodes[parent].children.iter().copied();
+    let others: Vec<usize> = others.filter(|other| *other != node).collect();
+    let sibling = |id: &usize| Sibling {
+        keys: keys(*id),
+        atoms: below[*id],
+    };
+    let siblings: Vec<Sibling> = others.iter().map(sibling).collect();
+    let met = probes(graph, keys(node), &siblings).into_iter();
+    met.map(|(at, probe)| Meeting {
+        node: others[at],
+        probe,
+    })
+    .collect()
+}

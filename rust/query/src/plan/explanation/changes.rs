@@ -1,0 +1,135 @@
+//! What a change of each relation costs: the siblings that it meets between its leaf and the root.
+//!
+//! Invariant: these are the steps that the engine compiles, in its order; a climb is called constant
+//! exactly if each of them holds at most one partner for a row of the change. Cost: the probes of
+//! each path.
+
+use std::fmt::Write;
+
+use ringview_explain::{ChangeFacts, Climb, How, Meeting};
+
+use crate::graph::hypergraph::Hypergraph;
+use crate::graph::probe::{Probe, meetings};
+use crate::graph::set::Set;
+use crate::plan::tree;
+use crate::plan::{Plan, VarId};
+
+impl Plan {
+    pub(super) fn change_facts(&self) -> Vec<ChangeFacts> {
+        (0..self.atoms.len())
+            .map(|atom| self.change(atom))
+            .collect()
+    }
+
+    /// What a change of one row of an atom costs, as text: `O(1)`, or which groups it walks. After
+    /// it, what follows where the atom's indicator projections change: where a key is new or gone.
+    #[must_use]
+    pub fn update_cost(&self, atom: usize) -> String {
+        self.change(atom).cost
+    }
+
+    fn change(&self, atom: usize) -> ChangeFacts {
+        let nodes = self.tree.nodes.iter().enumerate();
+        let of = nodes.filter(|(_, node)| node.atom.or(node.indicator) == Some(atom));
+        let mut leaves: Vec<usize> = of.map(|(id, _)| id).collect();
+        // The relation itself, then its projections.
+        leaves.sort_by_key(|leaf| self.tree.nodes[*leaf].atom.is_none());
+        let climbs: Vec<Climb> = leaves.into_iter().map(|leaf| self.climb(leaf)).collect();
+        let is_static = self.atoms[atom].is_static;
+        let mut cost = String::new();
+        for climb in &climbs {
+            let _ = match self.tree.nodes[climb.leaf].indicator {
+                None => write!(cost, "{}", climb.cost),
+                Some(_) => {
+                    write!(
+                        cost,
+                        "; where {} changes, {}",
+                        self.view(climb.leaf),
+                        climb.cost
+                    )
+                }
+            };
+        }
+        ChangeFacts {
+            relation: self.atoms[atom].alias.clone(),
+            is_static,
+            constant: climbs.iter().all(|climb| climb.constant),
+            cost: if is_static {
+                "static: never changes".to_owned()
+            } else {
+                cost
+            },
+            climbs: if is_static { Vec::new() } else { climbs },
+        }
+    }
+
+    /// What a change meets from a leaf to the root.
+    fn climb(&self, leaf: usize) -> Climb {
+        let graph = Hypergraph::new(&self.atoms, &self.variables);
+        let below = tree::relations(&self.tree);
+        let (mut meets, mut walked): (Vec<Meeting>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut from = leaf;
+        while let Some(at) = self.tree.nodes[from].parent {
+            for met in meetings(&graph, &self.tree, &below, from) {
+                let keys = self.tree.nodes[met.node].keys.iter().copied();
+                let (how, known) = match met.probe {
+                    Probe::One => (How::Key, keys.collect()),
+                    Probe::Unique(known) => (How::UniqueKey, known),
+                    Probe::Group(known) => {
+                        walked.push(self.group(met.node, known));
+                        let all = keys.filter(|key| known.contains(*key)).count() == 0;
+                        (if all { How::All } else { How::Group }, known)
+                    }
+                    Probe::Rival(known) => {
+                        if let Some(last) = walked.last_mut() {
+                            let rival = self.group(met.node, known);
+                            *last = match last.strip_suffix(')') {
+                                Some(first) if first.starts_with("min(") => {
+                                    format!("{first}, {rival})")
+                                }
+                                _ => format!("min({last}, {rival})"),
+                            };
+                        }
+                        (How::SmallerGroup, known)
+                    }
+                };
+                let known = self.known(met.node, known);
+                meets.push(Meeting {
+                    at,
+                    sibling: met.node,
+                    how,
+                    known: self.names(known),
+                });
+            }
+            from = at;
+        }
+        let constant = walked.is_empty();
+        let cost = if constant {
+            "O(1)".to_owned()
+        } else {
+            format!("O({})", walked.join(" * "))
+        };
+        Climb {
+            leaf,
+            cost,
+            constant,
+            meets,
+        }
+    }
+
+    /// The part of a view that a change walks when it knows some of the variables.
+    fn group(&self, view: usize, known: Set) -> String {
+        let known = self.known(view, known);
+        if known.is_empty() {
+            self.view(view)
+        } else {
+            format!("group of ({}) in {}", self.listed(&known), self.view(view))
+        }
+    }
+
+    /// The variables of a view's key that are known.
+    fn known(&self, view: usize, known: Set) -> Vec<VarId> {
+        let keys = self.tree.nodes[view].keys.iter().copied();
+        keys.filter(|key| known.contains(*key)).collect()
+    }
+}

@@ -1,0 +1,141 @@
+//! A plan explained: why its view tree is as it is and what that costs, as an [`Explanation`].
+//!
+//! Invariant: it says what the engine does. Which sibling a change meets, in which order and how,
+//! comes from the function that the engine compiles its paths by. Cost: linear in the plan, but for a
+//! small linear program a view and a GYO reduction each for the classes and the indicator projections.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `conditions` | which class conditions hold, or what they fail by |
+//! | `nodes` | the views: what each holds, and why it is kept |
+//! | `changes` | what a change of each relation meets on its way up |
+
+mod changes;
+mod conditions;
+mod nodes;
+
+use ringview_explain::{Beside, Choice, Explanation, OrderFacts};
+
+use crate::logical::Representation;
+use crate::plan::{CofactorPlan, OrderNode, OutputKind, Plan, PlanOutput, VarId};
+
+pub use conditions::conditions;
+
+impl Plan {
+    /// How a view of this plan is kept, why, and what that costs.
+    #[must_use]
+    pub fn explanation(&self) -> Explanation {
+        let values = self.companions.iter();
+        let values = values.map(|companion| ("the values of", "by group", companion));
+        let categories = self.features().into_iter();
+        let categories = categories.flat_map(CofactorPlan::companions);
+        let categories = categories.map(|companion| match companion.values.len() {
+            1 => ("the categories of", "with their counts and sums", companion),
+            _ => ("the pairs of categories of", "with their counts", companion),
+        });
+        let matrix = self.matrix.iter().map(|matrix| Beside {
+            what: "the products of the features".to_owned(),
+            // What stands beside it stands here.
+            view: Explanation {
+                beside: Vec::new(),
+                ..matrix.explanation()
+            },
+        });
+        let companions = values.chain(categories).map(|(what, how, companion)| {
+            let order = match companion.ordered {
+                true => ", in order: O(log n) more for one that is new or gone",
+                false => "",
+            };
+            Beside {
+                what: format!("{what} {} {how}{order}", companion.name),
+                view: companion.plan.explanation(),
+            }
+        });
+        Explanation {
+            engine: Choice {
+                name: "viewtree".to_owned(),
+                because:
+                    "joins by equality, with sums of products, follow a change along one path \
+                          of a tree of views"
+                        .to_owned(),
+            },
+            form: self.form(),
+            conditions: self.conditions(),
+            width: Some(self.class.width),
+            space: Some(self.class.space),
+            order: self.order_facts(&self.order),
+            nodes: self.node_facts(),
+            changes: self.change_facts(),
+            change: "a change of one row".to_owned(),
+            beside: matrix.chain(companions).collect(),
+            ..Explanation::default()
+        }
+    }
+
+    /// The plan as text.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        self.explanation().text()
+    }
+
+    fn form(&self) -> Choice {
+        let atoms = self.atoms.len();
+        let is_group = |output: &PlanOutput| matches!(output.kind, OutputKind::Group { .. });
+        let (name, because) = match (self.bag, &self.cofactor) {
+            (Some(Representation::Factorised), _) if self.distinct => (
+                "factorised",
+                format!(
+                    "unions and products over {atoms} relations as sets take the room of their \
+                     joins at each variable, whatever the number of rows"
+                ),
+            ),
+            (Some(Representation::Factorised), _) if atoms == 1 => (
+                "factorised",
+                "as it was asked for: a union over its one relation".to_owned(),
+            ),
+            (Some(Representation::Factorised), _) => (
+                "factorised",
+                format!(
+                    "unions and products over {atoms} relations take the room of their joins at \
+                     each variable, whatever the number of rows"
+                ),
+            ),
+            (Some(Representation::Listing), _) if atoms == 1 => (
+                "listing",
+                "one relation has nothing to factorise".to_owned(),
+            ),
+            (Some(Representation::Listing), _) => (
+                "listing",
+                "as it was asked for: one key a distinct row, with its multiplicity".to_owned(),
+            ),
+            (None, _) if self.matrix.is_some() => (
+                "groups",
+                "sums for each key of the root, and a degree-m payload beside them".to_owned(),
+            ),
+            (None, Some(_)) => (
+                "groups",
+                "one degree-m payload for each key of the root".to_owned(),
+            ),
+            (None, None) if self.outputs.iter().all(is_group) => {
+                ("groups", "one key of the root for each row".to_owned())
+            }
+            (None, None) => ("groups", "sums for each key of the root".to_owned()),
+        };
+        let name = name.to_owned();
+        Choice { name, because }
+    }
+
+    fn order_facts(&self, order: &[OrderNode]) -> Vec<OrderFacts> {
+        let facts = |node: &OrderNode| OrderFacts {
+            variable: self.variables[node.variable].name.clone(),
+            free: self.variables[node.variable].free,
+            children: self.order_facts(&node.children),
+        };
+        order.iter().map(facts).collect()
+    }
+
+    fn names(&self, variables: impl IntoIterator<Item = VarId>) -> Vec<String> {
+        let name = |id: VarId| self.variables[id].name.clone();
+        variables.into_iter().map(name).collect()
+    }
+}

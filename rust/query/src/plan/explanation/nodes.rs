@@ -1,0 +1,167 @@
+//! The views of a plan: what each holds for its keys, whether it is kept and why, and why an indicator
+//! projection is there.
+//!
+//! Cost: linear in the tree, but for the indicators' GYO reductions and a linear program a view.
+
+use ringview_explain::{NodeFacts, NodeKind};
+
+use crate::graph::cover::Covers;
+use crate::graph::hypergraph::{Hypergraph, core};
+use crate::graph::set::Set;
+use crate::logical::Representation;
+use crate::plan::tree;
+use crate::plan::{Node, Plan, VarId};
+
+impl Plan {
+    pub(super) fn node_facts(&self) -> Vec<NodeFacts> {
+        let graph = Hypergraph::new(&self.atoms, &self.variables);
+        let below = tree::relations(&self.tree);
+        let mut covers = Covers::new(&graph.edges);
+        let nodes = self.tree.nodes.iter().enumerate();
+        nodes
+            .map(|(id, node)| {
+                let keys: Set = node.keys.iter().copied().collect();
+                let children = node.children.iter();
+                let joined = children.flat_map(|child| &self.tree.nodes[*child].keys);
+                let summed: Set = joined.copied().filter(|key| !keys.contains(*key)).collect();
+                let table = node.atom.map(|atom| &self.atoms[atom]);
+                NodeFacts {
+                    name: node.name.clone(),
+                    label: self.view(id),
+                    kind: match (node.atom, node.indicator, &node.children[..]) {
+                        (Some(_), ..) => NodeKind::Relation,
+                        (_, Some(_), _) => NodeKind::Indicator,
+                        (.., [_]) => NodeKind::Sum,
+                        _ => NodeKind::View,
+                    },
+                    table: node
+                        .atom
+                        .or(node.indicator)
+                        .map(|atom| self.atoms[atom].table.clone()),
+                    filtered: table.is_some_and(|table| table.filter.is_some()),
+                    is_static: !below[id].meets(graph.dynamic),
+                    keys: self.names(node.keys.iter().copied()),
+                    joins: self.names(node.variables.iter().copied()),
+                    summed: self.names(summed.iter()),
+                    payload: self.held_by(id),
+                    stored: node.stored,
+                    because: self.because(id, &graph, &below),
+                    closes: node.indicator.map(|atom| self.closes(id, atom, &graph)),
+                    space: Some(covers.number(keys, below[id])),
+                    children: node.children.clone(),
+                    parent: node.parent,
+                    rows: None,
+                    bytes: None,
+                    updates: None,
+                }
+            })
+            .collect()
+    }
+
+    /// What a view holds for each of its keys.
+    fn held_by(&self, id: usize) -> String {
+        let components = self.payload.nodes[id].len();
+        let features = self.cofactor.as_ref().map_or(0, |c| c.nodes[id].len());
+        match components {
+            _ if self.tree.nodes[id].indicator.is_some() => "1".to_owned(),
+            _ if features > 0 => format!(
+                "degree-{features} matrix: count, {}, {}",
+                many(features, "sum"),
+                many(features * (features + 1) / 2, "product")
+            ),
+            1 => "count".to_owned(),
+            more => format!("count, {}", many(more - 1, "sum")),
+        }
+    }
+
+    /// Why a view is kept or not.
+    fn because(&self, id: usize, graph: &Hypergraph, below: &[Set]) -> String {
+        let nodes = &self.tree.nodes;
+        let node = &nodes[id];
+        if node.parent.is_none() {
+            return "it is the result".to_owned();
+        }
+        if self.bag == Some(Representation::Factorised) && node.indicator.is_none() {
+            return "rows are read from it".to_owned();
+        }
+        let siblings = node
+            .parent
+            .iter()
+            .flat_map(|parent| &nodes[*parent].children);
+        let siblings = siblings.filter(|sibling| **sibling != id);
+        let met = siblings.fold(Set::default(), |set, sibling| set | below[*sibling]);
+        let met: Vec<&str> = (met & graph.dynamic)
+            .iter()
+            .map(|atom| self.atoms[atom].alias.as_str())
+            .collect();
+        let told = nodes
+            .iter()
+            .any(|other| other.indicator.is_some() && other.indicator == node.atom);
+        match (node.stored, met.is_empty()) {
+            (true, false) => format!("changes of {} meet it", met.join(", ")),
+            (true, true) if told => "its indicator projections are told from it".to_owned(),
+            (true, true) => "it is read".to_owned(),
+            (false, _) => "no change meets it".to_owned(),
+        }
+    }
+
+    /// Which cycle an indicator projection closes.
+    fn closes(&self, id: usize, atom: usize, graph: &Hypergraph) -> String {
+        let nodes = &self.tree.nodes;
+        let Some(parent) = nodes[id].parent else {
+            return String::new();
+        };
+        let keys = |id: usize| nodes[id].keys.iter().copied().collect::<Set>();
+        // As `indicators` reduces them: the children, then the relations from outside.
+        let views = nodes[parent]
+            .children
+            .iter()
+            .copied()
+            .filter(|c| nodes[*c].indicator.is_none());
+        let views: Vec<usize> = views.collect();
+        let joined = views
+            .iter()
+            .fold(Set::default(), |set, view| set | keys(*view));
+        let projections = nodes[parent]
+            .children
+            .iter()
+            .filter_map(|child| nodes[*child].indicator);
+        let edges = views.iter().map(|view| keys(*view));
+        let edges = edges.chain(projections.map(|atom| graph.edges[atom] & joined));
+        let edges: Vec<Set> = edges.collect();
+        let cycle = core(&edges).into_iter().filter_map(|edge| views.get(edge));
+        let cycle: Vec<String> = cycle.map(|view| self.view(*view)).collect();
+        format!(
+            "{} closes a cycle with {}: {} has no more keys than it",
+            self.atoms[atom].alias,
+            cycle.join(", "),
+            self.view(parent)
+        )
+    }
+
+    /// A view's name with its keys; `∃[a, b] R` for an indicator projection.
+    #[must_use]
+    pub fn view(&self, node: usize) -> String {
+        let Node {
+            name,
+            keys,
+            indicator,
+            ..
+        } = &self.tree.nodes[node];
+        let names = self.listed(keys);
+        match indicator {
+            Some(atom) => format!("∃[{names}] {}", self.atoms[*atom].alias),
+            None => format!("{name}[{names}]"),
+        }
+    }
+
+    pub(super) fn listed(&self, variables: &[VarId]) -> String {
+        self.names(variables.iter().copied()).join(", ")
+    }
+}
+
+/// `1 sum`, `2 sums`
+fn many(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}

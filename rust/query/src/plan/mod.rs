@@ -1,0 +1,341 @@
+//! The plan of a view: what an engine needs to build and maintain its view tree.
+//!
+//! Invariants: nodes come children first, the root last. A view's keys are its children's keys
+//! without the bound variables that it marginalises; every bound variable is marginalised at
+//! exactly one node. An indicator projection is over a relation from outside the subtree of its
+//! parent, and over variables that its parent keeps. Component 0 of every node is the count, and the components of a node are
+//! distinct. Keys of all views follow one total order of the variables, top to bottom.
+
+pub(crate) mod classes;
+pub(crate) mod explanation;
+pub(crate) mod factorised;
+pub(crate) mod payload;
+pub(crate) mod split;
+pub(crate) mod tree;
+
+use std::sync::Arc;
+
+use ringview_core::{Result, Schema, Type};
+use serde::{Deserialize, Serialize};
+
+use crate::logical::{Function, Representation};
+
+pub use crate::bind::cofactor::{CategoryPair, CofactorPlan};
+pub use crate::bind::companion::{Companion, CompanionValue};
+pub use crate::bind::computed::{Computed, ComputedOp, Having};
+pub use crate::bind::expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
+
+/// A variable's position in [`Plan::variables`].
+pub type VarId = usize;
+
+/// Where `bind` looks tables up.
+pub trait Catalog {
+    /// What is known of a table; `Error::UnknownTable` if there is none.
+    fn table(&self, name: &str) -> Result<TableInfo>;
+}
+
+/// What planning needs to know of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableInfo {
+    /// Its columns.
+    pub schema: Arc<Schema>,
+    /// Whether it never changes once a view reads it.
+    pub is_static: bool,
+    /// Roughly how many rows it has or will have, if known: relations with more rows change more.
+    pub rows: Option<u64>,
+    /// Columns of which no two rows agree.
+    pub unique: Option<Vec<usize>>,
+}
+
+/// A checked query with its variable order, view tree and payloads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The relations, one an occurrence.
+    pub atoms: Vec<PlanAtom>,
+    /// The variables: join classes and group-by columns.
+    pub variables: Vec<Variable>,
+    /// The variable order, a forest, before chains are composed.
+    pub order: Vec<OrderNode>,
+    /// The views.
+    pub tree: ViewTree,
+    /// What each view carries beside its keys.
+    pub payload: SumProduct,
+    /// The degree-m payloads, if the query asks for them and for no sums: then they stand in the
+    /// place of sums.
+    pub cofactor: Option<CofactorPlan>,
+    /// Where it asks for both: the same plan for the degree-m payloads. Its tree is this one's, so a
+    /// key of one root is a key of the other.
+    #[serde(default)]
+    pub matrix: Option<Box<Plan>>,
+    /// The columns of the result.
+    pub outputs: Vec<PlanOutput>,
+    /// How the rows of the join are kept, where the result is they and not groups. Factorised, the
+    /// tree is that of `factorised.rs`: every variable is marginalised, and nothing is lost.
+    pub bag: Option<Representation>,
+    /// Whether each row of the factorised join is there once: rows of a relation that are equal in
+    /// what the join reads of them count as one.
+    #[serde(default)]
+    pub distinct: bool,
+    /// What computed columns and `having` read.
+    pub measures: Vec<PlanOutput>,
+    /// Which groups are rows of the result; all where absent.
+    pub having: Option<Having>,
+    /// The views kept beside this one, one for each column of which MIN, MAX or COUNT(DISTINCT) is
+    /// asked.
+    pub companions: Vec<Companion>,
+    /// What kind of query this is.
+    pub class: Class,
+}
+
+/// One occurrence of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanAtom {
+    /// The table.
+    pub table: String,
+    /// The name under which the query speaks of it.
+    pub alias: String,
+    /// Which rows take part; all where absent. Holds also the equalities between columns of this
+    /// atom that belong to one variable.
+    pub filter: Option<Predicate>,
+    /// The columns of the table that are read at all, ascending.
+    pub columns: Vec<usize>,
+    /// Nullable columns that join: a row with NULL in any of them is dropped.
+    pub join_columns_not_null: Vec<usize>,
+    /// Whether the table never changes once the view is there.
+    pub is_static: bool,
+    /// Columns of which no two rows of the table agree.
+    pub unique: Option<Vec<usize>>,
+}
+
+/// A variable of the query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Variable {
+    /// The name of its first column; with the alias where two variables would share a name.
+    pub name: String,
+    /// (atom, table column), one for each atom that has the variable, by atom. Where an atom has
+    /// two columns in the class, the first stands for both and the atom's filter equates them.
+    pub columns: Vec<(usize, usize)>,
+    /// A type that holds the values of all its columns. Equal values have equal words in all.
+    pub ty: Type,
+    /// Whether it may be NULL: only where it does not join.
+    pub nullable: bool,
+    /// Whether the result is grouped by it; else it is bound, and marginalised.
+    pub free: bool,
+}
+
+/// A variable of the order with what is below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderNode {
+    /// The variable.
+    pub variable: VarId,
+    /// The variables directly below.
+    pub children: Vec<OrderNode>,
+}
+
+/// The views, one a node, children before their parents and the root last (paper, figure 3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewTree {
+    /// The views.
+    pub nodes: Vec<Node>,
+    /// The result's.
+    pub root: usize,
+}
+
+/// One view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// The atom's alias at a leaf, `V@x` at the variable x, `V` where nothing is joined on.
+    pub name: String,
+    /// At a leaf, the atom.
+    pub atom: Option<usize>,
+    /// At an indicator projection, the atom whose keys it projects: a leaf that holds the ring's
+    /// one for each key that the atom has, so that the view above it stays small (paper, section 6).
+    #[serde(default)]
+    pub indicator: Option<usize>,
+    /// What its children are joined on here; the bound ones are marginalised. Empty at a leaf
+    /// (whose local columns are summed away as its rows are read) and for a Cartesian product. In a
+    /// factorised tree a view with several children joins on them and one with a single child
+    /// marginalises them.
+    pub variables: Vec<VarId>,
+    /// The schema of the view.
+    pub keys: Vec<VarId>,
+    /// The views that it joins, at least two (or one that it sums, in a factorised tree), and after
+    /// them its indicator projections; none at a leaf.
+    pub children: Vec<usize>,
+    /// The view that it is joined into; `None` at the root.
+    pub parent: Option<usize>,
+    /// Whether the view is kept (paper, figure 5): the root, whatever has a sibling that changes,
+    /// and a relation that changes and has indicator projections, which are told from it.
+    pub stored: bool,
+}
+
+/// What each view carries for each of its keys: several sums of products that share one tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SumProduct {
+    /// The components, by node.
+    pub nodes: Vec<Vec<Component>>,
+}
+
+/// One number of a payload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Component {
+    /// What kind of number.
+    pub kind: Kind,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Where a component comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "source", rename_all = "snake_case")]
+pub enum Source {
+    /// At a leaf: the sum of the rows' multiplicities. At an indicator projection: 1.
+    Count,
+    /// At a leaf: the sum of multiplicity times factor.
+    Leaf(Factor),
+    /// At an inner node: the sum, over what is marginalised, of the product of one component of
+    /// each child.
+    ///
+    /// If the component is Real, its children are Real, or Int (to be converted) if they count.
+    /// If it is Decimal, its children are Decimal or Int, and their scales add up to its.
+    Product {
+        /// For each child, in the order of the node's children, which of its components.
+        children: Vec<usize>,
+    },
+}
+
+/// What a row contributes to a component, beside its multiplicity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Columns that must not be NULL, ascending; else the factor is 0.
+    pub not_null: Vec<usize>,
+    /// An expression over the columns of the atom; 1 where absent.
+    pub value: Option<Expr>,
+}
+
+/// One column of the result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanOutput {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// Where it comes from.
+    pub kind: OutputKind,
+}
+
+/// Where a column of the result comes from. Components are the root's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum OutputKind {
+    /// A free variable.
+    Group {
+        /// Which.
+        variable: VarId,
+    },
+    /// The sum of the components; NULL where `nonnull` is 0.
+    Sum {
+        /// The components to add, all of one kind.
+        terms: Vec<usize>,
+        /// How many rows had a value.
+        nonnull: usize,
+    },
+    /// The whole degree-m payload: counts, sums and sums of products of the features.
+    Cofactor,
+    /// A count.
+    Count {
+        /// The component.
+        component: usize,
+    },
+    /// The sum of the components divided by `nonnull`; NULL where that is 0.
+    Avg {
+        /// The components to add, all of one kind.
+        terms: Vec<usize>,
+        /// How many rows had a value.
+        nonnull: usize,
+    },
+    /// A variance, covariance, correlation or regression.
+    Statistic {
+        /// Which.
+        function: Function,
+        /// What it is computed from.
+        moments: Moments,
+    },
+    /// The least or the greatest value; NULL where there is none.
+    Extreme {
+        /// Which companion holds the values.
+        companion: usize,
+        /// The greatest, not the least.
+        greatest: bool,
+    },
+    /// How many different values there are.
+    Distinct {
+        /// Which companion holds the values.
+        companion: usize,
+    },
+    /// Computed from the plan's measures.
+    Computed {
+        /// How.
+        value: Computed,
+    },
+}
+
+/// Counts, sums and sums of products over the rows where no argument is NULL. Each sum is a list of
+/// components to add; what a function does not need is empty. Where the arguments are exact, so are
+/// these, and products of integers are Decimal of scale 0, which has room for squares.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moments {
+    /// How many rows.
+    pub count: usize,
+    /// Sum of x.
+    pub x: Vec<usize>,
+    /// Sum of y.
+    pub y: Vec<usize>,
+    /// Sum of x squared.
+    pub xx: Vec<usize>,
+    /// Sum of x times y.
+    pub xy: Vec<usize>,
+    /// Sum of y squared.
+    pub yy: Vec<usize>,
+}
+
+/// What is known of a query's hardness.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Class {
+    /// Whether the hypergraph is alpha-acyclic.
+    pub acyclic: bool,
+    /// Whether any two variables have nested or disjoint sets of atoms.
+    pub hierarchical: bool,
+    /// Hierarchical, and no free variable's atoms lie strictly within a bound one's: exactly then
+    /// (without self-joins) every change costs O(1).
+    pub q_hierarchical: bool,
+    /// Whether it stays acyclic with an atom over the free variables added.
+    pub free_connex: bool,
+    /// The fractional width of the order: what joining at any of its variables costs is N^width.
+    pub width: f64,
+    /// Views have at most N^space keys each.
+    pub space: f64,
+}
+
+impl Node {
+    /// Whether it joins others, as no relation and no indicator projection does.
+    #[must_use]
+    pub fn is_inner(&self) -> bool {
+        self.atom.is_none() && self.indicator.is_none()
+    }
+}
+
+impl Plan {
+    /// The degree-m payloads, wherever they are kept.
+    #[must_use]
+    pub fn features(&self) -> Option<&CofactorPlan> {
+        let matrix = self.matrix.as_deref();
+        self.cofactor.as_ref().or_else(|| matrix?.cofactor.as_ref())
+    }
+
+    /// The variable at the root of the order by which rows can be split into independent parts:
+    /// atoms that lack it must be seen by every part. `None` if there is no variable.
+    pub fn root_variable(&self) -> Option<VarId> {
+        self.order.first().map(|node| node.variable)
+    }
+}
