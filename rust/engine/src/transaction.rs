@@ -3,12 +3,9 @@
 //! Invariant: either every op is applied to its table and to all views over it, or tables and views
 //! are exactly as before, to the last bit of every float. Names and static tables are checked before
 //! anything moves. Rows are then taken a chunk at a time: encoded once, for the base rows and all
-//! views; the encoding is not kept, for it can be made again should the chunk have to be undone.
+//! views, and read no more: base rows and views remember by themselves what they were.
 //! Cost: a change costs a row what each view costs that reads it, and O(1) for the base row; undoing
 //! costs no more. A small batch allocates nothing once warm.
-
-use std::collections::BTreeMap;
-use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Error, Result};
@@ -93,13 +90,6 @@ impl<'a> Change<'a> {
             Change::Product(product) => product.table,
         }
     }
-
-    fn direction(&self) -> Direction {
-        match self {
-            Change::Rows(op) => op.direction,
-            Change::Product(product) => product.direction,
-        }
-    }
 }
 
 /// What a transaction has done so far.
@@ -107,24 +97,10 @@ impl<'a> Change<'a> {
 pub(crate) struct Undo {
     /// The table of each op.
     tables: Vec<usize>,
-    /// The chunks that are in the base rows.
-    steps: Vec<Step>,
     /// What tables without base rows had in all.
     totals: Vec<(usize, i64)>,
     /// Which views were touched.
     touched: Vec<bool>,
-    /// The encoded factors of the ops that are products.
-    factors: BTreeMap<usize, Vec<FactorRows>>,
-}
-
-/// A chunk: rows of one of the batches of an op, or of its product.
-#[derive(Clone, Debug)]
-struct Step {
-    op: usize,
-    batch: usize,
-    rows: Range<usize>,
-    /// How many rows of the op come before this batch.
-    before: usize,
 }
 
 impl Database {
@@ -143,11 +119,10 @@ impl Database {
             let outcome = self.run(ops, &mut undo, &mut batch, poll);
             match &outcome {
                 Ok(()) => self.commit(&undo),
-                Err(_) => self.roll_back(ops, &undo, &mut batch),
+                Err(_) => self.roll_back(&undo),
             }
             outcome
         });
-        undo.factors.clear();
         (self.undo, self.batch) = (undo, batch);
         outcome
     }
@@ -158,7 +133,6 @@ impl Database {
         C: Copy + Into<Change<'a>>,
     {
         undo.tables.clear();
-        undo.steps.clear();
         undo.totals.clear();
         undo.touched.clear();
         undo.touched.resize(self.views.len(), false);
@@ -206,20 +180,23 @@ impl Database {
         done: &mut u64,
         poll: Poll<'_>,
     ) -> Result<()> {
+        let table = undo.tables[index];
         let mut before = 0;
-        for (at, rows) in op.rows.iter().enumerate() {
+        for rows in op.rows {
             let mut start = 0;
             loop {
                 let end = rows.num_rows().min(start + CHUNK);
-                let step = Step {
-                    op: index,
-                    batch: at,
-                    rows: start..end,
-                    before,
+                let first = before + start;
+                let part;
+                let chunk = if end - start == rows.num_rows() {
+                    rows
+                } else {
+                    part = rows.slice(start, end - start);
+                    &part
                 };
-                self.encode(op, &step, undo.tables[index], batch)?;
+                self.encode(op, chunk, first, table, batch)?;
                 if start < end {
-                    self.apply_chunk(op, step, undo, batch)?;
+                    self.apply_chunk((table, op.direction), first, undo, batch)?;
                     *done += (end - start) as u64;
                     poll(*done)?;
                 }
@@ -251,25 +228,18 @@ impl Database {
         if factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());
         }
-        let factors = undo.factors.entry(index).or_insert(factors);
         let sign = product.direction.sign();
         let table = &mut self.tables[undo.tables[index]];
         match &mut table.rows {
             Some(rows) => {
-                let all = FactorRows::product_rows(factors)?;
+                let all = FactorRows::product_rows(&factors)?;
                 for start in (0..all).step_by(CHUNK) {
-                    let chunk = start..all.min(start + CHUNK);
-                    let batch = FactorRows::multiplied_out(factors, start, chunk.len())?;
+                    let rows_now = CHUNK.min(all - start);
+                    let batch = FactorRows::multiplied_out(&factors, start, rows_now)?;
                     match product.direction {
                         Direction::Insert => rows.insert(&batch, &self.dictionary)?,
                         Direction::Delete => rows.delete(&batch, &self.dictionary)?,
                     }
-                    undo.steps.push(Step {
-                        op: index,
-                        batch: 0,
-                        rows: chunk,
-                        before: 0,
-                    });
                     poll(*done)?;
                 }
             }
@@ -283,26 +253,25 @@ impl Database {
         for reader in &table.readers {
             undo.touched[reader.view] = true;
             let tree = &mut self.views[reader.view].tree;
-            tree.apply_factors(reader.atom, factors, sign, &self.dictionary)?;
+            tree.apply_factors(reader.atom, &factors, sign, &self.dictionary)?;
             poll(*done)?;
         }
         Ok(())
     }
 
-    /// Encodes the rows of a step.
-    fn encode(&mut self, op: &Op<'_>, step: &Step, table: usize, into: &mut Batch) -> Result<()> {
+    /// Encodes rows of an op, the first of which is its row `first`.
+    fn encode(
+        &mut self,
+        op: &Op<'_>,
+        rows: &RecordBatch,
+        first: usize,
+        table: usize,
+        into: &mut Batch,
+    ) -> Result<()> {
         let table = &mut self.tables[table];
-        let rows = &op.rows[step.batch];
-        let part;
-        let rows = if step.rows.len() == rows.num_rows() {
-            rows
-        } else {
-            part = rows.slice(step.rows.start, step.rows.len());
-            &part
-        };
         table.encoder.encode(
             rows,
-            step.before + step.rows.start,
+            first,
             &table.needed,
             &mut self.dictionary,
             op.multiplicity,
@@ -313,33 +282,28 @@ impl Database {
     /// Base rows first, for they may refuse; then every leaf that reads the table.
     fn apply_chunk(
         &mut self,
-        op: &Op<'_>,
-        step: Step,
+        (index, direction): (usize, Direction),
+        first_row: usize,
         undo: &mut Undo,
         batch: &Batch,
     ) -> Result<()> {
-        let first_row = (step.before + step.rows.start) as u64;
-        let index = undo.tables[step.op];
         let table = &mut self.tables[index];
         match &mut table.rows {
-            Some(rows) => {
-                match op.direction {
-                    Direction::Insert => rows.insert(batch, &self.dictionary)?,
-                    Direction::Delete => rows.delete(batch, &self.dictionary)?,
-                }
-                undo.steps.push(step);
-            }
+            Some(rows) => match direction {
+                Direction::Insert => rows.insert(batch, &self.dictionary)?,
+                Direction::Delete => rows.delete(batch, &self.dictionary)?,
+            },
             None => {
                 undo.totals.push((index, table.total));
-                let change = op.direction.sign().saturating_mul(Table::count(batch));
+                let change = direction.sign().saturating_mul(Table::count(batch));
                 table.total = table.total.saturating_add(change);
             }
         }
         for reader in &table.readers {
             undo.touched[reader.view] = true;
             let tree = &mut self.views[reader.view].tree;
-            tree.apply(reader.atom, batch, op.direction.sign(), &self.dictionary)
-                .map_err(|error| error.counted_from(first_row))?;
+            tree.apply(reader.atom, batch, direction.sign(), &self.dictionary)
+                .map_err(|error| error.counted_from(first_row as u64))?;
         }
         Ok(())
     }
@@ -349,12 +313,14 @@ impl Database {
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.tree.commit(&self.dictionary);
         }
+        for &table in &undo.tables {
+            if let Some(rows) = &mut self.tables[table].rows {
+                rows.commit();
+            }
+        }
     }
 
-    fn roll_back<'a, C>(&mut self, ops: &[C], undo: &Undo, batch: &mut Batch)
-    where
-        C: Copy + Into<Change<'a>>,
-    {
+    fn roll_back(&mut self, undo: &Undo) {
         let views = self.views.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.tree.rollback();
@@ -362,23 +328,9 @@ impl Database {
         for &(table, total) in undo.totals.iter().rev() {
             self.tables[table].total = total;
         }
-        for step in undo.steps.iter().rev() {
-            let table = undo.tables[step.op];
-            let op: Change<'_> = ops[step.op].into();
-            let encoded = match (&op, undo.factors.get(&step.op)) {
-                (Change::Rows(op), _) => self.encode(op, step, table, batch),
-                (Change::Product(_), factors) => {
-                    let factors = factors.map_or(&[][..], Vec::as_slice);
-                    let (start, rows) = (step.rows.start, step.rows.len());
-                    FactorRows::multiplied_out(factors, start, rows).map(|rows| *batch = rows)
-                }
-            };
-            debug_assert!(encoded.is_ok(), "what was encoded once is encoded again");
+        for &table in &undo.tables {
             if let Some(rows) = &mut self.tables[table].rows {
-                match op.direction() {
-                    Direction::Insert => rows.undo_insert(batch),
-                    Direction::Delete => rows.undo_delete(batch),
-                }
+                rows.rollback();
             }
         }
     }

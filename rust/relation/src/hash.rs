@@ -171,6 +171,23 @@ impl HashDirectory {
         true
     }
 
+    /// Removes the entries of the slots that `keep` does not hold for. One pass over all.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+        let mut next = 0;
+        for at in 0..self.entries.len() {
+            let entry = std::mem::replace(&mut self.entries[at], EMPTY);
+            if entry == EMPTY {
+                continue;
+            }
+            if keep(entry as u32) {
+                // What stays moves towards its home: never beyond where it was.
+                next = self.settle(entry, next);
+            } else {
+                self.len -= 1;
+            }
+        }
+    }
+
     /// Removes the entry that `seek` found.
     #[inline(always)]
     pub(crate) fn remove_at(&mut self, at: usize) {

@@ -3,7 +3,8 @@
 //! Invariant: a live slot holds a row with a multiplicity of at least 1. The slots that `pending`
 //! names were filled lately and are not in the directory; of all others, no two hold the same row.
 //! With a unique key nothing is pending, no two live slots share the key and every multiplicity is 1.
-//! A call that fails has changed nothing.
+//! A call that fails has changed nothing; `rollback` takes back all that was done since the last
+//! `commit` (`journal`).
 //! Cost: O(1) amortised and expected to insert or delete a row. A batch is packed column by column; rows
 //! that come wait until a row is looked for, or until they are a share of all rows, and then enter the
 //! directory together (`pending`). A row takes the widths of its columns (`packing`), one byte of
@@ -11,6 +12,7 @@
 
 mod change;
 mod counts;
+mod journal;
 mod packing;
 mod pages;
 mod pending;
@@ -20,6 +22,7 @@ use ringview_core::{Batch, Dictionary, Result, Schema};
 
 use crate::hash::HashDirectory;
 use counts::Counts;
+use journal::Journal;
 use packing::Packing;
 use pages::Pages;
 
@@ -52,6 +55,7 @@ pub struct RowStore {
     directory: HashDirectory,
     hasher: FixedState,
     len: u64,
+    journal: Journal,
     scratch: Scratch,
 }
 
@@ -80,6 +84,7 @@ impl RowStore {
             directory: HashDirectory::new(),
             hasher: FixedState::default(),
             len: 0,
+            journal: Journal::new(),
             scratch: Scratch::default(),
         }
     }
@@ -106,6 +111,7 @@ impl RowStore {
             + self.counts.memory_usage()
             + (self.free.capacity() + self.pending.capacity()) * size_of::<u32>()
             + self.directory.memory_usage()
+            + self.journal.memory_usage()
             + self.scratch.packed.capacity()
             + self.scratch.hashes.capacity() * size_of::<u64>()
     }
@@ -120,18 +126,6 @@ impl RowStore {
     /// inserts. The batch must carry every column. All or nothing.
     pub fn delete(&mut self, batch: &Batch, dict: &Dictionary) -> Result<()> {
         self.apply(batch, -1, dict)
-    }
-
-    /// Undoes the last `insert`, which was of this batch and succeeded. Earlier calls can be undone
-    /// after it, last first.
-    pub fn undo_insert(&mut self, batch: &Batch) {
-        self.undo(batch, 1);
-    }
-
-    /// Undoes the last `delete`, which was of this batch and succeeded. Earlier calls can be undone
-    /// after it, last first.
-    pub fn undo_delete(&mut self, batch: &Batch) {
-        self.undo(batch, -1);
     }
 
     /// Hands out all rows in batches of at most `chunk_rows`, in the columns that are `needed`, with
@@ -190,4 +184,12 @@ fn grow_tightly<T>(into: &mut Vec<T>, values: usize) {
         into.len() / 8
     };
     into.reserve_exact(more.max(values).max(64));
+}
+
+/// Frees the memory of an empty list beyond `room` values.
+fn give_back<T>(list: &mut Vec<T>, room: usize) {
+    debug_assert!(list.is_empty(), "only an empty list gives back its memory");
+    if list.capacity() > room {
+        *list = Vec::new();
+    }
 }

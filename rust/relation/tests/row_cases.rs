@@ -103,6 +103,77 @@ fn rows_that_wait_meet_their_equals_however_many_wait() {
     assert_eq!(all, model);
 }
 
+/// Fresh slots and used ones, a few rows and so many that the directory is gone over as a whole, the
+/// same slot again and again.
+#[test]
+fn a_transaction_is_undone_however_much_it_did() {
+    let dict = Dictionary::new();
+    let mut store = RowStore::new("t", &two_ints(), None);
+    let mut seed = 7_u32;
+    let mut random = |below: u32| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        ((seed >> 8) % below) as i32
+    };
+    for round in 0..60 {
+        let before = contents(&mut store);
+        for part in 0..random(5) {
+            let many = [1, 300, 3_000, 30_000][random(4) as usize];
+            let range = [5, 40_000][random(2) as usize];
+            let rows: Vec<(i32, i32)> = (0..many).map(|_| (random(range), 0)).collect();
+            store.insert(&ints(rows.iter().copied()), &dict).unwrap();
+            if (part + round) % 3 == 0 {
+                let gone: Vec<(i32, i32)> = contents(&mut store).into_keys().collect();
+                let gone = gone.into_iter().filter(|_| random(3) == 0);
+                let gone: Vec<(i32, i32)> = gone.collect();
+                store.delete(&ints(gone.iter().copied()), &dict).unwrap();
+            }
+        }
+        if round % 2 == 0 {
+            store.commit();
+        } else {
+            store.rollback();
+            assert_eq!(contents(&mut store), before);
+            let all = ints(before.keys().copied());
+            assert_eq!(store.distinct(), before.len());
+            store.delete(&all, &dict).unwrap();
+            store.rollback();
+            assert_eq!(contents(&mut store), before);
+        }
+    }
+}
+
+/// One row of a table in memory that comes and goes in one transaction is one note, not a million.
+#[test]
+fn what_is_remembered_is_bounded_by_the_rows_that_were_there() {
+    let dict = Dictionary::new();
+    let mut store = RowStore::new("t", &two_ints(), None);
+    store.insert(&ints([(1, 1)].into_iter()), &dict).unwrap();
+    store.commit();
+    let batch = ints((0..1_000).map(|_| (1, 1)));
+    for _ in 0..500 {
+        store.insert(&batch, &dict).unwrap();
+        store.delete(&batch, &dict).unwrap();
+    }
+    let bytes = store.memory_usage();
+    assert!(bytes < 2_000_000, "{bytes} bytes for one row");
+    store.rollback();
+    assert_eq!((store.len(), store.distinct()), (1, 1));
+    assert!(store.memory_usage() < 200_000, "{}", store.memory_usage());
+}
+
+fn contents(store: &mut RowStore) -> BTreeMap<(i32, i32), u64> {
+    let mut all = BTreeMap::new();
+    let take = |batch: &Batch| {
+        for row in 0..batch.rows {
+            let value = |column| batch.column(column).words[row] as i32;
+            *all.entry((value(0), value(1))).or_default() += batch.multiplicity(row) as u64;
+        }
+        Ok(())
+    };
+    store.scan(1 << 12, &[true, true], take).unwrap();
+    all
+}
+
 #[test]
 fn refused_rows_are_named_with_what_the_table_held_before() {
     let dict = Dictionary::new();

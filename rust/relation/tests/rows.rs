@@ -86,25 +86,36 @@ fn multiplicity() -> impl Strategy<Value = i64> {
     prop_oneof![8 => Just(1), 1 => -2..4_i64, 1 => Just(300), 1 => Just(-300), 1 => Just(5_000_000_000)]
 }
 
+/// How a transaction ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Commit,
+    Rollback,
+}
+
 #[derive(Clone, Debug)]
 struct Step {
     delete: bool,
-    undo: bool,
+    end: Option<End>,
+    /// Whether something is asked that makes rows that wait come together.
+    ask: bool,
     rows: Vec<(Row, i64)>,
     with_multiplicity: bool,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let rows = prop::collection::vec((row(), multiplicity()), 0..6);
+    let end = prop::option::of(prop::sample::select(vec![End::Commit, End::Rollback]));
     let step = (
         0..5_u8,
-        prop::bool::weighted(0.2),
+        (end, any::<bool>()),
         rows,
         prop::bool::weighted(0.3),
     );
-    let step = step.prop_map(|(kind, undo, rows, with_multiplicity)| Step {
+    let step = step.prop_map(|(kind, (end, ask), rows, with_multiplicity)| Step {
         delete: kind < 2,
-        undo,
+        end,
+        ask,
         rows,
         with_multiplicity,
     });
@@ -207,6 +218,7 @@ fn run(steps: &[Step], unique: Option<&[usize]>) {
     };
     let mut store = RowStore::new("t", &schema(), unique.map(<[usize]>::to_vec));
     let mut model = Model::new();
+    let mut committed = Model::new();
     for step in steps {
         let batch = batch(step);
         let done = if step.delete {
@@ -215,8 +227,6 @@ fn run(steps: &[Step], unique: Option<&[usize]>) {
             store.insert(&batch, &dict)
         };
         match (apply(&model, step, unique), done) {
-            (Ok(_), Ok(())) if step.undo && step.delete => store.undo_delete(&batch),
-            (Ok(_), Ok(())) if step.undo => store.undo_insert(&batch),
             (Ok(next), Ok(())) => model = next,
             (Err(Wrong::Duplicate), Err(Error::Duplicate { .. })) => {}
             (
@@ -229,10 +239,25 @@ fn run(steps: &[Step], unique: Option<&[usize]>) {
             ) => assert_eq!((told, held), (asked, present)),
             (_, done) => panic!("{done:?} after {step:?}"),
         }
+        match step.end {
+            None => {}
+            Some(End::Commit) => {
+                store.commit();
+                committed.clone_from(&model);
+            }
+            Some(End::Rollback) => {
+                store.rollback();
+                model.clone_from(&committed);
+            }
+        }
         assert_eq!(store.len(), model.values().sum::<u64>());
-        assert_eq!(store.distinct(), model.len());
+        if step.ask {
+            assert_eq!(store.distinct(), model.len());
+        }
         assert_eq!(store.is_empty(), model.is_empty());
     }
+    assert_eq!(contents(&store, 3), model);
+    assert_eq!(store.distinct(), model.len());
     for chunk in [1, 3, 100] {
         assert_eq!(contents(&store, chunk), model);
     }

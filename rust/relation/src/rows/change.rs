@@ -47,12 +47,6 @@ impl RowStore {
         done
     }
 
-    pub(super) fn undo(&mut self, batch: &Batch, sign: i64) {
-        let scratch = self.prepare(batch);
-        self.take_back(&scratch, batch, batch.rows, sign);
-        self.scratch = scratch;
-    }
-
     /// Takes back the first `rows` rows of a batch, the last one first: so each step meets the state
     /// that its counterpart left, and cannot fail.
     fn take_back(&mut self, scratch: &Scratch, batch: &Batch, rows: usize, sign: i64) {
@@ -60,7 +54,7 @@ impl RowStore {
             let done = self.change(scratch, row, -sign * batch.multiplicity(row));
             debug_assert!(
                 done.is_ok(),
-                "undo of a batch that was not the last one applied"
+                "the rows of a batch are taken back last first"
             );
         }
     }
@@ -137,6 +131,7 @@ impl RowStore {
             Ok(_) if self.unique.is_some() => return Err(Refusal::Duplicate),
             Ok(at) => {
                 let slot = self.directory.slot_at(at);
+                self.note(slot);
                 self.counts.set(slot, self.counts.get(slot) + amount);
             }
             Err(at) => {
@@ -157,11 +152,12 @@ impl RowStore {
         let left = present
             .checked_sub(amount)
             .ok_or(Refusal::OverDelete(present))?;
+        self.note(slot);
         self.counts.set(slot, left);
         self.len -= amount;
         if left == 0 {
             self.directory.remove_at(at);
-            self.free.push(slot);
+            self.journal.release(slot);
         }
         Ok(())
     }
@@ -178,7 +174,8 @@ impl RowStore {
     /// Writes a row into a free slot or a new one; `None` when the slots are used up.
     #[inline(always)]
     pub(super) fn fill_slot(&mut self, packed: &[u8]) -> Option<u32> {
-        if let Some(slot) = self.free.pop() {
+        if let Some(slot) = self.journal.reuse().or_else(|| self.free.pop()) {
+            self.note(slot);
             self.rows.row_mut(slot).copy_from_slice(packed);
             return Some(slot);
         }

@@ -76,6 +76,15 @@ impl Counts {
         }
     }
 
+    /// Forgets the slots from `slots` on.
+    pub(super) fn truncate(&mut self, slots: usize) {
+        match self {
+            Counts::Byte(all) => all.truncate(slots),
+            Counts::Half(all) => all.truncate(slots),
+            Counts::Word(all) => all.truncate(slots),
+        }
+    }
+
     #[inline(always)]
     pub(super) fn prefetch(&self, slot: u32) {
         match self {

@@ -74,6 +74,18 @@ impl Pages {
         }
     }
 
+    /// Forgets the rows from `rows` on.
+    pub(super) fn truncate(&mut self, rows: usize) {
+        if rows < self.rows {
+            self.rows = rows;
+            self.pages.truncate(rows.div_ceil(1 << self.bits));
+            let before = self.pages.len().saturating_sub(1) << self.bits;
+            if let Some(page) = self.pages.last_mut() {
+                page.truncate((rows - before) * self.stride);
+            }
+        }
+    }
+
     pub(super) fn memory_usage(&self) -> usize {
         let pages: usize = self.pages.iter().map(Vec::capacity).sum();
         pages + self.pages.capacity() * size_of::<Vec<u8>>()

@@ -17,7 +17,7 @@ const FEW: usize = 1 << 14;
 /// Known rows for each that may wait.
 const SHARE: usize = 1;
 /// Known rows that a pass over the directory takes in the time in which it looks for one.
-const PASS: usize = 8;
+pub(super) const PASS: usize = 8;
 
 impl RowStore {
     /// Adds the rows of a batch to those that wait; false, and nothing done, where rows must be looked
@@ -39,7 +39,8 @@ impl RowStore {
         self.len = len;
         let mut scratch = std::mem::take(&mut self.scratch);
         self.packing.pack(batch, &mut scratch.packed);
-        let reused = self.free.len().min(batch.rows);
+        let free = self.free.len() + self.journal.reusable();
+        let reused = free.min(batch.rows);
         for row in 0..reused {
             let packed = &scratch.packed[self.bytes_of(row)];
             if let Some(slot) = self.fill_slot(packed) {
@@ -65,56 +66,75 @@ impl RowStore {
         true
     }
 
-    /// Enters the rows that wait in the directory; equal rows come together in one slot.
+    /// Enters the rows that wait in the directory; equal rows come together in one slot. Those that
+    /// waited before the transaction go first: that they come together is nothing to undo.
     pub(super) fn enter_pending(&mut self) {
         if self.pending.is_empty() {
             return;
         }
-        let pending = std::mem::take(&mut self.pending);
+        let mut pending = std::mem::take(&mut self.pending);
+        let (before, since) = pending.split_at(self.journal.take_waiting());
+        self.enter_all(before, false);
+        self.enter_all(since, true);
+        if pending.capacity() <= FEW {
+            pending.clear();
+            self.pending = pending;
+        }
+    }
+
+    /// Enters rows; `undoable` if the running transaction brought them.
+    fn enter_all(&mut self, pending: &[u32], undoable: bool) {
+        if pending.is_empty() {
+            return;
+        }
         let entry = |&slot: &u32| HashDirectory::entry(self.hash(self.rows.row(slot)), slot);
         let mut entries: Vec<u64> = pending.iter().map(entry).collect();
         if entries.len() < FEW.min(self.directory.len() / PASS) {
             for (row, &entry) in entries.iter().enumerate() {
                 self.look_ahead(&entries, row);
-                self.enter(entry);
+                self.enter(entry, undoable);
             }
-            self.pending = pending;
-            self.pending.clear();
         } else {
             sort(&mut entries);
             let mut directory = std::mem::take(&mut self.directory);
-            directory.merge(&entries, |known, slot| self.absorb(known, slot));
+            directory.merge(&entries, |known, slot| self.absorb(known, slot, undoable));
             self.directory = directory;
         }
     }
 
     /// Enters a row; the directory reads of a hash what an entry keeps of it.
     #[inline(always)]
-    fn enter(&mut self, entry: u64) {
+    fn enter(&mut self, entry: u64, undoable: bool) {
         if self.directory.is_full() {
             self.directory.grow();
         }
         let slot = entry as u32;
         match self.seek(entry, self.rows.row(slot)) {
             Err(at) => self.directory.insert_at(at, entry, slot),
-            Ok(at) => self.unite(self.directory.slot_at(at), slot),
+            Ok(at) => self.unite(self.directory.slot_at(at), slot, undoable),
         }
     }
 
     /// Unites two slots if they hold the same row; whether they do.
-    fn absorb(&mut self, known: u32, slot: u32) -> bool {
+    fn absorb(&mut self, known: u32, slot: u32, undoable: bool) -> bool {
         let same = self.rows.row(known) == self.rows.row(slot);
         if same {
-            self.unite(known, slot);
+            self.unite(known, slot, undoable);
         }
         same
     }
 
-    fn unite(&mut self, known: u32, slot: u32) {
+    fn unite(&mut self, known: u32, slot: u32, undoable: bool) {
         let both = self.counts.get(known) + self.counts.get(slot);
+        if undoable {
+            // That `slot` was filled has been noted already.
+            self.note(known);
+            self.journal.release(slot);
+        } else {
+            self.free.push(slot);
+        }
         self.counts.set(known, both);
         self.counts.set(slot, 0);
-        self.free.push(slot);
     }
 }
 

@@ -1,0 +1,186 @@
+//! What base rows remember so that a transaction can be undone without the data that it came from.
+//!
+//! Invariant: `mark` slots were there at the last commit. Each of them whose count has changed since
+//! is noted with the count that it had, and the bytes of a row that was there are as they were: a
+//! slot whose row left is not filled again before the next commit. Slots made since need no note,
+//! they are cut off; so a bulk load notes nothing.
+//! Cost: five bytes for a change of a slot that was there, at most some bytes a slot however many
+//! changes there are, given back at the commit. Undoing costs O(1) for each change.
+
+use super::counts::Counts;
+use super::pending::PASS;
+use super::{RowStore, give_back};
+
+/// Notes that are always kept as they come.
+const FEW: usize = 1 << 16;
+/// Room that is kept between transactions.
+const ROOM: usize = 1 << 14;
+
+#[derive(Clone, Debug)]
+pub(super) struct Journal {
+    /// Slots, and the counts that they had before a change.
+    slots: Vec<u32>,
+    was: Counts,
+    /// Notes at which those of one slot are reduced to the first.
+    limit: usize,
+    /// Slots at the last commit.
+    mark: u32,
+    /// How many of the rows that wait for the directory did so at the last commit.
+    waiting: usize,
+    /// Rows at the last commit.
+    len: u64,
+    /// Slots below the mark whose rows left; free after the commit.
+    left: Vec<u32>,
+    /// Slots above it that are free again.
+    reusable: Vec<u32>,
+}
+
+impl Journal {
+    pub(super) fn new() -> Journal {
+        Journal {
+            slots: Vec::new(),
+            was: Counts::new(),
+            limit: FEW,
+            mark: 0,
+            waiting: 0,
+            len: 0,
+            left: Vec::new(),
+            reusable: Vec::new(),
+        }
+    }
+
+    /// The row of a slot is gone.
+    #[inline(always)]
+    pub(super) fn release(&mut self, slot: u32) {
+        if slot < self.mark {
+            self.left.push(slot);
+        } else {
+            self.reusable.push(slot);
+        }
+    }
+
+    /// A slot that the transaction made and freed.
+    #[inline(always)]
+    pub(super) fn reuse(&mut self) -> Option<u32> {
+        self.reusable.pop()
+    }
+
+    /// How many such slots there are.
+    pub(super) fn reusable(&self) -> usize {
+        self.reusable.len()
+    }
+
+    /// How many of the rows that wait did so before the transaction, if this is the first time that
+    /// they are asked for; they wait no longer.
+    pub(super) fn take_waiting(&mut self) -> usize {
+        std::mem::take(&mut self.waiting)
+    }
+
+    #[inline(always)]
+    fn note(&mut self, slot: u32, was: u64) {
+        if self.slots.len() == self.limit {
+            self.reduce();
+        }
+        let at = self.slots.len() as u32;
+        self.slots.push(slot);
+        self.was.push_free();
+        self.was.set(at, was);
+    }
+
+    /// Keeps the first note of each slot, which is the one that counts.
+    #[cold]
+    fn reduce(&mut self) {
+        let mut seen = vec![false; self.mark as usize];
+        let mut kept = 0;
+        for at in 0..self.slots.len() {
+            let slot = self.slots[at];
+            if !std::mem::replace(&mut seen[slot as usize], true) {
+                self.slots[kept] = slot;
+                self.was.set(kept as u32, self.was.get(at as u32));
+                kept += 1;
+            }
+        }
+        self.slots.truncate(kept);
+        self.was.truncate(kept);
+        self.limit = FEW.max(2 * kept).max(self.mark as usize / 4);
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        let slots = [&self.slots, &self.left, &self.reusable];
+        let slots: usize = slots.map(Vec::capacity).iter().sum();
+        slots * size_of::<u32>() + self.was.memory_usage()
+    }
+}
+
+impl RowStore {
+    /// Remembers the count of a slot that is about to change.
+    #[inline(always)]
+    pub(super) fn note(&mut self, slot: u32) {
+        if slot < self.journal.mark {
+            self.journal.note(slot, self.counts.get(slot));
+        }
+    }
+
+    /// What was done since the last commit stays. O(rows that left since), or O(1).
+    pub fn commit(&mut self) {
+        self.free.append(&mut self.journal.left);
+        self.free.append(&mut self.journal.reusable);
+        self.begin();
+    }
+
+    /// What was done since the last commit is undone, in the time that it took.
+    pub fn rollback(&mut self) {
+        self.pending.truncate(self.journal.waiting);
+        self.cut_off();
+        let slots = std::mem::take(&mut self.journal.slots);
+        for (at, &slot) in slots.iter().enumerate().rev() {
+            let was = self.journal.was.get(at as u32);
+            let hash = self.hash(self.rows.row(slot));
+            if was == 0 {
+                // It may wait, or have come together with an equal row: then it is not there.
+                self.directory.remove(hash, slot);
+                self.free.push(slot);
+            } else if self.counts.get(slot) == 0 {
+                self.directory.insert_absent(hash, slot);
+            }
+            self.counts.set(slot, was);
+        }
+        self.len = self.journal.len;
+        self.journal.slots = slots;
+        self.journal.left.clear();
+        self.journal.reusable.clear();
+        self.begin();
+    }
+
+    /// Forgets the slots that the transaction made.
+    fn cut_off(&mut self) {
+        let mark = self.journal.mark;
+        let made = self.counts.len() - mark as usize;
+        if made < self.directory.len() / PASS {
+            for slot in mark..self.counts.len() as u32 {
+                self.directory.remove(self.hash(self.rows.row(slot)), slot);
+            }
+        } else if made > 0 {
+            self.directory.retain(|slot| slot < mark);
+        }
+        self.rows.truncate(mark as usize);
+        self.counts.truncate(mark as usize);
+    }
+
+    /// From here on everything is remembered.
+    fn begin(&mut self) {
+        let journal = &mut self.journal;
+        journal.slots.clear();
+        give_back(&mut journal.slots, ROOM);
+        give_back(&mut journal.left, ROOM);
+        give_back(&mut journal.reusable, ROOM);
+        if journal.was.memory_usage() > ROOM {
+            journal.was = Counts::new();
+        }
+        journal.was.truncate(0);
+        journal.limit = FEW;
+        journal.mark = self.counts.len() as u32;
+        journal.waiting = self.pending.len();
+        journal.len = self.len;
+    }
+}
