@@ -1,4 +1,5 @@
-//! An explanation as HTML, for notebooks: the tree as nested, foldable blocks, with what each node holds.
+//! An explanation as HTML, for notebooks: what changes cost, then the tree as nested, foldable blocks with what
+//! each node holds, then why.
 //!
 //! Invariant: a fragment that stands alone (styles inline, no scripts, nothing loaded), in which names
 //! of any characters are text.
@@ -19,8 +20,22 @@ impl Explanation {
         if let Some(headline) = self.headline() {
             let _ = write!(text, "<div><b>{}</b></div>", escaped(&headline));
         }
+        self.html_costs(&mut text);
+        self.html_tree(&mut text);
+        text.push_str("<details><summary>why</summary>");
         self.choices(&mut text);
-        self.html_body(&mut text);
+        text.push_str("</details>");
+        for beside in &self.beside {
+            let what = escaped(&beside.what);
+            let _ = write!(
+                text,
+                "<details><summary>beside it, {what}</summary><div style=\"{INDENT}\">"
+            );
+            beside.view.html_costs(&mut text);
+            beside.view.html_tree(&mut text);
+            beside.view.html_theory(&mut text);
+            text.push_str("</div></details>");
+        }
         text.push_str("</div>");
         text
     }
@@ -34,40 +49,15 @@ impl Explanation {
                 "<div>{what} <b>{name}</b> <span style=\"{GREY}\">{because}</span></div>"
             );
         }
-        for condition in &self.conditions {
-            let (mark, colour, said) = if condition.holds {
-                ("✓", "#009e73", condition.means.clone())
-            } else {
-                (
-                    "✗",
-                    "#d55e00",
-                    format!("{}; so {}", condition.because, condition.means),
-                )
-            };
-            let _ = write!(
-                text,
-                "<div><span style=\"color:{colour}\">{mark} {}</span> <span style=\"{GREY}\">{}</span></div>",
-                escaped(&condition.name),
-                escaped(&said)
-            );
+        self.html_theory(text);
+        for condition in self.told() {
+            let line = escaped(&condition.line());
+            let _ = write!(text, "<div style=\"{GREY}\">{line}</div>");
         }
     }
 
-    /// The class, the order, the tree and the costs.
-    fn html_body(&self, text: &mut String) {
-        if let Some(classes) = self.classes() {
-            let _ = write!(text, "<div>query: {}</div>", escaped(&classes));
-        }
-        if !self.order.is_empty() {
-            let _ = write!(
-                text,
-                "<div>variable order: {}</div>",
-                escaped(&shown(&self.order))
-            );
-        }
-        if let Some(root) = self.nodes.len().checked_sub(1) {
-            self.node(root, text);
-        }
+    /// What a change of each relation costs.
+    fn html_costs(&self, text: &mut String) {
         let _ = write!(
             text,
             "<details open><summary>{}</summary><table><tbody>",
@@ -87,14 +77,25 @@ impl Explanation {
             );
         }
         text.push_str("</tbody></table></details>");
-        for beside in &self.beside {
-            let what = escaped(&beside.what);
+    }
+
+    fn html_tree(&self, text: &mut String) {
+        if let Some(root) = self.nodes.len().checked_sub(1) {
+            self.node(root, text);
+        }
+    }
+
+    /// The class of the query and the variable order.
+    fn html_theory(&self, text: &mut String) {
+        if let Some(classes) = self.classes() {
+            let _ = write!(text, "<div>query: {}</div>", escaped(&classes));
+        }
+        if !self.order.is_empty() {
             let _ = write!(
                 text,
-                "<details><summary>beside it, {what}</summary><div style=\"{INDENT}\">"
+                "<div>variable order: {}</div>",
+                escaped(&shown(&self.order))
             );
-            beside.view.html_body(text);
-            text.push_str("</div></details>");
         }
     }
 

@@ -1,8 +1,10 @@
-//! An explanation as text.
+//! An explanation as text: first what changes cost and the tree, then why.
+//!
+//! Invariant: of the conditions that fail, only those are told that do not fail because another does.
 
 use std::fmt::Write;
 
-use crate::{Explanation, NodeFacts, OrderFacts};
+use crate::{Condition, Explanation, NodeFacts, OrderFacts};
 
 impl Explanation {
     /// As text, for a terminal. O(nodes).
@@ -10,60 +12,69 @@ impl Explanation {
     pub fn text(&self) -> String {
         let mut text = String::new();
         if let Some(headline) = self.headline() {
-            let _ = writeln!(text, "{headline}");
+            let _ = writeln!(text, "{headline}\n");
         }
-        let (engine, form) = (&self.engine, &self.form);
-        let _ = writeln!(text, "engine: {}; {}", engine.name, engine.because);
-        let _ = writeln!(text, "kept as {}: {}\n", form.name, form.because);
-        self.query_line(&mut text);
-        let width = self
-            .conditions
-            .iter()
-            .map(|c| c.name.chars().count())
-            .max()
-            .unwrap_or(0);
-        for condition in &self.conditions {
-            let said = if condition.holds {
-                format!("holds: {}", condition.means)
-            } else {
-                format!(
-                    "fails: {};\n  {:width$}  so {}",
-                    condition.because, "", condition.means
-                )
-            };
-            let _ = writeln!(text, "  {:width$}  {said}", condition.name);
-        }
-        self.text_body(&mut text);
+        self.costs(&mut text);
+        self.tree(&mut text);
+        self.why(&mut text);
         for beside in &self.beside {
             let _ = write!(text, "\nbeside it, {}\n", beside.what);
-            beside.view.query_line(&mut text);
-            beside.view.text_body(&mut text);
+            beside.view.costs(&mut text);
+            beside.view.tree(&mut text);
+            beside.view.theory(&mut text, "");
         }
         text
     }
 
-    fn query_line(&self, text: &mut String) {
-        if let Some(classes) = self.classes() {
-            let _ = writeln!(text, "query: {classes}");
-        }
-    }
-
-    /// The order, the tree and the costs.
-    fn text_body(&self, text: &mut String) {
-        if !self.order.is_empty() {
-            let _ = writeln!(text, "variable order: {}", shown(&self.order));
-        }
-        self.tree(text);
-        let _ = writeln!(text, "\n{}", self.change);
-        let width = self
-            .changes
-            .iter()
-            .map(|c| c.relation.chars().count())
-            .max()
-            .unwrap_or(0);
+    /// What a change of each relation costs.
+    fn costs(&self, text: &mut String) {
+        let _ = writeln!(text, "{}", self.change);
+        let names = self.changes.iter().map(|c| c.relation.chars().count());
+        let width = names.max().unwrap_or(0);
         for change in &self.changes {
             let _ = writeln!(text, "  {:width$}  {}", change.relation, change.cost);
         }
+    }
+
+    /// What was chosen, and the theory behind it.
+    fn why(&self, text: &mut String) {
+        let _ = writeln!(text, "\nwhy");
+        let (engine, form) = (&self.engine, &self.form);
+        let _ = writeln!(text, "  engine: {}; {}", engine.name, engine.because);
+        let _ = writeln!(text, "  kept as {}: {}", form.name, form.because);
+        self.theory(text, "  ");
+        for condition in self.told() {
+            let _ = writeln!(text, "  {}", condition.line());
+        }
+    }
+
+    /// The class of the query and the variable order.
+    fn theory(&self, text: &mut String, indent: &str) {
+        if let Some(classes) = self.classes() {
+            let _ = writeln!(text, "{indent}query: {classes}");
+        }
+        if !self.order.is_empty() {
+            let _ = writeln!(text, "{indent}variable order: {}", shown(&self.order));
+        }
+    }
+
+    /// The conditions that hold, and of the others those that do not merely follow: a cyclic join is
+    /// neither free-connex nor hierarchical, only a hierarchical one is q-hierarchical, and where free
+    /// variables stand follows from all of them.
+    pub(super) fn told(&self) -> impl Iterator<Item = &Condition> {
+        let fails = |name: &str| self.conditions.iter().any(|c| c.name == name && !c.holds);
+        let cyclic = fails("alpha-acyclic");
+        let beyond = cyclic || fails("free-connex") || fails("hierarchical");
+        let deepest = beyond || fails("q-hierarchical");
+        self.conditions.iter().filter(move |condition| {
+            let follows = match condition.name.as_str() {
+                "free-connex" | "hierarchical" => cyclic,
+                "q-hierarchical" => beyond,
+                "free-top" => deepest,
+                _ => false,
+            };
+            condition.holds || !follows
+        })
     }
 
     /// The view with what it has now.
@@ -157,6 +168,16 @@ impl Explanation {
                 format!("{indent}{bar}"),
                 lines,
             );
+        }
+    }
+}
+
+impl Condition {
+    /// `free-connex: ..`, or `not hierarchical: .., so ..`.
+    pub(super) fn line(&self) -> String {
+        match self.holds {
+            true => format!("{}: {}", self.name, self.means),
+            false => format!("not {}: {}; so {}", self.name, self.because, self.means),
         }
     }
 }

@@ -261,6 +261,45 @@ fn unique_keys_come_before_groups() {
     assert_eq!(hows, [How::UniqueKey, How::Key]);
 }
 
+/// Costs come first, theory after; what fails only because something else does is not told again.
+#[test]
+fn a_star_is_told_by_its_costs() {
+    let tables = Tables::new("F(a, b, c) A(a, n) B(b) C(c)");
+    let mut query = tables.natural(&["F", "A", "B", "C"]);
+    query.group_by = common::columns("1.n");
+    query.outputs = vec![group("1.n")];
+    let text = tables.plan(&query).explanation().text();
+    assert!(text.starts_with("a change of one row\n"), "{text}");
+    let (costs, why) = text.split_once("\nwhy\n").unwrap();
+    assert_eq!(why.matches("\n  not ").count(), 1, "{why}");
+    assert!(why.contains("not hierarchical: "), "{why}");
+    assert!(
+        !text.contains("fails") && !costs.contains("hierarchical"),
+        "{text}"
+    );
+    // JSON has all of them.
+    let all = tables.plan(&query).explanation().conditions;
+    assert_eq!(all.iter().filter(|condition| !condition.holds).count(), 3);
+}
+
+/// A table's columns have its own names, with that of the variable where it is another.
+#[test]
+fn tables_wear_their_own_names() {
+    let tables = Tables::new("R(a, b) S(c, d)");
+    let mut query = tables.natural(&["R", "S"]);
+    query.joins = vec![common::columns("0.b 1.c")];
+    query.group_by = common::columns("1.d");
+    query.outputs = vec![group("1.d")];
+    let explanation = tables.plan(&query).explanation();
+    let labels: Vec<_> = explanation
+        .nodes
+        .iter()
+        .map(|node| node.label.as_str())
+        .collect();
+    assert_eq!(labels, ["S[c=b, d]", "R[b]", "V@b[d]"]);
+    assert_eq!(explanation.changes[0].cost, "O(group of (b) in S[c=b, d])");
+}
+
 #[test]
 fn formats_have_names() {
     for (name, format) in Format::ALL {

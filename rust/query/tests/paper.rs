@@ -308,18 +308,12 @@ fn explain_reads_like_the_tree() {
     };
     explanation.fill(&(0..9).map(held).collect::<Vec<_>>());
     let expected = "\
-engine: viewtree; joins by equality, with sums of products, follow a change along one path of a tree of views
-kept as groups: sums for each key of the root
-
-query: acyclic, free-connex; width 1; views of O(N) keys
-  alpha-acyclic   holds: the join has an order in which nothing outgrows what it leads to
-  free-connex     holds: the groups can be listed with constant delay from views of linear size
-  hierarchical    fails: Location has locn without ksn, Item has ksn without locn, and Inventory has both;
-                  so some change meets a group of rows, not one
-  q-hierarchical  fails: it is not hierarchical;
-                  so without unique keys or static relations, some change or the next row read costs more than O(1)
-  free-top        holds: the keys of the result stand above all that is summed away
-variable order: locn(dateid(ksn) zip)
+a change of one row
+  Inventory  O(1)
+  Location   O(1)
+  Census     static: never changes
+  Item       O(group of (ksn) in Inventory[locn, dateid, ksn])
+  Weather    O(1)
 
 view tree
   V@locn[]                               stored: count, 1 sum  8 rows, 80 bytes, 16 updates
@@ -332,12 +326,15 @@ view tree
      ├─ Location[locn, zip]              not stored            10 updates
      └─ Census[zip], static              stored: count         6 rows, 60 bytes, 12 updates
 
-a change of one row
-  Inventory  O(1)
-  Location   O(1)
-  Census     static: never changes
-  Item       O(group of (ksn) in Inventory[locn, dateid, ksn])
-  Weather    O(1)
+why
+  engine: viewtree; joins by equality, with sums of products, follow a change along one path of a tree of views
+  kept as groups: sums for each key of the root
+  query: acyclic, free-connex; width 1; views of O(N) keys
+  variable order: locn(dateid(ksn) zip)
+  alpha-acyclic: the join has an order in which nothing outgrows what it leads to
+  free-connex: the groups can be listed with constant delay from views of linear size
+  not hierarchical: Location has locn without ksn, Item has ksn without locn, and Inventory has both; so some change meets a group of rows, not one
+  free-top: the keys of the result stand above all that is summed away
 ";
     assert_eq!(explanation.text(), expected);
 }

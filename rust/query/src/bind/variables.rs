@@ -101,10 +101,13 @@ impl Variables {
             ty = join_type(&ty, scopes[place.0].ty(place.1))
                 .ok_or_else(|| cannot_join(scopes, columns[0], *place))?;
         }
+        let called = |&(atom, column): &Place| scopes[atom].schema.fields()[column].name.clone();
+        let names: Vec<String> = columns.iter().map(called).collect();
         let id = self.all.len();
         self.of.extend(places.iter().map(|place| (*place, id)));
         self.all.push(Variable {
-            name: scopes[atom].schema.fields()[column].name.clone(),
+            name: names[0].clone(),
+            names,
             nullable: places.len() == 1 && scopes[atom].nullable(column),
             columns,
             ty,

@@ -115,6 +115,9 @@ pub struct Variable {
     /// (atom, table column), one for each atom that has the variable, by atom. Where an atom has
     /// two columns in the class, the first stands for both and the atom's filter equates them.
     pub columns: Vec<(usize, usize)>,
+    /// What each of those columns is called in its table.
+    #[serde(default)]
+    pub names: Vec<String>,
     /// A type that holds the values of all its columns. Equal values have equal words in all.
     pub ty: Type,
     /// Whether it may be NULL: only where it does not join.

@@ -10,7 +10,7 @@ use crate::graph::hypergraph::{Hypergraph, core};
 use crate::graph::set::Set;
 use crate::logical::Representation;
 use crate::plan::tree;
-use crate::plan::{Node, Plan, VarId};
+use crate::plan::{Plan, VarId};
 
 impl Plan {
     pub(super) fn node_facts(&self) -> Vec<NodeFacts> {
@@ -139,19 +139,28 @@ impl Plan {
         )
     }
 
-    /// A view's name with its keys; `∃[a, b] R` for an indicator projection.
+    /// A view's name with its keys; `∃[a, b] R` for an indicator projection. A table's keys are called
+    /// as in the table: `S[c=b]` where its c is the variable b.
     #[must_use]
     pub fn view(&self, node: usize) -> String {
-        let Node {
-            name,
-            keys,
-            indicator,
-            ..
-        } = &self.tree.nodes[node];
-        let names = self.listed(keys);
-        match indicator {
-            Some(atom) => format!("∃[{names}] {}", self.atoms[*atom].alias),
-            None => format!("{name}[{names}]"),
+        let node = &self.tree.nodes[node];
+        let of = node.atom.or(node.indicator);
+        let keys = node.keys.iter().map(|id| self.called(*id, of));
+        let keys = keys.collect::<Vec<_>>().join(", ");
+        match node.indicator {
+            Some(atom) => format!("∃[{keys}] {}", self.atoms[atom].alias),
+            None => format!("{}[{keys}]", node.name),
+        }
+    }
+
+    /// A variable by its name, after what an atom calls it if that is something else.
+    fn called(&self, id: VarId, atom: Option<usize>) -> String {
+        let variable = &self.variables[id];
+        let mut columns = variable.columns.iter().zip(&variable.names).skip(1);
+        let own = columns.find(|((of, _), _)| Some(*of) == atom);
+        match own {
+            Some((_, own)) if *own != variable.name => format!("{own}={}", variable.name),
+            _ => variable.name.clone(),
         }
     }
 

@@ -38,6 +38,7 @@ fn plan(filter: Option<Predicate>, not_null: Vec<usize>, factors: Vec<Factor>) -
         variables: vec![Variable {
             name: "f".to_owned(),
             columns: vec![(0, 4)],
+            names: vec!["f".to_owned()],
             ty: Type::Float64,
             nullable: true,
             free: true,
