@@ -7,7 +7,8 @@
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
 use ringview_explain::Explanation;
-use ringview_query::{Catalog, Plan, Query, TableInfo, bind};
+use ringview_query::plan::{Plan, Planning};
+use ringview_query::{Catalog, Query, TableInfo, bind};
 
 use crate::table::{Reader, Table, TableStatus};
 use crate::transaction::Undo;
@@ -195,7 +196,7 @@ impl Database {
     /// # Errors
     /// What `create_view` would refuse in the query.
     pub fn plan(&self, query: &Query) -> Result<Plan> {
-        bind(query, self)
+        Plan::new(bind(query, self)?, Planning::default())
     }
 
     /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.

@@ -4,7 +4,8 @@
 //! they need can be freed.
 
 use ringview_core::{Error, Result, Schema};
-use ringview_query::{Planning, Query, bind_with};
+use ringview_query::plan::{Plan, Planning};
+use ringview_query::{Query, bind};
 
 use crate::database::Database;
 use crate::view::View;
@@ -32,7 +33,7 @@ impl Database {
         poll: Poll<'_>,
     ) -> Result<()> {
         self.check_new(name)?;
-        let plan = bind_with(query, self, planning)?;
+        let plan = Plan::new(bind(query, self)?, planning)?;
         let mut schemas: Vec<Schema> = Vec::with_capacity(plan.atoms.len());
         for atom in &plan.atoms {
             let table = &self.tables[self.table_index(&atom.table)?];

@@ -15,7 +15,12 @@ mod graph;
 mod logical;
 pub mod plan;
 
-pub use bind::{Planning, bind, bind_with};
+pub use bind::{
+    Bound, Catalog, Companion as BoundCompanion, CompanionValue, Comparison, Computed, ComputedOp,
+    Expr, Features, Having, Kind, Moments, Number, Op, OutputKind, PlanAtom, PlanOutput, Predicate,
+    TableInfo, Term, TextOperand, VarId, Variable, bind,
+};
+pub use graph::order::OrderNode;
 pub use logical::{
     Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output, Query,
     Representation, Scalar,

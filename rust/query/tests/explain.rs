@@ -9,7 +9,7 @@ use common::joins::{Join, has_join_tree, joins};
 use common::{Tables, group, order};
 use proptest::prelude::*;
 use ringview_explain::{Condition as ClassCondition, Explanation, Format, How, NodeKind};
-use ringview_query::{Bag, Representation};
+use ringview_query::{Bag, Plan, Planning, Representation, bind};
 
 fn of<'a>(explanation: &'a Explanation, name: &str) -> &'a ClassCondition {
     explanation
@@ -189,7 +189,7 @@ proptest! {
         query.outputs.pop();
         prop_assume!(!query.outputs.is_empty());
         query.bag = Some(Bag { representation: Some(Representation::Factorised), ..Bag::default() });
-        let explanation = ringview_query::bind(&query, &tables).unwrap().explanation();
+        let explanation = Plan::new(bind(&query, &tables).unwrap(), Planning::default()).unwrap().explanation();
         let constant = explanation.changes.iter().all(|change| change.constant);
         prop_assert_eq!(constant, join.hierarchical(), "{}", explanation.text());
         prop_assert_eq!(explanation.holds("q-hierarchical"), join.hierarchical());

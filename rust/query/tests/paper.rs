@@ -4,7 +4,7 @@ mod common;
 
 use common::{Tables, col, columns, group, grouped, order, shown, sum, times, views};
 use ringview_explain::Held;
-use ringview_query::{Kind, OutputKind, Planning, Source, bind_with};
+use ringview_query::{Kind, OutputKind, Planning, Source};
 
 fn example() -> Tables {
     Tables::new("R(A, B) S(A, C, E) T(C, D)")
@@ -204,7 +204,7 @@ fn figure_6_triangle() {
 fn figure_6_without_the_indicator() {
     let tables = Tables::new("R(A, B) S(B, C) T(C, A)");
     let query = tables.natural(&["R", "S", "T"]);
-    let plan = bind_with(&query, &tables, Planning { indicators: false }).unwrap();
+    let plan = tables.plan_with(&query, Planning { indicators: false });
     assert_eq!(
         views(&plan, |_| true),
         ["S[B, C]", "T[A, C]", "V@C[A, B]", "R[A, B]", "V@A,B[]"]
@@ -278,7 +278,7 @@ fn the_largest_relation_gets_the_constant_update() {
         .with("S", |t| t.rows = Some(1_000_000))
         .with("T", |t| t.rows = Some(10));
     let query = tables.natural(&["R", "S", "T"]);
-    let plan = bind_with(&query, &tables, Planning { indicators: false }).unwrap();
+    let plan = tables.plan_with(&query, Planning { indicators: false });
     assert_eq!(plan.update_cost(1), "O(1)");
 }
 

@@ -1,26 +1,31 @@
-//! Binding of outputs: aggregates to the components, moments and companions that they are read from.
+//! Binding of outputs: aggregates to the terms, moments and companions that they are read from.
 //!
-//! Invariant: whatever an output reads is in the payload, among the measures or a companion when its
-//! binding returns; equal needs share one. Cost: linear in the outputs, times the nodes of the tree.
+//! Invariant: whatever an output reads is among the terms, the measures or the companions when its
+//! binding returns; equal needs share one. Cost: linear in the outputs, times the terms.
+
+use std::collections::BTreeMap;
 
 use ringview_core::{Error, Result, Type};
 
-use crate::bind::expr::Kind;
+use crate::bind::bound::{Moments, OutputKind, PlanOutput, Term};
+use crate::bind::expr::{Expr, Kind};
 use crate::bind::scalar::{Scope, each_column};
-use crate::bind::terms::expand;
+use crate::bind::terms::{Product, expand};
 use crate::bind::variables::{Place, Variables, resolve};
 use crate::logical::{ColumnRef, Function, Literal, Output, Scalar};
-use crate::plan::payload::{NotNull, Payload};
-use crate::plan::{Moments, OutputKind, PlanOutput};
 
 /// The digits of a decimal sum: all that there can be.
 pub(crate) const SUM_PRECISION: u8 = 38;
+
+/// Columns that must not be NULL, by atom.
+type NotNull = BTreeMap<usize, Vec<usize>>;
 
 /// What the outputs bound so far need.
 pub(crate) struct Aggregates<'a> {
     pub(crate) scopes: &'a [Scope<'a>],
     pub(crate) variables: &'a Variables,
-    pub(crate) payload: Payload<'a>,
+    /// The count, and what else is summed.
+    pub(crate) terms: Vec<Term>,
     /// What computed columns read.
     pub(crate) measures: Vec<PlanOutput>,
     /// The columns whose values companions hold, and whether in order.
@@ -33,14 +38,13 @@ impl<'a> Aggregates<'a> {
     pub(crate) fn new(
         scopes: &'a [Scope<'a>],
         variables: &'a Variables,
-        payload: Payload<'a>,
         known: &'a [Place],
     ) -> Self {
         Self {
             known,
             scopes,
             variables,
-            payload,
+            terms: vec![Term::count(NotNull::new())],
             measures: Vec::new(),
             companions: Vec::new(),
         }
@@ -113,7 +117,7 @@ impl<'a> Aggregates<'a> {
         if !matches!(argument, Scalar::Column { .. }) && expand(argument, self.scopes)?.is_none() {
             return Err(always_null("COUNT"));
         }
-        let component = self.payload.count(&not_null)?;
+        let component = self.counted(&not_null);
         Ok((Type::Int64, OutputKind::Count { component }))
     }
 
@@ -124,20 +128,41 @@ impl<'a> Aggregates<'a> {
         argument: &Scalar,
     ) -> Result<(Type, OutputKind)> {
         let not_null = self.not_null(argument)?;
-        let nonnull = self.payload.count(&not_null)?;
-        let terms = self.terms(name, argument, &not_null)?;
+        let nonnull = self.counted(&not_null);
+        let terms = self.summed(name, argument, &not_null)?;
         if function == Function::Avg {
             return Ok((Type::Float64, OutputKind::Avg { terms, nonnull }));
         }
-        let ty = sum_type(self.payload.kind(&terms));
+        let ty = sum_type(self.terms[terms[0]].kind);
         Ok((ty, OutputKind::Sum { terms, nonnull }))
     }
 
-    /// The components that add up to the sum of an expression.
-    fn terms(&mut self, name: &str, sum: &Scalar, not_null: &NotNull) -> Result<Vec<usize>> {
-        let terms = expand(sum, self.scopes)?.ok_or_else(|| always_null(name))?;
-        let component = |term| self.payload.term(term, not_null);
-        terms.iter().map(component).collect()
+    /// The terms that add up to the sum of an expression.
+    fn summed(&mut self, name: &str, sum: &Scalar, not_null: &NotNull) -> Result<Vec<usize>> {
+        let products = expand(sum, self.scopes)?.ok_or_else(|| always_null(name))?;
+        let term = |product: Product| {
+            Ok(self.term(Term {
+                kind: product.kind()?,
+                coefficient: product.coefficient,
+                factors: product.factors,
+                not_null: not_null.clone(),
+            }))
+        };
+        products.into_iter().map(term).collect()
+    }
+
+    /// The term that counts the rows in which the columns are not NULL.
+    fn counted(&mut self, not_null: &NotNull) -> usize {
+        self.term(Term::count(not_null.clone()))
+    }
+
+    /// The number of a term, shared with an equal one.
+    fn term(&mut self, term: Term) -> usize {
+        let known = self.terms.iter().position(|known| *known == term);
+        known.unwrap_or_else(|| {
+            self.terms.push(term);
+            self.terms.len() - 1
+        })
     }
 
     /// MIN, MAX and COUNT(DISTINCT).
@@ -204,22 +229,22 @@ impl<'a> Aggregates<'a> {
             expand(argument, self.scopes)?.ok_or_else(|| always_null(name))?;
         }
         let mut moments = Moments {
-            count: self.payload.count(&not_null)?,
+            count: self.counted(&not_null),
             ..Moments::default()
         };
         if function == Function::RegrCount {
             let component = moments.count;
             return Ok((Type::Int64, OutputKind::Count { component }));
         }
-        moments.x = self.terms(name, x, &not_null)?;
+        moments.x = self.summed(name, x, &not_null)?;
         if !matches!(function, CovarPop | CovarSamp) {
-            moments.xx = self.terms(name, &product(x, x), &not_null)?;
+            moments.xx = self.summed(name, &product(x, x), &not_null)?;
         }
         if let Some(y) = y {
-            moments.y = self.terms(name, y, &not_null)?;
-            moments.xy = self.terms(name, &product(x, y), &not_null)?;
+            moments.y = self.summed(name, y, &not_null)?;
+            moments.xy = self.summed(name, &product(x, y), &not_null)?;
             if matches!(function, Corr | RegrR2) {
-                moments.yy = self.terms(name, &product(y, y), &not_null)?;
+                moments.yy = self.summed(name, &product(y, y), &not_null)?;
             }
         }
         Ok((Type::Float64, OutputKind::Statistic { function, moments }))
@@ -243,6 +268,18 @@ impl<'a> Aggregates<'a> {
         }
         merge(&mut not_null, NotNull::new());
         Ok(not_null)
+    }
+}
+
+impl Term {
+    /// How many rows have no NULL in some columns.
+    fn count(not_null: NotNull) -> Term {
+        Term {
+            kind: Kind::Int,
+            coefficient: Expr::int(1),
+            factors: BTreeMap::new(),
+            not_null,
+        }
     }
 }
 

@@ -10,19 +10,21 @@
 use ringview_core::{Result, Type};
 use serde::{Deserialize, Serialize};
 
+use crate::bind::aggregate::Aggregates;
+use crate::bind::bound::{Bound, PlanAtom, VarId};
+use crate::bind::predicate::all;
 use crate::bind::scalar::Scope;
-use crate::bind::variables::{Place, Variables, resolve};
-use crate::bind::{Planning, bind_knowing};
-use crate::logical::{ColumnRef, Condition, Function, Literal, Output, Query, Scalar};
-use crate::plan::{Catalog, OutputKind, Plan, VarId};
+use crate::bind::variables::{Place, Variables, variables};
+use crate::logical::{ColumnRef, Condition, Function, Literal, Output, Scalar};
 
-/// A view that holds the values of one column, or of some together, by group.
+/// A view that holds the values of one column, or of some together, by group: as it is bound, or as an
+/// engine plans it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Companion {
+pub struct Companion<P> {
     /// The columns, for people.
     pub name: String,
-    /// How it is kept. Its outputs are the groups, the values, then sums, if there are any.
-    pub plan: Plan,
+    /// What it is. Its outputs are the groups, the values, then sums, if there are any.
+    pub plan: P,
     /// The free variables of the view, each with its variable in `plan`.
     pub groups: Vec<(VarId, VarId)>,
     /// Whether its values are read in their order; for COUNT(DISTINCT) alone they need none.
@@ -40,6 +42,22 @@ pub struct CompanionValue {
     pub variable: VarId,
 }
 
+impl<P> Companion<P> {
+    /// The same, planned otherwise.
+    ///
+    /// # Errors
+    /// Those of `plan`.
+    pub fn map<Q>(self, plan: impl FnOnce(P) -> Result<Q>) -> Result<Companion<Q>> {
+        Ok(Companion {
+            name: self.name,
+            plan: plan(self.plan)?,
+            groups: self.groups,
+            ordered: self.ordered,
+            values: self.values,
+        })
+    }
+}
+
 /// What a companion is to hold.
 pub(crate) struct Wanted<'a> {
     pub(crate) name: String,
@@ -49,100 +67,110 @@ pub(crate) struct Wanted<'a> {
     pub(crate) sums: &'a [Place],
 }
 
-/// Plans a companion.
-pub(crate) fn plan(
-    query: &Query,
-    wanted: &Wanted<'_>,
-    scopes: &[Scope<'_>],
-    variables: &Variables,
-    (catalog, planning): (&dyn Catalog, Planning),
-) -> Result<Companion> {
-    let column = |place: &Place| ColumnRef {
-        atom: place.0,
-        column: scopes[place.0].schema.fields()[place.1].name.clone(),
-    };
-    let values: Vec<ColumnRef> = wanted.places.iter().map(column).collect();
-    let sums: Vec<ColumnRef> = wanted.sums.iter().map(column).collect();
-    let plan = bind_knowing(
-        &beside(query, &values, &sums),
-        catalog,
-        planning,
-        wanted.sums,
-    )?;
-    let kept: Vec<VarId> = plan
-        .outputs
-        .iter()
-        .filter_map(|output| match output.kind {
-            OutputKind::Group { variable } => Some(variable),
-            _ => None,
-        })
-        .collect();
-    let mut groups: Vec<(VarId, VarId)> = Vec::new();
-    for (column, &inner) in query.group_by.iter().zip(&kept) {
-        let outer = variables.of[&resolve(scopes, column)?];
-        if !groups.contains(&(outer, inner)) {
-            groups.push((outer, inner));
-        }
-    }
-    let inner = &kept[query.group_by.len()..];
-    let values = wanted.places.iter().zip(inner);
-    let value = |(place, &variable): (&Place, &VarId)| CompanionValue {
-        ty: scopes[place.0].ty(place.1).clone(),
-        variable,
-    };
-    Ok(Companion {
-        name: wanted.name.clone(),
-        values: values.map(value).collect(),
-        plan,
-        groups,
-        ordered: wanted.ordered,
-    })
+/// What companions are derived from: a query whose atoms are bound.
+pub(crate) struct Deriver<'a> {
+    pub(crate) joins: &'a [Vec<ColumnRef>],
+    pub(crate) groups: &'a [Place],
+    pub(crate) scopes: &'a [Scope<'a>],
+    pub(crate) atoms: &'a [PlanAtom],
+    pub(crate) variables: &'a Variables,
 }
 
-/// The query of a companion: no NULLs among the values, one output for each group, then the values,
-/// then the sums.
-fn beside(query: &Query, values: &[ColumnRef], sums: &[ColumnRef]) -> Query {
-    let mut atoms = query.atoms.clone();
-    for column in values {
-        atoms[column.atom].filter = Some(known(column, atoms[column.atom].filter.take()));
+impl Deriver<'_> {
+    /// The same join with no NULLs among the values, grouped by the groups and the values.
+    pub(crate) fn derive(&self, wanted: &Wanted<'_>) -> Result<Companion<Bound>> {
+        let mut kept = self.groups.to_vec();
+        kept.extend_from_slice(wanted.places);
+        let inner = variables(self.joins, &kept, self.scopes)?;
+        let variable = |place: &Place| inner.of[place];
+        let mut groups: Vec<(VarId, VarId)> = Vec::new();
+        for place in self.groups {
+            let pair = (self.variables.of[place], variable(place));
+            if !groups.contains(&pair) {
+                groups.push(pair);
+            }
+        }
+        let value = |place: &Place| CompanionValue {
+            ty: self.scopes[place.0].ty(place.1).clone(),
+            variable: variable(place),
+        };
+        let values = wanted.places.iter().map(value).collect();
+        Ok(Companion {
+            name: wanted.name.clone(),
+            plan: self.bound(wanted, &kept, inner)?,
+            groups,
+            ordered: wanted.ordered,
+            values,
+        })
     }
-    let mut group_by = query.group_by.clone();
-    group_by.extend_from_slice(values);
-    let named = |(at, column): (usize, &ColumnRef)| Output::Group {
-        name: at.to_string(),
-        column: column.clone(),
-    };
-    let summed = |(at, column): (usize, &ColumnRef)| Output::Aggregate {
-        name: format!("sum {at}"),
-        function: Function::Sum,
-        argument: Some(Scalar::Multiply {
-            left: Box::new(Scalar::Literal {
-                value: Literal::Float(1.0),
+
+    fn bound(&self, wanted: &Wanted<'_>, kept: &[Place], inner: Variables) -> Result<Bound> {
+        let mut atoms = self.atoms.to_vec();
+        for place in wanted.places {
+            let known = self.scopes[place.0].predicate(&is_known(&self.column(place)))?;
+            let filter = atoms[place.0].filter.take();
+            let filter = all(filter.into_iter().chain([known]).collect());
+            atoms[place.0].filter = (!filter.is_true()).then_some(filter);
+        }
+        let mut aggregates = Aggregates::new(self.scopes, &inner, wanted.sums);
+        let named = |(at, place): (usize, &Place)| Output::Group {
+            name: at.to_string(),
+            column: self.column(place),
+        };
+        let summed = |(at, place): (usize, &Place)| Output::Aggregate {
+            name: format!("sum {at}"),
+            function: Function::Sum,
+            argument: Some(Scalar::Multiply {
+                left: Box::new(Scalar::Literal {
+                    value: Literal::Float(1.0),
+                }),
+                right: Box::new(scalar(&self.column(place))),
             }),
-            right: Box::new(scalar(column)),
-        }),
-    };
-    let groups = group_by.iter().enumerate().map(named);
-    Query {
-        atoms,
-        joins: query.joins.clone(),
-        outputs: groups.chain(sums.iter().enumerate().map(summed)).collect(),
-        group_by,
-        bag: None,
-        having: None,
-        order: None,
+        };
+        let sums = wanted.sums.iter().enumerate().map(summed);
+        let outputs = kept.iter().enumerate().map(named).chain(sums);
+        let outputs = outputs
+            .map(|output| aggregates.output(&output))
+            .collect::<Result<_>>()?;
+        let terms = aggregates.terms;
+        let mut bound = Bound {
+            atoms,
+            variables: inner.all,
+            terms,
+            outputs,
+            measures: Vec::new(),
+            having: None,
+            bag: None,
+            distinct: false,
+            features: None,
+            companions: Vec::new(),
+            order: None,
+        };
+        bound.note_columns();
+        Ok(bound)
+    }
+
+    fn column(&self, place: &Place) -> ColumnRef {
+        ColumnRef {
+            atom: place.0,
+            column: self.scopes[place.0].schema.fields()[place.1].name.clone(),
+        }
     }
 }
 
 /// `filter AND column IS NOT NULL`
 pub(crate) fn known(column: &ColumnRef, filter: Option<Condition>) -> Condition {
-    let known = Condition::Not {
+    Condition::And {
+        operands: filter.into_iter().chain([is_known(column)]).collect(),
+    }
+}
+
+/// `column IS NOT NULL`
+fn is_known(column: &ColumnRef) -> Condition {
+    Condition::Not {
         operand: Box::new(Condition::IsNull {
             operand: scalar(column),
         }),
-    };
-    Condition::And {
-        operands: filter.into_iter().chain([known]).collect(),
     }
 }
 

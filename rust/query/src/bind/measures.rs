@@ -8,12 +8,12 @@ use ringview_core::{Error, Result, Type};
 
 use crate::bind::aggregate::{Aggregates, sum_type};
 use crate::bind::arithmetic::{power_of_ten, too_many_digits};
+use crate::bind::bound::{OutputKind, PlanOutput};
 use crate::bind::computed::{Computed, ComputedOp, Having};
 use crate::bind::expr::{Comparison, Kind, Number};
 use crate::bind::literal::{date, decimal, per_second, timestamp};
 use crate::bind::scalar::{Purpose, number_kind};
 use crate::logical::{Condition, Literal, Measure};
-use crate::plan::{OutputKind, PlanOutput};
 
 impl Aggregates<'_> {
     /// An expression of the output `name`.

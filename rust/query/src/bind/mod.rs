@@ -1,138 +1,95 @@
-//! From a query and a catalog to a plan: names, types, variables, order, tree, payload.
+//! From a query and a catalog to a bound query: names, types, variables, terms.
 //!
-//! Invariant: what cannot be maintained is refused here, before any view exists. Cost: small, but
-//! for the choice of the order, see `order/choose.rs`.
+//! Invariant: what no engine could make sense of is refused here, before anything is planned. Cost:
+//! small, but for products of sums, see `terms`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `bound` | the types: what a bound query is |
+//! | `variables`, `scalar`, `order` | columns, join classes, what is known of them, orders given |
+//! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
+//! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
+//! | `companion`, `features` | the values and categories that stand beside, as queries of their own |
 
 mod aggregate;
 mod arithmetic;
-pub(crate) mod cofactor;
+pub(crate) mod bound;
 pub(crate) mod companion;
 pub(crate) mod computed;
 pub(crate) mod expr;
+pub(crate) mod features;
 mod filter;
 mod literal;
 mod measures;
+mod order;
 pub(crate) mod predicate;
 mod scalar;
-pub(crate) mod terms;
+mod terms;
 pub(crate) mod variables;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ringview_core::{Error, Result};
 
-use crate::bind::aggregate::Aggregates;
-use crate::bind::companion::Wanted;
-use crate::bind::predicate::all;
-use crate::bind::scalar::Scope;
-use crate::bind::variables::{Place, Variables, resolve, variables};
-use crate::graph::hypergraph::Hypergraph;
-use crate::graph::order;
+pub use bound::{
+    Bound, Catalog, Moments, OutputKind, PlanAtom, PlanOutput, TableInfo, Term, VarId, Variable,
+};
+pub use companion::{Companion, CompanionValue};
+pub use computed::{Computed, ComputedOp, Having};
+pub use expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
+pub use features::Features;
+
+use aggregate::Aggregates;
+use bound::hypergraph;
+use companion::{Deriver, Wanted};
+use predicate::all;
+use scalar::Scope;
+use variables::{Place, Variables, resolve, variables};
+
+use crate::graph::order::OrderNode;
 use crate::graph::set::Set;
 use crate::logical::{ColumnRef, Output, Query, Representation};
-use crate::plan::classes::classify;
-use crate::plan::factorised;
-use crate::plan::payload::Payload;
-use crate::plan::tree;
-use crate::plan::{
-    Catalog, CofactorPlan, Companion, Factor, OutputKind, Plan, PlanAtom, PlanOutput, Source,
-    SumProduct, TableInfo, ViewTree,
-};
 
-/// What planning may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Planning {
-    /// Indicator projections in views over parts of cycles: views stay small, and the relations
-    /// that close the cycles cost more to change (paper, section 6).
-    pub indicators: bool,
-}
-
-impl Default for Planning {
-    fn default() -> Self {
-        Self { indicators: true }
-    }
-}
-
-/// Checks a query against the tables and plans its view.
+/// Checks a query against the tables.
 ///
-/// Errors name what is unknown, of the wrong type, or out of reach of this engine.
-pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Plan> {
-    bind_with(query, catalog, Planning::default())
-}
-
-/// As [`bind`], with a say in how.
-pub fn bind_with(query: &Query, catalog: &dyn Catalog, planning: Planning) -> Result<Plan> {
-    bind_knowing(query, catalog, planning, &[])
-}
-
-/// As [`bind_with`], for rows without NULL in some nullable columns.
-pub(crate) fn bind_knowing(
-    query: &Query,
-    catalog: &dyn Catalog,
-    planning: Planning,
-    known: &[Place],
-) -> Result<Plan> {
+/// # Errors
+/// What is unknown, of the wrong type, or means nothing: each names it.
+pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     check_shape(query)?;
     let tables: Vec<TableInfo> = query
         .atoms
         .iter()
         .map(|atom| catalog.table(&atom.table))
         .collect::<Result<_>>()?;
-    let query = &cofactor::without_nulls(query);
-    let scopes: Vec<Scope<'_>> = query
-        .atoms
-        .iter()
-        .zip(&tables)
-        .enumerate()
-        .map(|(id, (atom, table))| Scope {
-            atom: id,
-            table: &atom.table,
-            alias: &atom.alias,
-            schema: &table.schema,
-        })
-        .collect();
-    let variables = variables(query, &scopes)?;
-    let mut atoms = plan_atoms(query, &tables, &scopes, &variables)?;
-
-    let graph = Hypergraph::new(&atoms, &variables.all);
+    let query = &features::without_nulls(query);
+    let scopes = scopes(query, &tables);
+    let places = |columns: &[ColumnRef]| -> Result<Vec<Place>> {
+        columns
+            .iter()
+            .map(|column| resolve(&scopes, column))
+            .collect()
+    };
+    let groups = places(&query.group_by)?;
+    let variables = variables(&query.joins, &groups, &scopes)?;
+    let atoms = bind_atoms(query, &tables, &scopes, &variables)?;
     let bag = representation(query, &variables)?;
     let factorised = bag == Some(Representation::Factorised);
-    let ordered = if factorised {
-        graph.joins_only()
-    } else {
-        graph.clone()
-    };
-    let order = match &query.order {
-        Some(given) => {
-            let find = |column: &ColumnRef| {
-                let place = resolve(&scopes, column)?;
-                Ok(variables.of.get(&place).copied())
-            };
-            order::check(given, &ordered, &atoms, &variables.all, &find)?
-        }
-        None => {
-            let rows: Vec<Option<u64>> = tables.iter().map(|table| table.rows).collect();
-            order::choose(&ordered, &rows, planning.indicators)
-        }
-    };
-    let (order, tree) = if factorised {
-        factorised::build(order, &graph, &atoms, &variables.all, planning.indicators)
-    } else {
-        let tree = tree::build(&order, &graph, &atoms, &variables.all, planning.indicators);
-        (order, tree)
-    };
+    let order = given_order(query, &scopes, &atoms, &variables, factorised)?;
 
-    let payload = Payload::new(&tree, &variables)?;
-    let mut known = known.to_vec();
-    let mut cofactor = None;
-    if let Some(features) = cofactor::features(query)? {
-        let mut lifted = Payload::new(&tree, &variables)?;
-        let mut plan = cofactor::plan(&features, &scopes, &variables, &tree, &mut lifted)?;
-        plan.categorize(query, &features, &scopes, &variables, (catalog, planning))?;
-        known.extend(features.places(&scopes)?);
-        cofactor = Some((plan, lifted.finish()));
+    let deriver = Deriver {
+        joins: &query.joins,
+        groups: &groups,
+        scopes: &scopes,
+        atoms: &atoms,
+        variables: &variables,
+    };
+    let (mut known, mut found) = (Vec::new(), None);
+    if let Some(named) = features::named(query)? {
+        found = Some(named.bind(&scopes, &deriver)?);
+        known = named.places(&scopes)?;
     }
-    let mut aggregates = Aggregates::new(&scopes, &variables, payload, &known);
+    let mut aggregates = Aggregates::new(&scopes, &variables, &known);
     let outputs: Vec<PlanOutput> = query
         .outputs
         .iter()
@@ -143,77 +100,75 @@ pub(crate) fn bind_knowing(
         None => None,
     };
     let Aggregates {
-        payload,
+        terms,
         measures,
         companions,
         ..
     } = aggregates;
-    let payload = payload.finish();
     let beside = |&(place, ordered): &(Place, bool)| {
-        let wanted = Wanted {
+        deriver.derive(&Wanted {
             name: scopes[place.0].name(place.1),
             places: &[place],
             ordered,
             sums: &[],
-        };
-        companion::plan(query, &wanted, &scopes, &variables, (catalog, planning))
+        })
     };
-    let companions: Vec<Companion> = companions.iter().map(beside).collect::<Result<_>>()?;
-
-    let class = classify(&graph, &tree);
-    for (id, atom) in atoms.iter_mut().enumerate() {
-        let mut columns = read_columns(id, atom, &variables, &tree, &payload);
-        if let Some((plan, lifted)) = &cofactor {
-            columns.extend(leaf_columns(id, &tree, lifted));
-            columns.extend(plan.companions().flat_map(|c| &c.plan.atoms[id].columns));
-        }
-        for companion in &companions {
-            columns.extend(&companion.plan.atoms[id].columns);
-        }
-        atom.columns = columns.into_iter().collect();
-    }
-    let mut plan = Plan {
+    let companions = companions.iter().map(beside).collect::<Result<_>>()?;
+    let mut bound = Bound {
         atoms,
         variables: variables.all,
-        order,
-        tree,
-        payload,
-        cofactor: None,
-        matrix: None,
+        terms,
         outputs,
-        bag,
-        distinct: factorised && query.bag.is_some_and(|bag| bag.distinct),
         measures,
         having,
+        bag,
+        distinct: factorised && query.bag.is_some_and(|bag| bag.distinct),
+        features: found,
         companions,
-        class,
+        order,
     };
-    if let Some((cofactor, lifted)) = cofactor {
-        plan.add_matrix(cofactor, lifted);
-    }
-    Ok(plan)
+    bound.note_columns();
+    Ok(bound)
 }
 
-impl Plan {
-    /// Adds degree-m payloads: in the place of the sums if these are only the count, which degree-m
-    /// payloads have too, else beside them.
-    fn add_matrix(&mut self, cofactor: CofactorPlan, lifted: SumProduct) {
-        let counts = self.payload.nodes[self.tree.root].len() == 1;
-        if counts {
-            (self.payload, self.cofactor) = (lifted, Some(cofactor));
-            return;
-        }
-        let is_cofactor = |output: &&PlanOutput| matches!(output.kind, OutputKind::Cofactor);
-        self.matrix = Some(Box::new(Plan {
-            payload: lifted,
-            cofactor: Some(cofactor),
-            outputs: self.outputs.iter().filter(is_cofactor).cloned().collect(),
-            measures: Vec::new(),
-            having: None,
-            companions: Vec::new(),
-            ..self.clone()
-        }));
-    }
+fn scopes<'a>(query: &'a Query, tables: &'a [TableInfo]) -> Vec<Scope<'a>> {
+    let scope = |(id, (atom, table)): (usize, (&'a crate::logical::Atom, &'a TableInfo))| Scope {
+        atom: id,
+        table: &atom.table,
+        alias: &atom.alias,
+        schema: &table.schema,
+    };
+    query
+        .atoms
+        .iter()
+        .zip(tables)
+        .enumerate()
+        .map(scope)
+        .collect()
+}
+
+/// The order that the query gives, checked and made whole.
+fn given_order(
+    query: &Query,
+    scopes: &[Scope<'_>],
+    atoms: &[PlanAtom],
+    variables: &Variables,
+    factorised: bool,
+) -> Result<Option<Vec<OrderNode>>> {
+    let Some(given) = &query.order else {
+        return Ok(None);
+    };
+    let graph = hypergraph(atoms, &variables.all);
+    let graph = if factorised {
+        graph.joins_only()
+    } else {
+        graph
+    };
+    let find = |column: &ColumnRef| {
+        let place = resolve(scopes, column)?;
+        Ok(variables.of.get(&place).copied())
+    };
+    order::check(given, &graph, atoms, &variables.all, &find).map(Some)
 }
 
 /// How the rows of a join are to be kept: factorised where there is something to factorise. Rows that
@@ -290,7 +245,7 @@ fn check_shape(query: &Query) -> Result<()> {
     Ok(())
 }
 
-fn plan_atoms(
+fn bind_atoms(
     query: &Query,
     tables: &[TableInfo],
     scopes: &[Scope<'_>],
@@ -318,44 +273,9 @@ fn plan_atoms(
             join_columns_not_null: not_null,
             is_static: table.is_static,
             unique: table.unique.clone(),
+            schema: Arc::clone(&table.schema),
+            rows: table.rows,
         });
     }
     Ok(atoms)
-}
-
-/// Every column of an atom that its leaf reads.
-fn read_columns(
-    id: usize,
-    atom: &PlanAtom,
-    variables: &Variables,
-    tree: &ViewTree,
-    payload: &SumProduct,
-) -> BTreeSet<usize> {
-    let mut columns: BTreeSet<usize> = atom.join_columns_not_null.iter().copied().collect();
-    let own = variables.all.iter().flat_map(|v| &v.columns);
-    columns.extend(own.filter(|(of, _)| *of == id).map(|(_, column)| *column));
-    if let Some(filter) = &atom.filter {
-        filter.each_column(&mut |column| {
-            columns.insert(column);
-        });
-    }
-    columns.extend(leaf_columns(id, tree, payload));
-    columns
-}
-
-/// The columns that the payloads of a leaf are read from.
-fn leaf_columns(id: usize, tree: &ViewTree, payload: &SumProduct) -> BTreeSet<usize> {
-    let mut columns = BTreeSet::new();
-    let leaf = tree.nodes.iter().position(|node| node.atom == Some(id));
-    for component in leaf.iter().flat_map(|leaf| &payload.nodes[*leaf]) {
-        if let Source::Leaf(Factor { not_null, value }) = &component.source {
-            columns.extend(not_null);
-            if let Some(value) = value {
-                value.each_column(&mut |column| {
-                    columns.insert(column);
-                });
-            }
-        }
-    }
-    columns
 }

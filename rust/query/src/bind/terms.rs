@@ -18,27 +18,27 @@ const MAX_TERMS: usize = 256;
 
 /// A coefficient (a constant) times factors, by atom.
 #[derive(Clone, Debug)]
-pub(crate) struct Term {
+pub(crate) struct Product {
     pub(crate) coefficient: Expr,
     pub(crate) factors: BTreeMap<usize, Expr>,
 }
 
-impl Term {
-    fn constant(coefficient: Expr) -> Term {
+impl Product {
+    fn constant(coefficient: Expr) -> Product {
         let factors = BTreeMap::new();
-        Term {
+        Product {
             coefficient,
             factors,
         }
     }
 
-    fn kind(&self) -> Result<Kind> {
+    pub(crate) fn kind(&self) -> Result<Kind> {
         self.factors
             .values()
             .try_fold(self.coefficient.kind, |kind, f| kind.product(f.kind))
     }
 
-    fn times(&self, other: &Term) -> Result<Term> {
+    fn times(&self, other: &Product) -> Result<Product> {
         let mut product = self.clone();
         product.coefficient = product.coefficient.multiply(other.coefficient.clone())?;
         for (atom, factor) in &other.factors {
@@ -53,7 +53,7 @@ impl Term {
 
     /// The same value in another kind: a decimal of a larger scale, or all factors real, which is
     /// more than that their product is.
-    fn convert(mut self, kind: Kind) -> Result<Term> {
+    fn convert(mut self, kind: Kind) -> Result<Product> {
         if kind == Kind::Real {
             self.coefficient = self.coefficient.convert(kind)?;
             for factor in self.factors.values_mut() {
@@ -75,7 +75,7 @@ impl Term {
 }
 
 /// The terms, all of one kind; `None` if the argument is NULL whatever the rows.
-pub(crate) fn expand(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Term>>> {
+pub(crate) fn expand(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
     let Some(terms) = sum(scalar, scopes)? else {
         return Ok(None);
     };
@@ -83,24 +83,24 @@ pub(crate) fn expand(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec
     for term in &terms {
         kind = kind.common(term.kind()?);
     }
-    let terms: Result<Vec<Term>> = terms.into_iter().map(|t| t.convert(kind)).collect();
+    let terms: Result<Vec<Product>> = terms.into_iter().map(|t| t.convert(kind)).collect();
     terms.map(Some)
 }
 
-fn sum(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Term>>> {
+fn sum(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
     let within = atoms(scalar);
     if within.len() < 2 {
         let atom = within.iter().next();
         let number = scopes[atom.unwrap_or(0)].number(scalar, Purpose::Sum)?;
         return Ok(number.map(|expr| match atom {
-            None => vec![Term::constant(expr)],
-            Some(atom) => vec![Term {
+            None => vec![Product::constant(expr)],
+            Some(atom) => vec![Product {
                 coefficient: Expr::int(1),
                 factors: BTreeMap::from([(atom, expr)]),
             }],
         }));
     }
-    let both = |left: &Scalar, right: &Scalar| -> Result<Option<(Vec<Term>, Vec<Term>)>> {
+    let both = |left: &Scalar, right: &Scalar| -> Result<Option<(Vec<Product>, Vec<Product>)>> {
         Ok(sum(left, scopes)?.zip(sum(right, scopes)?))
     };
     let terms = match scalar {
@@ -116,7 +116,7 @@ fn sum(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Term>>> {
             None => None,
         },
         Scalar::Multiply { left, right } => match both(left, right)? {
-            Some((left, right)) => Some(product(&left, &right)?),
+            Some((left, right)) => Some(multiplied(&left, &right)?),
             None => None,
         },
         Scalar::Negate { operand } => match sum(operand, scopes)? {
@@ -131,15 +131,15 @@ fn sum(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Term>>> {
     }
 }
 
-fn negated(terms: Vec<Term>) -> Result<Vec<Term>> {
-    let negate = |mut term: Term| {
+fn negated(terms: Vec<Product>) -> Result<Vec<Product>> {
+    let negate = |mut term: Product| {
         term.coefficient = term.coefficient.negate()?;
         Ok(term)
     };
     terms.into_iter().map(negate).collect()
 }
 
-fn product(left: &[Term], right: &[Term]) -> Result<Vec<Term>> {
+fn multiplied(left: &[Product], right: &[Product]) -> Result<Vec<Product>> {
     if left.len() * right.len() > MAX_TERMS {
         return Err(too_many_terms());
     }

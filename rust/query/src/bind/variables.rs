@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use ringview_core::{Error, Result, Type};
 
+use crate::bind::bound::{VarId, Variable};
 use crate::bind::scalar::Scope;
 use crate::graph::set::Set;
-use crate::logical::{ColumnRef, Query};
-use crate::plan::{VarId, Variable};
+use crate::logical::ColumnRef;
 
 /// An (atom, table column).
 pub(crate) type Place = (usize, usize);
@@ -41,19 +41,20 @@ pub(crate) fn resolve(scopes: &[Scope<'_>], column: &ColumnRef) -> Result<Place>
     Ok((column.atom, scope.position(&column.column)?))
 }
 
-pub(crate) fn variables(query: &Query, scopes: &[Scope<'_>]) -> Result<Variables> {
+/// The variables of some joins, those of `kept` free.
+pub(crate) fn variables(
+    joins: &[Vec<ColumnRef>],
+    kept: &[Place],
+    scopes: &[Scope<'_>],
+) -> Result<Variables> {
     let mut classes = Classes::default();
-    for join in &query.joins {
+    for join in joins {
         let places: Result<Vec<Place>> = join.iter().map(|c| resolve(scopes, c)).collect();
         for pair in places?.windows(2) {
             classes.union(pair[0], pair[1]);
         }
     }
-    let mut free = Vec::new();
-    for column in &query.group_by {
-        let place = resolve(scopes, column)?;
-        free.push(classes.find(place));
-    }
+    let free: Vec<usize> = kept.iter().map(|place| classes.find(*place)).collect();
 
     let mut found = Variables {
         all: Vec::new(),
@@ -85,10 +86,13 @@ impl Variables {
                 }
             }
         }
-        let mut columns: Vec<Place> = Vec::new();
+        let (mut columns, mut others): (Vec<Place>, Vec<Place>) = (Vec::new(), Vec::new());
         for (atom, column) in places {
             match columns.last() {
-                Some((last, first)) if last == atom => self.equal.push((*atom, *first, *column)),
+                Some((last, first)) if last == atom => {
+                    self.equal.push((*atom, *first, *column));
+                    others.push((*atom, *column));
+                }
                 _ => columns.push((*atom, *column)),
             }
         }
@@ -101,15 +105,13 @@ impl Variables {
             ty = join_type(&ty, scopes[place.0].ty(place.1))
                 .ok_or_else(|| cannot_join(scopes, columns[0], *place))?;
         }
-        let called = |&(atom, column): &Place| scopes[atom].schema.fields()[column].name.clone();
-        let names: Vec<String> = columns.iter().map(called).collect();
         let id = self.all.len();
         self.of.extend(places.iter().map(|place| (*place, id)));
         self.all.push(Variable {
-            name: names[0].clone(),
-            names,
+            name: scopes[atom].schema.fields()[column].name.clone(),
             nullable: places.len() == 1 && scopes[atom].nullable(column),
             columns,
+            others,
             ty,
             free,
         });

@@ -4,7 +4,6 @@
 //! (a unique key determines the row) ride along. Tests below are polynomial in the query.
 
 use crate::graph::set::Set;
-use crate::plan::{PlanAtom, Variable};
 
 /// A query's hypergraph.
 #[derive(Clone, Debug)]
@@ -21,40 +20,20 @@ pub(crate) struct Hypergraph {
 }
 
 impl Hypergraph {
-    pub(crate) fn new(atoms: &[PlanAtom], variables: &[Variable]) -> Hypergraph {
-        let mut edges = vec![Set::default(); atoms.len()];
-        let mut by_variable = vec![Set::default(); variables.len()];
-        for (id, variable) in variables.iter().enumerate() {
-            for (atom, _) in &variable.columns {
-                edges[*atom].insert(id);
-                by_variable[id].insert(*atom);
-            }
+    /// By variable: its atoms. By atom: variables that determine all its others, where it has such.
+    pub(crate) fn new(
+        atoms: Vec<Set>,
+        free: Set,
+        dynamic: Set,
+        determinants: Vec<Option<Set>>,
+    ) -> Hypergraph {
+        let mut edges = vec![Set::default(); determinants.len()];
+        for (id, of) in atoms.iter().enumerate() {
+            of.iter().for_each(|atom| edges[atom].insert(id));
         }
-        // A variable stands for a unique column only through the column that is its own.
-        let determinant = |atom: usize, unique: &[usize]| -> Option<Set> {
-            unique
-                .iter()
-                .map(|column| {
-                    variables
-                        .iter()
-                        .position(|v| v.columns.contains(&(atom, *column)))
-                })
-                .collect()
-        };
-        let determinants = atoms
-            .iter()
-            .enumerate()
-            .map(|(id, atom)| determinant(id, atom.unique.as_deref()?))
-            .collect();
-        let free = (0..variables.len())
-            .filter(|id| variables[*id].free)
-            .collect();
-        let dynamic = (0..atoms.len())
-            .filter(|id| !atoms[*id].is_static)
-            .collect();
         Hypergraph {
             edges,
-            atoms: by_variable,
+            atoms,
             free,
             dynamic,
             determinants,

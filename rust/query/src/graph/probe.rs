@@ -8,8 +8,6 @@
 
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::set::Set;
-use crate::plan::tree;
-use crate::plan::{Plan, ViewTree};
 
 /// A view, as a delta meets it.
 #[derive(Clone, Copy, Debug)]
@@ -84,47 +82,4 @@ fn narrowest(known: Set, open: &[usize], siblings: &[Sibling]) -> usize {
         (!keys.meets(known), (keys - known).len())
     };
     (0..open.len()).min_by_key(rank).unwrap_or(0)
-}
-
-/// A sibling that a change meets on its way up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Meeting {
-    /// The node of the sibling.
-    pub(crate) node: usize,
-    pub(crate) probe: Probe,
-}
-
-impl Plan {
-    /// The siblings of a node in the order in which a change that comes from it meets them.
-    pub fn siblings_met(&self, node: usize) -> Vec<usize> {
-        let graph = Hypergraph::new(&self.atoms, &self.variables);
-        let met = meetings(&graph, &self.tree, &tree::relations(&self.tree), node);
-        met.iter().map(|met| met.node).collect()
-    }
-}
-
-/// What a change that comes from a node meets where that is joined; `below` is `tree::relations`.
-pub(crate) fn meetings(
-    graph: &Hypergraph,
-    tree: &ViewTree,
-    below: &[Set],
-    node: usize,
-) -> Vec<Meeting> {
-    let Some(parent) = tree.nodes[node].parent else {
-        return Vec::new();
-    };
-    let keys = |id: usize| tree.nodes[id].keys.iter().copied().collect::<Set>();
-    let others = tree.nodes[parent].children.iter().copied();
-    let others: Vec<usize> = others.filter(|other| *other != node).collect();
-    let sibling = |id: &usize| Sibling {
-        keys: keys(*id),
-        atoms: below[*id],
-    };
-    let siblings: Vec<Sibling> = others.iter().map(sibling).collect();
-    let met = probes(graph, keys(node), &siblings).into_iter();
-    met.map(|(at, probe)| Meeting {
-        node: others[at],
-        probe,
-    })
-    .collect()
 }

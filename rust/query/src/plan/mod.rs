@@ -6,46 +6,29 @@
 //! parent, and over variables that its parent keeps. Component 0 of every node is the count, and the components of a node are
 //! distinct. Keys of all views follow one total order of the variables, top to bottom.
 
-pub(crate) mod classes;
+pub(crate) mod build;
+mod classes;
+pub(crate) mod cofactor;
 pub(crate) mod explanation;
 pub(crate) mod factorised;
+mod meetings;
 pub(crate) mod payload;
 pub(crate) mod split;
 pub(crate) mod tree;
 
-use std::sync::Arc;
-
-use ringview_core::{Result, Schema, Type};
 use serde::{Deserialize, Serialize};
 
-use crate::logical::{Function, Representation};
+use crate::bind::computed::Having;
+use crate::bind::expr::{Expr, Kind};
+use crate::bind::{PlanAtom, PlanOutput, VarId, Variable, companion};
+use crate::graph::order::OrderNode;
+use crate::logical::Representation;
 
-pub use crate::bind::cofactor::{CategoryPair, CofactorPlan};
-pub use crate::bind::companion::{Companion, CompanionValue};
-pub use crate::bind::computed::{Computed, ComputedOp, Having};
-pub use crate::bind::expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
+/// A view beside the view, planned.
+pub type Companion = companion::Companion<Plan>;
 
-/// A variable's position in [`Plan::variables`].
-pub type VarId = usize;
-
-/// Where `bind` looks tables up.
-pub trait Catalog {
-    /// What is known of a table; `Error::UnknownTable` if there is none.
-    fn table(&self, name: &str) -> Result<TableInfo>;
-}
-
-/// What planning needs to know of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TableInfo {
-    /// Its columns.
-    pub schema: Arc<Schema>,
-    /// Whether it never changes once a view reads it.
-    pub is_static: bool,
-    /// Roughly how many rows it has or will have, if known: relations with more rows change more.
-    pub rows: Option<u64>,
-    /// Columns of which no two rows agree.
-    pub unique: Option<Vec<usize>>,
-}
+pub use build::Planning;
+pub use cofactor::{CategoryPair, CofactorPlan};
 
 /// A checked query with its variable order, view tree and payloads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,54 +68,6 @@ pub struct Plan {
     pub companions: Vec<Companion>,
     /// What kind of query this is.
     pub class: Class,
-}
-
-/// One occurrence of a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlanAtom {
-    /// The table.
-    pub table: String,
-    /// The name under which the query speaks of it.
-    pub alias: String,
-    /// Which rows take part; all where absent. Holds also the equalities between columns of this
-    /// atom that belong to one variable.
-    pub filter: Option<Predicate>,
-    /// The columns of the table that are read at all, ascending.
-    pub columns: Vec<usize>,
-    /// Nullable columns that join: a row with NULL in any of them is dropped.
-    pub join_columns_not_null: Vec<usize>,
-    /// Whether the table never changes once the view is there.
-    pub is_static: bool,
-    /// Columns of which no two rows of the table agree.
-    pub unique: Option<Vec<usize>>,
-}
-
-/// A variable of the query.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Variable {
-    /// The name of its first column; with the alias where two variables would share a name.
-    pub name: String,
-    /// (atom, table column), one for each atom that has the variable, by atom. Where an atom has
-    /// two columns in the class, the first stands for both and the atom's filter equates them.
-    pub columns: Vec<(usize, usize)>,
-    /// What each of those columns is called in its table.
-    #[serde(default)]
-    pub names: Vec<String>,
-    /// A type that holds the values of all its columns. Equal values have equal words in all.
-    pub ty: Type,
-    /// Whether it may be NULL: only where it does not join.
-    pub nullable: bool,
-    /// Whether the result is grouped by it; else it is bound, and marginalised.
-    pub free: bool,
-}
-
-/// A variable of the order with what is below it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OrderNode {
-    /// The variable.
-    pub variable: VarId,
-    /// The variables directly below.
-    pub children: Vec<OrderNode>,
 }
 
 /// The views, one a node, children before their parents and the root last (paper, figure 3).
@@ -214,92 +149,6 @@ pub struct Factor {
     pub not_null: Vec<usize>,
     /// An expression over the columns of the atom; 1 where absent.
     pub value: Option<Expr>,
-}
-
-/// One column of the result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlanOutput {
-    /// Its name.
-    pub name: String,
-    /// Its type.
-    pub ty: Type,
-    /// Where it comes from.
-    pub kind: OutputKind,
-}
-
-/// Where a column of the result comes from. Components are the root's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum OutputKind {
-    /// A free variable.
-    Group {
-        /// Which.
-        variable: VarId,
-    },
-    /// The sum of the components; NULL where `nonnull` is 0.
-    Sum {
-        /// The components to add, all of one kind.
-        terms: Vec<usize>,
-        /// How many rows had a value.
-        nonnull: usize,
-    },
-    /// The whole degree-m payload: counts, sums and sums of products of the features.
-    Cofactor,
-    /// A count.
-    Count {
-        /// The component.
-        component: usize,
-    },
-    /// The sum of the components divided by `nonnull`; NULL where that is 0.
-    Avg {
-        /// The components to add, all of one kind.
-        terms: Vec<usize>,
-        /// How many rows had a value.
-        nonnull: usize,
-    },
-    /// A variance, covariance, correlation or regression.
-    Statistic {
-        /// Which.
-        function: Function,
-        /// What it is computed from.
-        moments: Moments,
-    },
-    /// The least or the greatest value; NULL where there is none.
-    Extreme {
-        /// Which companion holds the values.
-        companion: usize,
-        /// The greatest, not the least.
-        greatest: bool,
-    },
-    /// How many different values there are.
-    Distinct {
-        /// Which companion holds the values.
-        companion: usize,
-    },
-    /// Computed from the plan's measures.
-    Computed {
-        /// How.
-        value: Computed,
-    },
-}
-
-/// Counts, sums and sums of products over the rows where no argument is NULL. Each sum is a list of
-/// components to add; what a function does not need is empty. Where the arguments are exact, so are
-/// these, and products of integers are Decimal of scale 0, which has room for squares.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moments {
-    /// How many rows.
-    pub count: usize,
-    /// Sum of x.
-    pub x: Vec<usize>,
-    /// Sum of y.
-    pub y: Vec<usize>,
-    /// Sum of x squared.
-    pub xx: Vec<usize>,
-    /// Sum of x times y.
-    pub xy: Vec<usize>,
-    /// Sum of y squared.
-    pub yy: Vec<usize>,
 }
 
 /// What is known of a query's hardness.

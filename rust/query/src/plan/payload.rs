@@ -11,26 +11,22 @@ use std::collections::BTreeMap;
 use ringview_core::Result;
 
 use crate::bind::expr::{Expr, Kind, Op};
-use crate::bind::terms::Term;
-use crate::bind::variables::Variables;
-use crate::plan::{Component, Factor, Source, SumProduct, Variable, ViewTree};
+use crate::bind::{Term, Variable};
+use crate::plan::{Component, Factor, Source, SumProduct, ViewTree};
 
 /// One product over the whole tree: what each atom contributes, 1 where absent.
 type Monomial = BTreeMap<usize, Factor>;
 
-/// Columns that must not be NULL, by atom.
-pub(crate) type NotNull = BTreeMap<usize, Vec<usize>>;
-
 /// Collects the components of a tree.
 pub(crate) struct Payload<'a> {
     tree: &'a ViewTree,
-    variables: &'a Variables,
+    variables: &'a [Variable],
     nodes: Vec<Vec<Component>>,
 }
 
 impl<'a> Payload<'a> {
     /// A payload with the counts alone.
-    pub(crate) fn new(tree: &'a ViewTree, variables: &'a Variables) -> Result<Payload<'a>> {
+    pub(crate) fn new(tree: &'a ViewTree, variables: &'a [Variable]) -> Result<Payload<'a>> {
         let nodes = vec![Vec::new(); tree.nodes.len()];
         let mut payload = Payload {
             tree,
@@ -54,8 +50,8 @@ impl<'a> Payload<'a> {
     }
 
     /// The root's component of a term.
-    pub(crate) fn term(&mut self, term: &Term, not_null: &NotNull) -> Result<usize> {
-        let mut monomial = required(not_null);
+    pub(crate) fn term(&mut self, term: &Term) -> Result<usize> {
+        let mut monomial = required(&term.not_null);
         for (atom, factor) in &term.factors {
             let mut factors = Vec::new();
             split(factor.clone(), &mut factors);
@@ -65,17 +61,6 @@ impl<'a> Payload<'a> {
         }
         self.scale(&term.coefficient, &mut monomial)?;
         self.component(self.tree.root, &monomial)
-    }
-
-    /// The kind of some of the root's components, all of one kind.
-    pub(crate) fn kind(&self, components: &[usize]) -> Kind {
-        let root = &self.nodes[self.tree.root];
-        components.first().map_or(Kind::Int, |id| root[*id].kind)
-    }
-
-    /// The root's component that counts the rows in which the columns are not NULL.
-    pub(crate) fn count(&mut self, not_null: &NotNull) -> Result<usize> {
-        self.component(self.tree.root, &required(not_null))
     }
 
     /// Puts a factor of an atom where it is cheapest.
@@ -100,11 +85,9 @@ impl<'a> Payload<'a> {
     fn variable(&self, atom: usize, expr: &Expr) -> Option<&Variable> {
         let mut columns = Vec::new();
         expr.each_column(&mut |column| columns.push(column));
-        let variable = *self.variables.of.get(&(atom, *columns.first()?))?;
-        let alone = columns
-            .iter()
-            .all(|column| self.variables.of.get(&(atom, *column)) == Some(&variable));
-        let found = &self.variables.all[variable];
+        let first = (atom, *columns.first()?);
+        let found = self.variables.iter().find(|v| v.holds(first))?;
+        let alone = columns.iter().all(|column| found.holds((atom, *column)));
         (alone && !found.nullable).then_some(found)
     }
 
@@ -179,7 +162,7 @@ fn one() -> Factor {
     }
 }
 
-fn required(not_null: &NotNull) -> Monomial {
+fn required(not_null: &BTreeMap<usize, Vec<usize>>) -> Monomial {
     let factor = |columns: &Vec<usize>| Factor {
         not_null: columns.clone(),
         value: None,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use ringview_core::{Error, Field, Result, Schema};
 use ringview_query::{
-    Atom, Catalog, ColumnRef, Condition, Function, Node, OrderNode, OrderRef, Output, Plan, Query,
-    Scalar, TableInfo, bind,
+    Atom, Catalog, ColumnRef, Condition, Function, Node, OrderNode, OrderRef, Output, Plan,
+    Planning, Query, Scalar, TableInfo, bind,
 };
 
 /// Tables by name.
@@ -90,13 +90,21 @@ impl Tables {
 
     /// The plan of a query that must be right; every plan is checked.
     pub fn plan(&self, query: &Query) -> Plan {
-        let plan = bind(query, self).unwrap();
+        self.plan_with(query, Planning::default())
+    }
+
+    /// The same, with a say in how.
+    pub fn plan_with(&self, query: &Query, planning: Planning) -> Plan {
+        let bound = bind(query, self).unwrap();
+        let plan = Plan::new(bound, planning).unwrap();
         check(&plan);
         plan
     }
 
+    /// Why a query that must be wrong is.
     pub fn refuse(&self, query: &Query) -> Error {
-        bind(query, self).unwrap_err()
+        let plan = |bound| Plan::new(bound, Planning::default());
+        bind(query, self).and_then(plan).unwrap_err()
     }
 }
 

@@ -8,7 +8,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use ringview_core::{Batch, Column, Dictionary, Field, Result, Schema, Type};
 use ringview_query::{
-    Atom, Catalog, ColumnRef, Function, Output, Plan, Query, Scalar, TableInfo, bind,
+    Atom, Catalog, ColumnRef, Function, Output, Plan, Planning, Query, Scalar, TableInfo, bind,
 };
 use ringview_viewtree::ViewTree;
 
@@ -143,7 +143,7 @@ impl Tables {
 
     /// The plan and an empty view of a query.
     pub fn view(&self, query: &Query) -> (Arc<Plan>, ViewTree) {
-        let plan = Arc::new(bind(query, self).unwrap());
+        let plan = Arc::new(Plan::new(bind(query, self).unwrap(), Planning::default()).unwrap());
         let schema = |atom: &Atom| Schema::clone(&self.table(&atom.table).unwrap().schema);
         let schemas: Vec<Schema> = query.atoms.iter().map(schema).collect();
         let view = ViewTree::new(Arc::clone(&plan), &schemas).unwrap();

@@ -12,10 +12,9 @@ use crate::graph::cover::Covers;
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::indicator::indicators;
 use crate::graph::order::cost::Cost;
-use crate::graph::order::{chain, with_locals};
+use crate::graph::order::{OrderNode, chain, with_locals};
 use crate::graph::probe::{Probe, Sibling, probes};
 use crate::graph::set::Set;
-use crate::plan::{OrderNode, VarId};
 
 /// Parts with at most this many units are solved exactly.
 const EXACT: usize = 9;
@@ -38,7 +37,7 @@ pub(crate) fn choose(
 
 /// Join variables that have the same atoms, free ones first.
 struct Unit {
-    variables: Vec<VarId>,
+    variables: Vec<usize>,
     members: Set,
     atoms: Set,
 }

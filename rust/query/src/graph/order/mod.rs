@@ -3,23 +3,31 @@
 //! Invariant of a finished order: every variable occurs once, and the variables of each atom lie on
 //! one root-to-leaf path.
 
-mod check;
 mod choose;
 mod cost;
 
+use serde::{Deserialize, Serialize};
+
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::set::Set;
-use crate::plan::{OrderNode, VarId};
 
-pub(crate) use check::check;
 pub(crate) use choose::choose;
+
+/// A variable of the order with what is below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderNode {
+    /// The variable.
+    pub variable: usize,
+    /// The variables directly below.
+    pub children: Vec<OrderNode>,
+}
 
 /// Completes an order of the join variables: free variables that only one atom has go below all
 /// else of their atom. Wherever they stood, its view would have to keep them.
 pub(crate) fn with_locals(mut order: Vec<OrderNode>, graph: &Hypergraph) -> Vec<OrderNode> {
     let placed = placed(&order);
     for edge in &graph.edges {
-        let missing: Vec<VarId> = (*edge - placed).iter().collect();
+        let missing: Vec<usize> = (*edge - placed).iter().collect();
         let Some(locals) = chain(&missing, Vec::new()) else {
             continue;
         };
@@ -29,13 +37,13 @@ pub(crate) fn with_locals(mut order: Vec<OrderNode>, graph: &Hypergraph) -> Vec<
 }
 
 /// Variables one below the other, with the last one's children.
-fn chain(variables: &[VarId], below: Vec<OrderNode>) -> Option<OrderNode> {
+fn chain(variables: &[usize], below: Vec<OrderNode>) -> Option<OrderNode> {
     let (last, above) = variables.split_last()?;
     let lowest = OrderNode {
         variable: *last,
         children: below,
     };
-    let wrap = |child: OrderNode, variable: &VarId| OrderNode {
+    let wrap = |child: OrderNode, variable: &usize| OrderNode {
         variable: *variable,
         children: vec![child],
     };

@@ -8,9 +8,10 @@ use std::fmt::Write;
 
 use ringview_explain::{ChangeFacts, Climb, How, Meeting};
 
-use crate::graph::hypergraph::Hypergraph;
-use crate::graph::probe::{Probe, meetings};
+use crate::bind::bound::hypergraph;
+use crate::graph::probe::Probe;
 use crate::graph::set::Set;
+use crate::plan::meetings::meetings;
 use crate::plan::tree;
 use crate::plan::{Plan, VarId};
 
@@ -65,7 +66,7 @@ impl Plan {
 
     /// What a change meets from a leaf to the root.
     fn climb(&self, leaf: usize) -> Climb {
-        let graph = Hypergraph::new(&self.atoms, &self.variables);
+        let graph = hypergraph(&self.atoms, &self.variables);
         let below = tree::relations(&self.tree);
         let (mut meets, mut walked): (Vec<Meeting>, Vec<String>) = (Vec::new(), Vec::new());
         let mut from = leaf;

@@ -16,8 +16,10 @@ mod nodes;
 
 use ringview_explain::{Beside, Choice, Explanation, OrderFacts};
 
+use crate::bind::{OutputKind, PlanOutput, VarId};
+use crate::graph::order::OrderNode;
 use crate::logical::Representation;
-use crate::plan::{CofactorPlan, OrderNode, OutputKind, Plan, PlanOutput, VarId};
+use crate::plan::{CofactorPlan, Plan};
 
 pub use conditions::conditions;
 

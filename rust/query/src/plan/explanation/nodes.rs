@@ -5,6 +5,7 @@
 
 use ringview_explain::{NodeFacts, NodeKind};
 
+use crate::bind::bound::hypergraph;
 use crate::graph::cover::Covers;
 use crate::graph::hypergraph::{Hypergraph, core};
 use crate::graph::set::Set;
@@ -14,7 +15,7 @@ use crate::plan::{Plan, VarId};
 
 impl Plan {
     pub(super) fn node_facts(&self) -> Vec<NodeFacts> {
-        let graph = Hypergraph::new(&self.atoms, &self.variables);
+        let graph = hypergraph(&self.atoms, &self.variables);
         let below = tree::relations(&self.tree);
         let mut covers = Covers::new(&graph.edges);
         let nodes = self.tree.nodes.iter().enumerate();
@@ -156,10 +157,11 @@ impl Plan {
     /// A variable by its name, after what an atom calls it if that is something else.
     fn called(&self, id: VarId, atom: Option<usize>) -> String {
         let variable = &self.variables[id];
-        let mut columns = variable.columns.iter().zip(&variable.names).skip(1);
-        let own = columns.find(|((of, _), _)| Some(*of) == atom);
+        let mut columns = variable.columns.iter().skip(1);
+        let own = columns.find(|(of, _)| Some(*of) == atom);
+        let own = own.map(|&(of, column)| &self.atoms[of].schema.fields()[column].name);
         match own {
-            Some((_, own)) if *own != variable.name => format!("{own}={}", variable.name),
+            Some(own) if *own != variable.name => format!("{own}={}", variable.name),
             _ => variable.name.clone(),
         }
     }

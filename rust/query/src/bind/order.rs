@@ -5,11 +5,11 @@
 
 use ringview_core::{Error, Result};
 
+use crate::bind::bound::{PlanAtom, VarId, Variable};
 use crate::graph::hypergraph::Hypergraph;
-use crate::graph::order::with_locals;
+use crate::graph::order::{OrderNode, with_locals};
 use crate::graph::set::Set;
 use crate::logical::{ColumnRef, OrderRef};
-use crate::plan::{OrderNode, PlanAtom, VarId, Variable};
 
 /// The finished order; `resolve` finds the variable of a column, if it has one.
 pub(crate) fn check(

@@ -1,0 +1,331 @@
+//! A checked query: atoms, variables, filters and outputs over terms numbered once for the whole query.
+//!
+//! Invariants: term 0 is the count, and the terms are distinct; whatever an output reads is a term, a
+//! measure or a companion. The atoms of a companion are the query's, in the same order. Nothing here
+//! says how it is maintained: each engine places the terms in a plan of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ringview_core::{Result, Schema, Type};
+use serde::{Deserialize, Serialize};
+
+use crate::bind::companion::Companion;
+use crate::bind::computed::{Computed, Having};
+use crate::bind::expr::{Expr, Kind, Predicate};
+use crate::bind::features::Features;
+use crate::graph::hypergraph::Hypergraph;
+use crate::graph::order::OrderNode;
+use crate::graph::set::Set;
+use crate::logical::{Function, Representation};
+
+/// A variable's position in [`Bound::variables`].
+pub type VarId = usize;
+
+/// Where `bind` looks tables up.
+pub trait Catalog {
+    /// What is known of a table; `Error::UnknownTable` if there is none.
+    fn table(&self, name: &str) -> Result<TableInfo>;
+}
+
+/// What planning needs to know of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableInfo {
+    /// Its columns.
+    pub schema: Arc<Schema>,
+    /// Whether it never changes once a view reads it.
+    pub is_static: bool,
+    /// Roughly how many rows it has or will have, if known: relations with more rows change more.
+    pub rows: Option<u64>,
+    /// Columns of which no two rows agree.
+    pub unique: Option<Vec<usize>>,
+}
+
+/// A checked query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// The relations, one an occurrence.
+    pub atoms: Vec<PlanAtom>,
+    /// The variables: join classes and group-by columns.
+    pub variables: Vec<Variable>,
+    /// The sums of products that outputs read; the first is the count.
+    pub terms: Vec<Term>,
+    /// The columns of the result.
+    pub outputs: Vec<PlanOutput>,
+    /// What computed columns and `having` read.
+    pub measures: Vec<PlanOutput>,
+    /// Which groups are rows of the result; all where absent.
+    pub having: Option<Having>,
+    /// How the rows of the join are kept, where the result is they and not groups.
+    pub bag: Option<Representation>,
+    /// Whether each row of a join that is kept factorised is there once.
+    pub distinct: bool,
+    /// The features of COFACTOR.
+    pub features: Option<Features>,
+    /// The values that MIN, MAX and COUNT(DISTINCT) are read from, a column each.
+    pub companions: Vec<Companion<Bound>>,
+    /// The variable order that the user gives, whole.
+    pub order: Option<Vec<OrderNode>>,
+}
+
+/// One occurrence of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanAtom {
+    /// The table.
+    pub table: String,
+    /// The name under which the query speaks of it.
+    pub alias: String,
+    /// Which rows take part; all where absent. Holds also the equalities between columns of this
+    /// atom that belong to one variable.
+    pub filter: Option<Predicate>,
+    /// The columns of the table that are read at all, ascending.
+    pub columns: Vec<usize>,
+    /// Nullable columns that join: a row with NULL in any of them is dropped.
+    pub join_columns_not_null: Vec<usize>,
+    /// Whether the table never changes once the view is there.
+    pub is_static: bool,
+    /// Columns of which no two rows of the table agree.
+    pub unique: Option<Vec<usize>>,
+    /// The columns of the table.
+    pub schema: Arc<Schema>,
+    /// Roughly how many rows it has, if that is known.
+    pub rows: Option<u64>,
+}
+
+/// A variable of the query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Variable {
+    /// The name of its first column; with the alias where two variables would share a name.
+    pub name: String,
+    /// (atom, table column), one for each atom that has the variable, by atom. Where an atom has
+    /// two columns in the class, the first stands for both and the atom's filter equates them.
+    pub columns: Vec<(usize, usize)>,
+    /// Further columns of its atoms that are equal to those.
+    pub others: Vec<(usize, usize)>,
+    /// A type that holds the values of all its columns. Equal values have equal words in all.
+    pub ty: Type,
+    /// Whether it may be NULL: only where it does not join.
+    pub nullable: bool,
+    /// Whether the result is grouped by it; else it is bound, and marginalised.
+    pub free: bool,
+}
+
+/// A sum over the rows of the join: a coefficient times factors of its atoms, 0 where a column that
+/// must not be NULL is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Term {
+    /// What kind of number the sum is.
+    pub kind: Kind,
+    /// A constant.
+    pub coefficient: Expr,
+    /// By atom: an expression over its columns; 1 where absent.
+    pub factors: BTreeMap<usize, Expr>,
+    /// By atom: columns that must not be NULL, ascending.
+    pub not_null: BTreeMap<usize, Vec<usize>>,
+}
+
+/// One column of the result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanOutput {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// Where it comes from.
+    pub kind: OutputKind,
+}
+
+/// Where a column of the result comes from. What are terms here are components of the root in a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum OutputKind {
+    /// A free variable.
+    Group {
+        /// Which.
+        variable: VarId,
+    },
+    /// The sum of the components; NULL where `nonnull` is 0.
+    Sum {
+        /// The components to add, all of one kind.
+        terms: Vec<usize>,
+        /// How many rows had a value.
+        nonnull: usize,
+    },
+    /// The whole degree-m payload: counts, sums and sums of products of the features.
+    Cofactor,
+    /// A count.
+    Count {
+        /// The component.
+        component: usize,
+    },
+    /// The sum of the components divided by `nonnull`; NULL where that is 0.
+    Avg {
+        /// The components to add, all of one kind.
+        terms: Vec<usize>,
+        /// How many rows had a value.
+        nonnull: usize,
+    },
+    /// A variance, covariance, correlation or regression.
+    Statistic {
+        /// Which.
+        function: Function,
+        /// What it is computed from.
+        moments: Moments,
+    },
+    /// The least or the greatest value; NULL where there is none.
+    Extreme {
+        /// Which companion holds the values.
+        companion: usize,
+        /// The greatest, not the least.
+        greatest: bool,
+    },
+    /// How many different values there are.
+    Distinct {
+        /// Which companion holds the values.
+        companion: usize,
+    },
+    /// Computed from the plan's measures.
+    Computed {
+        /// How.
+        value: Computed,
+    },
+}
+
+/// Counts, sums and sums of products over the rows where no argument is NULL. Each sum is a list of
+/// components to add; what a function does not need is empty. Where the arguments are exact, so are
+/// these, and products of integers are Decimal of scale 0, which has room for squares.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moments {
+    /// How many rows.
+    pub count: usize,
+    /// Sum of x.
+    pub x: Vec<usize>,
+    /// Sum of y.
+    pub y: Vec<usize>,
+    /// Sum of x squared.
+    pub xx: Vec<usize>,
+    /// Sum of x times y.
+    pub xy: Vec<usize>,
+    /// Sum of y squared.
+    pub yy: Vec<usize>,
+}
+
+impl Variable {
+    /// Whether a column of an atom has its value.
+    #[must_use]
+    pub(crate) fn holds(&self, place: (usize, usize)) -> bool {
+        self.columns.contains(&place) || self.others.contains(&place)
+    }
+}
+
+impl Bound {
+    /// Notes for each atom which of its columns are read at all.
+    pub(crate) fn note_columns(&mut self) {
+        for id in 0..self.atoms.len() {
+            let columns = self.columns_read(id);
+            self.atoms[id].columns = columns.into_iter().collect();
+        }
+    }
+
+    fn columns_read(&self, id: usize) -> BTreeSet<usize> {
+        let atom = &self.atoms[id];
+        let mut columns: BTreeSet<usize> = atom.join_columns_not_null.iter().copied().collect();
+        let own = self.variables.iter().flat_map(|v| &v.columns);
+        columns.extend(own.filter(|(of, _)| *of == id).map(|(_, column)| *column));
+        let mut see = |column: usize| {
+            columns.insert(column);
+        };
+        if let Some(filter) = &atom.filter {
+            filter.each_column(&mut see);
+        }
+        for term in &self.terms {
+            term.not_null
+                .get(&id)
+                .into_iter()
+                .flatten()
+                .for_each(|column| see(*column));
+            if let Some(factor) = term.factors.get(&id) {
+                factor.each_column(&mut see);
+            }
+        }
+        let features = self.features.iter();
+        for feature in features
+            .clone()
+            .flat_map(|f| &f.numeric)
+            .filter(|place| place.0 == id)
+        {
+            see(feature.1);
+        }
+        let beside = features
+            .flat_map(Features::companions)
+            .chain(&self.companions);
+        for companion in beside {
+            companion.plan.atoms[id]
+                .columns
+                .iter()
+                .for_each(|column| see(*column));
+        }
+        columns
+    }
+
+    /// The query's hypergraph.
+    pub(crate) fn graph(&self) -> Hypergraph {
+        hypergraph(&self.atoms, &self.variables)
+    }
+}
+
+/// The hypergraph of some atoms over their variables.
+pub(crate) fn hypergraph(atoms: &[PlanAtom], variables: &[Variable]) -> Hypergraph {
+    let of = |variable: &Variable| variable.columns.iter().map(|(atom, _)| *atom).collect();
+    let free = |id: &usize| variables[*id].free;
+    let changes = |id: &usize| !atoms[*id].is_static;
+    // A variable stands for a unique column only through the column that is its own.
+    let variable = |atom: usize, column: usize| {
+        let stands = |v: &Variable| v.columns.contains(&(atom, column));
+        variables.iter().position(stands)
+    };
+    let determinant = |(id, atom): (usize, &PlanAtom)| -> Option<Set> {
+        let unique = atom.unique.as_ref()?.iter();
+        unique.map(|column| variable(id, *column)).collect()
+    };
+    Hypergraph::new(
+        variables.iter().map(of).collect(),
+        (0..variables.len()).filter(free).collect(),
+        (0..atoms.len()).filter(changes).collect(),
+        atoms.iter().enumerate().map(determinant).collect(),
+    )
+}
+
+impl OutputKind {
+    /// The same, read from other places: each term from where it is placed.
+    #[must_use]
+    pub(crate) fn placed(&self, places: &[usize]) -> OutputKind {
+        let one = |term: &usize| places[*term];
+        let all = |terms: &Vec<usize>| terms.iter().map(one).collect::<Vec<usize>>();
+        match self {
+            OutputKind::Sum { terms, nonnull } => OutputKind::Sum {
+                terms: all(terms),
+                nonnull: one(nonnull),
+            },
+            OutputKind::Avg { terms, nonnull } => OutputKind::Avg {
+                terms: all(terms),
+                nonnull: one(nonnull),
+            },
+            OutputKind::Count { component } => OutputKind::Count {
+                component: one(component),
+            },
+            OutputKind::Statistic { function, moments } => OutputKind::Statistic {
+                function: *function,
+                moments: Moments {
+                    count: one(&moments.count),
+                    x: all(&moments.x),
+                    y: all(&moments.y),
+                    xx: all(&moments.xx),
+                    xy: all(&moments.xy),
+                    yy: all(&moments.yy),
+                },
+            },
+            other => other.clone(),
+        }
+    }
+}

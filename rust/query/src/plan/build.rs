@@ -1,0 +1,127 @@
+//! From a bound query to the plan of its view tree: order, tree, payloads.
+//!
+//! Invariant: the plan is that of the query and the planning alone. Cost: small, but for the choice of
+//! the order, see `graph::order`.
+
+use ringview_core::Result;
+
+use crate::bind::companion;
+use crate::bind::{Bound, OutputKind, PlanOutput};
+use crate::graph::order;
+use crate::logical::Representation;
+use crate::plan::classes::classify;
+use crate::plan::cofactor::CofactorPlan;
+use crate::plan::payload::Payload;
+use crate::plan::{Companion, Plan, SumProduct, factorised, tree};
+
+/// What planning may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planning {
+    /// Indicator projections in views over parts of cycles: views stay small, and the relations
+    /// that close the cycles cost more to change (paper, section 6).
+    pub indicators: bool,
+}
+
+impl Default for Planning {
+    fn default() -> Self {
+        Self { indicators: true }
+    }
+}
+
+impl Companion {
+    /// Plans companions.
+    pub(crate) fn planned(
+        companions: Vec<companion::Companion<Bound>>,
+        planning: Planning,
+    ) -> Result<Vec<Companion>> {
+        let plan = |bound| Plan::new(bound, planning);
+        companions
+            .into_iter()
+            .map(|companion| companion.map(plan))
+            .collect()
+    }
+}
+
+impl Plan {
+    /// Plans the view of a query.
+    ///
+    /// # Errors
+    /// `Unsupported` and `Overflow` where constants and factors multiply to what cannot be kept.
+    pub fn new(bound: Bound, planning: Planning) -> Result<Plan> {
+        let graph = bound.graph();
+        let (atoms, variables) = (&bound.atoms, &bound.variables);
+        let factorised = bound.bag == Some(Representation::Factorised);
+        let ordered = if factorised {
+            graph.joins_only()
+        } else {
+            graph.clone()
+        };
+        let order = bound.order.clone().unwrap_or_else(|| {
+            let rows: Vec<Option<u64>> = atoms.iter().map(|atom| atom.rows).collect();
+            order::choose(&ordered, &rows, planning.indicators)
+        });
+        let (order, tree) = if factorised {
+            factorised::build(order, &graph, atoms, variables, planning.indicators)
+        } else {
+            let tree = tree::build(&order, &graph, atoms, variables, planning.indicators);
+            (order, tree)
+        };
+
+        let mut payload = Payload::new(&tree, variables)?;
+        let place = |term| payload.term(term);
+        let places: Vec<usize> = bound.terms.iter().map(place).collect::<Result<_>>()?;
+        let payload = payload.finish();
+        let mut cofactor = None;
+        if let Some(features) = bound.features {
+            let mut lifted = Payload::new(&tree, variables)?;
+            let found =
+                CofactorPlan::new(features, atoms, variables, &tree, &mut lifted, planning)?;
+            cofactor = Some((found, lifted.finish()));
+        }
+        let placed = |output: PlanOutput| PlanOutput {
+            kind: output.kind.placed(&places),
+            ..output
+        };
+        let class = classify(&graph, &tree);
+        let mut plan = Plan {
+            order,
+            tree,
+            payload,
+            cofactor: None,
+            matrix: None,
+            outputs: bound.outputs.into_iter().map(placed).collect(),
+            bag: bound.bag,
+            distinct: bound.distinct,
+            measures: bound.measures.into_iter().map(placed).collect(),
+            having: bound.having,
+            companions: Companion::planned(bound.companions, planning)?,
+            class,
+            atoms: bound.atoms,
+            variables: bound.variables,
+        };
+        if let Some((cofactor, lifted)) = cofactor {
+            plan.add_matrix(cofactor, lifted);
+        }
+        Ok(plan)
+    }
+
+    /// Adds degree-m payloads: in the place of the sums if these are only the count, which degree-m
+    /// payloads have too, else beside them.
+    fn add_matrix(&mut self, cofactor: CofactorPlan, lifted: SumProduct) {
+        let counts = self.payload.nodes[self.tree.root].len() == 1;
+        if counts {
+            (self.payload, self.cofactor) = (lifted, Some(cofactor));
+            return;
+        }
+        let is_cofactor = |output: &&PlanOutput| matches!(output.kind, OutputKind::Cofactor);
+        self.matrix = Some(Box::new(Plan {
+            payload: lifted,
+            cofactor: Some(cofactor),
+            outputs: self.outputs.iter().filter(is_cofactor).cloned().collect(),
+            measures: Vec::new(),
+            having: None,
+            companions: Vec::new(),
+            ..self.clone()
+        }));
+    }
+}

@@ -1,0 +1,53 @@
+//! What a change meets between its leaf and the root: the siblings at each view, in their order.
+//!
+//! Invariant: the engine compiles its paths by this, and explanations read it. Cost: the probes of each
+//! view on the way.
+
+use crate::bind::bound::hypergraph;
+use crate::graph::hypergraph::Hypergraph;
+use crate::graph::probe::{Probe, Sibling, probes};
+use crate::graph::set::Set;
+use crate::plan::{Plan, ViewTree, tree};
+
+/// A sibling that a change meets on its way up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meeting {
+    /// The node of the sibling.
+    pub(crate) node: usize,
+    pub(crate) probe: Probe,
+}
+
+impl Plan {
+    /// The siblings of a node in the order in which a change that comes from it meets them.
+    pub fn siblings_met(&self, node: usize) -> Vec<usize> {
+        let graph = hypergraph(&self.atoms, &self.variables);
+        let met = meetings(&graph, &self.tree, &tree::relations(&self.tree), node);
+        met.iter().map(|met| met.node).collect()
+    }
+}
+
+/// What a change that comes from a node meets where that is joined; `below` is `tree::relations`.
+pub(crate) fn meetings(
+    graph: &Hypergraph,
+    tree: &ViewTree,
+    below: &[Set],
+    node: usize,
+) -> Vec<Meeting> {
+    let Some(parent) = tree.nodes[node].parent else {
+        return Vec::new();
+    };
+    let keys = |id: usize| tree.nodes[id].keys.iter().copied().collect::<Set>();
+    let others = tree.nodes[parent].children.iter().copied();
+    let others: Vec<usize> = others.filter(|other| *other != node).collect();
+    let sibling = |id: &usize| Sibling {
+        keys: keys(*id),
+        atoms: below[*id],
+    };
+    let siblings: Vec<Sibling> = others.iter().map(sibling).collect();
+    let met = probes(graph, keys(node), &siblings).into_iter();
+    met.map(|(at, probe)| Meeting {
+        node: others[at],
+        probe,
+    })
+    .collect()
+}
