@@ -8,6 +8,8 @@
 //! | `types`, `schema` | [`Type`], [`Field`], [`Schema`] and their Arrow counterparts |
 //! | `wide` | loops compiled for the vectors that the machine has |
 //! | `prefetch` | a hint to the memory system |
+//! | `random` | hashing that nobody can foresee |
+//! | `room` | lists that keep the room that they need |
 //! | `error` | [`Error`], one variant for each thing that can go wrong |
 //! | `dictionary` | [`Dictionary`]: strings to 32-bit ids and back |
 //! | `column` | [`Column`] and [`Batch`]: encoded rows, column by column |
@@ -18,6 +20,8 @@ mod column;
 mod dictionary;
 mod error;
 mod prefetch;
+mod random;
+mod room;
 mod schema;
 mod types;
 mod wide;
@@ -27,5 +31,7 @@ pub use column::{Batch, Column};
 pub use dictionary::Dictionary;
 pub use error::{Error, Result};
 pub use prefetch::prefetch;
+pub use random::random_hasher;
+pub use room::empty;
 pub use schema::{Field, Schema};
 pub use types::{TimeUnit, Type};

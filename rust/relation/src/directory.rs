@@ -5,7 +5,8 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use foldhash::quality::FixedState;
+use foldhash::quality::{FixedState, SeedableRandomState};
+use ringview_core::random_hasher;
 
 use crate::dense::DenseDirectory;
 use crate::hash::HashDirectory;
@@ -14,7 +15,7 @@ use crate::layout::KeyLayout;
 /// Rows between asking for a line and using it.
 pub(crate) const AHEAD: usize = 16;
 
-/// One seed for all: the same input gives the same layout of memory on every machine.
+/// One seed for all, until keys collide as they do not by chance.
 const SEED: u64 = 0x5269_6e67_5669_6577;
 
 /// Where the slot of a key is found.
@@ -75,27 +76,57 @@ impl KeyScratch {
     }
 
     /// Hashes the packed keys.
-    pub(crate) fn hash(&mut self, words: usize) {
-        self.hashes.clear();
-        let packed = &self.packed;
+    pub(crate) fn hash(&mut self, words: usize, hashing: &Hashing) {
+        match hashing {
+            Hashing::Known => self.hash_with(words, |key| hash(&FixedState::with_seed(SEED), key)),
+            Hashing::Secret(state) => self.hash_with(words, |key| hash(state, key)),
+        }
+    }
+
+    #[inline(always)]
+    fn hash_with(&mut self, words: usize, hash: impl Fn(&[u64]) -> u64) {
+        let Self { packed, hashes, .. } = self;
+        hashes.clear();
         match words {
-            1 => self.hashes.extend(packed.iter().map(|&w| hash_key(&[w]))),
-            2 => self
-                .hashes
-                .extend(packed.as_chunks::<2>().0.iter().map(|k| hash_key(k))),
-            3 => self
-                .hashes
-                .extend(packed.as_chunks::<3>().0.iter().map(|k| hash_key(k))),
-            _ => self.hashes.extend(packed.chunks_exact(words).map(hash_key)),
+            1 => hashes.extend(packed.iter().map(|&word| hash(&[word]))),
+            2 => hashes.extend(packed.as_chunks::<2>().0.iter().map(|key| hash(key))),
+            3 => hashes.extend(packed.as_chunks::<3>().0.iter().map(|key| hash(key))),
+            _ => hashes.extend(packed.chunks_exact(words).map(hash)),
         }
     }
 }
 
-/// The hash of a packed key.
+/// How the keys of a part are hashed. Nothing but where entries stand depends on it: slots are given in
+/// the order in which keys come.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Hashing {
+    /// Under the seed that all parts begin with.
+    #[default]
+    Known,
+    /// Under a seed that nobody can know.
+    Secret(SeedableRandomState),
+}
+
+impl Hashing {
+    /// Under a new seed.
+    pub(crate) fn secret() -> Self {
+        Self::Secret(random_hasher())
+    }
+
+    /// The hash of a packed key.
+    #[inline(always)]
+    pub(crate) fn hash(&self, key: &[u64]) -> u64 {
+        match self {
+            Self::Known => hash(&FixedState::with_seed(SEED), key),
+            Self::Secret(state) => hash(state, key),
+        }
+    }
+}
+
 #[inline(always)]
-pub(crate) fn hash_key(words: &[u64]) -> u64 {
-    let mut hasher = FixedState::with_seed(SEED).build_hasher();
-    for &word in words {
+fn hash(state: &impl BuildHasher, key: &[u64]) -> u64 {
+    let mut hasher = state.build_hasher();
+    for &word in key {
         hasher.write_u64(word);
     }
     hasher.finish()

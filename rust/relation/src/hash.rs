@@ -10,6 +10,15 @@
 //! - a removal shifts its run back; there are no tombstones.
 //!
 //! Expected O(1) a look-up, insert and removal at a load of at most 0.8.
+//!
+//! Keys that were chosen to collide make it slow, so it watches itself. An insertion or a removal
+//! passes 13 places on average at the highest load; what one passes beyond `FAIR` is put on an
+//! account from which one that passes fewer takes. Chance keeps the account near nothing and an entry
+//! within some 60 places of its home, for the wait in such a queue has a tail of `e^(-0.43 x)`: that
+//! one of 2^32 entries waits for `FAR` places has a chance of 2^-40. A table beyond either bound
+//! `is_strained`, and whoever holds the keys hashes them anew under a seed that nobody can know. The
+//! account must hold as many places as there are entries by then, so that pays for it: O(1) amortised,
+//! whatever the keys.
 
 use ringview_core::prefetch;
 
@@ -17,6 +26,14 @@ use ringview_core::prefetch;
 const EMPTY: u64 = u64::MAX;
 /// Entries behind the last home, so that the last runs need no wrap-around.
 const TAIL: usize = 32;
+/// Places that an insertion or a removal may pass, on average.
+const FAIR: u64 = 32;
+/// Places from its home at which no entry stands by chance.
+const FAR: usize = 128;
+/// Places that an insertion shifts before it looks how far that took each entry.
+const LONG: usize = 4 * FAR;
+/// Places on the account that a short table may have too many.
+const PATIENCE: u64 = 1 << 13;
 
 /// The table: tags and slots in one word each. Keys are compared by the caller, who holds them.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +41,10 @@ pub struct HashDirectory {
     entries: Vec<u64>,
     capacity: usize,
     len: usize,
+    /// Places passed by insertions and removals beyond what is fair.
+    account: u64,
+    /// All places that they passed: what the bound is tested by.
+    passed: u64,
 }
 
 #[inline(always)]
@@ -54,6 +75,45 @@ impl HashDirectory {
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.len * 5 >= self.capacity * 4
+    }
+
+    /// Whether its keys collide as they do not by chance; see the module.
+    #[inline(always)]
+    pub(crate) fn is_strained(&self) -> bool {
+        self.account > PATIENCE && self.account > self.len as u64
+    }
+
+    /// All places that insertions and removals have passed.
+    pub(crate) fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// An empty table that goes on counting where this one stops.
+    pub(crate) fn successor(&self) -> Self {
+        Self {
+            passed: self.passed,
+            ..Self::default()
+        }
+    }
+
+    /// How far the entries of these places stand from their homes, at most.
+    #[cold]
+    fn furthest(&self, places: std::ops::Range<usize>) -> usize {
+        let entries = places.map(|at| (at, self.entries[at]));
+        let live = entries.filter(|&(_, entry)| entry != EMPTY);
+        live.map(|(at, entry)| at - self.home(entry >> 32))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// An insertion or a removal has passed so many places and put an entry so far from its home.
+    #[inline(always)]
+    fn note(&mut self, places: usize, distance: usize) {
+        self.passed += places as u64;
+        self.account = (self.account + places as u64).saturating_sub(FAIR);
+        if distance > FAR {
+            self.account = u64::MAX >> 1;
+        }
     }
 
     #[inline(always)]
@@ -149,17 +209,23 @@ impl HashDirectory {
     #[inline(always)]
     pub(crate) fn insert_at(&mut self, at: usize, hash: u64, slot: u32) {
         let mut carried = Self::entry(hash, slot);
-        for place in &mut self.entries[at..] {
+        let distance = at - self.home(carried >> 32);
+        self.len += 1;
+        for (shifted, place) in self.entries[at..].iter_mut().enumerate() {
             std::mem::swap(place, &mut carried);
             if carried == EMPTY {
-                self.len += 1;
-                return;
+                let furthest = match shifted {
+                    ..=LONG => distance,
+                    _ => self.furthest(at..at + shifted + 1),
+                };
+                return self.note(distance + shifted, furthest);
             }
         }
         // The run reached the end of the tail.
         self.entries.push(carried);
         self.entries.extend([EMPTY; TAIL]);
-        self.len += 1;
+        let furthest = self.furthest(at..self.entries.len());
+        self.note(distance + self.entries.len() - at, furthest);
     }
 
     /// Removes the entry of `slot`; false when there is none.
@@ -198,6 +264,7 @@ impl HashDirectory {
         self.entries.copy_within(at + 1..end, at);
         self.entries[end - 1] = EMPTY;
         self.len -= 1;
+        self.note(end - at, 0);
     }
 
     /// Makes room for 40% more.
@@ -252,17 +319,25 @@ impl HashDirectory {
 
     /// Adds entries in the order of their tags, all in one pass from left to right into a table of its own.
     /// `absorb(known, slot)` says whether two slots of one tag have the same key; it has seen to both
-    /// when they do, and `slot` is not entered.
-    pub(crate) fn merge(&mut self, entries: &[u64], mut absorb: impl FnMut(u32, u32) -> bool) {
+    /// when they do, and `slot` is not entered. Returns how many it has taken in: all, unless that
+    /// left it strained.
+    pub(crate) fn merge(
+        &mut self,
+        entries: &[u64],
+        mut absorb: impl FnMut(u32, u32) -> bool,
+    ) -> usize {
         let keys = self.len + entries.len();
         let capacity = keys * 7 / 5 + 1;
         let mut merged = Self {
             entries: vec![EMPTY; capacity + TAIL],
             capacity,
-            len: self.len,
+            ..self.clone_counts()
         };
-        let (mut rest, mut next) = (&self.entries[..], 0);
+        let (mut rest, mut next, mut taken) = (&self.entries[..], 0, 0);
         for &entry in entries {
+            if merged.is_strained() {
+                break;
+            }
             let tag = entry >> 32;
             while let Some((&known, after)) = rest.split_first()
                 && (known >> 32 <= tag || known == EMPTY)
@@ -272,16 +347,48 @@ impl HashDirectory {
             }
             // Entries of one tag stand side by side.
             let equal = merged.entries[..next].iter().rev();
-            let mut equal = equal.take_while(|&&known| known >> 32 == tag);
-            if !equal.any(|&known| absorb(known as u32, entry as u32)) {
+            let equal = equal.take_while(|&&known| known >> 32 == tag);
+            let (mut compared, mut same) = (0, false);
+            for &known in equal {
+                compared += 1;
+                same = absorb(known as u32, entry as u32);
+                if same {
+                    break;
+                }
+            }
+            let mut distance = 0;
+            if !same {
                 next = merged.settle(entry, next);
                 merged.len += 1;
+                distance = next - 1 - merged.home(tag);
             }
+            merged.note(compared, distance);
+            taken += 1;
         }
         for &known in rest {
             next = merged.settle(known, next);
         }
         *self = merged;
+        taken
+    }
+
+    /// No entries, and the counts of this one.
+    fn clone_counts(&self) -> Self {
+        Self {
+            entries: Vec::new(),
+            ..*self
+        }
+    }
+
+    /// Lets every entry name the slot to which `to` sends its own, in as little room as they need.
+    pub(crate) fn relocate(&mut self, to: &[u32]) {
+        let entries = self.entries.iter().filter(|&&entry| entry != EMPTY);
+        let moved = |&entry: &u64| (entry >> 32) << 32 | u64::from(to[entry as u32 as usize]);
+        let entries: Vec<u64> = entries.map(moved).collect();
+        let mut all = self.successor();
+        all.merge(&entries, |_, _| false);
+        all.account = self.account;
+        *self = all;
     }
 
     /// Puts an entry at its home, or at `next` if that is further, and returns the place behind it; a
@@ -328,6 +435,7 @@ impl HashDirectory {
             let home = self.home(entry >> 32);
             assert!(entry >> 32 >= last, "tags out of order");
             assert!(home <= at, "an entry before its home");
+            assert!(at - home <= FAR + LONG, "an entry that is lost");
             assert!(self.entries[home..at].iter().all(|&e| e != EMPTY), "a gap");
             last = entry >> 32;
         }

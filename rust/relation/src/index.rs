@@ -14,6 +14,8 @@ use crate::part::Part;
 
 /// Slots entered at a time.
 const CHUNK: usize = 1024;
+/// The place of a slot that is named among those that wait.
+const NAMED: u32 = ABSENT - 1;
 
 /// An index on some fields of the keys of a part.
 #[derive(Clone, Debug)]
@@ -22,9 +24,9 @@ pub struct Index {
     /// Group key -> where its run starts and its size class, its length.
     groups: Box<Part>,
     runs: Runs,
-    /// By slot: the place in its run; `ABSENT` while it waits.
+    /// By slot: the place in its run; `ABSENT` or `NAMED` while it waits.
     place: Vec<u32>,
-    /// Reused slots that wait. Slots from `place.len()` on wait without being named.
+    /// Reused slots that wait, each once. Slots from `place.len()` on wait without being named.
     waiting: Vec<u32>,
     scratch: KeyScratch,
 }
@@ -70,7 +72,10 @@ impl Index {
     }
 
     pub(crate) fn added(&mut self, slot: u32) {
-        if (slot as usize) < self.place.len() {
+        if let Some(place) = self.place.get_mut(slot as usize)
+            && *place != NAMED
+        {
+            *place = NAMED;
             self.waiting.push(slot);
         }
     }
@@ -80,7 +85,7 @@ impl Index {
         let Some(&place) = self.place.get(slot as usize) else {
             return;
         };
-        if place == ABSENT {
+        if place >= NAMED {
             return;
         }
         self.place[slot as usize] = ABSENT;
@@ -113,6 +118,9 @@ impl Index {
 
     /// Enters the slots of `part` that wait.
     pub(crate) fn refresh(&mut self, part: &Part) {
+        if self.is_sparse(part) {
+            self.forget();
+        }
         let first = self.place.len();
         if first == part.slots() && self.waiting.is_empty() {
             return;
@@ -121,9 +129,8 @@ impl Index {
         let mut batch: Vec<u32> = Vec::with_capacity(CHUNK);
         let waiting = std::mem::take(&mut self.waiting);
         for slot in waiting.into_iter().chain(first as u32..part.slots() as u32) {
-            if part.is_live(slot) && self.place[slot as usize] == ABSENT {
-                // Named here so that a slot that waits twice is entered once.
-                self.place[slot as usize] = 0;
+            self.place[slot as usize] = ABSENT;
+            if part.is_live(slot) {
                 batch.push(slot);
             }
             if batch.len() == CHUNK {
@@ -158,8 +165,27 @@ impl Index {
         }
     }
 
+    /// Forgets all groups: every slot waits.
+    pub(crate) fn forget(&mut self) {
+        *self.groups = Part::new(self.groups.layout().clone(), 2);
+        self.runs = Runs::default();
+        self.place = Vec::new();
+        self.waiting = Vec::new();
+    }
+
+    /// Whether most of the room is that of groups or places that have gone. What is entered anew takes
+    /// no more than half of that, so there was as much coming and going as is entered.
+    fn is_sparse(&self, part: &Part) -> bool {
+        const FEW: usize = 1 << 12;
+        self.groups.slots() > FEW + 4 * self.groups.len()
+            || self.runs.words.len() > FEW + 8 * part.len()
+    }
+
     pub(crate) fn memory_usage(&self) -> usize {
+        let free = &self.runs.free;
         self.groups.memory_usage()
+            + free.capacity() * size_of::<Vec<u32>>()
+            + free.iter().map(Vec::capacity).sum::<usize>() * size_of::<u32>()
             + (self.runs.words.capacity() + self.place.capacity() + self.waiting.capacity())
                 * size_of::<u32>()
     }
@@ -180,7 +206,7 @@ impl Index {
                 seen += 1;
             }
         }
-        let entered = |&slot: &u32| self.place.get(slot as usize).is_some_and(|&p| p != ABSENT);
+        let entered = |&slot: &u32| self.place.get(slot as usize).is_some_and(|&p| p < NAMED);
         assert_eq!(seen, part.iter().filter(entered).count());
     }
 }

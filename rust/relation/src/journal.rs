@@ -4,6 +4,8 @@
 //! the part as it was at the last commit. A slot made since then needs no record, so a bulk load
 //! into an empty part journals nothing; an update costs one copy of the payload it replaces.
 
+use ringview_core::empty;
+
 /// One remembered step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Record {
@@ -78,8 +80,8 @@ impl Journal {
 
     /// Forgets everything: what is now is what was.
     pub(crate) fn clear(&mut self, slots: u32) {
-        self.records.clear();
-        self.payloads.clear();
+        empty(&mut self.records);
+        empty(&mut self.payloads);
         self.mark = slots;
     }
 

@@ -11,8 +11,9 @@
 //! | `index` | a secondary index: the slots of each group, walked with constant delay |
 //! | `rows` | the multiset of base rows of a table |
 //!
-//! Every look-up, insert, delete and count is O(1) expected; a slot is stable while its
-//! tuple lives, so other structures may keep arrays beside a part by slot.
+//! Every look-up, insert, delete and count is O(1) expected, whatever the keys; a slot is stable while
+//! its tuple lives, so other structures may keep arrays beside a part by slot, until whoever owns the
+//! part lets it shrink and tells them where the slots went.
 
 mod dense;
 mod directory;
@@ -28,7 +29,7 @@ pub use hash::HashDirectory;
 pub use index::Index;
 pub use journal::{Change, Journal};
 pub use layout::{KeyField, KeyLayout};
-pub use part::Part;
+pub use part::{Moved, Part};
 pub use rows::RowStore;
 
 /// The slot that a look-up reports for a key that is not there.

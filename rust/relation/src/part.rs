@@ -4,15 +4,20 @@
 //! the directory holds exactly the live slots; a slot keeps its key until it is removed, then it
 //! is reused. Payloads are plain words: the ring alone knows what they mean.
 //!
-//! Look-up, insert, removal: O(1) expected. A batch is looked up column by column.
+//! Look-up, insert, removal: O(1) expected, whatever the keys: keys that were chosen to collide are
+//! hashed anew under a seed that nobody knows, on which nothing else depends (`lookup`). Room follows
+//! the keys (`shrink`). A batch is looked up column by column.
 
 mod lookup;
+mod shrink;
 
 use crate::ABSENT;
-use crate::directory::{Directory, hash_key};
+use crate::directory::{Directory, Hashing};
 use crate::index::Index;
 use crate::journal::{Change, Journal, Undo};
 use crate::layout::KeyLayout;
+
+pub use shrink::Moved;
 
 /// A relation part. See the module for its invariant.
 #[derive(Clone, Debug)]
@@ -27,6 +32,9 @@ pub struct Part {
     slots: u32,
     len: usize,
     directory: Directory,
+    hashing: Hashing,
+    /// How often the keys were hashed anew.
+    reseeds: u32,
     indexes: Vec<Index>,
     journal: Journal,
 }
@@ -46,6 +54,8 @@ impl Part {
             slots: 0,
             len: 0,
             directory,
+            hashing: Hashing::default(),
+            reseeds: 0,
             indexes: Vec::new(),
             journal: Journal::default(),
         }
@@ -139,16 +149,7 @@ impl Part {
 
     /// The live slots, in the order of their making (a reused slot keeps its place).
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.live.iter().enumerate().flat_map(|(at, &bits)| {
-            let mut bits = bits;
-            std::iter::from_fn(move || {
-                (bits != 0).then(|| {
-                    let bit = bits.trailing_zeros();
-                    bits &= bits - 1;
-                    at as u32 * 64 + bit
-                })
-            })
-        })
+        shrink::slots_of(&self.live)
     }
 
     /// A slot for a new key, with a zero payload; the caller enters it in the directory.
@@ -188,7 +189,7 @@ impl Part {
         }
         match &mut self.directory {
             Directory::Hash(hash) => {
-                hash.remove(hash_key(key), slot);
+                hash.remove(self.hashing.hash(key), slot);
             }
             Directory::Dense(dense) => {
                 if let Some(code) = dense.code(|f| self.layout.get(key, f)) {
@@ -199,6 +200,12 @@ impl Part {
         self.live[slot as usize / 64] &= !(1 << (slot % 64));
         self.free.push(slot);
         self.len -= 1;
+        if let Directory::Hash(hash) = &mut self.directory
+            && hash.is_strained()
+        {
+            let strained = std::mem::take(hash);
+            self.reseed(&strained);
+        }
     }
 
     /// Ends a transaction: its changes stay, and those of `candidates` whose payload `is_zero`
@@ -263,6 +270,16 @@ impl Part {
         &self.indexes[index]
     }
 
+    /// How often the keys were hashed anew because they collided as they do not by chance, and how many
+    /// places insertions and removals have passed in the table that they are hashed to.
+    #[must_use]
+    pub fn strain(&self) -> (u32, u64) {
+        match &self.directory {
+            Directory::Hash(hash) => (self.reseeds, hash.passed()),
+            Directory::Dense(_) => (self.reseeds, 0),
+        }
+    }
+
     /// Bytes allocated.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
@@ -281,7 +298,7 @@ impl Part {
         assert_eq!(self.iter().count(), self.len);
         for slot in self.iter() {
             let found = match &self.directory {
-                Directory::Hash(hash) => hash.find(hash_key(self.key(slot)), |other| {
+                Directory::Hash(hash) => hash.find(self.hashing.hash(self.key(slot)), |other| {
                     self.key(other) == self.key(slot)
                 }),
                 Directory::Dense(dense) => dense

@@ -112,7 +112,17 @@ impl Companion {
     /// Takes in what the transaction changed, and keeps it.
     pub(crate) fn commit(&mut self, dictionary: &Dictionary) {
         self.absorb(dictionary);
-        Maintained::commit(&mut self.tree);
+        let (root, groups) = (self.tree.commit_root(), self.groups.shrink());
+        let Some(ordered) = &mut self.ordered else {
+            return;
+        };
+        if let Some(moved) = groups {
+            moved.follow(ordered);
+        }
+        if let Some(moved) = root {
+            let lists = ordered.iter_mut();
+            lists.for_each(|slots| slots.follow(|slot| moved.to(slot)));
+        }
     }
 
     fn absorb(&mut self, dictionary: &Dictionary) {

@@ -9,7 +9,8 @@
 
 use std::sync::Arc;
 
-use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
+use ringview_core::empty;
+use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Moved, Part};
 use ringview_ring::PayloadRing;
 
 use crate::delta::Delta;
@@ -67,10 +68,28 @@ impl<R: PayloadRing> Watch<R> {
         }
     }
 
-    pub(crate) fn commit(&mut self) {
-        self.turned.clear();
+    /// What the running transaction did stays; the slots of the leaf may have moved with it.
+    pub(crate) fn commit(&mut self, moved: Option<&Moved>) {
+        empty(&mut self.turned);
+        if let Some(moved) = moved {
+            self.follow(moved);
+        }
         for indicator in &mut self.indicators {
             indicator.commit();
+        }
+    }
+
+    fn follow(&mut self, moved: &Moved) {
+        let before = std::mem::take(&mut self.present);
+        for (word, bits) in (0u32..).zip(before) {
+            let set = (0..64).filter(|bit| bits >> bit & 1 == 1);
+            for slot in set.map(|bit| moved.to(word * 64 + bit)) {
+                let at = slot as usize / 64;
+                if self.present.len() <= at {
+                    self.present.resize(at + 1, 0);
+                }
+                self.present[at] |= 1 << (slot % 64);
+            }
         }
     }
 
@@ -171,6 +190,8 @@ impl<R: PayloadRing> Indicator<R> {
                 })
                 .collect();
             counts.commit(&touched, |payload| payload[0] == 0);
+            // Nobody keeps its slots.
+            counts.shrink();
         }
     }
 

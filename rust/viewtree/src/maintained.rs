@@ -95,8 +95,7 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
     }
 
     fn commit(&mut self) {
-        self.views.iter_mut().for_each(View::commit);
-        self.watches.iter_mut().flatten().for_each(Watch::commit);
+        self.commit_root();
     }
 
     fn rollback(&mut self) {
@@ -148,7 +147,8 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
 
     fn memory_usage(&self) -> usize {
         let watches = self.watches.iter().flatten().map(Watch::memory_usage);
-        self.payloads.memory_usage() + watches.sum::<usize>()
+        let views = self.views.iter().map(View::memory_usage);
+        self.payloads.memory_usage() + watches.sum::<usize>() + views.sum::<usize>()
     }
 
     fn steps(&self) -> u64 {

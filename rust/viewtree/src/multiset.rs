@@ -2,9 +2,10 @@
 //!
 //! The part holds how often each value is there; this holds each value once, as its slot, for as long
 //! as it is there at all. Invariant: blocks are never empty, hold at most [`BLOCK`] slots each, and
-//! are in order, within and one after the other. So the ends are read in O(1); a slot is found in
-//! O(log n) comparisons and moves at most a block; a block splits in O(n / BLOCK), once in BLOCK / 2
-//! insertions at the least.
+//! are in order, within and one after the other; two neighbours hold more than [`BLOCK`] / 4 together
+//! and a block has room for no more than four times its slots, so that room follows what is there. So
+//! the ends are read in O(1); a slot is found in O(log n) comparisons and moves at most a block; a
+//! block splits or is joined to its neighbour in O(n / BLOCK), once in BLOCK / 4 changes at the least.
 
 use std::cmp::Ordering;
 
@@ -64,14 +65,43 @@ impl OrderedSlots {
         if block.get(place) == Some(&slot) {
             block.remove(place);
         }
-        if !self.block_mut(at).is_empty() {
-            return;
+        let left = block.len();
+        if left == 0 {
+            match at.checked_sub(1) {
+                Some(at) => drop(self.rest.remove(at)),
+                None if self.rest.is_empty() => self.first = Vec::new(),
+                None => self.first = self.rest.remove(0),
+            }
+            return self.trim();
         }
-        match at.checked_sub(1) {
-            Some(at) => drop(self.rest.remove(at)),
-            None if self.rest.is_empty() => self.first = Vec::new(),
-            None => self.first = self.rest.remove(0),
+        if left * 4 < block.capacity() {
+            block.shrink_to(left * 2);
         }
+        let joins = |other: Option<usize>| other.is_some_and(|other| left + other <= BLOCK / 4);
+        if joins(self.rest.get(at).map(Vec::len)) {
+            self.join(at);
+        } else if joins(at.checked_sub(1).map(|before| self.block_mut(before).len())) {
+            self.join(at - 1);
+        }
+    }
+
+    /// Joins a block with the one behind it.
+    fn join(&mut self, at: usize) {
+        let behind = self.rest.remove(at);
+        self.block_mut(at).extend(behind);
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        if self.rest.len() * 4 < self.rest.capacity() {
+            self.rest.shrink_to(self.rest.len() * 2);
+        }
+    }
+
+    /// Every slot has gone to where `to` says, and their order with them.
+    pub(crate) fn follow(&mut self, to: impl Fn(u32) -> u32) {
+        let slots = self.first.iter_mut().chain(self.rest.iter_mut().flatten());
+        slots.for_each(|slot| *slot = to(*slot));
     }
 
     /// The block in which something of this order is, or belongs.
@@ -124,6 +154,24 @@ mod tests {
             let all: Vec<u32> = ours.iter().map(value).collect();
             prop_assert_eq!(all, model);
             prop_assert!(ours.rest.iter().all(|block| !block.is_empty()));
+        }
+
+        /// Most of many leave, from wherever: few blocks are left, and little room.
+        #[test]
+        fn room_follows_what_is_there(keep in 0u32..40, stride in 1u32..400) {
+            const MANY: u32 = 12_007;
+            let order = |slot: u32| move |other: u32| other.cmp(&slot);
+            let mut ours = OrderedSlots::default();
+            (0..MANY).for_each(|slot| ours.insert(slot, order(slot)));
+            // Coprime to their number: each leaves once.
+            let mut left: Vec<u32> = (1..=MANY).map(|at| at * stride % MANY).collect();
+            while left.len() > keep as usize {
+                let slot = left.swap_remove(left.len() / 2);
+                ours.remove(slot, order(slot));
+            }
+            left.sort_unstable();
+            prop_assert!(ours.iter().eq(left));
+            prop_assert!(ours.memory_usage() < 4 * BLOCK, "{}", ours.memory_usage());
         }
     }
 }

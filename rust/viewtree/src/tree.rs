@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ringview_core::{Column, Result};
 use ringview_query::Plan;
-use ringview_relation::{KeyScratch, Part};
+use ringview_relation::{KeyScratch, Moved, Part};
 use ringview_ring::{Overflow, PayloadRing};
 
 use crate::delta::{Delta, RowDelta, Spare};
@@ -171,6 +171,22 @@ impl<P: Payloads> Tree<P> {
                 *watch = None;
             }
         }
+    }
+
+    /// The running transaction's changes stay; where the slots of the root went, if they moved.
+    pub(crate) fn commit_root(&mut self) -> Option<Moved> {
+        let mut root = None;
+        for (id, view) in self.views.iter_mut().enumerate() {
+            let moved = view.commit();
+            let atom = self.plan.tree.nodes[id].atom;
+            if let Some(watch) = atom.and_then(|atom| self.watches[atom].as_mut()) {
+                watch.commit(moved.as_ref());
+            }
+            if id == self.plan.tree.root {
+                root = moved;
+            }
+        }
+        root
     }
 
     /// The part of the root.

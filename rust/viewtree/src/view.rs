@@ -1,6 +1,7 @@
 //! One view of the tree: its part, if it is kept, and what the running transaction did to it.
 
-use ringview_relation::{KeyScratch, Keys, Part};
+use ringview_core::empty;
+use ringview_relation::{KeyScratch, Keys, Moved, Part};
 use ringview_ring::{Overflow, PayloadRing, Slab};
 
 use crate::delta::{Delta, Spare};
@@ -103,15 +104,18 @@ impl<R: PayloadRing> View<R> {
         &self.slots
     }
 
-    pub(crate) fn commit(&mut self) {
+    /// What the running transaction did stays. Who keeps slots beside the part follows where they
+    /// went, if they moved.
+    pub(crate) fn commit(&mut self) -> Option<Moved> {
         self.updates += std::mem::take(&mut self.pending);
         if !std::mem::take(&mut self.touched) {
-            return;
+            return None;
         }
-        if let Some(part) = &mut self.part {
-            part.commit(&self.emptied, |payload| R::is_zero(&self.shape, payload));
-        }
-        self.emptied.clear();
+        let part = self.part.as_mut()?;
+        part.commit(&self.emptied, |payload| R::is_zero(&self.shape, payload));
+        empty(&mut self.emptied);
+        empty(&mut self.slots);
+        part.shrink()
     }
 
     pub(crate) fn rollback(&mut self) {
@@ -122,6 +126,12 @@ impl<R: PayloadRing> View<R> {
         if let Some(part) = &mut self.part {
             part.rollback();
         }
-        self.emptied.clear();
+        empty(&mut self.emptied);
+        empty(&mut self.slots);
+    }
+
+    /// Bytes beside those of its part.
+    pub(crate) fn memory_usage(&self) -> usize {
+        (self.emptied.capacity() + self.slots.capacity()) * size_of::<u32>()
     }
 }

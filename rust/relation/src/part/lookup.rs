@@ -7,7 +7,7 @@
 use super::Part;
 use crate::ABSENT;
 use crate::dense::{self, DenseDirectory, OUTSIDE, Ranges};
-use crate::directory::{AHEAD, Directory, KeyScratch, Keys, hash_key};
+use crate::directory::{AHEAD, Directory, Hashing, KeyScratch, Keys};
 use crate::hash::HashDirectory;
 use ringview_core::prefetch;
 
@@ -27,7 +27,7 @@ impl Part {
             Directory::Hash(hash) => {
                 let words = self.layout.words();
                 scratch.pack(&self.layout, keys);
-                scratch.hash(words);
+                scratch.hash(words, &self.hashing);
                 match words {
                     1 => self.probe::<1>(hash, scratch, out),
                     2 => self.probe::<2>(hash, scratch, out),
@@ -96,7 +96,7 @@ impl Part {
                 }
                 Directory::Hash(_) => {
                     let words = self.layout.words();
-                    scratch.hash(words);
+                    scratch.hash(words, &self.hashing);
                     match words {
                         1 => self.locate_hash::<1>(scratch, out),
                         2 => self.locate_hash::<2>(scratch, out),
@@ -156,11 +156,48 @@ impl Part {
                 Err(at) => {
                     let slot = self.take_slot(&packed[row * words..][..words]);
                     hash.insert_at(at, hashes[row], slot);
+                    if hash.is_strained() {
+                        out.push(slot);
+                        self.reseed(&hash);
+                        return;
+                    }
                     slot
                 }
             });
         }
         self.directory = Directory::Hash(hash);
+    }
+
+    /// Hashes all keys anew, under a seed that nobody can know; `strained` is the directory so far.
+    #[cold]
+    pub(super) fn reseed(&mut self, strained: &HashDirectory) {
+        self.hashing = Hashing::secret();
+        self.reseeds += 1;
+        self.hash_all(strained);
+    }
+
+    /// Enters all keys in a hash table that goes on counting where `before` stops.
+    fn hash_all(&mut self, before: &HashDirectory) {
+        let mut hash = before.successor();
+        hash.reserve(self.len + self.len / 3 + 8);
+        let mut slots = self.iter();
+        let strained = slots.any(|slot| {
+            hash.insert_absent(self.hashing.hash(self.key(slot)), slot);
+            hash.is_strained()
+        });
+        drop(slots);
+        if strained {
+            return self.reseed(&hash);
+        }
+        self.directory = Directory::Hash(hash);
+    }
+
+    /// An array if the keys fill their range, else a hash table.
+    pub(super) fn choose_directory(&mut self) {
+        match self.dense_ranges() {
+            Some(ranges) => self.rebuild_dense(&ranges),
+            None => self.hash_all(&HashDirectory::new()),
+        }
     }
 
     /// The ranges of all live keys, when they are narrow enough for an array.
@@ -196,14 +233,7 @@ impl Part {
         };
         match dense.widened(&self.layout, key, self.len + 1) {
             Some(ranges) => self.rebuild_dense(&ranges),
-            None => {
-                let mut hash = HashDirectory::new();
-                hash.reserve(self.len + self.len / 3 + 8);
-                for slot in self.iter() {
-                    hash.insert_absent(hash_key(self.key(slot)), slot);
-                }
-                self.directory = Directory::Hash(hash);
-            }
+            None => self.hash_all(&HashDirectory::new()),
         }
     }
 

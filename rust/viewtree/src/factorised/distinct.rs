@@ -86,8 +86,8 @@ impl Distinct {
 
     pub(super) fn commit(&mut self) {
         for set in &mut self.sets {
-            set.rows.commit();
-            set.present.commit();
+            let moved = set.rows.commit();
+            set.present.commit(moved.as_ref());
         }
     }
 

@@ -1,0 +1,95 @@
+//! A part that lost most of its keys gives their room back.
+//!
+//! Slots are stable while a part has many of them; only here they move, together, to the front and in
+//! the order that they had, so that what comes out in the order of the slots comes out as before. Who
+//! keeps slots beside a part calls this between transactions and follows them ([`Moved`]).
+//! Cost: O(slots), once three quarters of them at the least have been given up: O(1) amortised a key
+//! that goes.
+
+use super::Part;
+use crate::ABSENT;
+use crate::directory::Directory;
+use crate::journal::Journal;
+
+/// Words that a part may always take.
+const FEW: usize = 1 << 12;
+/// Slots for each key that is left where a part shrinks.
+const SPARSE: usize = 4;
+
+/// Where the slots of a part went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// By old slot; `ABSENT` for those that were free.
+    to: Vec<u32>,
+}
+
+impl Moved {
+    /// The new slot of what was at this one; `ABSENT` if that was free.
+    #[must_use]
+    pub fn to(&self, slot: u32) -> u32 {
+        self.to.get(slot as usize).copied().unwrap_or(ABSENT)
+    }
+
+    /// Brings an array beside the part in order, of which the entries of live slots are kept.
+    pub fn follow<T>(&self, beside: &mut Vec<T>) {
+        let mut slots = self.to.iter();
+        beside.retain(|_| slots.next().is_some_and(|&to| to != ABSENT));
+        beside.shrink_to_fit();
+    }
+}
+
+impl Part {
+    /// Gives back the room of the keys that have gone, if it is most of the room; `None` if nothing
+    /// moved. Between transactions only.
+    pub fn shrink(&mut self) -> Option<Moved> {
+        let words = self.layout.words();
+        let room = self.slots() * (words + self.stride + 1);
+        if room < FEW || self.slots() < SPARSE * self.len || self.layout.fields() == 0 {
+            return None;
+        }
+        let mut to = vec![ABSENT; self.slots()];
+        let mut next = 0;
+        let live = std::mem::take(&mut self.live);
+        for slot in slots_of(&live) {
+            let (from, at) = (slot as usize, next as usize);
+            self.keys
+                .copy_within(from * words..(from + 1) * words, at * words);
+            let payload = from * self.stride..(from + 1) * self.stride;
+            self.payloads.copy_within(payload, at * self.stride);
+            to[from] = next;
+            next += 1;
+        }
+        self.slots = next;
+        self.keys.truncate(self.len * words);
+        self.keys.shrink_to_fit();
+        self.payloads.truncate(self.len * self.stride);
+        self.payloads.shrink_to_fit();
+        self.live = vec![u64::MAX; self.len.div_ceil(64)];
+        if let Some(last) = self.live.last_mut() {
+            *last >>= (64 - self.len % 64) % 64;
+        }
+        self.free = Vec::new();
+        match &mut self.directory {
+            Directory::Hash(hash) => hash.relocate(&to),
+            Directory::Dense(_) => self.choose_directory(),
+        }
+        self.indexes.iter_mut().for_each(|index| index.forget());
+        self.journal = Journal::default();
+        self.journal.clear(self.slots);
+        Some(Moved { to })
+    }
+}
+
+/// The slots whose bit is set.
+pub(super) fn slots_of(live: &[u64]) -> impl Iterator<Item = u32> {
+    live.iter().enumerate().flat_map(|(at, &bits)| {
+        let mut bits = bits;
+        std::iter::from_fn(move || {
+            (bits != 0).then(|| {
+                let bit = bits.trailing_zeros();
+                bits &= bits - 1;
+                at as u32 * 64 + bit
+            })
+        })
+    })
+}

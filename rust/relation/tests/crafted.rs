@@ -1,0 +1,146 @@
+//! Keys that were chosen to collide cost what other keys cost, counted in places passed, and nothing
+//! that comes out shows that they were hashed anew.
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::quality::FixedState;
+use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Keys, Part};
+
+/// Keys whose hashes agree in the upper bits, as whoever reads the source can find them.
+fn colliding(keys: usize, bits: u32) -> Vec<u64> {
+    let state = FixedState::with_seed(0x5269_6e67_5669_6577);
+    let hash = |&key: &u64| {
+        let mut hasher = state.build_hasher();
+        hasher.write_u64(key);
+        hasher.finish() >> (64 - bits) == 1
+    };
+    // Far apart, so that no array would hold them.
+    let all = (1u64..).map(|key| key.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    all.filter(hash).take(keys).collect()
+}
+
+fn part() -> Part {
+    let word = KeyField {
+        bits: 64,
+        signed: true,
+    };
+    Part::new(KeyLayout::new(&[word]), 1)
+}
+
+fn locate(part: &mut Part, keys: &[u64]) -> Vec<u32> {
+    let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
+    let columns = [keys.to_vec()];
+    let keys = Keys {
+        columns: &columns,
+        fields: &[0],
+        rows: keys.len(),
+    };
+    part.locate(keys, &mut scratch, &mut slots);
+    for (&slot, payload) in slots.iter().zip(1u64..) {
+        part.payload_mut(slot)[0] = payload;
+    }
+    slots
+}
+
+#[test]
+fn keys_chosen_to_collide_pass_few_places() {
+    let mut keys = colliding(20_000, 8);
+    keys.sort_unstable();
+    for batch in [1, 100, 20_000] {
+        let mut part = part();
+        let mut slots = Vec::new();
+        for some in keys.chunks(batch) {
+            slots.extend(locate(&mut part, some));
+        }
+        part.check();
+        let (reseeds, passed) = part.strain();
+        assert_eq!(reseeds, 1, "they were told");
+        assert!(passed < 64 * keys.len() as u64, "{passed} places");
+        // As other keys: a slot each, in the order in which they came.
+        assert!(slots.iter().copied().eq(0..keys.len() as u32));
+        let again = locate(&mut part, &keys);
+        assert_eq!(slots, again);
+        part.commit(&slots, |payload| payload[0] % 2 == 0);
+        part.check();
+        let left: Vec<u64> = part.iter().map(|slot| part.field(slot, 0)).collect();
+        let odd: Vec<u64> = keys.iter().copied().step_by(2).collect();
+        assert_eq!(left, odd);
+    }
+}
+
+#[test]
+fn other_keys_are_never_hashed_anew() {
+    let mut part = part();
+    let key = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number >> 7;
+    let keys: Vec<u64> = (0..300_000).map(key).collect();
+    for some in keys.chunks(1_000) {
+        locate(&mut part, some);
+    }
+    let slots = locate(&mut part, &keys[..200_000]);
+    part.commit(&slots, |_| true);
+    locate(&mut part, &keys);
+    part.check();
+    let (reseeds, passed) = part.strain();
+    assert_eq!(reseeds, 0);
+    assert!(passed < 16 * 700_000, "{passed} places");
+}
+
+/// A run of keys that touch, each near its home, so that only what stands in front of them is slow.
+#[test]
+fn coming_and_going_before_a_long_run_passes_few_places() {
+    let state = FixedState::with_seed(0x5269_6e67_5669_6577);
+    let home = |key: u64| {
+        let mut hasher = state.build_hasher();
+        hasher.write_u64(key);
+        hasher.finish() >> 32
+    };
+    // Four times too many keys for a quarter of the room, thinned out to a key a place.
+    let mut keys = colliding(40_000, 3);
+    keys.sort_by_key(|&key| home(key));
+    let front = keys[0];
+    let mut last = 0;
+    let width = (1u64 << 32) / 22_000;
+    keys.retain(|&key| {
+        let place = home(key) / width;
+        std::mem::replace(&mut last, place) != place
+    });
+    let mut part = part();
+    locate(&mut part, &keys);
+    let before = part.strain().1;
+    let rounds = 3_000;
+    for _ in 0..rounds {
+        let slots = locate(&mut part, &[front]);
+        part.commit(&slots, |_| true);
+    }
+    part.check();
+    let passed = part.strain().1 - before;
+    assert!(passed < 200 * rounds, "{passed} places");
+}
+
+#[test]
+fn a_dense_range_that_breaks_up_is_watched_too() {
+    // They fill their range well enough for an array, and then a key far away comes.
+    let mut keys: Vec<u64> = (0..1_000u64).collect();
+    let state = FixedState::with_seed(0x5269_6e67_5669_6577);
+    let chosen = |&key: &u64| {
+        let mut hasher = state.build_hasher();
+        hasher.write_u64(key);
+        hasher.finish() >> 62 == 1
+    };
+    keys.extend((1_000..60_000u64).filter(chosen));
+    let mut part = part();
+    locate(&mut part, &keys);
+    locate(&mut part, &[u64::MAX >> 2]);
+    part.check();
+    let (_, passed) = part.strain();
+    assert!(passed < 64 * keys.len() as u64, "{passed} places");
+    let mut found = Vec::new();
+    let columns = [vec![1, 59_999_999]];
+    let keys = Keys {
+        columns: &columns,
+        fields: &[0],
+        rows: 2,
+    };
+    part.find(keys, &mut KeyScratch::default(), &mut found);
+    assert_eq!(found, [1, ABSENT]);
+}

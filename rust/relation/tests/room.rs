@@ -1,0 +1,104 @@
+//! Parts give back the room of what has gone, and whoever keeps slots can follow.
+
+use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Keys, Moved, Part};
+
+fn part() -> (Part, usize) {
+    let word = KeyField {
+        bits: 64,
+        signed: true,
+    };
+    let mut part = Part::new(KeyLayout::new(&[word, word]), 2);
+    let index = part.add_index(&[1]);
+    (part, index)
+}
+
+/// Keys `(key, key % 7)` spread far apart if `apart`; their payload is the key.
+fn add(part: &mut Part, keys: impl Iterator<Item = u64>, apart: u64) -> Vec<u32> {
+    let first: Vec<u64> = keys.map(|key| key.wrapping_mul(apart)).collect();
+    let second = first.iter().map(|key| key % 7).collect();
+    let columns = [first, second];
+    let keys = Keys {
+        columns: &columns,
+        fields: &[0, 1],
+        rows: columns[0].len(),
+    };
+    let mut slots = Vec::new();
+    part.locate(keys, &mut KeyScratch::default(), &mut slots);
+    for (&slot, key) in slots.iter().zip(&columns[0]) {
+        part.payload_mut(slot)[1] = *key;
+    }
+    slots
+}
+
+fn contents(part: &Part) -> Vec<(u64, u64)> {
+    let slots = part.iter();
+    slots
+        .map(|slot| (part.field(slot, 0), part.payload(slot)[1]))
+        .collect()
+}
+
+fn commit(part: &mut Part, gone: &[u32]) -> Option<Moved> {
+    part.commit(gone, |_| true);
+    part.shrink()
+}
+
+#[test]
+fn what_is_left_keeps_its_order_and_the_rest_gives_its_room() {
+    for apart in [1, 0x9E37_79B9_7F4A_7C15] {
+        let (mut part, index) = part();
+        let slots = add(&mut part, 0..50_000, apart);
+        assert_eq!(commit(&mut part, &[]), None);
+        part.refresh_index(index);
+        let full = part.memory_usage();
+        let gone: Vec<u32> = slots.into_iter().filter(|slot| slot % 10 != 3).collect();
+        part.commit(&gone, |_| true);
+        let (before, old): (_, Vec<u32>) = (contents(&part), part.iter().collect());
+        let moved = part.shrink().expect("nine tenths have gone");
+        part.check();
+        assert_eq!(contents(&part), before);
+        assert_eq!(part.slots(), part.len());
+        for (now, slot) in (0..).zip(old) {
+            assert_eq!(moved.to(slot), now);
+            assert_eq!(moved.to(slot + 1), ABSENT);
+        }
+        let mut beside: Vec<u32> = (0..50_000).collect();
+        moved.follow(&mut beside);
+        assert!(beside.iter().copied().eq((0..5_000).map(|at| at * 10 + 3)));
+        part.refresh_index(index);
+        part.check();
+        assert!(part.memory_usage() * 6 < full, "{}", part.memory_usage());
+        // And it goes on as a part does.
+        add(&mut part, 10_000..20_000, apart);
+        part.refresh_index(index);
+        part.check();
+        part.rollback();
+        part.check();
+        assert_eq!(contents(&part), before);
+        let rest: Vec<u32> = part.iter().collect();
+        commit(&mut part, &rest);
+        part.check();
+        assert!(part.memory_usage() < 4_096, "{}", part.memory_usage());
+    }
+}
+
+/// A window moves over fresh keys; the index is read at the beginning, and now and then.
+#[test]
+fn a_window_takes_the_room_of_a_window() {
+    const WINDOW: u64 = 2_000;
+    let (mut part, index) = part();
+    let mut room = Vec::new();
+    for round in 0..200 {
+        add(&mut part, round * WINDOW..(round + 1) * WINDOW, 1_000_003);
+        if round < 3 || round == 150 {
+            part.refresh_index(index);
+        }
+        let old = round.saturating_sub(1) * WINDOW..round * WINDOW;
+        let gone = add(&mut part, old, 1_000_003);
+        commit(&mut part, &gone);
+        part.check();
+        room.push(part.memory_usage());
+    }
+    let early = room[..20].iter().max();
+    let late = room[20..].iter().max();
+    assert!(late <= early, "{early:?} {late:?}");
+}
