@@ -380,10 +380,22 @@ impl HashDirectory {
         }
     }
 
-    /// Lets every entry name the slot to which `to` sends its own, in as little room as they need.
-    pub(crate) fn relocate(&mut self, to: &[u32]) {
+    /// All slots, in the order of their tags.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
         let entries = self.entries.iter().filter(|&&entry| entry != EMPTY);
-        let moved = |&entry: &u64| (entry >> 32) << 32 | u64::from(to[entry as u32 as usize]);
+        entries.map(|&entry| entry as u32)
+    }
+
+    /// Whether far fewer entries are left than there is room for.
+    pub(crate) fn is_sparse(&self) -> bool {
+        const FEW: usize = 1 << 10;
+        self.capacity > FEW + 4 * self.len
+    }
+
+    /// Lets every entry name the slot to which `to` sends its own, in as little room as they need.
+    pub(crate) fn relocate(&mut self, to: impl Fn(u32) -> u32) {
+        let entries = self.entries.iter().filter(|&&entry| entry != EMPTY);
+        let moved = |&entry: &u64| (entry >> 32) << 32 | u64::from(to(entry as u32));
         let entries: Vec<u64> = entries.map(moved).collect();
         let mut all = self.successor();
         all.merge(&entries, |_, _| false);

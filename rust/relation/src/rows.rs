@@ -8,7 +8,9 @@
 //! Cost: O(1) amortised and expected to insert or delete a row. A batch is packed column by column; rows
 //! that come wait until a row is looked for, or until they are a share of all rows, and then enter the
 //! directory together (`pending`). A row takes the widths of its columns (`packing`), one byte of
-//! multiplicity and 10 to 14 bytes of directory. Slots of deleted rows are reused.
+//! multiplicity and 10 to 14 bytes of directory. Slots of deleted rows are reused, and given back where
+//! they are most of all (`shrink`). Rows that were chosen to collide are hashed anew under a seed that
+//! nobody knows; nothing but the places in the directory depends on it.
 
 mod change;
 mod counts;
@@ -16,8 +18,9 @@ mod journal;
 mod packing;
 mod pages;
 mod pending;
+mod shrink;
 
-use foldhash::quality::FixedState;
+use foldhash::quality::SeedableRandomState;
 use ringview_core::{Batch, Dictionary, Result, Schema};
 
 use crate::hash::HashDirectory;
@@ -53,7 +56,9 @@ pub struct RowStore {
     /// Slots whose rows the directory does not know yet.
     pending: Vec<u32>,
     directory: HashDirectory,
-    hasher: FixedState,
+    hasher: SeedableRandomState,
+    /// How often the rows were hashed anew.
+    reseeds: u32,
     len: u64,
     journal: Journal,
     scratch: Scratch,
@@ -82,7 +87,8 @@ impl RowStore {
             free: Vec::new(),
             pending: Vec::new(),
             directory: HashDirectory::new(),
-            hasher: FixedState::default(),
+            hasher: SeedableRandomState::fixed(),
+            reseeds: 0,
             len: 0,
             journal: Journal::new(),
             scratch: Scratch::default(),
@@ -114,6 +120,12 @@ impl RowStore {
             + self.journal.memory_usage()
             + self.scratch.packed.capacity()
             + self.scratch.hashes.capacity() * size_of::<u64>()
+    }
+
+    /// How often the rows were hashed anew because they collided as they do not by chance, and how many
+    /// places their coming and going has passed in the directory.
+    pub fn strain(&self) -> (u32, u64) {
+        (self.reseeds, self.directory.passed())
     }
 
     /// Adds the rows of a batch, in order and with their multiplicities: a negative one deletes.

@@ -1,6 +1,7 @@
 //! Parts give back the room of what has gone, and whoever keeps slots can follow.
 
-use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Keys, Moved, Part};
+use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
+use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Keys, Moved, Part, RowStore};
 
 fn part() -> (Part, usize) {
     let word = KeyField {
@@ -101,4 +102,63 @@ fn a_window_takes_the_room_of_a_window() {
     let early = room[..20].iter().max();
     let late = room[20..].iter().max();
     assert!(late <= early, "{early:?} {late:?}");
+}
+
+fn rows(ids: std::ops::Range<u64>) -> Batch {
+    let column = Column {
+        words: ids.collect(),
+        ..Column::default()
+    };
+    Batch {
+        rows: column.words.len(),
+        columns: vec![Some(column)],
+        multiplicity: None,
+    }
+}
+
+fn scanned(store: &RowStore) -> Vec<u64> {
+    let mut all = Vec::new();
+    let read = store.scan(10_000, &[true], |batch| {
+        all.extend(&batch.column(0).words);
+        Ok(())
+    });
+    assert_eq!(read, Ok(()));
+    all
+}
+
+#[test]
+fn base_rows_give_back_what_they_lost_and_what_was_refused() {
+    for unique in [None, Some(vec![0])] {
+        let schema = Schema::new(vec![Field::new("id", Type::Int64, false)]).unwrap();
+        let mut store = RowStore::new("t", &schema, unique);
+        let dict = Dictionary::new();
+        let few = |store: &RowStore| store.memory_usage() < 200_000;
+        store.insert(&rows(0..1_000), &dict).unwrap();
+        store.commit();
+        // Undone.
+        store.insert(&rows(1_000..300_000), &dict).unwrap();
+        store.rollback();
+        store.insert(&rows(1_000..1_001), &dict).unwrap();
+        store.commit();
+        assert!(few(&store), "{}", store.memory_usage());
+        // Gone again.
+        store.insert(&rows(1_001..300_000), &dict).unwrap();
+        store.commit();
+        assert!(!few(&store));
+        for first in (0..299_000).step_by(2_990) {
+            store.delete(&rows(first..first + 2_990), &dict).unwrap();
+            store.commit();
+        }
+        assert!(few(&store), "{}", store.memory_usage());
+        assert_eq!(scanned(&store), (299_000..300_000).collect::<Vec<_>>());
+        // It goes on as it did, undoing included.
+        store.insert(&rows(0..5_000), &dict).unwrap();
+        store.delete(&rows(299_500..300_000), &dict).unwrap();
+        store.rollback();
+        assert_eq!(scanned(&store), (299_000..300_000).collect::<Vec<_>>());
+        assert!(store.delete(&rows(298_999..299_000), &dict).is_err());
+        store.delete(&rows(299_000..300_000), &dict).unwrap();
+        store.commit();
+        assert!(store.is_empty() && store.distinct() == 0);
+    }
 }

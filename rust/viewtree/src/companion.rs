@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use ringview_core::{Dictionary, Result, Schema, Type};
 use ringview_query as query;
-use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
+use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Moved, Part};
 
 use crate::delta::RowDelta;
 use crate::fields::{Aspect, Fields};
@@ -106,20 +106,23 @@ impl Companion {
     }
 
     pub(crate) fn rollback(&mut self) {
-        Maintained::rollback(&mut self.tree);
+        let root = self.tree.rollback_root();
+        self.follow(root);
     }
 
     /// Takes in what the transaction changed, and keeps it.
     pub(crate) fn commit(&mut self, dictionary: &Dictionary) {
         self.absorb(dictionary);
-        let (root, groups) = (self.tree.commit_root(), self.groups.shrink());
-        let Some(ordered) = &mut self.ordered else {
-            return;
-        };
-        if let Some(moved) = groups {
+        let root = self.tree.commit_root();
+        if let (Some(moved), Some(ordered)) = (self.groups.shrink(), &mut self.ordered) {
             moved.follow(ordered);
         }
-        if let Some(moved) = root {
+        self.follow(root);
+    }
+
+    /// The slots of the root may have moved.
+    fn follow(&mut self, root: Option<Moved>) {
+        if let (Some(moved), Some(ordered)) = (root, &mut self.ordered) {
             let lists = ordered.iter_mut();
             lists.for_each(|slots| slots.follow(|slot| moved.to(slot)));
         }

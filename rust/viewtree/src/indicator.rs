@@ -93,12 +93,20 @@ impl<R: PayloadRing> Watch<R> {
         }
     }
 
-    pub(crate) fn rollback(&mut self) {
+    /// As `commit`, for what is undone.
+    pub(crate) fn rollback(&mut self, moved: Option<&Moved>) {
         for slot in self.turned.drain(..) {
             self.present[slot as usize / 64] ^= 1 << (slot % 64);
         }
         let parts = self.indicators.iter_mut().filter_map(|i| i.counts.as_mut());
-        parts.for_each(Part::rollback);
+        for part in parts {
+            part.rollback();
+            part.shrink();
+        }
+        empty(&mut self.turned);
+        if let Some(moved) = moved {
+            self.follow(moved);
+        }
     }
 
     /// Bytes beside those of the views.

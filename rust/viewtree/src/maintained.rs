@@ -99,8 +99,7 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
     }
 
     fn rollback(&mut self) {
-        self.views.iter_mut().for_each(View::rollback);
-        self.watches.iter_mut().flatten().for_each(Watch::rollback);
+        self.rollback_root();
     }
 
     fn seal(&mut self) {

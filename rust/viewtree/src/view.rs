@@ -118,16 +118,17 @@ impl<R: PayloadRing> View<R> {
         part.shrink()
     }
 
-    pub(crate) fn rollback(&mut self) {
+    /// What the running transaction did is undone; slots may move as in `commit`.
+    pub(crate) fn rollback(&mut self) -> Option<Moved> {
         self.pending = 0;
         if !std::mem::take(&mut self.touched) {
-            return;
-        }
-        if let Some(part) = &mut self.part {
-            part.rollback();
+            return None;
         }
         empty(&mut self.emptied);
         empty(&mut self.slots);
+        let part = self.part.as_mut()?;
+        part.rollback();
+        part.shrink()
     }
 
     /// Bytes beside those of its part.

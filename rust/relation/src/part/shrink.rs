@@ -70,7 +70,7 @@ impl Part {
         }
         self.free = Vec::new();
         match &mut self.directory {
-            Directory::Hash(hash) => hash.relocate(&to),
+            Directory::Hash(hash) => hash.relocate(|slot| to[slot as usize]),
             Directory::Dense(_) => self.choose_directory(),
         }
         self.indexes.iter_mut().for_each(|index| index.forget());

@@ -6,9 +6,11 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use ringview_core::{Batch, Dictionary, Error, Result, format_row};
+use ringview_core::{Batch, Dictionary, Error, Result, format_row, random_hasher};
 
+use super::pending::sort;
 use super::{RowStore, Scratch};
+use crate::hash::HashDirectory;
 
 /// How many rows ahead the directory, and behind it the rows, are asked for.
 const AHEAD_DIRECTORY: usize = 24;
@@ -33,12 +35,12 @@ impl RowStore {
         if self.append(batch, sign) {
             return Ok(());
         }
-        let scratch = self.prepare(batch);
+        let mut scratch = self.prepare(batch);
         let mut done = Ok(());
         for row in 0..batch.rows {
             self.look_ahead(&scratch.hashes, row);
-            if let Err(refusal) = self.change(&scratch, row, sign * batch.multiplicity(row)) {
-                self.take_back(&scratch, batch, row, sign);
+            if let Err(refusal) = self.change(&mut scratch, row, sign * batch.multiplicity(row)) {
+                self.take_back(&mut scratch, batch, row, sign);
                 done = Err(self.explain(refusal, &scratch, batch, row, sign, dict));
                 break;
             }
@@ -49,7 +51,7 @@ impl RowStore {
 
     /// Takes back the first `rows` rows of a batch, the last one first: so each step meets the state
     /// that its counterpart left, and cannot fail.
-    fn take_back(&mut self, scratch: &Scratch, batch: &Batch, rows: usize, sign: i64) {
+    fn take_back(&mut self, scratch: &mut Scratch, batch: &Batch, rows: usize, sign: i64) {
         for row in (0..rows).rev() {
             let done = self.change(scratch, row, -sign * batch.multiplicity(row));
             debug_assert!(
@@ -64,10 +66,30 @@ impl RowStore {
         self.enter_pending();
         let mut scratch = std::mem::take(&mut self.scratch);
         self.packing.pack(batch, &mut scratch.packed);
+        self.hash_all(&mut scratch, batch.rows);
+        scratch
+    }
+
+    fn hash_all(&self, scratch: &mut Scratch, rows: usize) {
         scratch.hashes.clear();
         let hash = |row| self.hash(&scratch.packed[self.bytes_of(row)]);
-        scratch.hashes.extend((0..batch.rows).map(hash));
-        scratch
+        scratch.hashes.extend((0..rows).map(hash));
+    }
+
+    /// Hashes all rows of the directory anew, under a seed that nobody can know.
+    #[cold]
+    pub(super) fn reseed(&mut self) {
+        self.hasher = random_hasher();
+        self.reseeds += 1;
+        let entry = |slot| HashDirectory::entry(self.hash(self.rows.row(slot)), slot);
+        let mut entries: Vec<u64> = self.directory.slots().map(entry).collect();
+        sort(&mut entries);
+        let mut directory = self.directory.successor();
+        let entered = directory.merge(&entries, |_, _| false);
+        self.directory = directory;
+        for &entry in &entries[entered..] {
+            self.directory.insert_absent(entry, entry as u32);
+        }
     }
 
     /// The hash of the key of a packed row.
@@ -106,15 +128,20 @@ impl RowStore {
     }
 
     #[inline(always)]
-    fn change(&mut self, scratch: &Scratch, row: usize, amount: i64) -> Step {
+    fn change(&mut self, scratch: &mut Scratch, row: usize, amount: i64) -> Step {
         let (hash, packed) = (scratch.hashes[row], &scratch.packed[self.bytes_of(row)]);
-        if amount > 0 {
+        let step = if amount > 0 {
             self.add(hash, packed, amount.unsigned_abs())
         } else if amount < 0 {
             self.remove(hash, packed, amount.unsigned_abs())
         } else {
             Ok(())
+        };
+        if self.directory.is_strained() {
+            self.reseed();
+            self.hash_all(scratch, scratch.hashes.len());
         }
+        step
     }
 
     #[inline(always)]

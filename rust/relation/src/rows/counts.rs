@@ -76,6 +76,15 @@ impl Counts {
         }
     }
 
+    /// Gives back the room behind the last slot.
+    pub(super) fn fit(&mut self) {
+        match self {
+            Counts::Byte(all) => all.shrink_to_fit(),
+            Counts::Half(all) => all.shrink_to_fit(),
+            Counts::Word(all) => all.shrink_to_fit(),
+        }
+    }
+
     /// Forgets the slots from `slots` on.
     pub(super) fn truncate(&mut self, slots: usize) {
         match self {

@@ -7,6 +7,8 @@
 //! Cost: five bytes for a change of a slot that was there, at most some bytes a slot however many
 //! changes there are, given back at the commit. Undoing costs O(1) for each change.
 
+use ringview_core::empty;
+
 use super::counts::Counts;
 use super::pending::PASS;
 use super::{RowStore, give_back};
@@ -70,6 +72,17 @@ impl Journal {
         self.reusable.len()
     }
 
+    /// How many slots it has taken back, of either kind.
+    pub(super) fn released(&self) -> (usize, usize) {
+        (self.left.len(), self.reusable.len())
+    }
+
+    /// Brings those that came behind so many in order.
+    pub(super) fn sort_released(&mut self, (left, reusable): (usize, usize)) {
+        self.left[left..].sort_unstable();
+        self.reusable[reusable..].sort_unstable();
+    }
+
     /// How many of the rows that wait did so before the transaction, if this is the first time that
     /// they are asked for; they wait no longer.
     pub(super) fn take_waiting(&mut self) -> usize {
@@ -125,6 +138,7 @@ impl RowStore {
     pub fn commit(&mut self) {
         self.free.append(&mut self.journal.left);
         self.free.append(&mut self.journal.reusable);
+        self.shrink();
         self.begin();
     }
 
@@ -144,11 +158,15 @@ impl RowStore {
                 self.directory.insert_absent(hash, slot);
             }
             self.counts.set(slot, was);
+            if self.directory.is_strained() {
+                self.reseed();
+            }
         }
         self.len = self.journal.len;
         self.journal.slots = slots;
         self.journal.left.clear();
         self.journal.reusable.clear();
+        self.shrink();
         self.begin();
     }
 
@@ -169,6 +187,8 @@ impl RowStore {
 
     /// From here on everything is remembered.
     fn begin(&mut self) {
+        empty(&mut self.scratch.packed);
+        empty(&mut self.scratch.hashes);
         let journal = &mut self.journal;
         journal.slots.clear();
         give_back(&mut journal.slots, ROOM);

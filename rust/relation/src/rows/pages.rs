@@ -74,6 +74,25 @@ impl Pages {
         }
     }
 
+    /// Copies a row to where another one was.
+    pub(super) fn copy(&mut self, from: u32, to: u32) {
+        let ((source, start), (target, at)) = (self.place(from), self.place(to));
+        let bytes = start..start + self.stride;
+        if source == target {
+            self.pages[source].copy_within(bytes, at);
+        } else if let Ok([source, target]) = self.pages.get_disjoint_mut([source, target]) {
+            target[at..at + self.stride].copy_from_slice(&source[bytes]);
+        }
+    }
+
+    /// Gives back the room behind the last row of the first page, and of the list of pages.
+    pub(super) fn fit(&mut self) {
+        self.pages.shrink_to_fit();
+        if let [only] = &mut self.pages[..] {
+            only.shrink_to_fit();
+        }
+    }
+
     /// Forgets the rows from `rows` on.
     pub(super) fn truncate(&mut self, rows: usize) {
         if rows < self.rows {

@@ -84,22 +84,49 @@ impl RowStore {
 
     /// Enters rows; `undoable` if the running transaction brought them.
     fn enter_all(&mut self, pending: &[u32], undoable: bool) {
-        if pending.is_empty() {
-            return;
-        }
-        let entry = |&slot: &u32| HashDirectory::entry(self.hash(self.rows.row(slot)), slot);
-        let mut entries: Vec<u64> = pending.iter().map(entry).collect();
-        if entries.len() < FEW.min(self.directory.len() / PASS) {
-            for (row, &entry) in entries.iter().enumerate() {
-                self.look_ahead(&entries, row);
-                self.enter(entry, undoable);
-            }
+        let free = self.free.len();
+        let released = self.journal.released();
+        if pending.len() < FEW.min(self.directory.len() / PASS) {
+            self.enter_each(pending, undoable);
         } else {
+            self.enter_together(pending, undoable);
+        }
+        // Where rows meet in the order of their hashes, that must not show.
+        self.free[free..].sort_unstable();
+        self.journal.sort_released(released);
+    }
+
+    fn enter_each(&mut self, pending: &[u32], undoable: bool) {
+        let mut entries = self.entries(pending);
+        for row in 0..entries.len() {
+            self.look_ahead(&entries, row);
+            self.enter(entries[row], undoable);
+            if self.directory.is_strained() {
+                self.reseed();
+                entries = self.entries(pending);
+            }
+        }
+    }
+
+    fn enter_together(&mut self, pending: &[u32], undoable: bool) {
+        let mut entries = self.entries(pending);
+        while !entries.is_empty() {
             sort(&mut entries);
             let mut directory = std::mem::take(&mut self.directory);
-            directory.merge(&entries, |known, slot| self.absorb(known, slot, undoable));
+            let entered =
+                directory.merge(&entries, |known, slot| self.absorb(known, slot, undoable));
             self.directory = directory;
+            if self.directory.is_strained() {
+                self.reseed();
+            }
+            let left: Vec<u32> = entries[entered..].iter().map(|&e| e as u32).collect();
+            entries = self.entries(&left);
         }
+    }
+
+    fn entries(&self, slots: &[u32]) -> Vec<u64> {
+        let entry = |&slot: &u32| HashDirectory::entry(self.hash(self.rows.row(slot)), slot);
+        slots.iter().map(entry).collect()
     }
 
     /// Enters a row; the directory reads of a hash what an entry keeps of it.
@@ -140,7 +167,10 @@ impl RowStore {
 
 /// Sorts by the upper bits, of which there are twice as many values as entries, in two passes of
 /// counting and placing; then what agrees on them, which is little unless rows repeat.
-fn sort(entries: &mut Vec<u64>) {
+pub(super) fn sort(entries: &mut Vec<u64>) {
+    if entries.is_empty() {
+        return;
+    }
     let bits = (entries.len().ilog2() / 2 + 1).clamp(1, 12);
     let mut placed = vec![0; entries.len()];
     for shift in [64 - 2 * bits, 64 - bits] {

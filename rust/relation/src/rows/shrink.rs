@@ -1,0 +1,50 @@
+//! Base rows that lost most of their number give the room back.
+//!
+//! Between transactions, where three quarters of the slots are free, the rows that are left move to the
+//! front, in the order that they had: nobody keeps slots but the directory and the rows that wait for
+//! it. Cost: O(slots), so O(1) amortised a row that goes.
+
+use super::RowStore;
+
+/// Slots for each row where rows move.
+const SPARSE: usize = 4;
+/// Slots that are never too many.
+const FEW: usize = 1 << 10;
+
+impl RowStore {
+    /// Gives back the room of rows that have gone, if it is most of it.
+    pub(super) fn shrink(&mut self) {
+        let rows = self.counts.len() - self.free.len();
+        if self.counts.len() > FEW + SPARSE * rows {
+            self.close_up(rows);
+        } else if self.directory.is_sparse() {
+            self.directory.relocate(|slot| slot);
+            self.counts.fit();
+        }
+    }
+
+    fn close_up(&mut self, rows: usize) {
+        let mut to = vec![crate::ABSENT; self.counts.len()];
+        let mut next = 0;
+        for slot in 0..self.counts.len() as u32 {
+            let count = self.counts.get(slot);
+            if count > 0 {
+                self.rows.copy(slot, next);
+                self.counts.set(next, count);
+                to[slot as usize] = next;
+                next += 1;
+            }
+        }
+        debug_assert_eq!(next as usize, rows, "a slot is free or has a row");
+        self.rows.truncate(rows);
+        self.rows.fit();
+        self.counts.truncate(rows);
+        self.counts.fit();
+        self.free = Vec::new();
+        self.pending
+            .iter_mut()
+            .for_each(|slot| *slot = to[*slot as usize]);
+        self.pending.shrink_to_fit();
+        self.directory.relocate(|slot| to[slot as usize]);
+    }
+}
