@@ -49,7 +49,7 @@ class RowStream:
 class Database:
     """Tables, and views that are exact after every call of `apply`."""
 
-    def __new__(cls, trust_deletes: bool = False) -> Database: ...
+    def __new__(cls, trust_deletes: bool = False, memory_limit: int | None = None) -> Database: ...
     def create_table(
         self,
         name: str,

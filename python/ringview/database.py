@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
 
-from . import _native, arrow, notebook
+from . import _native, arrow, notebook, sizes
 from .errors import UnsupportedError
 from .factors import Factors, products
 from .rows import Rows, to_arrow
@@ -33,6 +33,13 @@ class Database:
     Args:
         trust_deletes: Keep no base rows and do not check that deleted rows exist. Less memory and
             faster, but deleting what is not there makes views wrong, and views come before rows.
+        memory_limit: Bytes that tables and views may take, with what is read at once: a number, or
+            text such as `"512MB"`, `"2GB"` or `"1.5GiB"`. What needs more raises
+            `OutOfMemoryError`, which is a `MemoryError`, and changes nothing. By default what the
+            machine, or the control group of the process, has.
+
+    Raises:
+        InvalidValueError: `memory_limit` is not a size.
 
     >>> db = Database()
     >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
@@ -46,8 +53,11 @@ class Database:
     Database(tables=['r', 's'], views=['v'])
     """
 
-    def __init__(self, *, trust_deletes: bool = False) -> None:
-        self._native = _native.Database(trust_deletes)
+    def __init__(
+        self, *, trust_deletes: bool = False, memory_limit: int | str | None = None
+    ) -> None:
+        limit = None if memory_limit is None else sizes.size(memory_limit)
+        self._native = _native.Database(trust_deletes, limit)
 
     def create_table(
         self,

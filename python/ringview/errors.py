@@ -14,6 +14,7 @@ __all__ = [
     "InUseError",
     "InvalidValueError",
     "NullKeyError",
+    "OutOfMemoryError",
     "OverDeleteError",
     "QueryError",
     "RingviewError",
@@ -89,6 +90,10 @@ class DuplicateKeyError(RingviewError, ValueError):
 
 class ArithmeticOverflowError(RingviewError, builtins.OverflowError):
     """A sum, product or count left the range of its type; it never wraps."""
+
+
+class OutOfMemoryError(RingviewError, builtins.MemoryError):
+    """Something would take more memory than `memory_limit` or the machine allows."""
 
 
 class StaticTableError(RingviewError, ValueError):

@@ -64,10 +64,14 @@ struct Part<'py> {
 #[pymethods]
 impl Database {
     #[new]
-    #[pyo3(signature = (trust_deletes=false))]
-    fn new(trust_deletes: bool) -> Database {
+    #[pyo3(signature = (trust_deletes=false, memory_limit=None))]
+    fn new(trust_deletes: bool, memory_limit: Option<u64>) -> Database {
+        let options = Options {
+            trust_deletes,
+            memory_limit,
+        };
         Database {
-            engine: Busy::new(Engine::new(Options { trust_deletes })),
+            engine: Busy::new(Engine::new(options)),
             schemas: Mutex::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! Ctrl-C and progress during long calls.
 //!
-//! Cost: a call that handles few rows never looks; a long one looks once in `EVERY` rows.
+//! Cost: a call that handles few rows never looks; a long one looks once in `EVERY` rows, and when it
+//! is asked again with no row more done: what one row, or one chunk of them, means takes long.
 
 use pyo3::prelude::*;
 use ringview_core::Error;
@@ -17,6 +18,8 @@ pub(crate) struct Watch {
     /// Rows of the whole call, if known.
     total: u64,
     seen: u64,
+    /// Rows done when it was last asked.
+    asked: u64,
     raised: Option<PyErr>,
 }
 
@@ -26,6 +29,7 @@ impl Watch {
             progress,
             total,
             seen: 0,
+            asked: 0,
             raised: None,
         }
     }
@@ -34,7 +38,8 @@ impl Watch {
     #[inline]
     pub(crate) fn poll(&mut self, done: u64) -> ringview_core::Result<()> {
         let last = self.progress.is_some() && done == self.total;
-        if done - self.seen < EVERY && !last {
+        let again = std::mem::replace(&mut self.asked, done) == done;
+        if done - self.seen < EVERY && !last && !again {
             return Ok(());
         }
         self.seen = done;

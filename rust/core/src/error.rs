@@ -184,6 +184,22 @@ pub enum Error {
         /// The view.
         view: String,
     },
+    /// There is no room for something.
+    #[error(
+        "{what} takes {}{}; {instead}",
+        bytes(*needed),
+        over(*limit)
+    )]
+    Memory {
+        /// What room was asked for, in words, with how much of it.
+        what: String,
+        /// Bytes that it takes, with those that are held where they count.
+        needed: u64,
+        /// Bytes that there may be; `u64::MAX` where the system had none left.
+        limit: u64,
+        /// What to do.
+        instead: &'static str,
+    },
     /// The caller asked to stop.
     #[error("interrupted; nothing of this transaction was applied")]
     Interrupted,
@@ -212,6 +228,27 @@ fn of_table(table: &str) -> String {
         String::new()
     } else {
         format!(" in table {table:?}")
+    }
+}
+
+/// A number of bytes as people read it: at most a tenth of a unit off.
+fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    let (mut tenths, mut unit) = (u128::from(bytes) / 100, 0);
+    if bytes < 1000 {
+        return format!("{bytes} bytes");
+    }
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1000;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+fn over(limit: u64) -> String {
+    match limit {
+        u64::MAX => ", which the system does not have".to_owned(),
+        _ => format!(", over the limit of {}", bytes(limit)),
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `random` | hashing that nobody can foresee |
 //! | `room` | lists that keep the room that they need |
 //! | `error` | [`Error`], one variant for each thing that can go wrong |
+//! | `meter` | [`Meter`]: what a long call asks as it works: to go on, and for room |
 //! | `dictionary` | [`Dictionary`]: strings to 32-bit ids and back |
 //! | `column` | [`Column`] and [`Batch`]: encoded rows, column by column |
 //! | `arrow` | [`Encoder`] from Arrow, [`decode`] to Arrow, [`format_value`] for messages |
@@ -19,6 +20,7 @@ mod arrow;
 mod column;
 mod dictionary;
 mod error;
+mod meter;
 mod prefetch;
 mod random;
 mod room;
@@ -30,6 +32,7 @@ pub use arrow::{Encoder, decode, format_row, format_value};
 pub use column::{Batch, Column};
 pub use dictionary::Dictionary;
 pub use error::{Error, Result};
+pub use meter::{Meter, available, reserve};
 pub use prefetch::prefetch;
 pub use random::random_hasher;
 pub use room::empty;

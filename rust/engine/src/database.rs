@@ -10,6 +10,7 @@ use ringview_explain::Explanation;
 use ringview_query::plan::{Plan, Planning};
 use ringview_query::{Catalog, Query, TableInfo, bind};
 
+use crate::memory::Memory;
 use crate::table::{Reader, Table, TableStatus};
 use crate::transaction::Undo;
 use crate::view::View;
@@ -20,6 +21,9 @@ pub struct Options {
     /// Keep no base rows of tables that may change, and believe every delete. Saves their memory
     /// and most of the work of a change; views must be created while their tables are empty.
     pub trust_deletes: bool,
+    /// Bytes that tables, views and strings may take, with what is read at once; what needs more is
+    /// refused with `Memory`. By default what the machine or the control group has.
+    pub memory_limit: Option<u64>,
 }
 
 /// Tables, and views that are exact after every transaction.
@@ -62,6 +66,7 @@ pub struct Database {
     pub(crate) batch: Batch,
     /// What the transaction at hand has done, for its memory.
     pub(crate) undo: Undo,
+    pub(crate) memory: Memory,
 }
 
 impl Database {
@@ -69,6 +74,7 @@ impl Database {
     pub fn new(options: Options) -> Database {
         Database {
             options,
+            memory: Memory::new(options.memory_limit),
             ..Database::default()
         }
     }
@@ -106,6 +112,7 @@ impl Database {
             });
         }
         self.tables.remove(index);
+        self.recount();
         Ok(())
     }
 
@@ -117,6 +124,7 @@ impl Database {
         let index = self.view_index(name)?;
         self.views.remove(index);
         self.wire();
+        self.recount();
         Ok(())
     }
 

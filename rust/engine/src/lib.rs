@@ -10,6 +10,7 @@
 //! | `table` | a table: its schema, encoder and base rows |
 //! | `view` | a view: its query, plan and tree |
 //! | `rows` | some rows of a view, and streams of them |
+//! | `memory` | how much memory there may be, and whether a change stays within it |
 //! | `load` | the birth of a view over tables that have rows |
 //! | `transaction` | [`Op`], and how a list of them is applied or undone |
 //! | `factors` | a change that is a [`Product`], encoded |
@@ -19,6 +20,7 @@ mod chain;
 mod database;
 mod factors;
 mod load;
+mod memory;
 mod rows;
 mod table;
 mod transaction;
@@ -31,8 +33,9 @@ pub use rows::ViewStream;
 pub use table::TableStatus;
 pub use transaction::{Change, Direction, Op, Product, Rows};
 
-/// What a long call asks between chunks of rows, with how many are done: an error stops it, and
-/// everything that it did is undone.
+/// What a long call asks between chunks of rows, with how many are done, and again with as many
+/// within the work of a chunk, or of a single row, that takes long: an error stops it, and everything
+/// that it did is undone.
 pub type Poll<'a> = &'a mut dyn FnMut(u64) -> ringview_core::Result<()>;
 
 /// Rows handled at a time: enough to fold well, few enough to stay in the cache and to stop soon.

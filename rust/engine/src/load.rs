@@ -3,7 +3,7 @@
 //! Cost: that of applying all rows of its tables, in chunks; static tables first, so that what only
 //! they need can be freed.
 
-use ringview_core::{Error, Result, Schema};
+use ringview_core::{Error, Meter, Result, Schema};
 use ringview_query::plan::{Plan, Planning};
 use ringview_query::{Query, bind};
 
@@ -43,18 +43,19 @@ impl Database {
             schemas.push((*table.schema).clone());
         }
         let mut view = View::new(name, query, plan, &schemas)?;
-        let mut done = 0;
-        self.load(&mut view, true, &mut done, poll)?;
+        let meter = self.meter(poll);
+        self.load(&mut view, true, &meter)?;
         view.tree.seal();
-        self.load(&mut view, false, &mut done, poll)?;
+        self.load(&mut view, false, &meter)?;
         view.tree.commit(&self.dictionary);
         self.views.push(view);
         self.wire();
+        self.count();
         Ok(())
     }
 
     /// Applies the rows of the tables that are static, or of those that are not.
-    fn load(&self, view: &mut View, is_static: bool, done: &mut u64, poll: Poll<'_>) -> Result<()> {
+    fn load(&self, view: &mut View, is_static: bool, meter: &Meter<'_>) -> Result<()> {
         let plan = view.plan.clone();
         for (index, atom) in plan.atoms.iter().enumerate() {
             let table = &self.tables[self.table_index(&atom.table)?];
@@ -68,11 +69,11 @@ impl Database {
             let mut first = 0;
             rows.scan(CHUNK, &needed, |batch| {
                 view.tree
-                    .apply(index, batch, 1, &self.dictionary)
+                    .apply(index, batch, 1, &self.dictionary, meter)
                     .map_err(|error| error.counted_from(first))?;
                 first += batch.rows as u64;
-                *done += batch.rows as u64;
-                poll(*done)
+                meter.done(batch.rows as u64)?;
+                self.check_room(self.held() + view.tree.bytes() as u64, meter)
             })?;
         }
         Ok(())

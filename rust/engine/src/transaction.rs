@@ -8,7 +8,7 @@
 //! costs no more. A small batch allocates nothing once warm.
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Error, Result};
+use ringview_core::{Batch, Error, Meter, Result};
 use ringview_viewtree::FactorRows;
 
 use crate::database::Database;
@@ -104,7 +104,7 @@ pub(crate) struct Undo {
 }
 
 impl Database {
-    /// Applies a transaction. `poll` is asked after each chunk.
+    /// Applies a transaction. `poll` is asked after each chunk, and within whatever takes long.
     ///
     /// # Errors
     /// `UnknownTable`, `Static`; what the encoder refuses in names, types and values; `OverDelete`
@@ -116,10 +116,14 @@ impl Database {
         let mut undo = std::mem::take(&mut self.undo);
         let mut batch = std::mem::take(&mut self.batch);
         let outcome = self.begin(ops, &mut undo).and_then(|()| {
-            let outcome = self.run(ops, &mut undo, &mut batch, poll);
+            let meter = self.meter(poll);
+            let outcome = self.run(ops, &mut undo, &mut batch, &meter);
             match &outcome {
                 Ok(()) => self.commit(&undo),
-                Err(_) => self.roll_back(&undo),
+                Err(_) => {
+                    self.roll_back(&undo);
+                    self.recount();
+                }
             }
             outcome
         });
@@ -155,17 +159,16 @@ impl Database {
         ops: &[C],
         undo: &mut Undo,
         batch: &mut Batch,
-        poll: Poll<'_>,
+        meter: &Meter<'_>,
     ) -> Result<()>
     where
         C: Copy + Into<Change<'a>>,
     {
-        let mut done = 0;
         for (index, op) in ops.iter().enumerate() {
             match (*op).into() {
-                Change::Rows(op) => self.run_rows((index, &op), undo, batch, &mut done, poll)?,
+                Change::Rows(op) => self.run_rows((index, &op), undo, batch, meter)?,
                 Change::Product(product) => {
-                    self.run_product((index, &product), undo, &mut done, poll)?;
+                    self.run_product((index, &product), undo, meter)?;
                 }
             }
         }
@@ -177,8 +180,7 @@ impl Database {
         (index, op): (usize, &Op<'_>),
         undo: &mut Undo,
         batch: &mut Batch,
-        done: &mut u64,
-        poll: Poll<'_>,
+        meter: &Meter<'_>,
     ) -> Result<()> {
         let table = undo.tables[index];
         let mut before = 0;
@@ -196,9 +198,8 @@ impl Database {
                 };
                 self.encode(op, chunk, first, table, batch)?;
                 if start < end {
-                    self.apply_chunk((table, op.direction), first, undo, batch)?;
-                    *done += (end - start) as u64;
-                    poll(*done)?;
+                    self.apply_chunk((table, op.direction), first, undo, batch, meter)?;
+                    self.done(end - start, meter)?;
                 }
                 start = end;
                 if start == rows.num_rows() {
@@ -216,15 +217,12 @@ impl Database {
         &mut self,
         (index, product): (usize, &Product<'_>),
         undo: &mut Undo,
-        done: &mut u64,
-        poll: Poll<'_>,
+        meter: &Meter<'_>,
     ) -> Result<()> {
         let table = &self.tables[undo.tables[index]];
         let factors = factors::encode(table, product.factors, &mut self.dictionary)?;
-        *done += factors
-            .iter()
-            .map(|factor| factor.batch.rows as u64)
-            .sum::<u64>();
+        let own = factors.iter().map(|factor| factor.batch.rows).sum();
+        self.done(own, meter)?;
         if factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());
         }
@@ -240,7 +238,7 @@ impl Database {
                         Direction::Insert => rows.insert(&batch, &self.dictionary)?,
                         Direction::Delete => rows.delete(&batch, &self.dictionary)?,
                     }
-                    poll(*done)?;
+                    meter.done(0)?;
                 }
             }
             None => {
@@ -253,10 +251,10 @@ impl Database {
         for reader in &table.readers {
             undo.touched[reader.view] = true;
             let tree = &mut self.views[reader.view].tree;
-            tree.apply_factors(reader.atom, &factors, sign, &self.dictionary)?;
-            poll(*done)?;
+            tree.apply_factors(reader.atom, &factors, sign, &self.dictionary, meter)?;
+            meter.done(0)?;
         }
-        Ok(())
+        self.done(0, meter)
     }
 
     /// Encodes rows of an op, the first of which is its row `first`.
@@ -286,6 +284,7 @@ impl Database {
         first_row: usize,
         undo: &mut Undo,
         batch: &Batch,
+        meter: &Meter<'_>,
     ) -> Result<()> {
         let table = &mut self.tables[index];
         match &mut table.rows {
@@ -302,8 +301,14 @@ impl Database {
         for reader in &table.readers {
             undo.touched[reader.view] = true;
             let tree = &mut self.views[reader.view].tree;
-            tree.apply(reader.atom, batch, direction.sign(), &self.dictionary)
-                .map_err(|error| error.counted_from(first_row as u64))?;
+            tree.apply(
+                reader.atom,
+                batch,
+                direction.sign(),
+                &self.dictionary,
+                meter,
+            )
+            .map_err(|error| error.counted_from(first_row as u64))?;
         }
         Ok(())
     }

@@ -212,6 +212,7 @@ fn wide(groups: i64, width: i64) -> Database {
     let mut db = database(
         Options {
             trust_deletes: true,
+            ..Options::default()
         },
         &query(&all),
     );

@@ -185,6 +185,7 @@ fn a_second_row_with_a_unique_key_is_refused_and_an_exchange_is_not() {
 fn static_tables_stand_still_once_a_view_reads_them() {
     let mut db = database(Options {
         trust_deletes: true,
+        ..Options::default()
     });
     let row = vec![vec![Value::Int(1), Value::Int(2)]];
     apply(&mut db, &[Change::insert(2, row.clone())]).unwrap();
@@ -380,7 +381,9 @@ fn a_stop_between_chunks_undoes_everything() {
         }
     });
     assert_eq!(outcome, Err(Error::Interrupted));
-    assert_eq!(seen, [65_536, 131_072]);
+    // It is asked within a chunk too, with as many done as before it.
+    seen.dedup();
+    assert!(seen.ends_with(&[65_536, 131_072]), "{seen:?}");
     assert_eq!(state(&db), before);
     let outcome = db.create_view("late", &queries::all()[0], &mut |_| Err(Error::Interrupted));
     assert_eq!(outcome, Err(Error::Interrupted));

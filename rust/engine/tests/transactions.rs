@@ -109,7 +109,7 @@ proptest! {
         trust_deletes in any::<bool>(),
     ) {
         let queries = queries::all();
-        let mut db = database(Options { trust_deletes });
+        let mut db = database(Options { trust_deletes, ..Options::default() });
         let mut model = Model::default();
         let mut views: Vec<Watched> = Vec::new();
         let fill = [Change::insert(2, fixed)];

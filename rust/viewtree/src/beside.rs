@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Result, Schema};
+use ringview_core::{Dictionary, Meter, Result, Schema};
 use ringview_query::{CofactorPlan, Plan, VarId};
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 
@@ -72,12 +72,12 @@ impl Beside {
         self.matrix.is_none() && self.companions().next().is_none()
     }
 
-    pub(crate) fn apply(&mut self, rows: RowDelta<'_>) -> Result<()> {
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         if let Some(matrix) = &mut self.matrix {
-            matrix.apply(rows)?;
+            matrix.apply(rows, meter)?;
         }
         let mut companions = self.companions_mut();
-        companions.try_for_each(|companion| companion.apply(rows))
+        companions.try_for_each(|companion| companion.apply(rows, meter))
     }
 
     pub(crate) fn seal(&mut self) {
@@ -98,6 +98,14 @@ impl Beside {
 
     pub(crate) fn memory_usage(&self) -> usize {
         self.describe().iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Bytes, by what is quickly counted.
+    pub(crate) fn bytes(&self) -> usize {
+        let views = self.matrix.iter().flat_map(|tree| &tree.views);
+        let parts = views.filter_map(|view| view.part.as_ref());
+        parts.map(Part::memory_usage).sum::<usize>()
+            + self.companions().map(Companion::bytes).sum::<usize>()
     }
 
     /// What the nodes of each tree hold, and all the bytes of each, in the order in which the plan

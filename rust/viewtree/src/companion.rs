@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Result, Schema, Type};
+use ringview_core::{Dictionary, Meter, Result, Schema, Type};
 use ringview_query as query;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Moved, Part};
 
@@ -97,8 +97,8 @@ impl Companion {
         })
     }
 
-    pub(crate) fn apply(&mut self, rows: RowDelta<'_>) -> Result<()> {
-        self.tree.apply(rows)
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        self.tree.apply(rows, meter)
     }
 
     pub(crate) fn seal(&mut self) {
@@ -276,6 +276,16 @@ impl Companion {
             + Maintained::memory_usage(&self.tree)
             + self.groups.memory_usage()
             + ordered.sum::<usize>()
+    }
+
+    /// The same, by what is quickly counted.
+    pub(crate) fn bytes(&self) -> usize {
+        let parts = self.tree.views.iter().filter_map(|view| view.part.as_ref());
+        let ordered = self.ordered.as_ref().map_or(0, |all| {
+            let slots = self.tree.result().map_or(0, Part::slots);
+            slots * size_of::<u32>() + all.capacity() * size_of::<OrderedSlots>()
+        });
+        parts.map(Part::memory_usage).sum::<usize>() + self.groups.memory_usage() + ordered
     }
 
     /// What each node of its tree holds.

@@ -9,7 +9,7 @@
 //! memory. On skewed data that is far below walking any one fixed sibling: a triangle costs
 //! O(N^(3/2)) in a bulk whatever the degrees are.
 
-use ringview_core::Result;
+use ringview_core::{Meter, Result};
 use ringview_relation::{ABSENT, KeyScratch, Keys};
 use ringview_ring::{PayloadRing, Rows};
 
@@ -104,7 +104,9 @@ impl<P: Payloads> Tree<P> {
         path: &Path<P::Ring>,
         (at, position): (usize, usize),
         delta: &mut Delta,
+        meter: &Meter<'_>,
     ) -> Result<()> {
+        let node = path.levels[at].node;
         let step = &path.levels[at].steps[position];
         let end = position + 1 + step.rivals.len();
         let sides = sides(&path.levels[at].steps[position..end]);
@@ -118,11 +120,12 @@ impl<P: Payloads> Tree<P> {
             let mut cursor = (0, 0);
             while cursor.0 < room.walkers[walked].len() {
                 self.pairs(&sides[walked], walked, &mut cursor, &mut room);
+                self.met(node, room.rows.len(), meter)?;
                 self.look_up(&sides, walked, delta, &mut room);
                 if room.found_rows.len() >= BLOCK {
                     let mut block = self.found(path, (at, position), &sides, delta, &mut room)?;
                     self.work.intersection = room;
-                    self.climb(path, (at, end), &mut block)?;
+                    self.climb(path, (at, end), &mut block, meter)?;
                     room = std::mem::take(&mut self.work.intersection);
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ringview_core::{Dictionary, Result};
+use ringview_core::{Dictionary, Meter, Result};
 use ringview_relation::Part;
 
 use crate::delta::RowDelta;
@@ -30,7 +30,7 @@ pub struct NodeStatus {
 /// A tree over any ring. Called once a batch, so that the indirection costs nothing.
 pub(crate) trait Maintained: Send + Sync {
     /// Applies rows of one relation.
-    fn apply(&mut self, rows: RowDelta<'_>) -> Result<()>;
+    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
     /// Applies the product of some factors; false, and nothing done, if this ring cannot.
     fn apply_factors(
         &mut self,
@@ -38,6 +38,7 @@ pub(crate) trait Maintained: Send + Sync {
         factors: &[FactorRows],
         sign: i64,
         dict: &Dictionary,
+        meter: &Meter<'_>,
     ) -> Result<bool>;
     /// The running transaction's changes stay.
     fn commit(&mut self);
@@ -54,7 +55,13 @@ pub(crate) trait Maintained: Send + Sync {
     /// What rows of one relation are at their leaf: its key, field by field, and counts.
     fn read(&mut self, rows: RowDelta<'_>) -> Result<(Vec<Vec<u64>>, Vec<u64>)>;
     /// Applies keys of a leaf, as `read` gives them.
-    fn apply_keys(&mut self, atom: usize, columns: Vec<Vec<u64>>, times: &[i64]) -> Result<()>;
+    fn apply_keys(
+        &mut self,
+        atom: usize,
+        columns: Vec<Vec<u64>>,
+        times: &[i64],
+        meter: &Meter<'_>,
+    ) -> Result<()>;
     /// The fields of the variables.
     fn fields(&self) -> &Fields;
     /// How payloads are shown.
@@ -76,8 +83,8 @@ impl fmt::Debug for dyn Maintained {
 }
 
 impl<P: Payloads + Aggregates> Maintained for Tree<P> {
-    fn apply(&mut self, rows: RowDelta<'_>) -> Result<()> {
-        Tree::apply(self, rows)
+    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        Tree::apply(self, rows, meter)
     }
 
     fn apply_factors(
@@ -86,12 +93,13 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
         factors: &[FactorRows],
         sign: i64,
         dict: &Dictionary,
+        meter: &Meter<'_>,
     ) -> Result<bool> {
         // Indicator projections are told from the rows of the leaf.
         if self.watches[atom].is_some() {
             return Ok(false);
         }
-        P::apply_factors(self, atom, factors, sign, dict)
+        P::apply_factors(self, atom, factors, sign, dict, meter)
     }
 
     fn commit(&mut self) {
@@ -122,8 +130,14 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
         Tree::read(self, rows)
     }
 
-    fn apply_keys(&mut self, atom: usize, columns: Vec<Vec<u64>>, times: &[i64]) -> Result<()> {
-        Tree::apply_keys(self, atom, columns, times)
+    fn apply_keys(
+        &mut self,
+        atom: usize,
+        columns: Vec<Vec<u64>>,
+        times: &[i64],
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        Tree::apply_keys(self, atom, columns, times, meter)
     }
 
     fn fields(&self) -> &Fields {

@@ -7,8 +7,9 @@ use ringview_relation::{KeyScratch, Keys, Part};
 use crate::delta::Delta;
 use crate::program::Access;
 
-/// Pairs in a block: what one climb holds in memory.
+/// Pairs in a block, and words of their payloads: what one climb holds in memory.
 const BLOCK: usize = 1 << 16;
+const BLOCK_WORDS: usize = 1 << 22;
 
 /// Where the partners of a row are.
 enum Lists {
@@ -22,6 +23,8 @@ enum Lists {
 pub(crate) struct Partners {
     lists: Lists,
     fetch: Vec<(usize, usize)>,
+    /// Pairs in a block.
+    block: usize,
     row: usize,
     offset: usize,
     pub(crate) rows: Vec<u32>,
@@ -29,11 +32,13 @@ pub(crate) struct Partners {
 }
 
 impl Partners {
-    /// Finds the partners of every row of `delta`; brings the index up to date first.
+    /// Finds the partners of every row of `delta`; brings the index up to date first. What a pair
+    /// is multiplied to has `words` words.
     pub(crate) fn of(
         part: &mut Part,
         access: &Access,
         delta: &Delta,
+        words: usize,
         scratch: &mut KeyScratch,
     ) -> Self {
         let (lists, fetch) = match access {
@@ -64,6 +69,7 @@ impl Partners {
         Self {
             lists,
             fetch,
+            block: (BLOCK_WORDS / words.max(1)).clamp(1 << 8, BLOCK),
             row: 0,
             offset: 0,
             rows: Vec::new(),
@@ -89,7 +95,7 @@ impl Partners {
                 Lists::All(slots) => slots,
             };
             let left = &list[self.offset..];
-            let taken = left.len().min(BLOCK - self.slots.len());
+            let taken = left.len().min(self.block - self.slots.len());
             self.slots.extend_from_slice(&left[..taken]);
             self.rows
                 .extend(std::iter::repeat_n(self.row as u32, taken));
@@ -99,7 +105,7 @@ impl Partners {
             }
             self.row += 1;
             self.offset = 0;
-            if self.slots.len() == BLOCK {
+            if self.slots.len() == self.block {
                 return self.row == rows;
             }
         }

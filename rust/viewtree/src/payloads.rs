@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use arrow_schema::Field;
-use ringview_core::{Batch, Dictionary, Result, Schema};
+use ringview_core::{Batch, Dictionary, Meter, Result, Schema};
 use ringview_query::{Component, Kind, OutputKind, Plan, PlanOutput, Source};
 use ringview_ring::{
     Element, Groups, Number, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
@@ -56,6 +56,7 @@ pub(crate) trait Payloads: Send + Sync {
         _factors: &[FactorRows],
         _sign: i64,
         _dictionary: &Dictionary,
+        _meter: &Meter<'_>,
     ) -> Result<bool>
     where
         Self: Sized,
@@ -226,8 +227,9 @@ impl Payloads for SumProductPayloads {
         factors: &[FactorRows],
         sign: i64,
         dictionary: &Dictionary,
+        meter: &Meter<'_>,
     ) -> Result<bool> {
-        crate::factors::apply(tree, atom, factors, sign, dictionary)?;
+        crate::factors::apply(tree, atom, (factors, sign), dictionary, meter)?;
         Ok(true)
     }
 

@@ -9,7 +9,7 @@ mod climb;
 
 use std::sync::Arc;
 
-use ringview_core::{Column, Result};
+use ringview_core::{Column, Meter, Result};
 use ringview_query::Plan;
 use ringview_relation::{KeyScratch, Moved, Part};
 use ringview_ring::{Overflow, PayloadRing};
@@ -39,6 +39,8 @@ pub(crate) struct Tree<P: Payloads> {
     pub(crate) scratch: <P::Ring as PayloadRing>::Scratch,
     /// Rows handled at a leaf, a factor or a view: what complexity is tested by.
     pub(crate) steps: u64,
+    /// Its bytes when a meter last asked, and when that meter had counted what is held.
+    seen: (u64, u64),
 }
 
 /// Room for a climb, kept between batches.
@@ -117,6 +119,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             work,
             scratch: Default::default(),
             steps: 0,
+            seen: (0, 0),
         }
     }
 }
@@ -208,24 +211,30 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// Applies rows of one relation.
-    pub(crate) fn apply(&mut self, rows: RowDelta<'_>) -> Result<()> {
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         let path = Arc::clone(&self.paths[rows.atom]);
         let mut delta = std::mem::take(&mut self.work.deltas[rows.atom]);
         let outcome = self
             .read_leaf(&path, rows, &mut delta)
-            .and_then(|()| self.add(rows.atom, &path, &mut delta));
+            .and_then(|()| self.add(rows.atom, &path, &mut delta, meter));
         self.work.deltas[rows.atom] = delta;
         outcome
     }
 
     /// Adds the delta of a leaf, then what it means for its indicator projections.
-    fn add(&mut self, atom: usize, path: &Path<P::Ring>, delta: &mut Delta) -> Result<()> {
+    fn add(
+        &mut self,
+        atom: usize,
+        path: &Path<P::Ring>,
+        delta: &mut Delta,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
         self.store(path.leaf, &path.keys, delta)?;
-        self.climb(path, (0, 0), delta)?;
+        self.climb(path, (0, 0), delta, meter)?;
         match self.watches[atom].take() {
             None => Ok(()),
             Some(mut watch) => {
-                let outcome = self.project(path.leaf, &mut watch);
+                let outcome = self.project(path.leaf, &mut watch, meter);
                 self.watches[atom] = Some(watch);
                 outcome
             }
@@ -234,7 +243,12 @@ impl<P: Payloads> Tree<P> {
 
     /// After a change of a relation: the changes of its indicator projections, one after the other
     /// (paper, section 6). The relation is up to date, so V * dI meets it as it is now.
-    fn project(&mut self, leaf: usize, watch: &mut Watch<P::Ring>) -> Result<()> {
+    fn project(
+        &mut self,
+        leaf: usize,
+        watch: &mut Watch<P::Ring>,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
         let mut moved = std::mem::take(&mut self.work.moved);
         watch.turn(&self.views[leaf], &mut moved);
         for indicator in watch.indicators.iter_mut().filter(|_| !moved.is_empty()) {
@@ -246,7 +260,7 @@ impl<P: Payloads> Tree<P> {
             let delta = &mut indicator.delta;
             self.views[path.leaf].reached_by(delta.rows);
             self.store(path.leaf, &path.keys, delta)?;
-            self.climb(&path, (0, 0), delta)?;
+            self.climb(&path, (0, 0), delta, meter)?;
         }
         self.work.moved = moved;
         Ok(())
@@ -272,6 +286,7 @@ impl<P: Payloads> Tree<P> {
         atom: usize,
         columns: Vec<Vec<u64>>,
         times: &[i64],
+        meter: &Meter<'_>,
     ) -> Result<()> {
         let path = Arc::clone(&self.paths[atom]);
         let stride = P::Ring::stride(&self.views[path.leaf].shape);
@@ -287,7 +302,7 @@ impl<P: Payloads> Tree<P> {
         payloads
             .zip(times)
             .for_each(|(payload, &times)| payload[0] = times as u64);
-        self.add(atom, &path, &mut delta)
+        self.add(atom, &path, &mut delta, meter)
     }
 
     /// The delta of a leaf: the rows that take part, their local columns summed away.
@@ -358,6 +373,32 @@ impl<P: Payloads> Tree<P> {
         } = &mut self.work;
         let added = self.views[node].add(delta, keys, scratch, spare);
         added.map_err(|fault| self.refuse(node, fault))
+    }
+
+    /// Notes that so many rows were met at a node, and asks now and then whether to go on.
+    #[inline]
+    pub(crate) fn met(&mut self, node: usize, rows: usize, meter: &Meter<'_>) -> Result<()> {
+        let words = P::Ring::stride(&self.views[node].shape) as u64;
+        if meter.is_due(rows as u64 * (1 + words / 16)) {
+            return self.ask(meter);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn ask(&mut self, meter: &Meter<'_>) -> Result<()> {
+        meter.ask()?;
+        if !meter.has_limit() {
+            return Ok(());
+        }
+        let parts = self.views.iter().filter_map(|view| view.part.as_ref());
+        let bytes = parts.map(|part| part.memory_usage() as u64).sum();
+        let (before, counted) = std::mem::replace(&mut self.seen, (bytes, meter.counted()));
+        // What it was when all was counted is not known before the first ask.
+        if counted == meter.counted() {
+            meter.grown(bytes.saturating_sub(before))?;
+        }
+        Ok(())
     }
 
     #[cold]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ringview_core::{Batch, Dictionary, Result, Schema};
+use ringview_core::{Batch, Dictionary, Meter, Result, Schema};
 use ringview_query::{Plan, Representation};
 
 use crate::beside::Beside;
@@ -15,6 +15,7 @@ use crate::factors::FactorRows;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::payloads::SumProductPayloads;
 use crate::tree::Tree;
+use ringview_relation::Part;
 
 /// Rows of a product of factors that are multiplied out at a time.
 const BLOCK: usize = 1 << 16;
@@ -80,14 +81,15 @@ impl ViewTree {
     /// each in turn. Static relations come before all others, and `seal` ends them.
     ///
     /// # Errors
-    /// `Overflow`; `NotANumber` for NaN in a key and `NullFeature` for NULL in a feature; the view
-    /// must then be rolled back.
+    /// `Overflow`; `NotANumber` for NaN in a key and `NullFeature` for NULL in a feature; what the
+    /// meter says. The view must then be rolled back.
     pub fn apply(
         &mut self,
         atom: usize,
         batch: &Batch,
         sign: i64,
         dictionary: &Dictionary,
+        meter: &Meter<'_>,
     ) -> Result<()> {
         let rows = RowDelta {
             atom,
@@ -97,11 +99,11 @@ impl ViewTree {
         };
         match &mut self.factorised {
             Some(factorised) => {
-                factorised.apply(&mut *self.tree, rows)?;
+                factorised.apply(&mut *self.tree, rows, meter)?;
             }
-            None => self.tree.apply(rows)?,
+            None => self.tree.apply(rows, meter)?,
         }
-        self.beside.apply(rows)
+        self.beside.apply(rows, meter)
     }
 
     /// Applies rows that are the product of factors over disjoint columns, as `apply` would apply
@@ -116,20 +118,23 @@ impl ViewTree {
         factors: &[FactorRows],
         sign: i64,
         dictionary: &Dictionary,
+        meter: &Meter<'_>,
     ) -> Result<()> {
         if factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());
         }
         // What stands beside, and joins kept factorised, read rows.
         let by_row = !self.beside.is_empty() || self.factorised.is_some();
-        if !by_row && self.tree.apply_factors(atom, factors, sign, dictionary)? {
+        let tree = &mut self.tree;
+        if !by_row && tree.apply_factors(atom, factors, sign, dictionary, meter)? {
             return Ok(());
         }
         let rows = FactorRows::product_rows(factors)?;
         for start in (0..rows).step_by(BLOCK) {
             let batch = FactorRows::multiplied_out(factors, start, BLOCK.min(rows - start))?;
-            self.apply(atom, &batch, sign, dictionary)
+            self.apply(atom, &batch, sign, dictionary, meter)
                 .map_err(|error| error.counted_from(start as u64))?;
+            meter.work(batch.rows as u64)?;
         }
         Ok(())
     }
@@ -176,6 +181,16 @@ impl ViewTree {
             + self.beside.memory_usage()
             + self.tree.memory_usage()
             + self.describe().iter().map(|node| node.bytes).sum::<usize>()
+    }
+
+    /// The same, by what is quickly counted. O(nodes).
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let nodes = 0..self.plan.tree.nodes.len();
+        let parts = nodes.filter_map(|node| self.tree.part(node));
+        let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
+        let factorised = self.factorised.as_ref().map_or(0, Factorised::memory_usage);
+        parts.map(Part::memory_usage).sum::<usize>() + self.beside.bytes() + log + factorised
     }
 
     /// Rows handled so far, at leaves, joins and views: the work that complexity is about.

@@ -11,7 +11,7 @@
 //! (opposite changes cancel); a transaction that is undone leaves no trace in it.
 //! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
 
-use ringview_core::Result;
+use ringview_core::{Meter, Result};
 use ringview_query::{Plan, VarId};
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
@@ -101,6 +101,7 @@ impl ChangeLog {
         tree: &mut dyn Maintained,
         atom: usize,
         rows: &LeafRows,
+        meter: &Meter<'_>,
     ) -> Result<()> {
         let (own, meetings) = &self.ways[atom];
         for meeting in meetings {
@@ -117,6 +118,7 @@ impl ChangeLog {
             moved: &mut self.moved,
             scratch: &mut self.scratch,
             spare: &mut self.spare,
+            meter,
         };
         for (at, &times) in rows.times.iter().enumerate() {
             for (&field, column) in own.iter().zip(&rows.columns) {
@@ -223,7 +225,7 @@ impl Way<'_> {
 }
 
 /// Rows of a relation on their way.
-struct Walk<'a> {
+struct Walk<'a, 'p> {
     tree: &'a dyn Maintained,
     meetings: &'a [Meeting],
     row: &'a [usize],
@@ -233,9 +235,10 @@ struct Walk<'a> {
     moved: &'a mut View<SumProduct>,
     scratch: &'a mut KeyScratch,
     spare: &'a mut Spare,
+    meter: &'a Meter<'p>,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Goes on from a meeting with a row of this multiplicity.
     fn meet(&mut self, at: usize, multiplicity: i64) -> Result<()> {
         let Some(meeting) = self.meetings.get(at) else {
@@ -266,6 +269,7 @@ impl Walk<'_> {
             }
         };
         for &slot in slots {
+            self.meter.work(1)?;
             // A key with count 0 is not there any more.
             let count = part.payload(slot)[0] as i64;
             if count == 0 {

@@ -20,7 +20,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use ringview_core::{Dictionary, Error, Result};
+use ringview_core::{Dictionary, Error, Meter, Result};
 use ringview_query::{OutputKind, Plan, VarId};
 use ringview_relation::Part;
 
@@ -86,9 +86,14 @@ impl Factorised {
     }
 
     /// Applies rows at an atom, to the tree too.
-    pub(crate) fn apply(&mut self, tree: &mut dyn Maintained, rows: RowDelta<'_>) -> Result<()> {
+    pub(crate) fn apply(
+        &mut self,
+        tree: &mut dyn Maintained,
+        rows: RowDelta<'_>,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
         if self.log.is_none() && self.distinct.is_none() {
-            return tree.apply(rows);
+            return tree.apply(rows, meter);
         }
         let atom = rows.atom;
         let (columns, counts) = tree.read(rows)?;
@@ -98,16 +103,16 @@ impl Factorised {
             rows = distinct.turn(atom, rows)?;
         }
         let Some(log) = &mut self.log else {
-            return tree.apply_keys(atom, rows.columns, &rows.times);
+            return tree.apply_keys(atom, rows.columns, &rows.times, meter);
         };
         if !self.projects {
-            log.apply(tree, atom, &rows)?;
-            return tree.apply_keys(atom, rows.columns, &rows.times);
+            log.apply(tree, atom, &rows, meter)?;
+            return tree.apply_keys(atom, rows.columns, &rows.times, meter);
         }
         let [go, come] = rows.by_sign();
-        log.apply(tree, atom, &go)?;
-        tree.apply_keys(atom, rows.columns, &rows.times)?;
-        log.apply(tree, atom, &come)
+        log.apply(tree, atom, &go, meter)?;
+        tree.apply_keys(atom, rows.columns, &rows.times, meter)?;
+        log.apply(tree, atom, &come, meter)
     }
 
     /// The running transaction's changes stay; those of the tree do already.

@@ -1,8 +1,8 @@
 //! The way of a factorised delta from its leaf to the root.
 
-use ringview_core::Result;
+use ringview_core::{Meter, Result};
 use ringview_relation::{ABSENT, KeyScratch, Keys};
-use ringview_ring::{Rows, SumProduct};
+use ringview_ring::{PayloadRing, Rows, SumProduct};
 
 use super::factor::{Factor, Layouts};
 use crate::delta::{Delta, Spare};
@@ -21,6 +21,7 @@ pub(super) fn climb(
     tree: &mut SumTree,
     path: &Path<SumProduct>,
     mut factors: Vec<Factor>,
+    meter: &Meter<'_>,
 ) -> Result<()> {
     let mut from = path.leaf;
     for level in &path.levels {
@@ -33,10 +34,10 @@ pub(super) fn climb(
             if factors.iter().any(|factor| factor.delta.rows == 0) {
                 return Ok(());
             }
-            join(tree, path, level, step, &mut factors)?;
+            join(tree, path, (level, step), &mut factors, meter)?;
         }
         keep(tree, path, level.node, &level.keys, &mut factors)?;
-        store(tree, level.node, &level.keys, &mut factors)?;
+        store(tree, level.node, &level.keys, &mut factors, meter)?;
         from = level.node;
     }
     Ok(())
@@ -83,9 +84,9 @@ fn keep(
 fn join(
     tree: &mut SumTree,
     path: &Path<SumProduct>,
-    level: &Level<SumProduct>,
-    step: &Step<SumProduct>,
+    (level, step): (&Level<SumProduct>, &Step<SumProduct>),
     factors: &mut Vec<Factor>,
+    meter: &Meter<'_>,
 ) -> Result<()> {
     let shared: &[usize] = match &step.access {
         Access::Probe(keys) => keys,
@@ -106,14 +107,16 @@ fn join(
         return Ok(());
     };
     for other in met {
+        room(tree, level.node, &[&one, &other], meter)?;
         one = one
             .whole_product(&other)
             .map_err(|fault| tree.refuse(level.node, fault))?;
     }
     tree.steps += one.delta.rows as u64;
+    tree.met(level.node, one.delta.rows, meter)?;
     match &step.access {
         Access::Probe(keys) => probe(tree, level, step.sibling, keys, &mut one)?,
-        _ => walk(tree, path, (level, step), &mut one)?,
+        _ => walk(tree, path, (level, step), &mut one, meter)?,
     }
     let kept = one.keep(&step.live, layouts(tree, path));
     kept.map_err(|fault| tree.refuse(level.node, fault))?;
@@ -165,8 +168,10 @@ fn walk(
     path: &Path<SumProduct>,
     (level, step): (&Level<SumProduct>, &Step<SumProduct>),
     factor: &mut Factor,
+    meter: &Meter<'_>,
 ) -> Result<()> {
     let sibling = step.sibling;
+    let words = SumProduct::stride(&tree.views[level.node].shape);
     let found = tree.views[sibling].part.as_mut();
     let Some(part) = found.filter(|part| !part.is_empty()) else {
         factor.delta.rows = 0;
@@ -176,6 +181,7 @@ fn walk(
         part,
         &step.access,
         &factor.delta,
+        words,
         &mut KeyScratch::default(),
     );
     let mut sum: Option<Factor> = None;
@@ -185,7 +191,7 @@ fn walk(
             return Ok(());
         };
         let last = partners.next_block(part, factor.delta.rows);
-        tree.steps += partners.slots.len() as u64;
+        let pairs = partners.slots.len();
         let mut block = Factor {
             registers: Vec::new(),
             shape: factor.shape.clone(),
@@ -216,7 +222,9 @@ fn walk(
         let multiplied = factor.multiplied(Rows::Picked(&partners.rows), right, &picks);
         (block.delta.payload, block.shape) =
             multiplied.map_err(|fault| tree.refuse(level.node, fault))?;
-        block.delta.rows = partners.slots.len();
+        block.delta.rows = pairs;
+        tree.steps += pairs as u64;
+        tree.met(level.node, pairs, meter)?;
         let folding = match &mut sum {
             None => {
                 sum = Some(block);
@@ -252,6 +260,7 @@ pub(super) fn store(
     node: usize,
     keys: &[usize],
     factors: &mut [Factor],
+    meter: &Meter<'_>,
 ) -> Result<()> {
     let rows = factors.iter().map(|factor| factor.delta.rows);
     tree.views[node].reached_by(rows.sum());
@@ -275,6 +284,7 @@ pub(super) fn store(
     };
     let mut rest = first.clone();
     for factor in more {
+        room(tree, node, &[&rest, factor], meter)?;
         rest = rest
             .whole_product(factor)
             .map_err(|fault| tree.refuse(node, fault))?;
@@ -286,9 +296,23 @@ pub(super) fn store(
         let product = rest.product(last, (start, block), Some(&shape));
         let product = product.map_err(|fault| tree.refuse(node, fault))?;
         add(tree, node, keys, product.delta)?;
+        tree.met(node, block, meter)?;
         start += block;
     }
     Ok(())
+}
+
+/// Whether there is room for the product of factors, which is held whole.
+fn room(tree: &SumTree, node: usize, factors: &[&Factor], meter: &Meter<'_>) -> Result<()> {
+    let each = factors.iter().map(|factor| factor.delta.rows as u64);
+    let rows = each.fold(1u64, u64::saturating_mul);
+    let registers = factors.iter().map(|factor| factor.registers.len());
+    let words = registers.sum::<usize>() + SumProduct::stride(&tree.views[node].shape);
+    meter.room(
+        rows.saturating_mul(8 * words as u64),
+        || format!("the product of factors, of {rows} rows"),
+        "apply it as rows, or in smaller factors",
+    )
 }
 
 fn add(tree: &mut SumTree, node: usize, keys: &[usize], mut delta: Delta) -> Result<()> {

@@ -3,7 +3,7 @@
 //!
 //! Factors that a condition or an expression ties together are multiplied out first, row by row.
 
-use ringview_core::{Batch, Dictionary, Result};
+use ringview_core::{Batch, Dictionary, Meter, Result};
 use ringview_query::{LeafPart, split_leaf};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
 
@@ -20,9 +20,9 @@ use crate::tree::{Tree, key_column};
 pub(super) fn read(
     tree: &mut Tree<SumProductPayloads>,
     path: &Path<SumProduct>,
-    rows: &[FactorRows],
-    sign: i64,
+    (rows, sign): (&[FactorRows], i64),
     dictionary: &Dictionary,
+    meter: &Meter<'_>,
 ) -> Result<Vec<Factor>> {
     let atom = tree.plan.tree.nodes[path.leaf].atom.unwrap_or_default();
     let columns = rows.iter().map(|factor| factor.columns.len()).sum();
@@ -41,6 +41,12 @@ pub(super) fn read(
             ref several => {
                 let tied: Vec<&FactorRows> = several.iter().map(|&one| &rows[one]).collect();
                 let all = FactorRows::product_rows(&tied)?;
+                let words = owners.len() as u64 + 1;
+                meter.room(
+                    (all as u64).saturating_mul(8 * words),
+                    || format!("the product of factors that an expression ties, of {all} rows"),
+                    "apply it as rows, or in smaller factors",
+                )?;
                 product = FactorRows::multiplied_out(&tied, 0, all)?;
                 &product
             }

@@ -23,7 +23,7 @@ mod leaf;
 
 use std::borrow::Borrow;
 
-use ringview_core::{Batch, Dictionary, Result};
+use ringview_core::{Batch, Dictionary, Meter, Result};
 
 use crate::overflow;
 use crate::payloads::SumProductPayloads;
@@ -42,14 +42,14 @@ pub struct FactorRows {
 pub(crate) fn apply(
     tree: &mut Tree<SumProductPayloads>,
     atom: usize,
-    rows: &[FactorRows],
-    sign: i64,
+    (rows, sign): (&[FactorRows], i64),
     dictionary: &Dictionary,
+    meter: &Meter<'_>,
 ) -> Result<()> {
     let path = tree.path(atom);
-    let mut factors = leaf::read(tree, &path, rows, sign, dictionary)?;
-    climb::store(tree, path.leaf, &path.keys, &mut factors)?;
-    climb::climb(tree, &path, factors)
+    let mut factors = leaf::read(tree, &path, (rows, sign), dictionary, meter)?;
+    climb::store(tree, path.leaf, &path.keys, &mut factors, meter)?;
+    climb::climb(tree, &path, factors, meter)
 }
 
 impl FactorRows {

@@ -5,7 +5,7 @@
 //! delta meets, what a climb holds at a time is bounded by blocks. Cost: one probe a row and sibling,
 //! or the groups that it walks.
 
-use ringview_core::Result;
+use ringview_core::{Meter, Result};
 use ringview_relation::{ABSENT, Keys};
 use ringview_ring::{Groups, PayloadRing, Rows};
 
@@ -25,12 +25,13 @@ impl<P: Payloads> Tree<P> {
         path: &Path<P::Ring>,
         from: (usize, usize),
         delta: &mut Delta,
+        meter: &Meter<'_>,
     ) -> Result<()> {
         let mut first = from.1;
         for (at, level) in path.levels.iter().enumerate().skip(from.0) {
             let block = self.block(level);
             if first == 0 && delta.rows > block {
-                return self.climb_by_blocks(path, at, block, delta);
+                return self.climb_by_blocks(path, (at, block), delta, meter);
             }
             let mut next = first;
             while let Some(step) = level.steps.get(next) {
@@ -40,10 +41,12 @@ impl<P: Payloads> Tree<P> {
                     return Ok(());
                 }
                 self.steps += delta.rows as u64;
+                self.met(level.node, delta.rows, meter)?;
+                let here = (at, position);
                 match &step.access {
                     Access::Probe(keys) => self.probe(level, step, keys, delta)?,
-                    _ if !step.rivals.is_empty() => self.intersect(path, (at, position), delta)?,
-                    _ => self.walk(path, (at, position), delta)?,
+                    _ if !step.rivals.is_empty() => self.intersect(path, here, delta, meter)?,
+                    _ => self.walk(path, here, delta, meter)?,
                 }
             }
             first = 0;
@@ -79,9 +82,9 @@ impl<P: Payloads> Tree<P> {
     fn climb_by_blocks(
         &mut self,
         path: &Path<P::Ring>,
-        at: usize,
-        block: usize,
+        (at, block): (usize, usize),
         delta: &mut Delta,
+        meter: &Meter<'_>,
     ) -> Result<()> {
         let stride = delta.width;
         let mut part = Delta::with_registers(path.registers);
@@ -95,7 +98,7 @@ impl<P: Payloads> Tree<P> {
             part.payload
                 .extend_from_slice(&delta.payload[start * stride..end * stride]);
             (part.rows, part.width) = (end - start, stride);
-            self.climb(path, (at, 0), &mut part)?;
+            self.climb(path, (at, 0), &mut part, meter)?;
         }
         Ok(())
     }
@@ -141,14 +144,16 @@ impl<P: Payloads> Tree<P> {
         path: &Path<P::Ring>,
         (at, position): (usize, usize),
         delta: &mut Delta,
+        meter: &Meter<'_>,
     ) -> Result<()> {
         let (level, step) = (&path.levels[at], &path.levels[at].steps[position]);
+        let words = P::Ring::stride(&self.views[level.node].shape);
         let view = &mut self.views[step.sibling];
         let Some(part) = view.part.as_mut().filter(|part| !part.is_empty()) else {
             delta.rows = 0;
             return Ok(());
         };
-        let mut partners = Partners::of(part, &step.access, delta, &mut self.work.keys);
+        let mut partners = Partners::of(part, &step.access, delta, words, &mut self.work.keys);
         loop {
             let Some(part) = self.views[step.sibling].filled() else {
                 return Ok(());
@@ -172,8 +177,9 @@ impl<P: Payloads> Tree<P> {
             block.payload = std::mem::take(&mut delta.payload);
             block.width = delta.width;
             self.steps += block.rows as u64;
+            let met = self.met(level.node, block.rows, meter);
             let pairs = (Rows::Picked(&partners.rows), &partners.slots[..]);
-            let multiplied = self.multiply(level, step, &mut block, pairs);
+            let multiplied = met.and_then(|()| self.multiply(level, step, &mut block, pairs));
             // What was multiplied is still the payload of the rows to come.
             std::mem::swap(&mut delta.payload, &mut self.work.product);
             multiplied?;
@@ -181,7 +187,7 @@ impl<P: Payloads> Tree<P> {
                 *delta = block;
                 return Ok(());
             }
-            self.climb(path, (at, position + 1), &mut block)?;
+            self.climb(path, (at, position + 1), &mut block, meter)?;
         }
     }
 

@@ -2,7 +2,7 @@
 //! size, all others more the larger the relations are; updates are what was applied.
 
 use proptest::prelude::*;
-use ringview_core::Dictionary;
+use ringview_core::{Dictionary, Meter};
 use ringview_explain::{Explanation, NodeFacts, NodeKind};
 use ringview_query::{Bag, Query, Representation};
 use ringview_viewtree::{FactorRows, ViewTree};
@@ -283,7 +283,7 @@ fn updates_of_a_product_are_the_rows_of_its_factors() {
         }
     };
     let factors = [factor(0, 0..30), factor(1, 0..40)];
-    view.apply_factors(0, &factors, 1, &Dictionary::new())
+    view.apply_factors(0, &factors, 1, &Dictionary::new(), &Meter::free())
         .unwrap();
     view.commit(&Dictionary::new());
     assert_eq!(updates(&view, NodeKind::Relation)[0], ("R".to_owned(), 70));

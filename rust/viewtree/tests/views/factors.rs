@@ -1,7 +1,7 @@
 //! Changes in factors against nested loops over their product, and what they cost in steps.
 
 use proptest::prelude::*;
-use ringview_core::{Dictionary, Error};
+use ringview_core::{Dictionary, Error, Meter};
 use ringview_query::{Comparison, Condition, Plan, Query, Scalar};
 use ringview_viewtree::{FactorRows, ViewTree};
 
@@ -102,7 +102,8 @@ impl Step {
 fn apply(plan: &Plan, view: &mut ViewTree, step: &Step, sign: i64) -> Result<(), Error> {
     for (at, atom) in plan.atoms.iter().enumerate() {
         if atom.table == step.table {
-            view.apply_factors(at, &step.factors(), sign, &Dictionary::new())?;
+            let (dictionary, meter) = (Dictionary::new(), Meter::free());
+            view.apply_factors(at, &step.factors(), sign, &dictionary, &meter)?;
         }
     }
     Ok(())

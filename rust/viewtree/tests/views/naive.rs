@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
-use ringview_core::{Batch, Column, Dictionary, Field, Result, Schema, Type};
+use ringview_core::{Batch, Column, Dictionary, Field, Meter, Result, Schema, Type};
 use ringview_query::{
     Atom, Catalog, ColumnRef, Function, Output, Plan, Planning, Query, Scalar, TableInfo, bind,
 };
@@ -302,7 +302,7 @@ pub fn feed(plan: &Plan, view: &mut ViewTree, table: &str, batch: &Batch, sign: 
         .enumerate()
         .filter(|(_, atom)| atom.table == table)
     {
-        view.apply(at, batch, sign, &Dictionary::new())?;
+        view.apply(at, batch, sign, &Dictionary::new(), &Meter::free())?;
     }
     Ok(())
 }

@@ -1,0 +1,41 @@
+"""Sizes of memory as people write them.
+
+Invariant: a size is a whole number of bytes, one or more. kB, MB, GB and TB are powers of 1000,
+KiB, MiB, GiB and TiB of 1024; upper and lower case are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from .errors import InvalidValueError
+
+_UNITS = {"": 1, "b": 1} | {
+    prefix + unit: base**power
+    for power, prefix in enumerate("kmgt", start=1)
+    for unit, base in (("b", 1000), ("ib", 1024))
+}
+
+
+def size(given: int | str) -> int:
+    """The bytes of a size.
+
+    Args:
+        given: Bytes, or text: a number and a unit.
+
+    Raises:
+        InvalidValueError: It is not a size.
+
+    >>> size("1.5GiB"), size("512 MB"), size(4096)
+    (1610612736, 512000000, 4096)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(given).lower())
+    scale = _UNITS.get(match[2]) if match else None
+    bytes_ = 0 if match is None or scale is None else int(Decimal(match[1]) * scale)
+    if isinstance(given, bool | float) or not 0 < bytes_ < 2**64:
+        raise InvalidValueError(
+            f"memory_limit={given!r} is not a size; write a number of bytes, or text such as "
+            '"512MB", "2GB" or "1.5GiB"'
+        )
+    return bytes_

@@ -1,0 +1,232 @@
+//! What a long call asks as it works: whether to go on, and whether there is room.
+//!
+//! Invariant: between two asks lies at most [`PERIOD`] of work and one block more, wherever it is
+//! done: a unit is a row, a pair of a join, an entry of a result, or sixteen words of a wide payload.
+//! An error from an ask stops the call, and what it did is undone. Cost: a subtraction a block of
+//! work; nobody pays for a call of few rows.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Error, Result};
+
+/// Units of work between two asks.
+pub const PERIOD: u64 = 1 << 16;
+
+/// What is asked, with the number of rows that are done: an error says to stop.
+type Poll<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
+
+/// The meter of one call.
+pub struct Meter<'a> {
+    poll: Option<RefCell<Poll<'a>>>,
+    rows: Cell<u64>,
+    left: Cell<u64>,
+    asked: Cell<bool>,
+    limit: u64,
+    held: Cell<u64>,
+    /// When `held` was counted.
+    counted: Cell<u64>,
+}
+
+impl fmt::Debug for Meter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meter")
+            .field("rows", &self.rows)
+            .field("left", &self.left)
+            .field("limit", &self.limit)
+            .field("held", &self.held)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Meter<'a> {
+    /// A meter of a call that nobody stops.
+    #[must_use]
+    pub fn free() -> Meter<'a> {
+        Meter {
+            poll: None,
+            rows: Cell::new(0),
+            left: Cell::new(PERIOD),
+            asked: Cell::new(false),
+            limit: u64::MAX,
+            held: Cell::new(0),
+            counted: Cell::new(0),
+        }
+    }
+
+    /// A meter that asks `poll`.
+    pub fn new(poll: &'a mut dyn FnMut(u64) -> Result<()>) -> Meter<'a> {
+        Meter {
+            poll: Some(RefCell::new(poll)),
+            ..Meter::free()
+        }
+    }
+
+    /// The same with a limit of memory, in bytes, of which so many are held.
+    #[must_use]
+    pub fn limited(self, limit: u64, held: u64) -> Meter<'a> {
+        let meter = Meter { limit, ..self };
+        meter.recount(held);
+        meter
+    }
+
+    /// So many more rows are done. Asks.
+    ///
+    /// # Errors
+    /// What the poll says.
+    pub fn done(&self, rows: u64) -> Result<()> {
+        self.rows.set(self.rows.get() + rows);
+        // What a row costs beside its own work is seen by `work`.
+        self.left.set(self.left.get().saturating_sub(rows));
+        self.poll()
+    }
+
+    /// So much work is done: asks if that makes it time to.
+    ///
+    /// # Errors
+    /// What the poll says.
+    #[inline]
+    pub fn work(&self, units: u64) -> Result<()> {
+        if self.is_due(units) {
+            return self.ask();
+        }
+        Ok(())
+    }
+
+    /// Notes work; whether it is time to ask.
+    #[inline]
+    #[must_use]
+    pub fn is_due(&self, units: u64) -> bool {
+        let left = self.left.get().checked_sub(units);
+        self.left.set(left.unwrap_or(0));
+        left.is_none()
+    }
+
+    /// Asks at once.
+    ///
+    /// # Errors
+    /// What the poll says.
+    #[cold]
+    pub fn ask(&self) -> Result<()> {
+        self.left.set(PERIOD);
+        self.asked.set(true);
+        self.poll()
+    }
+
+    fn poll(&self) -> Result<()> {
+        match &self.poll {
+            Some(poll) => (poll.borrow_mut())(self.rows.get()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it asked, other than by `done`, since the last call of this.
+    pub fn has_asked(&self) -> bool {
+        self.asked.take()
+    }
+
+    /// Whether there is a limit of memory.
+    #[must_use]
+    pub fn has_limit(&self) -> bool {
+        self.limit != u64::MAX
+    }
+
+    /// A number that tells one count of what is held from all others.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        self.counted.get()
+    }
+
+    /// All that is held was counted anew.
+    pub fn recount(&self, held: u64) {
+        static COUNTS: AtomicU64 = AtomicU64::new(1);
+        self.held.set(held);
+        self.counted.set(COUNTS.fetch_add(1, Ordering::Relaxed));
+    }
+
+    /// Something that is kept has grown.
+    ///
+    /// # Errors
+    /// `Memory` if that goes beyond the limit.
+    pub fn grown(&self, bytes: u64) -> Result<()> {
+        self.held.set(self.held.get().saturating_add(bytes));
+        if bytes == 0 || self.held.get() <= self.limit {
+            return Ok(());
+        }
+        Err(self.too_much())
+    }
+
+    /// What the database keeps is more than it may.
+    #[cold]
+    #[must_use]
+    pub fn too_much(&self) -> Error {
+        Error::Memory {
+            what: "what the database would keep".to_owned(),
+            needed: self.held.get(),
+            limit: self.limit,
+            instead: "drop views, delete rows, or raise memory_limit; \
+                      nothing of this transaction was applied",
+        }
+    }
+
+    /// Whether there is room for something that is about to be made, known by its words.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn room(
+        &self,
+        bytes: u64,
+        what: impl FnOnce() -> String,
+        instead: &'static str,
+    ) -> Result<()> {
+        let needed = self.held.get().saturating_add(bytes);
+        if needed <= self.limit && bytes <= isize::MAX as u64 {
+            return Ok(());
+        }
+        Err(Error::Memory {
+            what: format!("{}, beside what is held,", what()),
+            needed,
+            limit: self.limit,
+            instead,
+        })
+    }
+}
+
+/// Room for so many elements, or the error that says that there is none.
+///
+/// # Errors
+/// `Memory`.
+pub fn reserve<T>(vec: &mut Vec<T>, more: usize, what: impl FnOnce() -> String) -> Result<()> {
+    vec.try_reserve_exact(more).map_err(|_| Error::Memory {
+        what: what(),
+        needed: (more as u64).saturating_mul(size_of::<T>() as u64),
+        limit: u64::MAX,
+        instead: "ask for less at a time",
+    })
+}
+
+/// The memory that this process may use, as far as the system tells: that of the machine, or of its
+/// control group.
+#[must_use]
+pub fn available() -> Option<u64> {
+    let number = |path: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(path).ok()?;
+        text.trim().parse().ok()
+    };
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().map(|text| {
+        let of = |name: &str| -> u64 {
+            let mut lines = text.lines();
+            let line = lines.find_map(|line| line.strip_prefix(name));
+            let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+            kilobytes.unwrap_or(0)
+        };
+        (of("MemTotal:") + of("SwapTotal:")) * 1024
+    });
+    let groups = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ];
+    let limits = groups.into_iter().filter_map(number).chain(machine);
+    limits.filter(|&limit| limit > 0).min()
+}

@@ -1,0 +1,316 @@
+//! Long work asks whether to go on, wherever it is done, and a stop leaves no trace; memory has a
+//! limit, and what would go beyond it is an error that names what was asked.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use ringview_core::{Error, Field, Result, Schema, Type};
+use ringview_engine::{Change, Database, Direction, Op, Options, Product, Rows};
+use ringview_query::Query;
+
+/// r(a, b), s(b, c), u(c, d), e(c, a): a path, and what closes it.
+const TABLES: [(&str, [&str; 2]); 4] = [
+    ("r", ["a", "b"]),
+    ("s", ["b", "c"]),
+    ("u", ["c", "d"]),
+    ("e", ["c", "a"]),
+];
+
+/// Units of work that may lie between two asks: a period, and a block that has begun.
+const BETWEEN: u64 = 1 << 17;
+
+fn empty(memory_limit: Option<u64>) -> Database {
+    let mut db = Database::new(Options {
+        memory_limit,
+        ..Options::default()
+    });
+    for (name, columns) in TABLES {
+        let field = |name: &&str| Field::new(*name, Type::Int64, true);
+        let schema = Schema::new(columns.iter().map(field).collect()).unwrap();
+        db.create_table(name, schema, None, false).unwrap();
+    }
+    db
+}
+
+fn column(atom: usize, name: &str) -> String {
+    format!(r#"{{"atom": {atom}, "column": "{name}"}}"#)
+}
+
+/// A query over r, s and, if they are asked for, u and e: joins, then groups and outputs in JSON.
+fn query(tables: usize, groups: &[(usize, &str)], outputs: &str, more: &str) -> Query {
+    let atoms: Vec<String> = TABLES[..tables]
+        .iter()
+        .map(|(name, _)| format!(r#"{{"table": "{name}", "alias": "{name}"}}"#))
+        .collect();
+    let pairs = [
+        (2, [(0, "b"), (1, "b")]),
+        (3, [(1, "c"), (2, "c")]),
+        (4, [(2, "c"), (3, "c")]),
+        (4, [(0, "a"), (3, "a")]),
+    ];
+    let joins = pairs.iter().filter(|(needs, _)| *needs <= tables);
+    let joins: Vec<String> = joins
+        .map(|(_, [l, r])| format!("[{}, {}]", column(l.0, l.1), column(r.0, r.1)))
+        .collect();
+    let places: Vec<String> = groups.iter().map(|(at, name)| column(*at, name)).collect();
+    let shown = groups.iter().zip(&places).map(|((at, name), place)| {
+        format!(r#"{{"kind": "group", "name": "{name}{at}", "column": {place}}}"#)
+    });
+    let shown: Vec<String> = shown
+        .chain((!outputs.is_empty()).then(|| outputs.to_owned()))
+        .collect();
+    let text = format!(
+        r#"{{"atoms": [{}], "joins": [{}], "group_by": [{}], "outputs": [{}]{more}}}"#,
+        atoms.join(", "),
+        joins.join(", "),
+        places.join(", "),
+        shown.join(", "),
+    );
+    Query::from_json(&text).unwrap()
+}
+
+fn count() -> &'static str {
+    r#"{"kind": "aggregate", "name": "n", "function": "count"}"#
+}
+
+fn rows(table: usize, rows: impl Iterator<Item = [i64; 2]>) -> RecordBatch {
+    let rows: Vec<[i64; 2]> = rows.collect();
+    let column = |at: usize| -> ArrayRef {
+        Arc::new(rows.iter().map(|row| Some(row[at])).collect::<Int64Array>())
+    };
+    let [first, second] = TABLES[table].1;
+    RecordBatch::try_from_iter([(first, column(0)), (second, column(1))]).unwrap()
+}
+
+fn insert<'a>(table: usize, rows: &'a RecordBatch) -> Change<'a> {
+    Change::Rows(Op {
+        table: TABLES[table].0,
+        direction: Direction::Insert,
+        rows: std::slice::from_ref(rows),
+        multiplicity: None,
+    })
+}
+
+fn apply(db: &mut Database, table: usize, batch: &RecordBatch) -> Result<()> {
+    db.apply(&[insert(table, batch)], &mut |_| Ok(()))
+}
+
+/// What a user sees of a view.
+fn seen(db: &mut Database) -> (RecordBatch, RecordBatch, u64) {
+    let rows = TABLES.map(|(name, _)| db.table(name).unwrap().rows);
+    (
+        db.view_result("v").unwrap(),
+        db.view_changes("v").unwrap(),
+        rows.iter().sum(),
+    )
+}
+
+/// Applies a change that asks; then, to a database as it was, stopped at each ask in turn, or at some
+/// of them. Returns how often it asks.
+fn stops(make: impl Fn() -> Database, change: &[Change<'_>]) -> u64 {
+    let mut asked = 0;
+    make()
+        .apply(change, &mut |_| {
+            asked += 1;
+            Ok(())
+        })
+        .unwrap();
+    let mut db = make();
+    let before = seen(&mut db);
+    let empty = db.view_changes("v").unwrap();
+    for stop in (0..asked).step_by(1 + asked as usize / 6) {
+        let mut at = 0;
+        let stopped = db.apply(change, &mut |_| {
+            at += 1;
+            if at > stop {
+                Err(Error::Interrupted)
+            } else {
+                Ok(())
+            }
+        });
+        assert_eq!(stopped, Err(Error::Interrupted), "stopped at ask {stop}");
+        let after = seen(&mut db);
+        assert_eq!((&after.0, after.2), (&before.0, before.2), "at ask {stop}");
+        assert_eq!(after.1, empty, "nothing moved at ask {stop}");
+    }
+    db.apply(change, &mut |_| Ok(())).unwrap();
+    let mut other = make();
+    other.apply(change, &mut |_| Ok(())).unwrap();
+    let (now, expected) = (db.view_len("v"), other.view_len("v"));
+    assert_eq!(now, expected, "after all stops it goes through");
+    asked
+}
+
+/// One row of r meets 300,000 rows of s.
+fn star(query: &Query) -> Database {
+    let mut db = empty(None);
+    apply(&mut db, 1, &rows(1, (0..300_000).map(|c| [0, c]))).unwrap();
+    db.create_view("v", query, &mut |_| Ok(())).unwrap();
+    db
+}
+
+#[test]
+fn one_row_that_meets_many_asks_and_leaves_no_trace() {
+    let one = rows(0, [[7, 0]].into_iter());
+    for query in [
+        query(2, &[(1, "c")], count(), ""),
+        query(2, &[(0, "a")], count(), ""),
+    ] {
+        // The second needs no pairs: the group is one number.
+        let least = if query.group_by[0].column == "c" {
+            300_000 / BETWEEN
+        } else {
+            1
+        };
+        let asked = stops(|| star(&query), &[insert(0, &one)]);
+        assert!(asked >= least, "{asked} asks");
+    }
+}
+
+#[test]
+fn a_cycle_asks_as_it_intersects() {
+    let all = query(4, &[], count(), "");
+    let make = || {
+        let mut db = empty(None);
+        let side = 700;
+        let pairs = || (0..side).flat_map(|i| (0..side).map(move |j| [i, j]));
+        apply(&mut db, 1, &rows(1, pairs())).unwrap();
+        apply(&mut db, 3, &rows(3, pairs())).unwrap();
+        apply(&mut db, 2, &rows(2, (0..side).map(|c| [c, 0]))).unwrap();
+        db.create_view("v", &all, &mut |_| Ok(())).unwrap();
+        db
+    };
+    let batch = rows(0, (0..1_000).map(|i| [i % 700, i * 7 % 700]));
+    let asked = stops(make, &[insert(0, &batch)]);
+    assert!(asked >= 700_000 / BETWEEN, "{asked} asks");
+}
+
+#[test]
+fn a_listing_and_a_log_of_changes_ask() {
+    let shown = [(0, "a"), (1, "c")];
+    let one = rows(0, [[7, 0]].into_iter());
+    for kept in [
+        r#", "bag": {"representation": "listing"}"#,
+        r#", "bag": {}"#,
+    ] {
+        let query = query(2, &shown, "", kept);
+        let make = || {
+            let mut db = star(&query);
+            // From the first look on, changes of a factorised join are logged row by row.
+            db.view_changes("v").unwrap();
+            db
+        };
+        let asked = stops(make, &[insert(0, &one)]);
+        assert!(asked >= 300_000 / BETWEEN, "{asked} asks {kept}");
+    }
+}
+
+#[test]
+fn factors_ask_where_they_meet_and_where_they_are_multiplied_out() {
+    let all = query(2, &[(0, "a"), (1, "c")], count(), "");
+    let make = || {
+        let mut db = empty(None);
+        let many = (0..500).flat_map(|b| (0..200).map(move |c| [b, c]));
+        apply(&mut db, 1, &rows(1, many)).unwrap();
+        db.create_view("v", &all, &mut |_| Ok(())).unwrap();
+        db
+    };
+    let one = |name: &str, values: std::ops::Range<i64>| {
+        let values: ArrayRef = Arc::new(values.map(Some).collect::<Int64Array>());
+        [RecordBatch::try_from_iter([(name, values)]).unwrap()]
+    };
+    let (a, b) = (one("a", 0..1_000), one("b", 0..500));
+    let factors = [&a, &b].map(|rows| Rows {
+        rows: &rows[..],
+        multiplicity: None,
+    });
+    let product = Change::Product(Product {
+        table: "r",
+        direction: Direction::Insert,
+        factors: &factors,
+    });
+    assert!(stops(make, &[product]) >= 500_000 / BETWEEN);
+}
+
+#[test]
+fn a_view_that_is_filled_asks_within_a_chunk() {
+    let mut db = empty(None);
+    apply(&mut db, 1, &rows(1, (0..300_000).map(|c| [0, c]))).unwrap();
+    apply(&mut db, 0, &rows(0, (0..2).map(|a| [a, 0]))).unwrap();
+    let query = query(2, &[(1, "c")], count(), "");
+    let mut asked = 0;
+    db.create_view("v", &query, &mut |_| {
+        asked += 1;
+        Ok(())
+    })
+    .unwrap();
+    assert!(asked >= 600_000 / BETWEEN, "{asked} asks");
+    let expected = db.view_result("v").unwrap();
+    db.drop_view("v").unwrap();
+    for stop in (0..asked).step_by(5) {
+        let mut at = 0;
+        let stopped = db.create_view("v", &query, &mut |_| {
+            at += 1;
+            if at > stop {
+                Err(Error::Interrupted)
+            } else {
+                Ok(())
+            }
+        });
+        assert_eq!(stopped, Err(Error::Interrupted));
+        assert!(db.views().is_empty());
+    }
+    db.create_view("v", &query, &mut |_| Ok(())).unwrap();
+    assert_eq!(db.view_result("v").unwrap(), expected);
+}
+
+#[test]
+fn a_change_beyond_the_limit_is_undone_and_smaller_ones_go_on() {
+    let limit = 40_000_000;
+    let mut db = empty(Some(limit));
+    let shown = [(0, "a"), (1, "c")];
+    let listing = r#", "bag": {"representation": "listing"}"#;
+    db.create_view("v", &query(2, &shown, "", listing), &mut |_| Ok(()))
+        .unwrap();
+    apply(&mut db, 1, &rows(1, (0..100_000).map(|c| [c % 10, c]))).unwrap();
+    let before = seen(&mut db);
+    // 2,000 rows that meet 10,000 each: found out within the climb, long before it ends.
+    let many = rows(0, (0..2_000).map(|a| [a, a % 10]));
+    let Err(Error::Memory {
+        needed, limit: of, ..
+    }) = apply(&mut db, 0, &many)
+    else {
+        panic!("20 million rows do not fit");
+    };
+    assert_eq!(of, limit);
+    assert!(
+        needed > limit && needed < 4 * limit,
+        "noticed at {needed} bytes"
+    );
+    let after = seen(&mut db);
+    assert_eq!((&after.0, after.2), (&before.0, before.2));
+    // What an undone change leaves as room is no reason to refuse the next.
+    let one = rows(0, [[1, 1]].into_iter());
+    apply(&mut db, 0, &one).unwrap();
+    assert_eq!(db.view_len("v").unwrap(), 10_000);
+}
+
+#[test]
+fn base_rows_and_strings_count() {
+    let mut db = empty(Some(1_000_000));
+    let refused = apply(&mut db, 0, &rows(0, (0..200_000).map(|a| [a, a])));
+    let Err(error @ Error::Memory { .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    let said = error.to_string();
+    for words in [
+        "what the database would keep",
+        "limit of 1.0 MB",
+        "memory_limit",
+        "nothing",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert_eq!(db.table("r").unwrap().rows, 0);
+    apply(&mut db, 0, &rows(0, (0..1_000).map(|a| [a, a]))).unwrap();
+}
