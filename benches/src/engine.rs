@@ -9,8 +9,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use ringview_core::{Result, Schema};
+use ringview_engine::Planning;
 use ringview_engine::{Database, Direction, Op, Options};
-use ringview_query::{Planning, Query};
+use ringview_query::Query;
 
 use crate::data::Dataset;
 use crate::measure::{on_core, resident};

@@ -7,8 +7,8 @@
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
 use ringview_explain::Explanation;
-use ringview_query::plan::{Plan, Planning};
 use ringview_query::{Catalog, Query, TableInfo, bind};
+use ringview_viewtree::plan::{Plan, Planning};
 
 use crate::memory::Memory;
 use crate::table::{Reader, Table, TableStatus};

@@ -29,6 +29,7 @@ mod view;
 pub use chain::chain_explanation;
 pub use database::{Database, Options};
 pub use ringview_chain::{Matrix, MatrixChain};
+pub use ringview_viewtree::plan::Planning;
 pub use rows::ViewStream;
 pub use table::TableStatus;
 pub use transaction::{Change, Direction, Op, Product, Rows};

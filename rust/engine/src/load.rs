@@ -4,8 +4,8 @@
 //! they need can be freed.
 
 use ringview_core::{Error, Meter, Result, Schema};
-use ringview_query::plan::{Plan, Planning};
 use ringview_query::{Query, bind};
+use ringview_viewtree::plan::{Plan, Planning};
 
 use crate::database::Database;
 use crate::view::View;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Error, Result};
-use ringview_query::Plan;
 use ringview_viewtree::RowStream;
+use ringview_viewtree::plan::Plan;
 
 use crate::database::Database;
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use ringview_core::{Dictionary, Result, Schema};
 use ringview_explain::Explanation;
-use ringview_query::{Plan, Query, Representation};
+use ringview_query::{Query, Representation};
 use ringview_viewtree::ViewTree;
+use ringview_viewtree::plan::Plan;
 
 #[derive(Debug)]
 pub(crate) struct View {

@@ -1,30 +1,30 @@
-//! The logical query: hypergraph, variable orders, view trees and what each view carries.
+//! The logical query: what it is, its hypergraph, and what it means over given tables.
 //!
-//! A [`Query`] names tables and columns; [`bind()`] turns it into a [`Plan`] that an engine can run.
-//! Nothing here knows data. The ideas are those of sections 2 to 4 of the F-IVM paper.
+//! A [`Query`] names tables and columns; [`bind()`] turns it into a [`Bound`]: atoms, variables, filters
+//! and outputs over terms numbered once. Engines plan from that, each in its own way. Nothing here
+//! knows data. The ideas are those of sections 2 to 4 of the F-IVM paper.
 //!
 //! | folder | holds |
 //! |---|---|
 //! | `logical/` | what a query is, as it arrives: names not yet resolved |
-//! | `graph/` | hypergraphs, covers, variable orders, what a change meets: mathematics over sets |
+//! | `graph/` | hypergraphs, classes, covers, variable orders, what a change meets: mathematics over sets |
 //! | `bind/` | names and types: columns, filters, aggregates as sums of products |
-//! | `plan/` | view trees, what each view carries, and how that is told |
 
 mod bind;
-mod graph;
+pub mod graph;
 mod logical;
-pub mod plan;
 
+pub use bind::bound::hypergraph;
+pub use bind::companion::{Companion, CompanionValue};
+pub use bind::features::{CategoryPair, Features};
+pub use bind::predicate::all;
 pub use bind::{
-    Bound, Catalog, Companion as BoundCompanion, CompanionValue, Comparison, Computed, ComputedOp,
-    Expr, Features, Having, Kind, Moments, Number, Op, OutputKind, PlanAtom, PlanOutput, Predicate,
-    TableInfo, Term, TextOperand, VarId, Variable, bind,
+    Bound, Catalog, Comparison, Computed, ComputedOp, Expr, Having, Kind, Moments, Number, Op,
+    OutputKind, PlanAtom, PlanOutput, Predicate, TableInfo, Term, TextOperand, VarId, Variable,
+    bind,
 };
 pub use graph::order::OrderNode;
 pub use logical::{
     Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output, Query,
     Representation, Scalar,
 };
-pub use plan::explanation::conditions;
-pub use plan::split::{LeafPart, split_leaf};
-pub use plan::*;

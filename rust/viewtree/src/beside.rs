@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::plan::{CofactorPlan, Plan};
 use ringview_core::{Dictionary, Meter, Result, Schema};
-use ringview_query::{CofactorPlan, Plan, VarId};
+use ringview_query::VarId;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 
 use crate::cofactor::CofactorPayloads;

@@ -8,11 +8,12 @@
 
 use std::sync::Arc;
 
+use crate::plan::CofactorPlan;
+use crate::plan::Companion as Planned;
 use arrow_array::{ArrayRef, FixedSizeListArray, Float64Array, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use ringview_core::{Dictionary, Error, Result, Type};
-use ringview_query::{CofactorPlan, Companion as Planned};
 
 use crate::cells::Cells;
 use crate::companion::{Companion, Tally};

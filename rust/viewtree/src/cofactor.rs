@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::plan::{CofactorPlan, Plan};
 use arrow_array::{ArrayRef, Int64Array, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
-use ringview_query::{CofactorPlan, OutputKind, Plan, PlanOutput};
+use ringview_query::{OutputKind, PlanOutput};
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Groups, lift_rows};
 
 use crate::categories;

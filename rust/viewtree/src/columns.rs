@@ -3,9 +3,10 @@
 //! Invariant: sums stay exact until the last division; a sum over no value is NULL, and what does not
 //! fit its type is an overflow. Cost: O(rows) a column.
 
+use crate::plan::Plan;
 use ringview_core::Result;
 use ringview_query as query;
-use ringview_query::{Kind, OutputKind, Plan, PlanOutput};
+use ringview_query::{Kind, OutputKind, PlanOutput};
 use ringview_ring::{Element, Number, NumberKind, SumProductShape};
 
 use crate::cells::Cells;

@@ -55,7 +55,7 @@ pub(crate) type Tally = Vec<u64>;
 impl Companion {
     /// An empty companion of a view with these fields and this root key.
     pub(crate) fn new(
-        companion: &query::Companion,
+        companion: &crate::plan::Companion,
         schemas: &[Schema],
         fields: &Fields,
         keys: &[query::VarId],

@@ -6,7 +6,8 @@
 
 use std::ops::Range;
 
-use ringview_query::{Plan, VarId};
+use crate::plan::Plan;
+use ringview_query::VarId;
 use ringview_relation::{KeyField, KeyLayout};
 
 /// Which part of a variable a field holds.

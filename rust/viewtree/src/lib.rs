@@ -7,6 +7,7 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `plan/` | what a bound query becomes: variable order, views, payloads, and how that is told |
 //! | `leaf` | what a leaf reads from rows: filters, factors, lifting functions |
 //! | `fields` | variables as the fields of keys |
 //! | `program` | a plan compiled to the paths of its relations |
@@ -52,6 +53,7 @@ mod maintained;
 mod multiset;
 mod partners;
 mod payloads;
+pub mod plan;
 mod program;
 mod result;
 mod rows;

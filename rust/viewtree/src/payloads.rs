@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::plan::{Component, Plan, Source};
 use arrow_schema::Field;
 use ringview_core::{Batch, Dictionary, Meter, Result, Schema};
-use ringview_query::{Component, Kind, OutputKind, Plan, PlanOutput, Source};
+use ringview_query::{Kind, OutputKind, PlanOutput};
 use ringview_ring::{
     Element, Groups, Number, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
     Widen, sum_groups,

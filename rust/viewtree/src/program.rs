@@ -7,7 +7,7 @@
 //! delta smaller, then those that a unique key determines. Siblings that lack the very same
 //! fields are rivals: any of them can be walked and the others probed.
 
-use ringview_query::Plan;
+use crate::plan::Plan;
 use ringview_relation::{KeyLayout, Part};
 use ringview_ring::PayloadRing;
 

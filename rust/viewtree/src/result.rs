@@ -5,10 +5,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::plan::Plan;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use ringview_core::{Dictionary, Error, Result, Type};
-use ringview_query::{OutputKind, Plan, PlanOutput, VarId};
+use ringview_query::{OutputKind, PlanOutput, VarId};
 use ringview_relation::Part;
 
 use crate::beside::Beside;

@@ -9,8 +9,8 @@ mod climb;
 
 use std::sync::Arc;
 
+use crate::plan::Plan;
 use ringview_core::{Column, Meter, Result};
-use ringview_query::Plan;
 use ringview_relation::{KeyScratch, Moved, Part};
 use ringview_ring::{Overflow, PayloadRing};
 

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::plan::Plan;
 use ringview_core::{Batch, Dictionary, Meter, Result, Schema};
-use ringview_query::{Plan, Representation};
+use ringview_query::Representation;
 
 use crate::beside::Beside;
 use crate::changes::ChangeLog;

@@ -23,7 +23,7 @@ impl Kind {
     }
 
     /// The kind of a product.
-    pub(crate) fn product(self, other: Kind) -> Result<Kind> {
+    pub fn product(self, other: Kind) -> Result<Kind> {
         Ok(match (self, other) {
             (Kind::Real, _) | (_, Kind::Real) => Kind::Real,
             (Kind::Int, Kind::Int) => Kind::Int,
@@ -49,7 +49,9 @@ impl Kind {
 }
 
 impl Expr {
-    pub(crate) fn int(value: i64) -> Expr {
+    /// An integer.
+    #[must_use]
+    pub fn int(value: i64) -> Expr {
         Expr::literal(Kind::Int, Number::Int(value))
     }
 
@@ -68,7 +70,9 @@ impl Expr {
         }
     }
 
-    pub(crate) fn column(column: usize, ty: Type, kind: Kind) -> Expr {
+    /// A column of the atom, read as a kind of number.
+    #[must_use]
+    pub fn column(column: usize, ty: Type, kind: Kind) -> Expr {
         Expr {
             kind,
             op: Op::Column { column, ty },
@@ -83,7 +87,7 @@ impl Expr {
     }
 
     /// Whether this is the constant 1, of any kind.
-    pub(crate) fn is_one(&self) -> bool {
+    pub fn is_one(&self) -> bool {
         match self.value() {
             Some(Number::Int(value)) => value == 1,
             Some(Number::Real(value)) => value == 1.0,
@@ -93,7 +97,7 @@ impl Expr {
     }
 
     /// The same number in another kind, one that can hold it.
-    pub(crate) fn convert(self, kind: Kind) -> Result<Expr> {
+    pub fn convert(self, kind: Kind) -> Result<Expr> {
         if kind == self.kind {
             return Ok(self);
         }
@@ -148,7 +152,11 @@ impl Expr {
         }))
     }
 
-    pub(crate) fn multiply(self, other: Expr) -> Result<Expr> {
+    /// The product, constants multiplied.
+    ///
+    /// # Errors
+    /// `Overflow` where constants do not fit, `Unsupported` where a product has too many digits.
+    pub fn multiply(self, other: Expr) -> Result<Expr> {
         let kind = self.kind.product(other.kind)?;
         if self.is_one() {
             return other.convert(kind);
@@ -204,7 +212,7 @@ impl Expr {
     }
 
     /// Calls `see` with every column, by position.
-    pub(crate) fn each_column(&self, see: &mut (impl FnMut(usize) + ?Sized)) {
+    pub fn each_column(&self, see: &mut (impl FnMut(usize) + ?Sized)) {
         match &self.op {
             Op::Column { column, .. } => see(*column),
             Op::Literal { .. } => {}
@@ -219,7 +227,7 @@ impl Expr {
     }
 
     /// Turns every column into that one.
-    pub(crate) fn read_from(&mut self, column: usize, ty: &Type) {
+    pub fn read_from(&mut self, column: usize, ty: &Type) {
         match &mut self.op {
             Op::Column { .. } => {
                 let ty = ty.clone();

@@ -213,7 +213,7 @@ pub struct Moments {
 impl Variable {
     /// Whether a column of an atom has its value.
     #[must_use]
-    pub(crate) fn holds(&self, place: (usize, usize)) -> bool {
+    pub fn holds(&self, place: (usize, usize)) -> bool {
         self.columns.contains(&place) || self.others.contains(&place)
     }
 }
@@ -269,13 +269,15 @@ impl Bound {
     }
 
     /// The query's hypergraph.
-    pub(crate) fn graph(&self) -> Hypergraph {
+    #[must_use]
+    pub fn graph(&self) -> Hypergraph {
         hypergraph(&self.atoms, &self.variables)
     }
 }
 
 /// The hypergraph of some atoms over their variables.
-pub(crate) fn hypergraph(atoms: &[PlanAtom], variables: &[Variable]) -> Hypergraph {
+#[must_use]
+pub fn hypergraph(atoms: &[PlanAtom], variables: &[Variable]) -> Hypergraph {
     let of = |variable: &Variable| variable.columns.iter().map(|(atom, _)| *atom).collect();
     let free = |id: &usize| variables[*id].free;
     let changes = |id: &usize| !atoms[*id].is_static;
@@ -299,7 +301,7 @@ pub(crate) fn hypergraph(atoms: &[PlanAtom], variables: &[Variable]) -> Hypergra
 impl OutputKind {
     /// The same, read from other places: each term from where it is placed.
     #[must_use]
-    pub(crate) fn placed(&self, places: &[usize]) -> OutputKind {
+    pub fn placed(&self, places: &[usize]) -> OutputKind {
         let one = |term: &usize| places[*term];
         let all = |terms: &Vec<usize>| terms.iter().map(one).collect::<Vec<usize>>();
         match self {

@@ -35,10 +35,8 @@ use ringview_core::{Error, Result};
 pub use bound::{
     Bound, Catalog, Moments, OutputKind, PlanAtom, PlanOutput, TableInfo, Term, VarId, Variable,
 };
-pub use companion::{Companion, CompanionValue};
 pub use computed::{Computed, ComputedOp, Having};
 pub use expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
-pub use features::Features;
 
 use aggregate::Aggregates;
 use bound::hypergraph;

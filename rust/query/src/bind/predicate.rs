@@ -12,7 +12,7 @@ pub(crate) const FALSE: Predicate = Predicate::Constant { value: Some(false) };
 pub(crate) const UNKNOWN: Predicate = Predicate::Constant { value: None };
 
 /// All of them, without what does not matter.
-pub(crate) fn all(operands: Vec<Predicate>) -> Predicate {
+pub fn all(operands: Vec<Predicate>) -> Predicate {
     let mut kept = Vec::new();
     for operand in operands {
         match operand {
@@ -115,7 +115,7 @@ impl Predicate {
     }
 
     /// Calls `see` with every column, by position.
-    pub(crate) fn each_column(&self, see: &mut (impl FnMut(usize) + ?Sized)) {
+    pub fn each_column(&self, see: &mut (impl FnMut(usize) + ?Sized)) {
         match self {
             Predicate::Constant { .. } => {}
             Predicate::Compare { left, right, .. } => {

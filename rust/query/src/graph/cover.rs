@@ -11,13 +11,15 @@ use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use crate::graph::set::Set;
 
 /// Edge covers over the atoms of one query.
-pub(crate) struct Covers {
+pub struct Covers {
     edges: Vec<Set>,
     known: HashMap<(Set, Set), f64>,
 }
 
 impl Covers {
-    pub(crate) fn new(edges: &[Set]) -> Covers {
+    /// Of these edges, by atom.
+    #[must_use]
+    pub fn new(edges: &[Set]) -> Covers {
         Covers {
             edges: edges.to_vec(),
             known: HashMap::new(),
@@ -25,7 +27,7 @@ impl Covers {
     }
 
     /// The fractional edge cover number of the variables by the atoms.
-    pub(crate) fn number(&mut self, variables: Set, atoms: Set) -> f64 {
+    pub fn number(&mut self, variables: Set, atoms: Set) -> f64 {
         if variables.is_empty() {
             return 0.0;
         }

@@ -7,21 +7,24 @@ use crate::graph::set::Set;
 
 /// A query's hypergraph.
 #[derive(Clone, Debug)]
-pub(crate) struct Hypergraph {
+pub struct Hypergraph {
     /// By atom: its variables.
-    pub(crate) edges: Vec<Set>,
+    pub edges: Vec<Set>,
     /// By variable: its atoms.
-    pub(crate) atoms: Vec<Set>,
-    pub(crate) free: Set,
+    pub atoms: Vec<Set>,
+    /// The free variables.
+    pub free: Set,
     /// Atoms over tables that may change.
-    pub(crate) dynamic: Set,
+    pub dynamic: Set,
     /// By atom: variables that determine all its others.
     determinants: Vec<Option<Set>>,
 }
 
 impl Hypergraph {
-    /// By variable: its atoms. By atom: variables that determine all its others, where it has such.
-    pub(crate) fn new(
+    /// `atoms` names the atoms of each variable; `determinants`, by atom, variables that determine all its
+    /// others, where it has such.
+    #[must_use]
+    pub fn new(
         atoms: Vec<Set>,
         free: Set,
         dynamic: Set,
@@ -41,7 +44,7 @@ impl Hypergraph {
     }
 
     /// The same query as it joins: without the variables of one atom, and with no free ones.
-    pub(crate) fn joins_only(&self) -> Hypergraph {
+    pub fn joins_only(&self) -> Hypergraph {
         let join = |v: &usize| self.atoms[*v].len() > 1;
         let joins: Set = (0..self.atoms.len()).filter(join).collect();
         let mut joined = self.clone();
@@ -53,7 +56,7 @@ impl Hypergraph {
     }
 
     /// All that is known when `known` is, through the unique keys of the atoms.
-    pub(crate) fn closure(&self, mut known: Set, atoms: Set) -> Set {
+    pub fn closure(&self, mut known: Set, atoms: Set) -> Set {
         loop {
             let before = known;
             for atom in atoms.iter() {
@@ -68,21 +71,16 @@ impl Hypergraph {
     }
 
     /// All variables of the atoms.
-    pub(crate) fn variables(&self, atoms: Set) -> Set {
+    pub fn variables(&self, atoms: Set) -> Set {
         atoms
             .iter()
             .fold(Set::default(), |set, atom| set | self.edges[atom])
     }
 }
 
-/// Whether the edges are alpha-acyclic: nothing is left of them.
-pub(crate) fn acyclic(edges: &[Set]) -> bool {
-    core(edges).is_empty()
-}
-
 /// What Graham, Yu and Ozsoyoglu leave of the edges (by position), the cycles: they drop what lies
 /// in one edge only, and edges within others (of equal ones, all but the first), until nothing moves.
-pub(crate) fn core(edges: &[Set]) -> Vec<usize> {
+pub fn core(edges: &[Set]) -> Vec<usize> {
     let mut edges: Vec<(usize, Set)> = edges.iter().copied().enumerate().collect();
     loop {
         let mut once = Set::default();
@@ -118,11 +116,11 @@ mod tests {
 
     #[test]
     fn ears_are_removed() {
-        assert!(acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 3]])));
-        assert!(acyclic(&edges(&[&[0], &[0], &[]])));
-        assert!(acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 0], &[0, 1, 2]])));
-        assert!(!acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 0]])));
-        assert!(!acyclic(&edges(&[&[0, 1], &[1, 2], &[2, 3], &[3, 0]])));
+        assert!(core(&edges(&[&[0, 1], &[1, 2], &[2, 3]])).is_empty());
+        assert!(core(&edges(&[&[0], &[0], &[]])).is_empty());
+        assert!(core(&edges(&[&[0, 1], &[1, 2], &[2, 0], &[0, 1, 2]])).is_empty());
+        assert!(!core(&edges(&[&[0, 1], &[1, 2], &[2, 0]])).is_empty());
+        assert!(!core(&edges(&[&[0, 1], &[1, 2], &[2, 3], &[3, 0]])).is_empty());
     }
 
     #[test]

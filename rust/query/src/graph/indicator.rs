@@ -12,7 +12,7 @@ use crate::graph::set::Set;
 
 /// The indicator projections of a view that joins `children`, given by their keys, over the atoms
 /// `below`: those that form a cycle with the children. Each is an atom and its variables.
-pub(crate) fn indicators(graph: &Hypergraph, children: &[Set], below: Set) -> Vec<(usize, Set)> {
+pub fn indicators(graph: &Hypergraph, children: &[Set], below: Set) -> Vec<(usize, Set)> {
     let joined = children
         .iter()
         .fold(Set::default(), |set, keys| set | *keys);

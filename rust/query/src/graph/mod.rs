@@ -4,14 +4,16 @@
 //! |---|---|
 //! | `set` | sets of variables and of relations, as words |
 //! | `hypergraph` | the hypergraph, its acyclicity by GYO reductions, what unique keys determine |
+//! | `classes` | what a query is like: acyclic, hierarchical and kin, or a counterexample |
 //! | `cover` | fractional edge covers: how large joins get |
 //! | `order/` | variable orders, chosen by cost |
 //! | `indicator` | the relations that keep views over parts of cycles small |
 //! | `probe` | what a change meets on its way up |
 
-pub(crate) mod cover;
-pub(crate) mod hypergraph;
-pub(crate) mod indicator;
-pub(crate) mod order;
-pub(crate) mod probe;
-pub(crate) mod set;
+pub mod classes;
+pub mod cover;
+pub mod hypergraph;
+pub mod indicator;
+pub mod order;
+pub mod probe;
+pub mod set;

@@ -11,14 +11,16 @@ use crate::graph::set::Set;
 
 /// A view, as a delta meets it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sibling {
-    pub(crate) keys: Set,
-    pub(crate) atoms: Set,
+pub struct Sibling {
+    /// The variables that it keeps.
+    pub keys: Set,
+    /// The atoms that make it up.
+    pub atoms: Set,
 }
 
 /// How a delta finds its matches in one sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Probe {
+pub enum Probe {
     /// By its whole key.
     One,
     /// By a part of its key that determines the rest: at most one match a tuple.
@@ -31,11 +33,7 @@ pub(crate) enum Probe {
 }
 
 /// Joins a delta over `known` with the siblings, those that do not widen it first.
-pub(crate) fn probes(
-    graph: &Hypergraph,
-    mut known: Set,
-    siblings: &[Sibling],
-) -> Vec<(usize, Probe)> {
+pub fn probes(graph: &Hypergraph, mut known: Set, siblings: &[Sibling]) -> Vec<(usize, Probe)> {
     let mut open: Vec<usize> = (0..siblings.len()).collect();
     let mut done = Vec::with_capacity(siblings.len());
     while !open.is_empty() {

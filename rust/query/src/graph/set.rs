@@ -7,42 +7,56 @@ use std::ops::{BitAnd, BitOr, BitOrAssign, Sub};
 
 /// A set of numbers below 128.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Set(u128);
+pub struct Set(u128);
 
 impl Set {
-    pub(crate) const CAPACITY: usize = u128::BITS as usize;
+    /// Members are below this.
+    pub const CAPACITY: usize = u128::BITS as usize;
 
-    pub(crate) fn one(member: usize) -> Set {
+    /// The set of one member.
+    #[must_use]
+    pub fn one(member: usize) -> Set {
         debug_assert!(member < Set::CAPACITY);
         Set(1 << member)
     }
 
-    pub(crate) fn contains(self, member: usize) -> bool {
+    /// Whether it has a member.
+    #[must_use]
+    pub fn contains(self, member: usize) -> bool {
         self.0 >> member & 1 == 1
     }
 
-    pub(crate) fn insert(&mut self, member: usize) {
+    /// Adds a member.
+    pub fn insert(&mut self, member: usize) {
         *self |= Set::one(member);
     }
 
-    pub(crate) fn is_empty(self) -> bool {
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    pub(crate) fn len(self) -> usize {
+    /// How many members.
+    #[must_use]
+    pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    pub(crate) fn within(self, other: Set) -> bool {
+    /// Whether all its members are in the other.
+    #[must_use]
+    pub fn within(self, other: Set) -> bool {
         self.0 & !other.0 == 0
     }
 
-    pub(crate) fn meets(self, other: Set) -> bool {
+    /// Whether any of its members is in the other.
+    #[must_use]
+    pub fn meets(self, other: Set) -> bool {
         self.0 & other.0 != 0
     }
 
     /// The members, ascending.
-    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
+    pub fn iter(self) -> impl Iterator<Item = usize> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
             let member = rest.trailing_zeros() as usize;

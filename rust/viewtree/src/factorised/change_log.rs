@@ -11,8 +11,9 @@
 //! (opposite changes cancel); a transaction that is undone leaves no trace in it.
 //! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
 
+use crate::plan::Plan;
 use ringview_core::{Meter, Result};
-use ringview_query::{Plan, VarId};
+use ringview_query::VarId;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 

@@ -7,8 +7,8 @@
 //! Invariant: `rows` counts the rows of each key, and `present` knows which keys have any; the leaf of
 //! the tree has 1 for those. Cost: O(1) a row of dR, and a count a distinct key.
 
+use crate::plan::Plan;
 use ringview_core::Result;
-use ringview_query::Plan;
 use ringview_relation::{KeyScratch, Part};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 

@@ -16,12 +16,13 @@ mod starts;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::plan::Plan;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use ringview_core::{Dictionary, Error, Meter, Result};
-use ringview_query::{OutputKind, Plan, VarId};
+use ringview_query::{OutputKind, VarId};
 use ringview_relation::Part;
 
 use crate::delta::RowDelta;

@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 
+use crate::plan::Plan;
 use ringview_core::Type;
-use ringview_query::{OutputKind, Plan};
+use ringview_query::OutputKind;
 
 use crate::fields::{Aspect, Fields};
 use crate::maintained::Maintained;

@@ -3,8 +3,8 @@
 //!
 //! Factors that a condition or an expression ties together are multiplied out first, row by row.
 
+use crate::plan::{LeafPart, split_leaf};
 use ringview_core::{Batch, Dictionary, Meter, Result};
-use ringview_query::{LeafPart, split_leaf};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
 
 use super::FactorRows;

@@ -15,8 +15,9 @@ mod tests;
 mod text;
 mod textual;
 
+use crate::plan::{Factor, LeafPart, Plan, Source as Origin};
 use ringview_core::{Batch, Dictionary, Error, Result, Schema};
-use ringview_query::{Factor, Kind, LeafPart, Plan, Source as Origin, Variable};
+use ringview_query::{Kind, Variable};
 
 use input::Input;
 pub(crate) use like::Pattern;

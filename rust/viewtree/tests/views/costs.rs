@@ -98,7 +98,7 @@ fn groups_of_any_size() {
     );
 }
 
-fn overflowing() -> (std::sync::Arc<ringview_query::Plan>, ViewTree) {
+fn overflowing() -> (std::sync::Arc<ringview_viewtree::plan::Plan>, ViewTree) {
     let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["a", "c"])]);
     let (plan, mut view) = tables.view(&query(
         &["R", "S"],

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use ringview_core::{Dictionary, Error, Meter};
-use ringview_query::{Comparison, Condition, Plan, Query, Scalar};
+use ringview_query::{Comparison, Condition, Query, Scalar};
+use ringview_viewtree::plan::Plan;
 use ringview_viewtree::{FactorRows, ViewTree};
 
 use crate::naive::{Row, Tables, batch, feed, query, rows};

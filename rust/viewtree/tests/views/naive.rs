@@ -7,10 +7,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use ringview_core::{Batch, Column, Dictionary, Field, Meter, Result, Schema, Type};
-use ringview_query::{
-    Atom, Catalog, ColumnRef, Function, Output, Plan, Planning, Query, Scalar, TableInfo, bind,
-};
+use ringview_query::{Atom, Catalog, ColumnRef, Function, Output, Query, Scalar, TableInfo, bind};
 use ringview_viewtree::ViewTree;
+use ringview_viewtree::plan::{Plan, Planning};
 
 /// A row of nullable integers.
 pub type Row = Vec<Option<i64>>;

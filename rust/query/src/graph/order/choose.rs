@@ -20,11 +20,7 @@ use crate::graph::set::Set;
 const EXACT: usize = 9;
 
 /// The best order found. `rows` says how much each atom's table changes, where that is known.
-pub(crate) fn choose(
-    graph: &Hypergraph,
-    rows: &[Option<u64>],
-    with_indicators: bool,
-) -> Vec<OrderNode> {
+pub fn choose(graph: &Hypergraph, rows: &[Option<u64>], with_indicators: bool) -> Vec<OrderNode> {
     let mut chooser = Chooser::new(graph, rows);
     chooser.with_indicators = with_indicators;
     let all: Set = (0..chooser.units.len()).collect();

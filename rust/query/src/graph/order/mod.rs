@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::set::Set;
 
-pub(crate) use choose::choose;
+pub use choose::choose;
 
 /// A variable of the order with what is below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct OrderNode {
 
 /// Completes an order of the join variables: free variables that only one atom has go below all
 /// else of their atom. Wherever they stood, its view would have to keep them.
-pub(crate) fn with_locals(mut order: Vec<OrderNode>, graph: &Hypergraph) -> Vec<OrderNode> {
+pub fn with_locals(mut order: Vec<OrderNode>, graph: &Hypergraph) -> Vec<OrderNode> {
     let placed = placed(&order);
     for edge in &graph.edges {
         let missing: Vec<usize> = (*edge - placed).iter().collect();

@@ -3,13 +3,11 @@
 mod naive;
 mod random;
 
+use crate::plan::{Class, Component, Factor, Node, Plan, Source, SumProduct, ViewTree};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringview_core::{Dictionary, Error, Type};
-use ringview_query::{
-    Class, Comparison, Component, Factor, Kind, Node, Number, Op, Plan, PlanAtom, Predicate,
-    Source, SumProduct, Variable, ViewTree,
-};
+use ringview_query::{Comparison, Kind, Number, Op, PlanAtom, Predicate, Variable};
 
 use super::predicate::TRUE;
 use super::{LeafProgram, Selection, Values};

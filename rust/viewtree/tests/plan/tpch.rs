@@ -1,10 +1,11 @@
 //! Plans of TPC-H-like queries: filters, unique keys, exact arithmetic.
 
-mod common;
-
-use common::{Tables, aggregate, atom, col, column, filtered, group, grouped, shown, times, views};
+use crate::common::{
+    Tables, aggregate, atom, col, column, filtered, group, grouped, shown, times, views,
+};
 use ringview_core::Type;
-use ringview_query::{Function, Kind, Literal, OutputKind, Plan, Query, Scalar, Source};
+use ringview_query::{Function, Kind, Literal, OutputKind, Query, Scalar};
+use ringview_viewtree::plan::{Plan, Source};
 
 fn tables() -> Tables {
     let money = "decimal<12; 2>";
@@ -47,7 +48,10 @@ fn query(
 ) -> Query {
     Query {
         atoms,
-        joins: joins.iter().map(|join| common::columns(join)).collect(),
+        joins: joins
+            .iter()
+            .map(|join| crate::common::columns(join))
+            .collect(),
         group_by: Vec::new(),
         outputs,
         bag: None,

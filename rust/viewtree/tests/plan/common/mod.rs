@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use ringview_core::{Error, Field, Result, Schema};
 use ringview_query::{
-    Atom, Catalog, ColumnRef, Condition, Function, Node, OrderNode, OrderRef, Output, Plan,
-    Planning, Query, Scalar, TableInfo, bind,
+    Atom, Catalog, ColumnRef, Condition, Function, OrderNode, OrderRef, Output, Query, Scalar,
+    TableInfo, bind,
 };
+use ringview_viewtree::plan::{Node, Plan, Planning};
 
 /// Tables by name.
 #[derive(Clone, Default)]

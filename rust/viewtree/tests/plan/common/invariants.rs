@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringview_query::{Kind, OrderNode, OutputKind, Plan, Source, VarId};
+use ringview_query::{Kind, OrderNode, OutputKind, VarId};
+use ringview_viewtree::plan::{Plan, Source};
 
 /// Panics unless every promise holds.
 pub fn check(plan: &Plan) {

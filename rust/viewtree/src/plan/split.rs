@@ -9,9 +9,8 @@
 
 use ringview_core::Result;
 
-use crate::bind::expr::{Expr, Op, Predicate};
-use crate::bind::predicate::all;
 use crate::plan::{Component, Factor, Plan, Source};
+use ringview_query::{Expr, Op, Predicate, all};
 
 /// What one of the independent parts of a leaf computes.
 #[derive(Clone, Debug, PartialEq)]

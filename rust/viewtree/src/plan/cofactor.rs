@@ -11,14 +11,13 @@
 use ringview_core::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::bind::expr::Kind;
-use crate::bind::variables::Place;
-use crate::bind::{Features, PlanAtom, Variable, features};
+use crate::plan::build::planned;
 use crate::plan::payload::Payload;
 use crate::plan::{Companion, Component, Factor, Plan, Planning, Source, ViewTree};
+use ringview_query::{Features, Kind, PlanAtom, Variable};
 
 /// Two categorical features, planned.
-pub type CategoryPair = features::CategoryPair<Plan>;
+pub type CategoryPair = ringview_query::CategoryPair<Plan>;
 
 /// The payloads of a degree-m matrix ring over a tree.
 ///
@@ -52,7 +51,7 @@ impl CofactorPlan {
             names: features.names,
             nodes: vec![Vec::new(); tree.nodes.len()],
             not_null: vec![Vec::new(); atoms.len()],
-            categories: Companion::planned(features.categories, planning)?,
+            categories: planned(features.categories, planning)?,
             pairs: Vec::new(),
         };
         for pair in features.pairs {
@@ -62,7 +61,7 @@ impl CofactorPlan {
                 counts: pair.counts.map(|bound| Plan::new(bound, planning))?,
             });
         }
-        let own = |place: &&Place| variable(**place, variables).is_none();
+        let own = |place: &&(usize, usize)| variable(**place, variables).is_none();
         let mut local = vec![0; atoms.len()];
         for &(atom, _) in features.numeric.iter().filter(own) {
             local[atom] += 1;
@@ -106,7 +105,7 @@ impl CofactorPlan {
     }
 
     /// A row with NULL in a column is refused, unless it joins on it and so is no row of the join.
-    fn refuse_null(&mut self, (atom, column): Place, atoms: &[PlanAtom]) {
+    fn refuse_null(&mut self, (atom, column): (usize, usize), atoms: &[PlanAtom]) {
         let nullable = atoms[atom].schema.fields()[column].nullable;
         if nullable && !atoms[atom].join_columns_not_null.contains(&column) {
             self.not_null[atom].push(column);
@@ -115,12 +114,12 @@ impl CofactorPlan {
 }
 
 /// The variable that a column stands for.
-fn variable(place: Place, variables: &[Variable]) -> Option<&Variable> {
+fn variable(place: (usize, usize), variables: &[Variable]) -> Option<&Variable> {
     variables.iter().find(|variable| variable.holds(place))
 }
 
 /// The column at which a feature is lifted: its own, or one that equals it.
-fn lifted_at(place: Place, variables: &[Variable], features: &[usize]) -> Place {
+fn lifted_at(place: (usize, usize), variables: &[Variable], features: &[usize]) -> (usize, usize) {
     let Some(variable) = variable(place, variables) else {
         return place;
     };

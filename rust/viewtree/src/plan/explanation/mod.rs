@@ -16,10 +16,9 @@ mod nodes;
 
 use ringview_explain::{Beside, Choice, Explanation, OrderFacts};
 
-use crate::bind::{OutputKind, PlanOutput, VarId};
-use crate::graph::order::OrderNode;
-use crate::logical::Representation;
 use crate::plan::{CofactorPlan, Plan};
+use ringview_query::graph::order::OrderNode;
+use ringview_query::{OutputKind, PlanOutput, Representation, VarId};
 
 pub use conditions::conditions;
 

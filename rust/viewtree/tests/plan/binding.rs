@@ -1,12 +1,9 @@
 //! Names, types and constants: what is bound to what, and what is refused with which words.
 
-mod common;
-
-use common::{Tables, aggregate, atom, col, columns, filtered, grouped, order, sum, times};
+use crate::common::{Tables, aggregate, atom, col, columns, filtered, grouped, order, sum, times};
 use ringview_core::Error;
-use ringview_query::{
-    Function, Kind, Literal, Number, Op, OutputKind, Predicate, Query, Scalar, Source,
-};
+use ringview_query::{Function, Kind, Literal, Number, Op, OutputKind, Predicate, Query, Scalar};
+use ringview_viewtree::plan::Source;
 
 fn tables() -> Tables {
     Tables::new(
@@ -291,7 +288,7 @@ fn names_are_checked() {
     assert!(with(&|q| q.atoms[0].table = "X".into()).contains("known tables: S, T"));
     assert!(with(&|q| q.group_by = columns("0.x")).contains("no column \"x\" in table \"T\""));
     assert!(with(&|q| q.group_by = columns("3.i")).contains("there are 1 atoms"));
-    assert!(with(&|q| q.outputs.push(common::group("0.i"))).contains("neither grouped by"));
+    assert!(with(&|q| q.outputs.push(crate::common::group("0.i"))).contains("neither grouped by"));
     assert!(with(&|q| q.outputs.clear()).contains("no outputs"));
     assert!(with(&|q| q.atoms.clear()).contains("no table"));
     assert!(with(&|q| q.atoms.push(atom("T"))).contains("alias"));

@@ -5,14 +5,12 @@
 
 use ringview_core::Result;
 
-use crate::bind::companion;
-use crate::bind::{Bound, OutputKind, PlanOutput};
-use crate::graph::order;
-use crate::logical::Representation;
 use crate::plan::classes::classify;
 use crate::plan::cofactor::CofactorPlan;
 use crate::plan::payload::Payload;
 use crate::plan::{Companion, Plan, SumProduct, factorised, tree};
+use ringview_query::graph::order;
+use ringview_query::{Bound, OutputKind, PlanOutput, Representation};
 
 /// What planning may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,18 +26,16 @@ impl Default for Planning {
     }
 }
 
-impl Companion {
-    /// Plans companions.
-    pub(crate) fn planned(
-        companions: Vec<companion::Companion<Bound>>,
-        planning: Planning,
-    ) -> Result<Vec<Companion>> {
-        let plan = |bound| Plan::new(bound, planning);
-        companions
-            .into_iter()
-            .map(|companion| companion.map(plan))
-            .collect()
-    }
+/// Plans companions.
+pub(crate) fn planned(
+    companions: Vec<ringview_query::Companion<Bound>>,
+    planning: Planning,
+) -> Result<Vec<Companion>> {
+    let plan = |bound| Plan::new(bound, planning);
+    companions
+        .into_iter()
+        .map(|companion| companion.map(plan))
+        .collect()
 }
 
 impl Plan {
@@ -94,7 +90,7 @@ impl Plan {
             distinct: bound.distinct,
             measures: bound.measures.into_iter().map(placed).collect(),
             having: bound.having,
-            companions: Companion::planned(bound.companions, planning)?,
+            companions: planned(bound.companions, planning)?,
             class,
             atoms: bound.atoms,
             variables: bound.variables,

@@ -5,16 +5,15 @@
 
 use ringview_explain::{NodeFacts, NodeKind};
 
-use crate::bind::bound::hypergraph;
-use crate::graph::cover::Covers;
-use crate::graph::hypergraph::{Hypergraph, core};
-use crate::graph::set::Set;
-use crate::logical::Representation;
 use crate::plan::tree;
 use crate::plan::{Plan, VarId};
+use ringview_query::graph::cover::Covers;
+use ringview_query::graph::hypergraph::{Hypergraph, core};
+use ringview_query::graph::set::Set;
+use ringview_query::{Representation, hypergraph};
 
 impl Plan {
-    pub(super) fn node_facts(&self) -> Vec<NodeFacts> {
+    pub(crate) fn node_facts(&self) -> Vec<NodeFacts> {
         let graph = hypergraph(&self.atoms, &self.variables);
         let below = tree::relations(&self.tree);
         let mut covers = Covers::new(&graph.edges);
@@ -166,7 +165,7 @@ impl Plan {
         }
     }
 
-    pub(super) fn listed(&self, variables: &[VarId]) -> String {
+    pub(crate) fn listed(&self, variables: &[VarId]) -> String {
         self.names(variables.iter().copied()).join(", ")
     }
 }

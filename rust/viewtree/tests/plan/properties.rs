@@ -1,9 +1,7 @@
 //! Random queries: every plan keeps its promises, and its tree computes what the query says.
 
-mod common;
-
-use common::oracle::{Data, Row, by_loops, by_plan};
-use common::{Tables, aggregate, group};
+use crate::common::oracle::{Data, Row, by_loops, by_plan};
+use crate::common::{Tables, aggregate, group};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringview_query::{ColumnRef, Function, Literal, OrderNode, OrderRef, Query, Scalar};
@@ -129,7 +127,11 @@ fn data(shapes: &[(u8, usize)], seeds: &[Vec<(Vec<i64>, i64)>]) -> Data {
     shapes.iter().enumerate().map(table).collect()
 }
 
-fn given(nodes: &[OrderNode], plan: &ringview_query::Plan, tables: &Tables) -> Vec<OrderRef> {
+fn given(
+    nodes: &[OrderNode],
+    plan: &ringview_viewtree::plan::Plan,
+    tables: &Tables,
+) -> Vec<OrderRef> {
     let one = |node: &OrderNode| {
         let (atom, column) = plan.variables[node.variable].columns[0];
         let info = &tables.0[&plan.atoms[atom].table];

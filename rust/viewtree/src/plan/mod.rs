@@ -18,17 +18,16 @@ pub(crate) mod tree;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bind::computed::Having;
-use crate::bind::expr::{Expr, Kind};
-use crate::bind::{PlanAtom, PlanOutput, VarId, Variable, companion};
-use crate::graph::order::OrderNode;
-use crate::logical::Representation;
+use ringview_query::graph::order::OrderNode;
+use ringview_query::{Expr, Having, Kind, PlanAtom, PlanOutput, Representation, VarId, Variable};
 
 /// A view beside the view, planned.
-pub type Companion = companion::Companion<Plan>;
+pub type Companion = ringview_query::Companion<Plan>;
 
 pub use build::Planning;
 pub use cofactor::{CategoryPair, CofactorPlan};
+pub use explanation::conditions;
+pub use split::{LeafPart, split_leaf};
 
 /// A checked query with its variable order, view tree and payloads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,9 @@
 //! The F-IVM paper's own examples: orders, views, what is stored, what a change costs.
 
-mod common;
-
-use common::{Tables, col, columns, group, grouped, order, shown, sum, times, views};
+use crate::common::{Tables, col, columns, group, grouped, order, shown, sum, times, views};
 use ringview_explain::Held;
-use ringview_query::{Kind, OutputKind, Planning, Source};
+use ringview_query::{Kind, OutputKind};
+use ringview_viewtree::plan::{Planning, Source};
 
 fn example() -> Tables {
     Tables::new("R(A, B) S(A, C, E) T(C, D)")
@@ -246,7 +245,7 @@ fn bow_tie_with_a_wide_wing() {
     query.group_by = columns("6.Z");
     query.outputs = vec![group("6.Z")];
     let plan = tables.plan(&query);
-    let projected = |node: &&ringview_query::Node| node.indicator.is_some();
+    let projected = |node: &&ringview_viewtree::plan::Node| node.indicator.is_some();
     assert_eq!(plan.tree.nodes.iter().filter(projected).count(), 2);
     assert!(plan.explain().contains("∃[A, B] R"), "{}", plan.explain());
     assert_eq!(plan.class.space, 1.0);
@@ -289,7 +288,7 @@ fn unique_keys_make_indicators_needless() {
     let mut query = tables.natural(&["R", "S", "T"]);
     query.order = Some(order(&tables, &query, "A(B(C))"));
     let plan = tables.plan(&query);
-    let has = |node: &ringview_query::Node| node.indicator.is_some();
+    let has = |node: &ringview_viewtree::plan::Node| node.indicator.is_some();
     assert!(!plan.tree.nodes.iter().any(has), "{}", plan.explain());
     assert_eq!(plan.update_cost(0), "O(1)");
 }

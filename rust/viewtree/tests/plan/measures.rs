@@ -1,10 +1,9 @@
 //! Aggregates beyond sums, expressions over them and HAVING: types, what is shared, what is refused.
 
-mod common;
-
-use common::{Tables, aggregate, col, column, grouped};
+use crate::common::{Tables, aggregate, col, column, grouped};
 use ringview_core::{Error, Type};
-use ringview_query::{Function, Having, Kind, Measure, Nulls, Output, OutputKind, Plan, Query};
+use ringview_query::{Function, Having, Kind, Measure, Nulls, Output, OutputKind, Query};
+use ringview_viewtree::plan::Plan;
 
 fn tables() -> Tables {
     Tables::new(

@@ -12,11 +12,11 @@
 //! Chains of variables with one child stand in one pair of views. Cost: linear in order and atoms;
 //! the views together are no larger than the joins at their variables, whatever the result's size.
 
-use crate::graph::hypergraph::Hypergraph;
-use crate::graph::indicator::indicators;
-use crate::graph::set::Set;
 use crate::plan::tree::atoms_below;
 use crate::plan::{Node, OrderNode, PlanAtom, VarId, Variable, ViewTree};
+use ringview_query::graph::hypergraph::Hypergraph;
+use ringview_query::graph::indicator::indicators;
+use ringview_query::graph::set::Set;
 
 /// Builds the tree; returns the order without the variables that do not join.
 pub(crate) fn build(

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ringview_query::{Expr, Number, Op, OutputKind, Plan, Query, Scalar, Source};
+use ringview_query::{Expr, Number, Op, OutputKind, Query, Scalar};
+use ringview_viewtree::plan::{Plan, Source};
 
 /// A row of integers and NULLs.
 pub type Row = Vec<Option<i64>>;

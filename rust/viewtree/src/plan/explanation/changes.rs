@@ -8,15 +8,15 @@ use std::fmt::Write;
 
 use ringview_explain::{ChangeFacts, Climb, How, Meeting};
 
-use crate::bind::bound::hypergraph;
-use crate::graph::probe::Probe;
-use crate::graph::set::Set;
 use crate::plan::meetings::meetings;
 use crate::plan::tree;
 use crate::plan::{Plan, VarId};
+use ringview_query::graph::probe::Probe;
+use ringview_query::graph::set::Set;
+use ringview_query::hypergraph;
 
 impl Plan {
-    pub(super) fn change_facts(&self) -> Vec<ChangeFacts> {
+    pub(crate) fn change_facts(&self) -> Vec<ChangeFacts> {
         (0..self.atoms.len())
             .map(|atom| self.change(atom))
             .collect()

@@ -7,10 +7,10 @@
 //! figure 5: a view is stored if a sibling may change. Cost: linear in order and atoms, but for one
 //! GYO reduction a view.
 
-use crate::graph::hypergraph::Hypergraph;
-use crate::graph::indicator::indicators;
-use crate::graph::set::Set;
 use crate::plan::{Node, OrderNode, PlanAtom, VarId, Variable, ViewTree};
+use ringview_query::graph::hypergraph::Hypergraph;
+use ringview_query::graph::indicator::indicators;
+use ringview_query::graph::set::Set;
 
 /// Builds the tree of an order in which each atom's variables lie on one path.
 pub(crate) fn build(

@@ -1,15 +1,14 @@
 //! What an explanation says is so: classes by their definitions from the literature, what they fail
 //! by as a counterexample, costs by what they must be for the class.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::joins::{Join, has_join_tree, joins};
-use common::{Tables, group, order};
+use crate::common::joins::{Join, has_join_tree, joins};
+use crate::common::{Tables, group, order};
 use proptest::prelude::*;
 use ringview_explain::{Condition as ClassCondition, Explanation, Format, How, NodeKind};
-use ringview_query::{Bag, Plan, Planning, Representation, bind};
+use ringview_query::{Bag, Representation, bind};
+use ringview_viewtree::plan::{Plan, Planning};
 
 fn of<'a>(explanation: &'a Explanation, name: &str) -> &'a ClassCondition {
     explanation
@@ -252,7 +251,7 @@ fn a_given_order_can_bury_free_variables() {
 fn unique_keys_come_before_groups() {
     let tables = Tables::new("R(x) A(x, y, z, w) B(x, y)").with("A", |t| t.unique = Some(vec![0]));
     let mut query = tables.natural(&["R", "A", "B"]);
-    query.group_by = common::columns("0.x 1.y 1.z 1.w");
+    query.group_by = crate::common::columns("0.x 1.y 1.z 1.w");
     query.outputs = ["0.x", "1.y", "1.z", "1.w"].map(group).to_vec();
     let explanation = tables.plan(&query).explanation();
     let climb = &explanation.changes[0].climbs[0];
@@ -266,7 +265,7 @@ fn unique_keys_come_before_groups() {
 fn a_star_is_told_by_its_costs() {
     let tables = Tables::new("F(a, b, c) A(a, n) B(b) C(c)");
     let mut query = tables.natural(&["F", "A", "B", "C"]);
-    query.group_by = common::columns("1.n");
+    query.group_by = crate::common::columns("1.n");
     query.outputs = vec![group("1.n")];
     let text = tables.plan(&query).explanation().text();
     assert!(text.starts_with("a change of one row\n"), "{text}");
@@ -287,8 +286,8 @@ fn a_star_is_told_by_its_costs() {
 fn tables_wear_their_own_names() {
     let tables = Tables::new("R(a, b) S(c, d)");
     let mut query = tables.natural(&["R", "S"]);
-    query.joins = vec![common::columns("0.b 1.c")];
-    query.group_by = common::columns("1.d");
+    query.joins = vec![crate::common::columns("0.b 1.c")];
+    query.group_by = crate::common::columns("1.d");
     query.outputs = vec![group("1.d")];
     let explanation = tables.plan(&query).explanation();
     let labels: Vec<_> = explanation

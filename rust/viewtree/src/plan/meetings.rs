@@ -3,11 +3,11 @@
 //! Invariant: the engine compiles its paths by this, and explanations read it. Cost: the probes of each
 //! view on the way.
 
-use crate::bind::bound::hypergraph;
-use crate::graph::hypergraph::Hypergraph;
-use crate::graph::probe::{Probe, Sibling, probes};
-use crate::graph::set::Set;
 use crate::plan::{Plan, ViewTree, tree};
+use ringview_query::graph::hypergraph::Hypergraph;
+use ringview_query::graph::probe::{Probe, Sibling, probes};
+use ringview_query::graph::set::Set;
+use ringview_query::hypergraph;
 
 /// A sibling that a change meets on its way up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,9 @@
+//! Plans: what a bound query becomes, and what is told of it.
+
+mod binding;
+mod common;
+mod explain;
+mod measures;
+mod paper;
+mod properties;
+mod tpch;
