@@ -48,7 +48,10 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn new(workload: Workload, data: &Dataset, trust_deletes: bool, form: Form) -> Self {
-        let mut database = Database::new(Options { trust_deletes });
+        let mut database = Database::new(Options {
+            trust_deletes,
+            ..Options::default()
+        });
         let streamed = workload.streamed();
         for (index, relation) in data.relations.iter().enumerate() {
             let schema = Schema::from_arrow(&data.batch(index).schema()).expect(WELL_FORMED);
