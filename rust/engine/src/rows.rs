@@ -30,6 +30,15 @@ impl ViewStream {
 }
 
 impl Database {
+    /// Rows that were handled so far to maintain a view, and to read a factorised one out of order:
+    /// what complexity is tested by.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_steps(&self, name: &str) -> Result<u64> {
+        Ok(self.view(name)?.tree.steps())
+    }
+
     /// The columns of a view.
     ///
     /// # Errors

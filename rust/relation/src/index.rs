@@ -29,6 +29,8 @@ pub struct Index {
     /// Reused slots that wait, each once. Slots from `place.len()` on wait without being named.
     waiting: Vec<u32>,
     scratch: KeyScratch,
+    /// How often all was forgotten.
+    rebuilds: u64,
 }
 
 impl Index {
@@ -40,6 +42,7 @@ impl Index {
             place: Vec::new(),
             waiting: Vec::new(),
             scratch: KeyScratch::default(),
+            rebuilds: 0,
         }
     }
 
@@ -47,6 +50,20 @@ impl Index {
     #[must_use]
     pub fn fields(&self) -> &[usize] {
         &self.fields
+    }
+
+    /// Where a slot stands in its group; `None` while it waits.
+    #[must_use]
+    pub fn place(&self, slot: u32) -> Option<u32> {
+        let place = self.place.get(slot as usize).copied();
+        place.filter(|&place| place < NAMED)
+    }
+
+    /// How often its groups were made anew: else a slot keeps its group, and its place but for what
+    /// removals move.
+    #[must_use]
+    pub fn rebuilds(&self) -> u64 {
+        self.rebuilds
     }
 
     /// The number of groups.
@@ -171,6 +188,7 @@ impl Index {
         self.runs = Runs::default();
         self.place = Vec::new();
         self.waiting = Vec::new();
+        self.rebuilds += 1;
     }
 
     /// Whether most of the room is that of groups or places that have gone. What is entered anew takes

@@ -152,6 +152,9 @@ impl ViewTree {
             log.record(result, &self.beside);
         }
         self.beside.commit(dictionary);
+        if let Some(factorised) = &mut self.factorised {
+            factorised.before_commit(&*self.tree);
+        }
         self.tree.commit();
         if let Some(factorised) = &mut self.factorised {
             factorised.commit(&mut *self.tree);
@@ -162,7 +165,7 @@ impl ViewTree {
     pub fn rollback(&mut self) {
         self.tree.rollback();
         if let Some(factorised) = &mut self.factorised {
-            factorised.rollback();
+            factorised.rollback(&mut *self.tree);
         }
         self.beside.rollback();
     }
@@ -194,10 +197,11 @@ impl ViewTree {
         parts.map(Part::memory_usage).sum::<usize>() + self.beside.bytes() + log + factorised
     }
 
-    /// Rows handled so far, at leaves, joins and views: the work that complexity is about.
+    /// Rows handled so far, at leaves, joins and views, and to read a join out of order: the work that complexity is about.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        self.tree.steps() + self.beside.steps()
+        let read = self.factorised.as_ref().map_or(0, Factorised::steps);
+        self.tree.steps() + self.beside.steps() + read
     }
 
     /// Checks the invariants of every part; for tests.

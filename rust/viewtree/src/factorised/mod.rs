@@ -13,6 +13,7 @@ mod leaf_rows;
 mod reader;
 mod shape;
 mod starts;
+mod sums;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,6 +46,8 @@ pub(crate) struct Factorised {
     /// How many transactions have changed it.
     version: u64,
     starts: Mutex<Starts>,
+    /// How often indexes were made anew.
+    rebuilds: u64,
     log: Option<ChangeLog>,
     /// Whether views join indicator projections.
     projects: bool,
@@ -80,6 +83,7 @@ impl Factorised {
             shape: Arc::new(Shape::compile(plan, tree)),
             version: 0,
             starts: Mutex::default(),
+            rebuilds: 0,
             log: None,
             projects: plan.tree.nodes.iter().any(|node| node.indicator.is_some()),
             distinct: plan.distinct.then(|| Distinct::new(plan, tree.fields())),
@@ -118,22 +122,46 @@ impl Factorised {
 
     /// The running transaction's changes stay; those of the tree do already.
     pub(crate) fn commit(&mut self, tree: &mut dyn Maintained) {
-        for union in &self.shape.unions {
-            if let Some(part) = tree.part_mut(union.node) {
-                part.refresh_index(union.index);
-            }
-        }
+        self.refresh(tree);
         self.version += 1;
-        let starts = self.starts.get_mut();
-        starts.unwrap_or_else(PoisonError::into_inner).clear();
         if let Some(log) = &mut self.log {
             log.commit();
         }
         self.distinct.iter_mut().for_each(Distinct::commit);
     }
 
-    /// The running transaction's changes are undone: rows and their order are as before.
-    pub(crate) fn rollback(&mut self) {
+    /// The running transaction is about to be committed.
+    pub(crate) fn before_commit(&mut self, tree: &dyn Maintained) {
+        let starts = self.starts.get_mut();
+        let starts = starts.unwrap_or_else(PoisonError::into_inner);
+        for (at, union) in self.shape.unions.iter().enumerate() {
+            if let Some(part) = tree.part(union.node) {
+                starts.note(at, part, part.index_at(union.index));
+            }
+        }
+    }
+
+    /// Brings the indexes up to date; whether one was made anew, so that the order of rows is another.
+    fn refresh(&mut self, tree: &mut dyn Maintained) -> bool {
+        let starts = self.starts.get_mut();
+        let starts = starts.unwrap_or_else(PoisonError::into_inner);
+        let mut rebuilds = 0;
+        for (at, union) in self.shape.unions.iter().enumerate() {
+            if let Some(part) = tree.part_mut(union.node) {
+                part.refresh_index(union.index);
+                rebuilds += part.index_at(union.index).rebuilds();
+                starts.settle(at, part, part.index_at(union.index));
+            }
+        }
+        std::mem::replace(&mut self.rebuilds, rebuilds) != rebuilds
+    }
+
+    /// The running transaction's changes are undone, those of the tree too: rows are as before, and so
+    /// is their order unless room was given back.
+    pub(crate) fn rollback(&mut self, tree: &mut dyn Maintained) {
+        if self.refresh(tree) {
+            self.version += 1;
+        }
         if let Some(log) = &mut self.log {
             log.rollback();
         }
@@ -212,6 +240,7 @@ impl Factorised {
         reader.starts = Some(std::mem::take(&mut *starts));
         let done = read(reader);
         *starts = reader.starts.take().unwrap_or_default();
+        starts.steps += reader.steps;
         done
     }
 
@@ -260,6 +289,12 @@ impl Factorised {
             return None;
         }
         self.log.as_mut().map(ChangeLog::take)
+    }
+
+    /// Entries and patterns that reading out of order has handled.
+    pub(crate) fn steps(&self) -> u64 {
+        let starts = self.starts.lock();
+        starts.unwrap_or_else(PoisonError::into_inner).steps
     }
 
     pub(crate) fn memory_usage(&self) -> usize {

@@ -11,7 +11,7 @@
 //! O(1) a run and O(log) a repeated pattern; memory is that of a block, whatever the result's size.
 
 use ringview_core::{Error, Result};
-use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
+use ringview_relation::{ABSENT, Index, KeyScratch, Keys, Part};
 
 use super::fill::Lent;
 use super::shape::{Branch, Shape, Union};
@@ -48,8 +48,13 @@ pub(crate) struct Views<'a> {
 
 impl Views<'_> {
     fn group(&self, union: usize, group: u32) -> &[u32] {
+        self.walked(union).1.group(group)
+    }
+
+    /// The part of a union's view, and the index that it is walked by.
+    fn walked(&self, union: usize) -> (&Part, &Index) {
         let Union { node, index, .. } = self.shape.unions[union];
-        self.parts[node].index_at(index).group(group)
+        (self.parts[node], self.parts[node].index_at(index))
     }
 
     /// The number of rows: the count of the root.
@@ -193,10 +198,14 @@ impl Reader {
         let cursor = &self.cursors[union];
         let (mut at, mut before) = if plain {
             (first as usize, first)
-        } else if cursor.group == Some(range.group) && cursor.before <= first {
+        } else if cursor.group == Some(range.group)
+            && cursor.before <= first
+            && (self.starts.is_none() || cursor.before == first)
+        {
             (cursor.at, cursor.before)
         } else {
-            seek(&mut self.starts, (union, range.group), part, slots, first)?
+            let at = (union, range.group);
+            seek(&mut self.starts, at, views.walked(union), first)?
         };
         let ops = &mut self.ops[union];
         loop {
@@ -232,20 +241,27 @@ impl Reader {
         cursor: &mut Cursor,
     ) -> Result<()> {
         let Union {
-            node,
             has_columns,
             ref branches,
             ..
         } = views.shape.unions[union];
         let slots = views.group(union, range.group);
         let first = range.from / range.repeat;
-        if cursor.group != Some(range.group) || cursor.before > first {
-            let part = views.parts[node];
-            (cursor.first, cursor.before) =
-                seek(&mut self.starts, (union, range.group), part, slots, first)?;
+        // Forward alone, what lies between is walked; else no more than the entry at hand.
+        let within = |cursor: &Cursor| {
+            let rows = cursor.counts.get(cursor.at).copied().unwrap_or(0);
+            first == cursor.before || first - cursor.before < rows
+        };
+        let goes_on = cursor.group == Some(range.group)
+            && cursor.before <= first
+            && (self.starts.is_none() || within(cursor));
+        if !goes_on {
+            let at = (union, range.group);
+            (cursor.first, cursor.before) = seek(&mut self.starts, at, views.walked(union), first)?;
             cursor.group = Some(range.group);
             cursor.at = 0;
             cursor.slots.clear();
+            cursor.counts.clear();
         }
         loop {
             if cursor.at == cursor.slots.len() {

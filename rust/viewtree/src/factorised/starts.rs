@@ -1,75 +1,189 @@
 //! Where the entries of groups start, for reading rows out of order.
 //!
-//! Invariant: for each group that was asked for, the number of rows before each of its entries. Made
-//! when a group is first asked for, O(entries); a look-up is a binary search. Forgotten when the view
-//! changes.
+//! Invariant: for each group that was asked for, the number of rows of each of its entries, summed so
+//! that the entry of a row is found in O(log entries); but for those that are named in `stale`, which
+//! are looked at again before the next search. A place of a group holds what it held before unless a
+//! slot that the transaction changed stood there before it, or stands there after it.
+//!
+//! Cost: O(entries) when a group is first asked for; then a transaction costs O(1) a key that it
+//! changed in a union that has been asked for, and O(log entries) at the next search. Where it changed
+//! more than half of what is known, that is forgotten, and made anew if it is asked for again.
 
+use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use ringview_core::Result;
-use ringview_relation::Part;
+use ringview_relation::{ABSENT, Change, Index, KeyScratch, Keys, Part};
 
 use super::reader::count;
+use super::sums::Sums;
 
 /// Groups with fewer entries are walked.
 const FEW: usize = 16;
+/// So many places may always be stale.
+const FEW_STALE: usize = 64;
 
 /// The entry of a group that row `row` belongs to (or one before it), and the rows before it.
 pub(crate) fn seek(
     starts: &mut Option<Starts>,
-    at: (usize, u32),
-    part: &Part,
-    slots: &[u32],
+    (union, group): (usize, u32),
+    (part, index): (&Part, &Index),
     row: u64,
 ) -> Result<(usize, u64)> {
     match starts {
-        Some(starts) if row > 0 => starts.seek(at, part, slots, row),
+        Some(starts) if row > 0 => starts.seek(union, group, (part, index), row),
         _ => Ok((0, 0)),
     }
 }
 
-/// By union and group: the rows before each entry.
+/// What is known of the groups of a union.
+#[derive(Debug, Default)]
+struct Known {
+    of: HashMap<u32, Sums, FixedState>,
+    /// The entries of them all.
+    entries: usize,
+    /// How often the index had been made anew.
+    rebuilds: u64,
+    /// Groups and places to be looked at again.
+    stale: Vec<(u32, u32)>,
+    /// Slots that the running transaction changed.
+    changed: Vec<u32>,
+}
+
+/// By union: where the entries of groups start.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
-    of: HashMap<(usize, u32), Vec<u64>>,
+    unions: Vec<Known>,
+    /// Entries and nodes handled.
+    pub(crate) steps: u64,
 }
 
 impl Starts {
-    /// The entry of a group that has a row, and the rows before that entry.
     fn seek(
         &mut self,
-        group: (usize, u32),
-        part: &Part,
-        slots: &[u32],
+        union: usize,
+        group: u32,
+        (part, index): (&Part, &Index),
         row: u64,
     ) -> Result<(usize, u64)> {
+        let slots = index.group(group);
         if slots.len() < FEW {
             return Ok((0, 0));
         }
-        let starts = match self.of.entry(group) {
-            Entry::Occupied(known) => known.into_mut(),
+        if self.unions.len() <= union {
+            self.unions.resize_with(union + 1, Known::default);
+        }
+        let known = &mut self.unions[union];
+        self.steps += known.refresh(part, index)?;
+        let sums = match known.of.entry(group) {
+            Entry::Occupied(sums) => sums.into_mut(),
             Entry::Vacant(place) => {
-                let mut starts = Vec::with_capacity(slots.len());
-                let mut before = 0u64;
-                for &slot in slots {
-                    starts.push(before);
-                    before = before.saturating_add(count(part, slot)?);
-                }
-                place.insert(starts)
+                let counts = slots.iter().map(|&slot| count(part, slot));
+                let sums = counts.collect::<Result<Sums>>()?;
+                known.entries += sums.len();
+                known.rebuilds = index.rebuilds();
+                self.steps += slots.len() as u64;
+                place.insert(sums)
             }
         };
-        let entry = starts.partition_point(|&start| start <= row).max(1) - 1;
-        Ok((entry, starts.get(entry).copied().unwrap_or(0)))
+        self.steps += sums.depth();
+        Ok(sums.find(row))
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.of = HashMap::new();
+    /// Takes in which keys of a union's view the running transaction has changed, before it ends.
+    pub(crate) fn note(&mut self, union: usize, part: &Part, index: &Index) {
+        let Some(known) = self.unions.get_mut(union).filter(|known| known.entries > 0) else {
+            return;
+        };
+        let slot = |change| match change {
+            Change::New(slot) | Change::Was(slot, _) => slot,
+        };
+        let most = known.most();
+        known.changed.clear();
+        known
+            .changed
+            .extend(part.changes().map(slot).take(most + 1));
+        if known.changed.len() > most {
+            *known = Known::default();
+            return;
+        }
+        known.name(part, index);
+    }
+
+    /// The transaction has ended, and the index is up to date.
+    pub(crate) fn settle(&mut self, union: usize, part: &Part, index: &Index) {
+        let Some(known) = self.unions.get_mut(union).filter(|known| known.entries > 0) else {
+            return;
+        };
+        if known.rebuilds == index.rebuilds() {
+            known.name(part, index);
+        }
+        known.changed.clear();
+        if known.rebuilds != index.rebuilds() || known.stale.len() > known.most() {
+            *known = Known::default();
+        }
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        let entry = size_of::<((usize, u32), Vec<u64>)>() + 1;
-        let bytes = |starts: &Vec<u64>| starts.capacity() * size_of::<u64>();
-        self.of.capacity() * entry + self.of.values().map(bytes).sum::<usize>()
+        let bytes = |known: &Known| {
+            known.of.capacity() * (size_of::<(u32, Sums)>() + 1)
+                + known.of.values().map(Sums::memory_usage).sum::<usize>()
+                + known.stale.capacity() * size_of::<(u32, u32)>()
+                + known.changed.capacity() * size_of::<u32>()
+        };
+        self.unions.iter().map(bytes).sum::<usize>() + self.unions.capacity() * size_of::<Known>()
+    }
+}
+
+impl Known {
+    /// How many places may be stale.
+    fn most(&self) -> usize {
+        FEW_STALE + self.entries / 2
+    }
+
+    /// Names the places where the changed slots stand now.
+    fn name(&mut self, part: &Part, index: &Index) {
+        let there = |slot: &u32| part.is_live(*slot) && index.place(*slot).is_some();
+        let slots: Vec<u32> = self.changed.iter().copied().filter(there).collect();
+        let column = |&field: &usize| slots.iter().map(|&slot| part.field(slot, field)).collect();
+        let columns: Vec<Vec<u64>> = index.fields().iter().map(column).collect();
+        let fields: Vec<usize> = (0..columns.len()).collect();
+        let keys = Keys {
+            columns: &columns,
+            fields: &fields,
+            rows: slots.len(),
+        };
+        let mut groups = Vec::new();
+        index.find(keys, &mut KeyScratch::default(), &mut groups);
+        for (&slot, &group) in slots.iter().zip(&groups) {
+            if let Some(place) = index.place(slot).filter(|_| group != ABSENT) {
+                self.stale.push((group, place));
+            }
+        }
+    }
+
+    /// Looks at what is stale; the steps that took.
+    fn refresh(&mut self, part: &Part, index: &Index) -> Result<u64> {
+        let mut steps = 0;
+        for (group, place) in self.stale.drain(..) {
+            let Some(sums) = self.of.get_mut(&group) else {
+                continue;
+            };
+            let slots = index.group(group);
+            let place = place as usize;
+            self.entries -= sums.len();
+            sums.truncate(slots.len());
+            for &slot in &slots[sums.len()..] {
+                steps += sums.depth();
+                sums.push(count(part, slot)?);
+            }
+            self.entries += sums.len();
+            if let Some(&slot) = slots.get(place) {
+                steps += sums.depth();
+                sums.set(place, count(part, slot)?);
+            }
+        }
+        Ok(steps)
     }
 }
