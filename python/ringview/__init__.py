@@ -27,6 +27,10 @@ from .transaction import Transaction
 from .view import View
 
 if TYPE_CHECKING:
+    from . import job as job
+    from . import ml as ml
+    from . import plot as plot
+    from . import spark as spark
     from .matrix_chain import MatrixChain as MatrixChain
 
 __all__ = [
@@ -40,8 +44,9 @@ __all__ = [
     "errors",
 ]
 
-# Parts that need an optional extra: imported when they are first named.
-_EXTRAS = {"ml", "plot"}
+# Parts that are imported when they are first named: most have needs of their own.
+_MODULES = ("job", "ml", "plot", "spark")
+_NAMES = {"MatrixChain": "matrix_chain"}
 _LATER = {
     "PaiMap": "nested aggregates",
     "Reservoir": "samples",
@@ -50,15 +55,26 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> object:
-    """Load a part with needs of its own; say what is planned but not built."""
-    if name in _EXTRAS:
-        return import_module(f"{__name__}.{name}")
-    if name == "MatrixChain":
-        # It needs NumPy.
-        return import_module(f"{__name__}.matrix_chain").MatrixChain
-    if name in _LATER:
-        raise errors.UnsupportedError(
-            f"ringview.{name} is not supported yet: {_LATER[name]} come with a later version"
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+class _NotYetError(errors.UnsupportedError, AttributeError):
+    """A part that is planned but not built: `hasattr` says that it is not there."""
+
+
+# Type checkers see the imports above, and so a name that is not there.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Load a part with needs of its own; say what is planned but not built."""
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
+        if name in _NAMES:
+            return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+        if name in _LATER:
+            raise _NotYetError(
+                f"ringview.{name} is not supported yet: {_LATER[name]} come with a later version"
+            )
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What there is, loaded or not."""
+    return sorted({*__all__, *_MODULES, *_NAMES})

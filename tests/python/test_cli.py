@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+import ringview as rv
 from ringview import cli
 from ringview.cli import show
 from ringview.cli.commands import app
@@ -172,3 +175,82 @@ def test_without_typer_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delitem(sys.modules, "ringview.cli.commands", raising=False)
     with pytest.raises(SystemExit, match=r"pip install 'ringview\[cli\]'"):
         cli.main()
+
+
+def test_the_version_is_told() -> None:
+    told = f"ringview {rv.__version__}\n"
+    assert run("--version").stdout == told
+    asked = [sys.executable, "-m", "ringview", "--version"]
+    assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout == told
+
+
+def test_a_grouped_cofactor_is_shown_and_written(folder: Path) -> None:
+    job = JOB.split("[[view]]", maxsplit=1)[0].replace(
+        'types = {price = "decimal128(12, 2)"}', 'types = {id = "int64", price = "float64"}'
+    )
+    sql = "SELECT i.id, COFACTOR(i.price) AS c FROM items i GROUP BY i.id"
+    (folder / "job.toml").write_text(
+        f'{job}\n[[view]]\nname = "c"\nsql = "{sql}"\n'
+        f'[[view]]\nname = "bare"\nsql = "{sql.replace("i.id, ", "")}"\n'
+        '[output]\nc = ["terminal", "c.csv", "c.parquet"]\nbare = "bare.csv"\n'
+    )
+    done = run("run", folder / "job.toml")
+    assert done.exit_code == 0, done.stderr or repr(done.exception)
+    whole = pq.read_table(folder / "c.parquet")
+    assert whole.column("id").to_pylist() == [1, 2, 3, 4]
+    rows = pyarrow.csv.read_csv(folder / "c.csv").to_pylist()
+    assert [json.loads(row["c"]) for row in rows] == whole.column("c").to_pylist()
+    bare = pyarrow.csv.read_csv(folder / "bare.csv").column("c").to_pylist()
+    assert sorted(bare) == sorted(row["c"] for row in rows)
+
+
+def test_a_view_with_wrong_sql_is_named(folder: Path) -> None:
+    text = (folder / "job.toml").read_text().replace("COUNT(*) AS n", "COUNT(*) AS n, idd")
+    (folder / "job.toml").write_text(text)
+    for command in ("run", "explain"):
+        done = run(command, folder / "job.toml")
+        assert done.exit_code == 1
+        assert done.stderr.startswith("error: view 'count': line 1, column ")
+        assert "idd" in done.stderr
+
+
+def test_corrupt_pages_are_an_error_of_the_file(folder: Path) -> None:
+    path = folder / "big.parquet"
+    pq.write_table(pa.table({"id": range(5000)}), path, compression="snappy")
+    data = bytearray(path.read_bytes())
+    for at in range(8, len(data) // 2):
+        data[at] ^= 0x5A
+    path.write_bytes(bytes(data))
+    (folder / "job.toml").write_text(
+        '[[table]]\nname = "big"\npath = "big.parquet"\n'
+        '[[view]]\nname = "n"\nsql = "SELECT COUNT(id) AS n FROM big"\n'
+    )
+    done = run("run", folder / "job.toml")
+    assert done.exit_code == 1, repr(done.exception)
+    assert "error: table 'big': " in done.stderr
+    assert "big.parquet" in done.stderr
+
+
+def test_a_terminated_run_leaves_nothing_half_written(folder: Path) -> None:
+    with (folder / "job.toml").open("a") as job:
+        job.write('[output]\nspent = "spent.csv"\n')
+    # A write that never ends, once something is there.
+    program = (
+        "import signal, pathlib, pyarrow.csv\n"
+        "def write(table, path):\n"
+        "    pathlib.Path(path).write_text('half')\n"
+        "    print('writing', flush=True)\n"
+        "    while True: signal.pause()\n"
+        "pyarrow.csv.write_csv = write\n"
+        "from ringview.cli import main\n"
+        "main()\n"
+    )
+    before = {path.name for path in folder.iterdir()}
+    arguments = [sys.executable, "-c", program, "run", str(folder / "job.toml")]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+        assert len({path.name for path in folder.iterdir()} - before) == 1
+        process.terminate()
+        assert process.wait() == 128 + signal.SIGTERM
+    assert {path.name for path in folder.iterdir()} == before

@@ -198,3 +198,23 @@ def test_tables_interleave_in_the_order_of_the_sequence(tmp_path: Path, size: in
 
 def _flat(parts: list[tuple[str, list[int]]]) -> list[tuple[int, str]]:
     return [(value, name) for name, values in parts for value in values]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('v = "v.csv"\nw = "v.csv"', "output.w: v.csv: view 'v' is written to it already"),
+        ('v = ["v.csv", "./x/../v.csv"]', "output.v: v.csv: view 'v' is written"),
+        ('v = "r.parquet"', "output.v: r.parquet: table 'r' is read from it already"),
+    ],
+)
+def test_no_output_overwrites_another(text: str, message: str) -> None:
+    second = VIEW.replace('"v"', '"w"')
+    with pytest.raises(JobError, match=message):
+        job_of(f"{TABLE}{VIEW}{second}[output]\n{text}\n")
+
+
+def test_a_batch_size_beyond_all_counts_is_refused() -> None:
+    with pytest.raises(JobError, match="batch_size: must be at most"):
+        job_of(f"batch_size = {10**20}\n{TABLE}{VIEW}")
+    assert job_of(f"batch_size = {2**63 - 1}\n{TABLE}{VIEW}").batch_size == 2**63 - 1

@@ -1,13 +1,17 @@
-"""The command line: ``ringview run JOB.toml`` and ``ringview explain JOB.toml``.
+"""The command line: ``ringview run JOB.toml``, ``ringview explain JOB.toml``, ``--version``.
 
 Invariant: results go to standard output, everything else to standard error; the exit
 status is 0 if all went well, 1 for an error in the job or its data, 2 for a wrong
-command line, 130 after Ctrl-C. Cost: that of the job.
+command line, 130 after Ctrl-C, 143 after SIGTERM; nothing half written is left.
+Cost: that of the job.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
 
 def main() -> None:
@@ -21,4 +25,10 @@ def main() -> None:
             f"ringview: the command line needs {error.name}, which is not installed: "
             "pip install 'ringview[cli]'"
         )
+    signal.signal(signal.SIGTERM, _terminate)
     app(prog_name="ringview")
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    """End as an error does, so that what is half written is taken away."""
+    sys.exit(128 + number)

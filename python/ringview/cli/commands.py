@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from ringview import __version__
 from ringview.cli import show
 from ringview.errors import RingviewError
 from ringview.job import explain, load, run
@@ -23,6 +24,22 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ringview {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Always-fresh analytics over joins, under inserts and deletes."""
 
 
 class Form(Enum):

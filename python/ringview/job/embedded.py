@@ -45,7 +45,8 @@ def database(job: Job, sources: Sequence[Source]) -> Database:
 
 def _create_views(job: Job, db: Database) -> None:
     for view in job.views:
-        db.create_view(view.name, view.sql)
+        with view.named():
+            db.create_view(view.name, view.sql)
 
 
 def steps(job: Job, db: Database, sources: Sequence[Source]) -> Iterator[Step]:

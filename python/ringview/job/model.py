@@ -6,11 +6,15 @@ names a view, every path is absolute. ``parse`` is the only place that makes one
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
+
+from ringview.errors import RingviewError
 
 Engine = Literal["embedded", "spark"]
 Format = Literal["parquet", "csv"]
@@ -41,6 +45,17 @@ class ViewSpec:
 
     name: str
     sql: str
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """A block whose errors say that they are of this view."""
+        try:
+            yield
+        except RingviewError as error:
+            named = type(error)(f"view '{self.name}': {error}")
+            for note in getattr(error, "__notes__", []):
+                named.add_note(note)
+            raise named from error
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ def _evaluations(
     def evaluation(view: ViewSpec) -> Evaluation:
         # An engine a core: more would broadcast more, and start more Python workers.
         cores = session().sparkContext.defaultParallelism
-        return prepare(view.sql, frames, multiplicity=multiplicity, partitions=cores, rows=rows)
+        with view.named():
+            return prepare(view.sql, frames, multiplicity=multiplicity, partitions=cores, rows=rows)
 
     return {view.name: evaluation(view) for view in job.views}
 

@@ -8,6 +8,7 @@ anything is opened; a mistake is reported with the place of the key
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -33,6 +34,7 @@ _TABLE_KEYS = (
 )
 _VIEW_KEYS = ("name", "sql")
 _ENGINES = ("embedded", "spark")
+_MOST_ROWS = 2**63 - 1
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 
 
@@ -80,6 +82,10 @@ def parse(text: str, path: Path) -> Job:
     batch_size = _value(raw, "batch_size", int, "", default=1000)
     if batch_size < 1:
         raise JobError(f"batch_size: must be at least 1, not {batch_size}")
+    if batch_size > _MOST_ROWS:
+        raise JobError(f"batch_size: must be at most 2^63 - 1, not {batch_size}")
+    outputs = _outputs(raw, [view.name for view in views], path.parent)
+    _check_files(tables, outputs)
     return Job(
         path=path,
         engine=cast(Engine, engine),
@@ -87,7 +93,7 @@ def parse(text: str, path: Path) -> Job:
         trust_deletes=_value(raw, "trust_deletes", bool, "", default=False),
         tables=tables,
         views=views,
-        outputs=_outputs(raw, [view.name for view in views], path.parent),
+        outputs=outputs,
     )
 
 
@@ -168,6 +174,22 @@ def _target(target: str, place: str, base: Path) -> Path | None:
     if Path(target).suffix.lower() not in _FORMATS:
         raise JobError(f"{place}: '{target}' is neither 'terminal' nor a .parquet or .csv file")
     return base / target
+
+
+def _check_files(tables: tuple[TableSpec, ...], outputs: tuple[OutputSpec, ...]) -> None:
+    """No output may overwrite another, nor a file that a table is read from."""
+    taken = {
+        os.path.realpath(path): f"table '{table.name}' is read from it"
+        for table in tables
+        for path in table.paths
+    }
+    for output in outputs:
+        if output.file is None:
+            continue
+        place = os.path.realpath(output.file)
+        if place in taken:
+            raise JobError(f"output.{output.view}: {output.file.name}: {taken[place]} already")
+        taken[place] = f"view '{output.view}' is written to it"
 
 
 def _entries(raw: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -109,11 +110,21 @@ class Source:
 
     def _read(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         for path in self.spec.paths:
-            if self.spec.format == "parquet":
-                with pq.ParquetFile(path) as file:
-                    yield from file.iter_batches(_READ_ROWS, columns=names)
-            else:
-                yield from _open_csv(self.spec, path, names)
+            # What the consumer of the rows raises does not come by here.
+            batches = self._read_file(path, names)
+            while True:
+                with _readable(self.spec, path):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                yield batch
+
+    def _read_file(self, path: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
+        if self.spec.format == "parquet":
+            with pq.ParquetFile(path) as file:
+                yield from file.iter_batches(_READ_ROWS, columns=names)
+        else:
+            yield from _open_csv(self.spec, path, names)
 
     def _cast(self, batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
         # Parquet hands columns out in the order of the file.
@@ -131,15 +142,22 @@ class Source:
 
 
 def _file_schema(spec: TableSpec, path: Path) -> pa.Schema:
-    try:
+    with _readable(spec, path):
         if spec.format == "parquet":
             return pq.read_schema(path).remove_metadata()
         with _open_csv(spec, path, None) as reader:
             return reader.schema
-    except OSError as error:
-        raise JobError(f"table '{spec.name}': cannot read {path}: {error}") from error
+
+
+@contextmanager
+def _readable(spec: TableSpec, path: Path) -> Iterator[None]:
+    """A block that reads a file, whose errors say which."""
+    try:
+        yield
     except pa.ArrowException as error:
         raise JobError(f"table '{spec.name}': {path} is not {spec.format}: {error}") from error
+    except OSError as error:
+        raise JobError(f"table '{spec.name}': cannot read {path}: {error}") from error
 
 
 def _open_csv(

@@ -6,10 +6,12 @@ its rows are sorted by its columns from left to right. Cost: O(n log n).
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -20,20 +22,38 @@ def in_order(table: pa.Table) -> pa.Table:
     """``table`` sorted by all its columns, so that the order does not depend on the engine."""
     if table.num_rows < 2:
         return table
-    return table.sort_by([(name, "ascending") for name in table.column_names])
+    keys = _flat(table)
+    return table.take(pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names]))
 
 
 def to_file(table: pa.Table, path: Path) -> None:
-    """Write ``table`` to ``path``, as Parquet or CSV by its suffix."""
+    """Write ``table`` to ``path``, as Parquet or CSV by its suffix.
+
+    In CSV what a COFACTOR holds is JSON in one field.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix.lower() == ".csv":
-            pyarrow.csv.write_csv(table, beside)
+            pyarrow.csv.write_csv(_flat(table), beside)
         else:
             pq.write_table(table, beside)
         beside.replace(path)
     except OSError as error:
         raise JobError(f"cannot write {path}: {error}") from error
+    except pa.ArrowException as error:
+        raise JobError(f"cannot write {path}: {error}") from error
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """``table`` with nested columns as JSON text."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            texts = [
+                None if value is None else json.dumps(value, default=str, ensure_ascii=False)
+                for value in table.column(at).to_pylist()
+            ]
+            table = table.set_column(at, field.name, pa.array(texts, pa.string()))
+    return table

@@ -1,0 +1,69 @@
+"""What the module itself has: names that load when asked for, and no others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ringview as rv
+from mypy import api
+
+PARTS = ["job", "ml", "plot", "spark"]
+LATER = ["PaiMap", "Reservoir", "RpaiTree", "graph"]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_load_when_they_are_named(name: str) -> None:
+    module: Any = rv
+    assert getattr(module, name) is import_module(f"ringview.{name}")
+
+
+def test_nothing_loads_before_it_is_named() -> None:
+    code = (
+        "import sys, ringview; print(sorted(m for m in sys.modules if m.startswith('ringview.')))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not any(f"'ringview.{name}'" in loaded.stdout for name in PARTS)
+    assert "ringview.view" in loaded.stdout
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_what_is_not_there_yet_says_so_and_is_not_there(name: str) -> None:
+    module: Any = rv
+    assert not hasattr(module, name)
+    assert name not in dir(rv)
+    with pytest.raises(rv.errors.UnsupportedError, match=f"ringview.{name} is not supported yet"):
+        getattr(module, name)
+    with pytest.raises(AttributeError, match="no attribute 'Databse'"):
+        module.Databse  # noqa: B018
+
+
+def test_dir_has_all_that_is_public() -> None:
+    module: Any = rv
+    assert {*rv.__all__, *PARTS, "MatrixChain"} == set(dir(rv))
+    assert all(getattr(module, name) is not None for name in dir(rv))
+
+
+def test_type_checkers_see_typos_and_parts(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import ringview as rv\n"
+        "rv.Databse()\n"
+        "rv.spark.evaluate, rv.ml.Ridge, rv.plot.view_tree, rv.job.load, rv.MatrixChain\n"
+        "rv.ml.Rigde\n"
+    )
+    found, _, _ = api.run(
+        ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", str(program)]
+    )
+    lines = [line for line in found.splitlines() if ": error:" in line]
+    assert len(lines) == 2, found
+    assert ":2: " in lines[0]
+    assert 'has no attribute "Databse"' in lines[0]
+    assert ":4: " in lines[1]
+    assert 'has no attribute "Rigde"' in lines[1]
