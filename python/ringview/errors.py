@@ -6,6 +6,8 @@ tables and views are as they were before the call.
 """
 
 import builtins
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 __all__ = [
     "ArithmeticOverflowError",
@@ -29,6 +31,19 @@ __all__ = [
     "UnsupportedError",
     "ViewChangedError",
 ]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What is said after an unknown name where one of the `known` looks like it.
+
+    The engine's messages end with it too.
+
+    >>> did_you_mean("custmer", ["order", "Customer"]), did_you_mean("x", ["order"])
+    ("; did you mean 'Customer'?", '')
+    """
+    names = {other.lower(): other for other in known}
+    near = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    return f"; did you mean {names[near[0]]!r}?" if near else ""
 
 
 class RingviewError(Exception):

@@ -13,7 +13,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .arrow import Arrow, is_arrow, is_pandas, kind_of
-from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError
+from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError, did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +114,7 @@ class _Reader:
         if isinstance(values, (pa.Array, pa.ChunkedArray)):
             return values
         if name not in self.fields:
-            known = ", ".join(self.fields)
+            known = ", ".join(self.fields) + did_you_mean(name, self.fields)
             raise UnknownColumnError(f"table {self.table!r} has no column {name!r}; known: {known}")
         kind = self.fields[name].type
         try:

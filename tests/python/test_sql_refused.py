@@ -8,6 +8,9 @@ from ringview import errors
 
 REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
     # names
+    ("SELECT COUNT(*) FROM mixd", errors.UnknownTableError, 1, 22, "did you mean 'Mixed'?"),
+    ("SELECT zona FROM mixed", errors.UnknownColumnError, 1, 8, "did you mean 'Zone'?"),
+    ("SELECT SUM(total.a) FROM r totals", errors.QueryError, 1, 12, "did you mean 'totals'?"),
     ("SELECT COUNT(*) FROM zz", errors.UnknownTableError, 1, 22, "no table 'zz'; known: r, s"),
     ("SELECT SUM(q) FROM r", errors.UnknownColumnError, 1, 12, "known: a, b, x, d"),
     ("SELECT SUM(r.q) FROM r", errors.UnknownColumnError, 1, 14, "in table 'r'"),
@@ -67,7 +70,7 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
     ("SELECT COUNT(*) FROM r; SELECT COUNT(*) FROM s", errors.UnsupportedError, 1, 25, "second"),
     ("DELETE FROM r", errors.UnsupportedError, 1, 13, "db.delete"),
     ("SELECT COUNT(*) FROM r GROUP BY ALL", errors.UnsupportedError, 1, 1, "GROUP BY ALL"),
-    ("SELECT COUNT(*) FROM r GROUP BY ROLLUP (a)", errors.UnsupportedError, 1, 41, "columns"),
+    ("SELECT COUNT(*) FROM r GROUP BY ROLLUP (a)", errors.UnsupportedError, 1, 41, "grouping"),
     ("SELECT COUNT(*) FROM r GROUP BY a + 1", errors.UnsupportedError, 1, 33, "columns only"),
     ("SELECT COUNT(*) FROM r GROUP BY 2", errors.QueryError, 1, 33, "no output number 2"),
     ("SELECT COUNT(*) FROM r GROUP BY 1", errors.QueryError, 1, 33, "no aggregate"),
@@ -93,7 +96,13 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
     ("SELECT SUM(x / 2) FROM r", errors.UnsupportedError, 1, 12, "rows are not divided"),
     ("SELECT SUM(x ** 2) FROM r", errors.UnsupportedError, 1, 12, "x * x"),
     ("SELECT SUM(CASE WHEN a = 1 THEN x END) FROM r", errors.UnsupportedError, 1, 12, "CASE"),
-    ("SELECT SUM(CAST(x AS INT)) FROM r", errors.UnsupportedError, 1, 12, "in its table"),
+    (
+        "SELECT SUM(CAST(x AS INT)) FROM r",
+        errors.UnsupportedError,
+        1,
+        12,
+        "compute it into a column",
+    ),
     ("SELECT SUM(x + d) FROM r", errors.TypeMismatchError, 1, 16, "needs numbers"),
     ("SELECT SUM(a || b) FROM r", errors.UnsupportedError, 1, 12, "cannot be maintained"),
     ("SELECT SUM($1) FROM r", errors.UnsupportedError, 1, 8, "parameters"),
@@ -147,6 +156,10 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
         "offset",
     ),
     # syntax
+    ("SELEC COUNT(*) FROM r", errors.QueryError, 1, 1, "not SQL at 'SELEC'; did you mean SELECT?"),
+    ("SELECT COUNT(*) FORM r", errors.QueryError, 1, 17, "did you mean FROM?"),
+    ("SELECT a FROM r GROUPE BY a", errors.QueryError, 1, 17, "did you mean GROUP?"),
+    ("SELECT `a` FROM r", errors.QueryError, 1, 8, 'quote names like this: "name"'),
     ("SELECT SUM(x FROM r", errors.QueryError, 1, 14, "not SQL at 'FROM'"),
     ("SELECT COUNT(*) FROM r WHERE", errors.QueryError, 1, 24, "not SQL"),
 ]

@@ -7,7 +7,6 @@ anything is opened; a mistake is reported with the place of the key
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -17,7 +16,7 @@ from typing import Any, TypeGuard, cast
 import pyarrow as pa
 
 from ringview.arrow import data_type
-from ringview.errors import RingviewError, TypeMismatchError
+from ringview.errors import RingviewError, TypeMismatchError, did_you_mean
 from ringview.job.model import Engine, Format, Job, OutputSpec, TableSpec, ViewSpec
 
 _JOB_KEYS = ("engine", "batch_size", "trust_deletes", "table", "view", "output")
@@ -271,7 +270,4 @@ def _at(place: str, key: str) -> str:
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean '{near[0]}'?"
-    return f"; known are {', '.join(names)}"
+    return did_you_mean(name, names) or f"; known are {', '.join(names)}"

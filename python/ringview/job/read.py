@@ -7,7 +7,6 @@ Cost: one batch of rows in memory at a time.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from ringview.errors import did_you_mean
 from ringview.job.model import TableSpec
 from ringview.job.parse import JobError
 
@@ -94,14 +94,10 @@ class Source:
         said += [("order_by", spec.order_by)] if spec.order_by else []
         for key, name in said:
             if name not in self.file_schema.names:
-                near = difflib.get_close_matches(name, self.file_schema.names, n=1)
+                found = self.file_schema.names
                 raise JobError(
-                    f"table '{spec.name}', {key}: {spec.paths[0].name} has no column '{name}'; "
-                    + (
-                        f"did you mean '{near[0]}'?"
-                        if near
-                        else f"it has {', '.join(self.file_schema.names)}"
-                    )
+                    f"table '{spec.name}', {key}: {spec.paths[0].name} has no column '{name}'"
+                    + (did_you_mean(name, found) or f"; it has {', '.join(found)}")
                 )
 
     def _field(self, name: str) -> pa.Field:

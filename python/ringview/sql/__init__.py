@@ -107,7 +107,12 @@ def _translate(text: Text, catalog: Mapping[str, pa.Schema], given: Order | None
 
 def _refuse_statement(tree: exp.Expr, text: Text) -> NoReturn:
     if isinstance(tree, exp.SetOperation):
-        text.refuse(tree, "UNION, INTERSECT, EXCEPT are not supported", "make a view of each")
+        text.refuse(tree, "UNION, INTERSECT, EXCEPT are not supported", _EACH)
     if isinstance(tree, exp.Query):
         refuse(tree, text)
-    text.refuse(tree, "a view is a SELECT", "change rows with db.insert and db.delete")
+    if isinstance(tree, (exp.DML, exp.Delete)):
+        text.refuse(tree, "a view is a SELECT", "change rows with db.insert and db.delete")
+    text.refuse(tree, "a view is a SELECT", text.misspelt(0) or "write SELECT .. FROM ..")
+
+
+_EACH = "make a view of each SELECT, and unite, intersect or subtract what you read"

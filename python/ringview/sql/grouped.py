@@ -161,7 +161,7 @@ def _anonymous(node: exp.Anonymous, scope: Grouped) -> Scalar:
             node, "CATEGORICAL stands in COFACTOR", "write COFACTOR(x, CATEGORICAL(c))"
         )
     if node.name.upper() != "VAR":
-        refuse(node, scope.text)
+        refuse(node, scope.text, of_groups=True)
     return _numbers("var_samp", "VAR")(node, scope)
 
 

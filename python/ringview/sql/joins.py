@@ -15,13 +15,16 @@ from typing import NoReturn
 import pyarrow as pa
 from sqlglot import exp
 
-from ..errors import TypeMismatchError, UnknownTableError
+from ..errors import TypeMismatchError, UnknownTableError, did_you_mean
 from .names import Column, Scope, find, source
 from .place import Text
 from .predicates import Predicate, conjuncts, predicate
 from .scalars import Json, refuse
 
 Catalog = Mapping[str, pa.Schema]
+
+READ = "keep the rows without the condition (SELECT columns) and filter what you read"
+_ROWS_OF_EACH = "keep the rows of each side as a view and join what you read"
 
 
 @dataclass(slots=True)
@@ -100,7 +103,8 @@ class Joins:
     def _table(self, node: exp.Table) -> Scope:
         name = find(node.this, self.catalog)
         if name is None:
-            known = ", ".join(self.catalog) or "none yet"
+            known = ", ".join(self.catalog) + did_you_mean(node.name, self.catalog)
+            known = known or "none yet"
             self.text.fail(node, f"no table {node.name!r}", f"known: {known}", UnknownTableError)
         alias = node.args.get("alias")
         if alias is not None and alias.args.get("columns"):
@@ -152,10 +156,10 @@ class Joins:
             self.text.refuse(
                 join,
                 f"{side or kind} JOIN is not supported: views keep inner joins",
-                "write JOIN, or a view for the rows that match",
+                _ROWS_OF_EACH,
             )
         if kind not in ("", "INNER", "CROSS") or method not in ("", "NATURAL"):
-            self.text.refuse(join, f"{method or kind} JOIN is not supported", "write JOIN .. ON")
+            self.text.refuse(join, f"{method or kind} JOIN is not supported", _ROWS_OF_EACH)
         self._only(join, {"this", "on", "using", "kind", "method"})
 
     def _equate(self, node: exp.Expr, left: Column, right: Column) -> None:
@@ -177,13 +181,18 @@ class Joins:
     def _refuse_across(self, node: exp.Expr) -> NoReturn:
         if isinstance(node, (exp.Or, exp.Not)):
             what = "OR and NOT across tables are not supported"
-            instead = "filter each table by itself; for OR, add the results of two views"
+            instead = READ
+            if isinstance(node, exp.Or):
+                instead += (
+                    "; or, for SUM and COUNT, add the views of both sides and subtract that of "
+                    "both joined by AND"
+                )
         elif isinstance(node, exp.EQ):
             what = "tables are joined on plain columns"
             instead = "compute the expression into a column before the rows are inserted"
         else:
             what = "tables are joined by equality only"
-            instead = "compare columns of one table, or a column with a constant"
+            instead = READ
         self.text.refuse(node, what, instead)
 
     def _only(self, node: exp.Expr, known: set[str]) -> None:
@@ -191,7 +200,7 @@ class Joins:
         for key, value in node.args.items():
             if value and key not in known:
                 name = key.rstrip("_").upper().replace("DB", "a schema in front of a table")
-                self.text.refuse(node, f"{name} is not supported here", "leave it out")
+                self.text.refuse(node, f"{name} is not supported here")
 
 
 def _is_comma(join: exp.Join, text: Text) -> bool:

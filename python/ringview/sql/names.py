@@ -16,7 +16,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from ..arrow import Kind, kind_of
-from ..errors import QueryError, UnknownColumnError
+from ..errors import QueryError, UnknownColumnError, did_you_mean
 from .place import Text
 
 
@@ -104,7 +104,8 @@ class Scope:
         found = [source for source in self.sources if _same(name, source.alias)]
         if found:
             return found[0]
-        known = ", ".join(source.alias for source in self.sources)
+        aliases = [source.alias for source in self.sources]
+        known = ", ".join(aliases) + did_you_mean(name.name, aliases)
         self.text.fail(
             name,
             f"no table or alias {name.name!r} here",
@@ -119,7 +120,8 @@ class Scope:
         if len(found) > 1:
             self._ambiguous(name, found)
         if not found:
-            known = ", ".join(dict.fromkeys(column.name for column in columns))
+            names = list(dict.fromkeys(column.name for column in columns))
+            known = ", ".join(names) + did_you_mean(name.name, names)
             self.text.fail(
                 name, f"no column {name.name!r} in {where}", f"known: {known}", UnknownColumnError
             )

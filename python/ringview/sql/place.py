@@ -8,6 +8,7 @@ Cost: O(size of the query) for a message; nothing before one is needed.
 from __future__ import annotations
 
 from bisect import bisect_left
+from difflib import get_close_matches
 from typing import NoReturn
 
 import sqlglot
@@ -21,6 +22,18 @@ _KEYWORDS: dict[type[exp.Expr], TokenType] = {
     exp.Select: TokenType.SELECT,
     exp.Case: TokenType.CASE,
 }
+
+
+_WORDS = (
+    *("SELECT", "DISTINCT", "FROM", "NATURAL", "INNER", "CROSS", "JOIN", "USING", "WHERE"),
+    *("GROUP", "HAVING", "BETWEEN", "AND", "LIKE", "NULL"),
+)
+
+
+def _near(word: str) -> list[str]:
+    """The keyword that `word` looks like, but is not."""
+    near = get_close_matches(word.upper(), _WORDS, n=1, cutoff=0.7)
+    return [found for found in near if found != word.upper()]
 
 
 class Text:
@@ -93,6 +106,13 @@ class Text:
             f"line {line}, column {offset - begin + 1}: {what}{tail}\n    {excerpt}\n    {indent}^"
         )
 
+    def misspelt(self, offset: int) -> str:
+        """What to say of the first word from `offset` on if it looks like a keyword, else ''."""
+        at = self._token_at(offset)
+        words = [t for t in self._tokens[at : at + 1] if t.token_type == TokenType.VAR]
+        near = [found for word in words for found in _near(word.text)]
+        return f"did you mean {near[0]}?" if near else ""
+
     def start(self, node: exp.Expr) -> int:
         """Offset of the first character of `node` (of its nearest parent that has a place)."""
         here: exp.Expr | None = node
@@ -144,6 +164,16 @@ class Text:
     def _token_at(self, offset: int) -> int:
         return bisect_left(self._starts, offset)
 
+    def _quotes(self) -> None:
+        """Refuse backticks, which quote names elsewhere."""
+        for token in self._tokens:
+            if token.token_type == TokenType.UNKNOWN and token.text == "`":
+                raise QueryError(
+                    self.message(
+                        token.start, "a backtick is not SQL", 'quote names like this: "name"'
+                    )
+                ) from None
+
     def _syntax(self, error: ParseError) -> NoReturn:
         first = error.errors[0] if error.errors else {}
         word = first.get("highlight") or ""
@@ -154,5 +184,14 @@ class Text:
         for _ in range(line - 1):
             begin = self.text.find("\n", begin) + 1
         offset = max(begin, begin + column - len(word))
+        self._quotes()
+        # The parser stumbles behind a misspelt keyword: it takes it for a name.
+        before = self._tokens[: bisect_left(self._starts, offset + 1)]
+        for token in reversed(before[-4:]):
+            if token.token_type == TokenType.VAR and (near := _near(token.text)):
+                what = f"not SQL at {token.text!r}"
+                raise QueryError(
+                    self.message(token.start, what, f"did you mean {near[0]}?")
+                ) from None
         what = f"not SQL at {word!r}" if word else "not SQL: the text ends too early"
         raise QueryError(self.message(offset, what, str(first.get("description", "")))) from None

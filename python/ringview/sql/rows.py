@@ -28,7 +28,9 @@ def rows(tree: exp.Select, scope: Scope) -> Json:
     """The `group_by`, `outputs` and `bag` of a plain SELECT."""
     distinct = tree.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
-        scope.text.refuse(distinct, "DISTINCT ON is not supported", "write MIN or MAX and GROUP BY")
+        scope.text.refuse(
+            distinct, "DISTINCT ON is not supported", "keep the rows and choose from them"
+        )
     outputs: list[Json] = []
     group: list[Column] = []
     names: set[str] = set()

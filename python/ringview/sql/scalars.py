@@ -24,6 +24,19 @@ from .place import Text
 
 Json = dict[str, Any]
 
+# What to do instead. `tests/python/test_advice.py` does it and compares.
+IN_COLUMN = "compute it into a column before the rows are inserted"
+FROM_GROUPS = "select its aggregates and group columns, and compute it from what you read"
+FROM_ROWS = "keep the rows (SELECT the columns) and compute it from what you read"
+AS_TABLE = (
+    "keep the inner SELECT as a view of its own, insert its changes() into a table of those "
+    "columns with multiplicity='multiplicity', and read that table"
+)
+DISTINCT_KEYS = (
+    "keep SELECT DISTINCT of the inner query's columns as a view, insert its changes() into a "
+    "table with multiplicity='multiplicity', and join that"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
@@ -50,7 +63,7 @@ def scalar(node: exp.Expr, scope: Scope) -> Scalar:
     """Translate `node`; raises with its place in the text."""
     handler = scope.handler(type(node)) or HANDLERS.get(type(node))
     if handler is None:
-        refuse(node, scope.text)
+        refuse(node, scope.text, of_groups=scope.handler(exp.Sum) is not None)
     only_read(node, scope.text)
     found: Scalar = handler(node, scope)
     return found
@@ -68,23 +81,34 @@ def constant(node: exp.Expr, value: Constant) -> Scalar:
     return Scalar(node, literals.kind(value), constant=value)
 
 
-def refuse(node: exp.Expr, text: Text) -> NoReturn:
-    """Refuse a node without a handler, with what to do instead where something is known."""
+def refuse(node: exp.Expr, text: Text, of_groups: bool = False) -> NoReturn:
+    """Refuse a node without a handler, with what to do instead where something is known.
+
+    `of_groups` tells an expression over aggregates from one over the columns of a row.
+    """
     for kinds, what, instead in REFUSED:
         if isinstance(node, kinds):
             text.refuse(node, what, instead)
+    # Of a row it can be a column; of a group it is known only when it is read.
+    instead = IN_COLUMN
+    if of_groups and (isinstance(node, exp.Condition) or node.find(*AGGREGATES)):
+        instead = FROM_GROUPS
+    if isinstance(node, (exp.Case, exp.If)):
+        text.refuse(node, "CASE is not supported", instead)
+    if isinstance(node, exp.Pow):
+        power = {"2": 2, "3": 3}.get(node.expression.name)
+        base = node.this.sql(dialect="duckdb")
+        if power is not None and isinstance(node.this.unnest(), (exp.Column, *AGGREGATES)):
+            instead = f"write {' * '.join([base] * power)}"
+        text.refuse(node, "powers are not supported", instead)
+    if isinstance(node, (exp.Div, exp.IntDiv, exp.Mod)):
+        fraction = isinstance(node, exp.Div) and isinstance(node.right.unnest(), exp.Literal)
+        if fraction and isinstance(node.parent, (exp.Sum, exp.Avg)):
+            instead = "divide the aggregate, as in SUM(x) / 2"
+        text.refuse(node, "rows are not divided in a view", instead)
     if isinstance(node, exp.Func):
-        text.refuse(
-            node,
-            f"no function {_name_of(node)!r} here",
-            "views know aggregates of columns, + - *, and / over aggregates; "
-            "compute anything else into a column before the rows are inserted",
-        )
-    text.refuse(
-        node,
-        f"{node.sql(dialect='duckdb')!r} cannot be maintained in a view",
-        "compute it into a column before the rows are inserted",
-    )
+        text.refuse(node, f"no function {_name_of(node)!r} here", instead)
+    text.refuse(node, f"{node.sql(dialect='duckdb')!r} cannot be maintained in a view", instead)
 
 
 def _column(node: exp.Column, scope: Scope) -> Scalar:
@@ -131,10 +155,11 @@ def _cast(node: exp.Cast, scope: Scope) -> Scalar:
     operand = scalar(node.this, scope)
     target = node.to.sql(dialect="duckdb")
     if not operand.is_constant:
+        of_groups = scope.handler(exp.Sum) is not None
         scope.text.refuse(
             node,
-            f"a column is not cast to {target} in a view",
-            "give the column that type in its table",
+            f"{'an aggregate' if of_groups else 'a column'} is not cast to {target} in a view",
+            FROM_GROUPS if of_groups else IN_COLUMN,
         )
     caster = _CASTS.get(node.to.this.name)
     if caster is None:
@@ -170,7 +195,7 @@ def _number(operand: Scalar, scope: Scope, what: str) -> None:
     """Arithmetic with a column is on numbers."""
     if operand.kind in ("number", "null"):
         return
-    instead = "compute it into a column before the rows are inserted"
+    instead = IN_COLUMN
     if isinstance(operand.constant, Interval):
         instead = "move the interval to the constant on the other side of the comparison"
     scope.text.fail(
@@ -296,18 +321,24 @@ AGGREGATES: tuple[type[exp.Expr], ...] = (
 
 # What people write and views cannot keep: node types, what to say, what to do instead.
 REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
+    ((exp.Exists,), "subqueries are not supported yet", DISTINCT_KEYS),
     (
-        (exp.Subquery, exp.Select, exp.Exists, exp.SetOperation),
+        (exp.Subquery, exp.Select, exp.SetOperation),
         "subqueries are not supported yet",
-        "join the tables instead",
+        AS_TABLE,
     ),
-    ((exp.Window,), "window functions cannot be maintained", "group by the partition's columns"),
-    ((exp.Filter,), "FILTER is not supported", "make a second view with the filter in WHERE"),
+    ((exp.Window,), "window functions cannot be maintained", FROM_ROWS),
+    (
+        (exp.Filter,),
+        "FILTER is not supported",
+        "make a second view with the filter in WHERE; groups that it lacks are NULL, 0 for COUNT",
+    ),
     (
         (exp.Distinct,),
         "DISTINCT is for COUNT, MIN and MAX alone",
-        "make a view grouped by the column",
+        "keep SELECT DISTINCT of the columns, and compute it from what you read",
     ),
+    ((exp.WithinGroup,), "percentiles are not supported", FROM_ROWS),
     (
         AGGREGATES,
         "an aggregate does not stand here",
@@ -315,16 +346,15 @@ REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
     ),
     (
         (exp.AggFunc,),
-        "this aggregate is not supported",
-        "views know SUM, COUNT, AVG, MIN, MAX, VAR, STDDEV, COVAR, CORR and REGR",
+        "this aggregate is not supported; views know SUM, COUNT, AVG, MIN, MAX, VAR, STDDEV, "
+        "COVAR, CORR and REGR",
+        FROM_ROWS,
     ),
-    ((exp.Case, exp.If), "CASE is not supported", "make a view with the condition in WHERE"),
     (
-        (exp.Div, exp.IntDiv, exp.Mod),
-        "rows are not divided in a view",
-        "multiply by the inverse of a constant, or divide aggregates: SUM(a) / SUM(b)",
+        (exp.Order,),
+        "ORDER BY in an aggregate is not supported",
+        "leave it out: it does not change what these aggregates come to",
     ),
-    ((exp.Pow,), "powers are not supported", "write x * x"),
     ((exp.Placeholder, exp.Parameter), "parameters are not supported", "write the value"),
     ((exp.Star,), "a * stands where a column is needed", "name the column"),
 ]

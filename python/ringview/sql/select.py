@@ -20,15 +20,18 @@ from .names import Column, Scope, find
 from .place import DIALECT
 from .predicates import predicate
 from .rows import is_plain, rows
-from .scalars import AGGREGATES, Json, scalar
+from .scalars import AGGREGATES, AS_TABLE, FROM_ROWS, Json, refuse, scalar
 
 _CLAUSES = {
-    "order": ("ORDER BY is not kept in a view", "sort what you read: view.to_arrow().sort_by(..)"),
+    "order": (
+        "ORDER BY is not kept in a view",
+        "select what it sorts by, and sort what you read: view.to_arrow().sort_by(..)",
+    ),
     "limit": ("LIMIT is not kept in a view", "cut what you read: view.to_arrow().slice(0, n)"),
     "offset": ("OFFSET is not kept in a view", "cut what you read"),
-    "with_": ("WITH is not supported", "write the tables in FROM"),
-    "qualify": ("QUALIFY is not supported", "filter what you read"),
-    "windows": ("window functions cannot be maintained", "group by the partition's columns"),
+    "with_": ("WITH is not supported", AS_TABLE),
+    "qualify": ("QUALIFY is not supported", "keep the rows and filter what you read"),
+    "windows": ("window functions cannot be maintained", FROM_ROWS),
 }
 _KNOWN = {"expressions", "from_", "from", "joins", "where", "group", "having", "distinct"}
 
@@ -50,8 +53,12 @@ class Select:
             self.scope.text.refuse(
                 distinct,
                 "DISTINCT beside aggregates or GROUP BY is not supported",
-                "leave it out: there is one row a group",
+                "leave it out, and drop what comes twice from what you read",
             )
+        for output in self.tree.expressions:
+            window = output.find(exp.Window)
+            if window is not None:
+                refuse(window, self.scope.text)
         group = list(self._group())
         scope = grouped(self.scope, self.joins, group)
         names: set[str] = set()
@@ -79,9 +86,8 @@ class Select:
             return
         for key, value in group.args.items():
             if value and key != "expressions":
-                self.scope.text.refuse(
-                    group, f"GROUP BY {key.upper()} is not supported", "name the columns"
-                )
+                instead = "name the columns" if key == "all" else "make a view of each grouping"
+                self.scope.text.refuse(group, f"GROUP BY {key.upper()} is not supported", instead)
         seen: set[Column] = set()
         for node in group.expressions:
             column = self._group_column(node)
@@ -98,6 +104,9 @@ class Select:
             meant = self._aliased(meant)
         if meant.find(*AGGREGATES):
             self.scope.text.fail(node, "GROUP BY takes no aggregate", "group by columns")
+        if isinstance(meant, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+            what = f"GROUP BY {meant.key.upper()} is not supported"
+            self.scope.text.refuse(node, what, "make a view of each grouping")
         if not isinstance(meant, exp.Column):
             self.scope.text.refuse(
                 node,
@@ -163,10 +172,12 @@ class Select:
 
 def check_clauses(tree: exp.Select, refuse_at: Callable[..., Any]) -> None:
     """Refuse each clause of a SELECT that a view cannot keep."""
-    for key, value in tree.args.items():
+    # In the order of the table: what LIMIT cuts was sorted before.
+    for key in dict.fromkeys([*_CLAUSES, *tree.args]):
+        value = tree.args.get(key)
         if not value or key in _KNOWN:
             continue
-        what, instead = _CLAUSES.get(key, (f"{key.upper()} is not supported", "leave it out"))
+        what, instead = _CLAUSES.get(key, (f"{key.upper()} is not supported", ""))
         node = value[0] if isinstance(value, list) else value
         refuse_at(node if isinstance(node, exp.Expr) else tree, what, instead)
 

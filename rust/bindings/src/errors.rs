@@ -26,7 +26,26 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Interrupted => return PyKeyboardInterrupt::new_err(error.to_string()),
         _ => "RingviewError",
     };
-    named(py, class, &error.to_string())
+    let mut message = error.to_string();
+    if let Error::UnknownTable { name, known }
+    | Error::UnknownView { name, known }
+    | Error::UnknownColumn {
+        column: name,
+        known,
+        ..
+    } = error
+    {
+        message.push_str(&did_you_mean(py, name, known));
+    }
+    named(py, class, &message)
+}
+
+/// What is said where a known name looks like the one that is not.
+fn did_you_mean(py: Python<'_>, name: &str, known: &[String]) -> String {
+    let module = py.import("ringview.errors");
+    let said = module.and_then(|m| m.getattr("did_you_mean")?.call1((name, known.to_vec()))?.extract());
+    // Without it the message is still right.
+    said.unwrap_or_default()
 }
 
 /// An exception of `ringview.errors`, by the name of its class.

@@ -101,7 +101,8 @@ fn names_are_all_there_once_and_no_others() {
     assert_eq!(
         error(vec![("id", two()), ("name", names())]),
         "column \"price\" of table \"t\": is missing from the data; \
-         every column must be given, NULLs where unknown"
+         every column must be given: NULL for what is unknown when a row is inserted, the row as it was \
+         inserted when it is deleted"
     );
     assert_eq!(
         error(vec![

@@ -145,7 +145,8 @@ impl Encoder {
             })?;
             Ok((index, fix))
         };
-        let every = "every column must be given, NULLs where unknown";
+        let every = "every column must be given: NULL for what is unknown when a row is inserted, the \
+             row as it was inserted when it is deleted";
         let columns = self.schema.fields().iter().map(|field| find(field, every));
         let columns = columns.collect::<Result<_>>()?;
         let multiplicity = match multiplicity {

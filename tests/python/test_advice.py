@@ -1,0 +1,485 @@
+"""What a refusal advises, done: it comes to what DuckDB says of the SQL that was refused.
+
+Over rows that come twice, overlap and hold NULL, one batch inserted before the views are made and
+one after, with deletes. A message whose advice has no line here must give none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+import ringview as rv
+from oracle import plain_rows
+from ringview import errors
+from ringview.sql import scalars
+
+SCHEMAS = {
+    "r": {"a": "int64", "b": "int64", "x": "float64", "d": "decimal128(10, 2)"},
+    "s": {"b": "int64", "c": "int64", "t": "string"},
+}
+Row = dict[str, Any]
+ROWS: dict[str, list[Row]] = {
+    "r": [
+        {"a": a, "b": b, "x": x, "d": None if x is None else Decimal(str(x))}
+        for a, b, x in [
+            *((1, 1, 1.5), (1, 1, 1.5), (1, 2, -2.25), (2, 2, 4.0), (2, 3, None)),
+            *((None, 1, 8.5), (3, None, 1.0), (3, 4, -1.75), (3, 2, 2.5)),
+        ]
+    ],
+    "s": [
+        {"b": b, "c": c, "t": t}
+        for b, c, t in [
+            *((1, 1, "u"), (1, 2, "v"), (1, 2, "v"), (2, 1, None), (3, 7, "w")),
+            *((None, 1, "u"), (9, 9, "u"), (2, None, "v")),
+        ]
+    ],
+}
+
+
+@dataclass
+class Setting:
+    """A database that is filled in two steps, and views of it kept as the advice says."""
+
+    db: rv.Database
+    views: list[rv.View] = field(default_factory=list)
+    # View, and the table that its changes go into.
+    kept: list[tuple[rv.View, str]] = field(default_factory=list)
+
+    def view(self, sql: str) -> rv.View:
+        self.views.append(self.db.create_view(f"v{len(self.db.views)}", sql))
+        return self.views[-1]
+
+    def table_of(self, name: str, sql: str) -> None:
+        """A table fed with the changes of a view."""
+        view = self.db.create_view(f"of_{name}", sql)
+        self.db.create_table(name, view.to_arrow().schema)
+        self.kept.append((view, name))
+        self.pump()
+
+    def pump(self) -> None:
+        for view, name in self.kept:
+            self.db.insert(name, view.changes(), multiplicity="multiplicity")
+
+
+Advised = Callable[[Setting], Callable[[], list[tuple[Any, ...]]]]
+
+
+def rows_of(found: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in found.to_pylist()]
+
+
+def read(sql: str) -> Advised:
+    """Another view."""
+
+    def advised(at: Setting) -> Callable[[], list[tuple[Any, ...]]]:
+        view = at.view(sql)
+        return lambda: rows_of(view.to_arrow())
+
+    return advised
+
+
+def computed(after: str, *views: str) -> Advised:
+    """Something computed from what is read of views, called `v0`, `v1`, .. in `after`."""
+
+    def advised(at: Setting) -> Callable[[], list[tuple[Any, ...]]]:
+        made = [at.view(sql) for sql in views]
+
+        def compute() -> list[tuple[Any, ...]]:
+            with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+                for number, view in enumerate(made):
+                    connection.register(f"v{number}", view.to_arrow())
+                return rows_of(connection.sql(after).to_arrow_table())
+
+        return compute
+
+    return advised
+
+
+def through(tables: dict[str, str], sql: str) -> Advised:
+    """Views whose changes go into tables, and a view over those."""
+
+    def advised(at: Setting) -> Callable[[], list[tuple[Any, ...]]]:
+        for name, inner in tables.items():
+            at.table_of(name, inner)
+        view = at.view(sql)
+        return lambda: rows_of(view.to_arrow())
+
+    return advised
+
+
+def with_column(column: str, kind: str, function: Callable[[Row], Any], sql: str) -> Advised:
+    """A view over `r`, or `s` if it has the column's prefix, with a column computed beforehand."""
+    table, name = column.split(".")
+
+    def advised(at: Setting) -> Callable[[], list[tuple[Any, ...]]]:
+        more = at.db.create_table(f"{table}2", {**SCHEMAS[table], name: kind})
+        view = at.view(sql)
+
+        def compute() -> list[tuple[Any, ...]]:
+            # As if its rows had come with the column: those that are there now.
+            found = pa.table(at.db[f"all_{table}"]).to_pylist()
+            assert len(more) == 0
+            at.db.insert(f"{table}2", [{**row, name: function(row)} for row in found])
+            result = rows_of(view.to_arrow())
+            at.db.delete(f"{table}2", [{**row, name: function(row)} for row in found])
+            return result
+
+        return compute
+
+    return advised
+
+
+def null_or(function: Callable[..., Any], *names: str) -> Callable[[Row], Any]:
+    return lambda row: None if None in (v := [row[n] for n in names]) else function(*v)
+
+
+JOINED = "FROM r, s WHERE r.b = s.b"
+OR = f"SELECT COUNT(*) AS n, SUM(x) AS y {JOINED} AND"
+FILTER = "filter what you read"
+COLUMN, GROUPS, ROWS_READ = scalars.IN_COLUMN, scalars.FROM_GROUPS, scalars.FROM_ROWS
+
+# The SQL that is refused, words of the advice, the advice.
+ADVICE: list[tuple[str, str, Advised]] = [
+    (
+        f"{OR} (r.a = 1 OR s.c = 1)",
+        FILTER,
+        computed(
+            "SELECT COUNT(*), SUM(x) FROM v0 WHERE a = 1 OR c = 1", f"SELECT a, c, x {JOINED}"
+        ),
+    ),
+    (
+        f"{OR} (r.a = 1 OR s.c = 1)",
+        "add the views of both sides and subtract that of both joined by AND",
+        computed(
+            "SELECT v0.n + v1.n - v2.n, v0.y + v1.y - v2.y FROM v0, v1, v2",
+            f"{OR} r.a = 1",
+            f"{OR} s.c = 1",
+            f"{OR} r.a = 1 AND s.c = 1",
+        ),
+    ),
+    (
+        f"{OR} NOT (r.a = 1 AND s.c = 1)",
+        FILTER,
+        computed(
+            "SELECT COUNT(*), SUM(x) FROM v0 WHERE NOT (a = 1 AND c = 1)",
+            f"SELECT a, c, x {JOINED}",
+        ),
+    ),
+    (
+        "SELECT COUNT(*) FROM r, s WHERE r.a < s.c",
+        FILTER,
+        computed("SELECT COUNT(*) FROM v0 WHERE a < c", "SELECT a, c FROM r, s"),
+    ),
+    (
+        "SELECT COUNT(*) FROM r, s WHERE r.b = s.c + 1",
+        "compute the expression into a column before the rows are inserted",
+        with_column(
+            "s.c1",
+            "int64",
+            null_or(lambda c: c + 1, "c"),
+            "SELECT COUNT(*) FROM r, s2 WHERE r.b = s2.c1",
+        ),
+    ),
+    (
+        "SELECT COUNT(*) FROM r WHERE b IN (SELECT b FROM s)",
+        scalars.DISTINCT_KEYS,
+        through({"keys": "SELECT DISTINCT b FROM s"}, "SELECT COUNT(*) FROM r JOIN keys USING (b)"),
+    ),
+    (
+        "SELECT COUNT(*), SUM(x) FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.b = r.b)",
+        scalars.DISTINCT_KEYS,
+        through(
+            {"keys": "SELECT DISTINCT b FROM s"},
+            "SELECT COUNT(*), SUM(x) FROM r JOIN keys USING (b)",
+        ),
+    ),
+    (
+        "SELECT SUM(q.n * r.x) FROM r JOIN (SELECT b, COUNT(*) AS n FROM s GROUP BY b) q USING (b)",
+        scalars.AS_TABLE,
+        through(
+            {"q": "SELECT b, COUNT(*) AS n FROM s GROUP BY b"},
+            "SELECT SUM(q.n * r.x) FROM r JOIN q USING (b)",
+        ),
+    ),
+    (
+        "WITH q AS (SELECT b, MAX(c) AS m FROM s GROUP BY b) "
+        "SELECT m, COUNT(*) FROM r JOIN q USING (b) GROUP BY m",
+        scalars.AS_TABLE,
+        through(
+            {"q": "SELECT b, MAX(c) AS m FROM s GROUP BY b"},
+            "SELECT m, COUNT(*) FROM r JOIN q USING (b) GROUP BY m",
+        ),
+    ),
+    (
+        "SELECT b FROM r UNION SELECT b FROM s",
+        "unite, intersect or subtract what you read",
+        computed("SELECT b FROM v0 UNION SELECT b FROM v1", "SELECT b FROM r", "SELECT b FROM s"),
+    ),
+    (
+        "SELECT b FROM r EXCEPT ALL SELECT b FROM s",
+        "unite, intersect or subtract what you read",
+        computed(
+            "SELECT b FROM v0 EXCEPT ALL SELECT b FROM v1", "SELECT b FROM r", "SELECT b FROM s"
+        ),
+    ),
+    (
+        "SELECT COUNT(*), COUNT(c) FROM r LEFT JOIN s USING (b)",
+        "keep the rows of each side as a view and join what you read",
+        computed(
+            "SELECT COUNT(*), COUNT(c) FROM v0 LEFT JOIN v1 USING (b)",
+            "SELECT b FROM r",
+            "SELECT b, c FROM s",
+        ),
+    ),
+    (
+        "SELECT COUNT(*) FROM r SEMI JOIN s USING (b)",
+        "keep the rows of each side as a view and join what you read",
+        computed(
+            "SELECT COUNT(*) FROM v0 SEMI JOIN v1 USING (b)", "SELECT b FROM r", "SELECT b FROM s"
+        ),
+    ),
+    (
+        "SELECT a, SUM(x) OVER (PARTITION BY a) AS y FROM r",
+        ROWS_READ,
+        computed("SELECT a, SUM(x) OVER (PARTITION BY a) FROM v0", "SELECT a, x FROM r"),
+    ),
+    (
+        "SELECT a, SUM(x) AS y, SUM(x) FILTER (WHERE b = 1) AS z, "
+        "COUNT(*) FILTER (WHERE b = 1) AS n FROM r GROUP BY a",
+        "make a second view with the filter in WHERE; groups that it lacks are NULL, 0 for COUNT",
+        computed(
+            "SELECT v0.a, v0.y, v1.z, COALESCE(v1.n, 0) "
+            "FROM v0 LEFT JOIN v1 ON v0.a IS NOT DISTINCT FROM v1.a",
+            "SELECT a, SUM(x) AS y FROM r GROUP BY a",
+            "SELECT a, SUM(x) AS z, COUNT(*) AS n FROM r WHERE b = 1 GROUP BY a",
+        ),
+    ),
+    (
+        "SELECT a, SUM(DISTINCT x) FROM r GROUP BY a",
+        "keep SELECT DISTINCT of the columns, and compute it from what you read",
+        computed("SELECT a, SUM(x) FROM v0 GROUP BY a", "SELECT DISTINCT a, x FROM r"),
+    ),
+    (
+        "SELECT DISTINCT COUNT(*) AS n FROM r GROUP BY a",
+        "drop what comes twice from what you read",
+        computed("SELECT DISTINCT n FROM v0", "SELECT COUNT(*) AS n FROM r GROUP BY a"),
+    ),
+    (
+        "SELECT DISTINCT ON (a) a FROM r",
+        "keep the rows and choose from them",
+        computed("SELECT DISTINCT ON (a) a FROM v0", "SELECT a FROM r"),
+    ),
+    (
+        "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x) FROM r",
+        ROWS_READ,
+        computed("SELECT QUANTILE_CONT(x, 0.5) FROM v0", "SELECT x FROM r"),
+    ),
+    (
+        "SELECT a, MEDIAN(x) FROM r GROUP BY a",
+        ROWS_READ,
+        computed("SELECT a, MEDIAN(x) FROM v0 GROUP BY a", "SELECT a, x FROM r"),
+    ),
+    (
+        "SELECT SUM(x ORDER BY a) FROM r",
+        "leave it out",
+        read("SELECT SUM(x) FROM r"),
+    ),
+    (
+        "SELECT a, COUNT(*) AS n FROM r GROUP BY a ORDER BY SUM(x) DESC NULLS LAST, a LIMIT 2",
+        "select what it sorts by, and sort what you read",
+        computed(
+            "SELECT a, n FROM v0 ORDER BY y DESC NULLS LAST, a LIMIT 2",
+            "SELECT a, COUNT(*) AS n, SUM(x) AS y FROM r GROUP BY a",
+        ),
+    ),
+    (
+        "SELECT a, COUNT(*) AS n FROM r GROUP BY ROLLUP (a)",
+        "make a view of each grouping",
+        computed(
+            "SELECT * FROM v0 UNION ALL SELECT NULL, n FROM v1",
+            "SELECT a, COUNT(*) AS n FROM r GROUP BY a",
+            "SELECT COUNT(*) AS n FROM r",
+        ),
+    ),
+    (
+        "SELECT a, COUNT(*) AS n FROM r GROUP BY ALL",
+        "name the columns",
+        read("SELECT a, COUNT(*) AS n FROM r GROUP BY a"),
+    ),
+    # Of groups, and of rows.
+    *(
+        (
+            f"SELECT a, {expression('SUM(d)')} AS y FROM r GROUP BY a",
+            GROUPS,
+            computed(
+                f"SELECT a, {expression('y')} FROM v0", "SELECT a, SUM(d) AS y FROM r GROUP BY a"
+            ),
+        )
+        for expression in (
+            "ROUND({}, 1)".format,
+            "CAST({} AS DOUBLE)".format,
+            "CASE WHEN {} > 2 THEN 1 ELSE 0 END".format,
+            "ABS({})".format,
+            "{} % 2".format,
+        )
+    ),
+    (
+        "SELECT a, SUM(x) AS y FROM r GROUP BY a HAVING ABS(SUM(x)) > 3",
+        GROUPS,
+        computed("SELECT * FROM v0 WHERE ABS(y) > 3", "SELECT a, SUM(x) AS y FROM r GROUP BY a"),
+    ),
+    (
+        "SELECT a || '!' AS y, COUNT(*) AS n FROM r GROUP BY a",
+        GROUPS,
+        computed("SELECT a || '!', n FROM v0", "SELECT a, COUNT(*) AS n FROM r GROUP BY a"),
+    ),
+    (
+        "SELECT SUM(CASE WHEN a = 1 THEN x ELSE 2 END) FROM r",
+        COLUMN,
+        with_column(
+            "r.k",
+            "float64",
+            lambda row: row["x"] if row["a"] == 1 else 2.0,
+            "SELECT SUM(k) FROM r2",
+        ),
+    ),
+    (
+        "SELECT SUM(CAST(x AS INT)) FROM r",
+        COLUMN,
+        # Half to even, as DuckDB casts.
+        with_column("r.k", "int64", null_or(round, "x"), "SELECT SUM(k) FROM r2"),
+    ),
+    (
+        "SELECT SUM(x) FROM r WHERE ABS(x) > 2",
+        COLUMN,
+        with_column("r.k", "float64", null_or(abs, "x"), "SELECT SUM(x) FROM r2 WHERE k > 2"),
+    ),
+    (
+        "SELECT SUM(x / a) FROM r",
+        COLUMN,
+        with_column(
+            "r.k", "float64", null_or(lambda x, a: x / a, "x", "a"), "SELECT SUM(k) FROM r2"
+        ),
+    ),
+    (
+        "SELECT COUNT(x / 2) FROM r",
+        COLUMN,
+        with_column("r.k", "float64", null_or(lambda x: x / 2, "x"), "SELECT COUNT(k) FROM r2"),
+    ),
+    ("SELECT SUM(x / 2) FROM r", "divide the aggregate", read("SELECT SUM(x) / 2 FROM r")),
+    ("SELECT AVG(a / 2) FROM r", "divide the aggregate", read("SELECT AVG(a) / 2 FROM r")),
+    ("SELECT SUM(x ** 2) FROM r", "write x * x", read("SELECT SUM(x * x) FROM r")),
+    (
+        "SELECT SUM(x ** 0.5) FROM r WHERE x > 0",
+        COLUMN,
+        with_column(
+            "r.k",
+            "float64",
+            null_or(lambda x: abs(x) ** 0.5, "x"),
+            "SELECT SUM(k) FROM r2 WHERE x > 0",
+        ),
+    ),
+    (
+        "SELECT a, SUM(x) ** 2 AS y FROM r GROUP BY a",
+        "write SUM(x) * SUM(x)",
+        read("SELECT a, SUM(x) * SUM(x) AS y FROM r GROUP BY a"),
+    ),
+    (
+        "SELECT a + b AS y FROM r",
+        "select its columns and compute it from what you read",
+        computed("SELECT a + b FROM v0", "SELECT a, b FROM r"),
+    ),
+    (
+        "SELECT COUNT(*) FROM r WHERE a IN (1, b)",
+        "write = and OR for columns",
+        read("SELECT COUNT(*) FROM r WHERE a = 1 OR a = b"),
+    ),
+    (
+        "SELECT COUNT(*) FROM r WHERE a IS DISTINCT FROM 1",
+        COLUMN,
+        with_column("r.k", "bool", lambda row: row["a"] != 1, "SELECT COUNT(*) FROM r2 WHERE k"),
+    ),
+    (
+        "SELECT COUNT(*) FROM r WHERE a + 1",
+        "compare it with something",
+        read("SELECT COUNT(*) FROM r WHERE a + 1 <> 0"),
+    ),
+]
+
+
+@pytest.fixture
+def setting() -> Setting:
+    db = rv.Database()
+    for name, schema in SCHEMAS.items():
+        db.create_table(name, schema)
+        db.create_view(f"all_{name}", f"SELECT * FROM {name}")
+        db.insert(name, ROWS[name][::2])
+    return Setting(db)
+
+
+@pytest.mark.parametrize(
+    ("sql", "words", "advised"),
+    ADVICE,
+    ids=[f"{sql[:60]}-{words[:12]}" for sql, words, _ in ADVICE],
+)
+def test_advice_comes_to_what_was_refused(
+    setting: Setting, sql: str, words: str, advised: Advised
+) -> None:
+    with pytest.raises(errors.RingviewError) as refused:
+        setting.db.create_view("refused", sql)
+    assert words in str(refused.value).splitlines()[0]
+    answer = advised(setting)
+    check(setting, sql, answer)
+    for name in SCHEMAS:
+        setting.db.insert(name, [*ROWS[name][1::2], *ROWS[name][:3]])
+        setting.db.delete(name, ROWS[name][:2])
+    check(setting, sql, answer)
+
+
+def check(setting: Setting, sql: str, answer: Callable[[], list[tuple[Any, ...]]]) -> None:
+    setting.pump()
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        for name in SCHEMAS:
+            connection.register(name, setting.db[f"all_{name}"].to_arrow())
+        expected = rows_of(connection.sql(sql).to_arrow_table())
+    assert plain_rows(answer()) == plain_rows(expected)
+
+
+def test_a_row_that_is_deleted_is_given_whole() -> None:
+    db = rv.Database()
+    db.create_table("r", {"a": "int64", "b": "int64"})
+    db.insert("r", {"a": [1], "b": [2]})
+    with pytest.raises(errors.InvalidValueError) as refused:
+        db.delete("r", {"a": [1]})
+    assert "the row as it was inserted when it is deleted" in str(refused.value)
+    # NULL is no stand-in for what is not known.
+    with pytest.raises(errors.OverDeleteError):
+        db.delete("r", {"a": [1], "b": [None]})
+    db.delete("r", {"a": [1], "b": [2]})
+    assert len(db.tables["r"]) == 0
+
+
+def test_the_engine_s_names_have_near_ones_too() -> None:
+    db = rv.Database()
+    db.create_table("orders", {"customer": "int64"})
+    db.create_view("totals", "SELECT COUNT(*) AS n FROM orders")
+    for call, near in (
+        (lambda: db.drop_table("order"), "orders"),
+        (lambda: db.drop_view("total"), "totals"),
+        (lambda: db["totls"], "totals"),
+        (lambda: db.tables["oders"], "orders"),
+        (lambda: db.insert("orders", {"custmer": [1]}), "customer"),
+        (lambda: db.insert("orders", pa.table({"customers": [1]})), "customer"),
+        (lambda: db.create_table("t", {"key": "int64"}, unique=["kee"]), "key"),
+    ):
+        with pytest.raises(errors.RingviewError, match=f"did you mean '{near}'"):
+            call()
+    with pytest.raises(errors.UnknownTableError) as far:
+        db.drop_table("xyz")
+    assert "did you mean" not in str(far.value)
