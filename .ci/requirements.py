@@ -1,7 +1,8 @@
-"""Print what pyproject.toml declares: its dependencies, and those of the extras named.
+"""Print what pyproject.toml declares: its dependencies, and those of the extras and groups named.
 
-`python .ci/requirements.py cli test` lists both extras; `build` stands for the build system. pip
-takes the list from standard input, so the environment has them before the extension is built.
+`python .ci/requirements.py cli test` lists an extra and a group; `build` stands for the build
+system. pip takes the list from standard input, so the environment has them before the extension is
+built.
 """
 
 import sys
@@ -13,7 +14,11 @@ def main() -> None:
     """Print one requirement a line."""
     declared = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
     project = declared["project"]
-    groups = {**project["optional-dependencies"], "build": declared["build-system"]["requires"]}
+    groups = {
+        **project["optional-dependencies"],
+        **declared["dependency-groups"],
+        "build": declared["build-system"]["requires"],
+    }
     wanted = [*project["dependencies"], *(line for name in sys.argv[1:] for line in groups[name])]
     print("\n".join(line for line in wanted if not line.startswith(project["name"])))
 

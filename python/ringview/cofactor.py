@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import notebook
 from .errors import (
     ArithmeticOverflowError,
     InvalidValueError,
@@ -351,6 +352,10 @@ class Cofactor:
                 for (a, b), found in self.pair_counts.items()
             },
         )
+
+    def _repr_html_(self) -> str:
+        """The count, sums, products and categories as tables, for notebooks."""
+        return notebook.cofactor(self)
 
     def __repr__(self) -> str:
         kinds = f", categories={list(self.categories)}" if self.categories else ""

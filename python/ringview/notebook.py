@@ -13,8 +13,103 @@ from typing import TYPE_CHECKING, Any
 from .errors import RingviewError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .cofactor import Cofactor
     from .table import Table
     from .view import View
+
+
+# Of a column of categories no more are shown.
+_CATEGORIES = 20
+
+
+class _Html(str):
+    """A value that is HTML already."""
+
+    __slots__ = ()
+
+
+def result(found: pa.Table) -> str:
+    """The rows of a view as a table; what a COFACTOR holds as a table within.
+
+    >>> import pyarrow as pa
+    >>> result(pa.table({"a": [1]}))
+    '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>'
+    """
+    columns: dict[str, list[Any]] = {}
+    for field, column in zip(found.schema, found.columns, strict=True):
+        if field.metadata and b"ringview.cofactor" in field.metadata:
+            columns[field.name] = _cofactors(field, column)
+        else:
+            columns[field.name] = column.to_pylist()
+    shown = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    return rows(columns, shown)
+
+
+def _cofactors(field: pa.Field, column: pa.ChunkedArray) -> list[Any]:
+    try:
+        from .cofactor import Cofactor
+    except ImportError:
+        # Without NumPy there is no Cofactor to show.
+        return column.to_pylist()
+    whole = column.combine_chunks()
+    return [_Html(cofactor(Cofactor.from_arrow(whole, field, at))) for at in range(len(whole))]
+
+
+def cofactor(found: Cofactor) -> str:
+    """Counts, sums and products, and the counts of categories, as tables."""
+    names = found.names
+    shown: list[dict[str, Any]] = []
+    if names:
+        shown = [{"": "sum", **dict(zip(names, map(_short, found.sums), strict=True))}]
+        shown += [
+            {"": name, **dict(zip(names, map(_short, line), strict=True))}
+            for name, line in zip(names, found.matrix, strict=True)
+        ]
+    parts = [f"<div>{found.count} rows</div>", rows(["", *names], shown) if names else ""]
+    for name, values in found.categories.items():
+        counted = list(zip(values, found.category_counts[name], strict=True))
+        lines = [{name: value, "rows": _short(count)} for value, count in counted[:_CATEGORIES]]
+        more = len(counted) - len(lines)
+        parts.append(rows([name, "rows"], lines))
+        parts += [f"<div>and {more} more</div>"] if more else []
+    return "".join(parts)
+
+
+def table(of: Table) -> str:
+    """A table: its columns with their types, and how many rows it has.
+
+    >>> import ringview as rv
+    >>> db = rv.Database()
+    >>> "<td>a</td><td>int64</td>" in db.create_table("r", {"a": "int64"})._repr_html_()
+    True
+    """
+    unique = of.unique or []
+    columns = [
+        {
+            "column": field.name,
+            "type": str(field.type),
+            "": ", ".join(
+                word
+                for word, holds in (
+                    ("not null", not field.nullable),
+                    ("unique" if len(unique) == 1 else "unique together", field.name in unique),
+                )
+                if holds
+            ),
+        }
+        for field in of.schema
+    ]
+    static = ", static" if of.static else ""
+    head = f"<div><b>{escape(of.name)}</b>: {len(of):,} rows, {of.nbytes:,} bytes{static}</div>"
+    return head + rows(["column", "type", ""], columns)
+
+
+def _short(number: float) -> str:
+    return f"{number:.6g}"
 
 
 def rows(names: Iterable[str], shown: Iterable[Mapping[str, Any]]) -> str:
@@ -25,10 +120,14 @@ def rows(names: Iterable[str], shown: Iterable[Mapping[str, Any]]) -> str:
     """
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row.values()) + "</tr>"
+        "<tr>" + "".join(f"<td>{_text(value)}</td>" for value in row.values()) + "</tr>"
         for row in shown
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _text(value: object) -> str:
+    return str(value) if isinstance(value, _Html) else escape(str(value))
 
 
 def database(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import notebook
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -68,6 +70,10 @@ class Table:
         if info["static"]:
             parts.append("static=True")
         return f"Table({self.name!r}, {', '.join(parts)}, rows={info['rows']})"
+
+    def _repr_html_(self) -> str:
+        """The columns and the size, for notebooks."""
+        return notebook.table(self)
 
     def _info(self) -> dict[str, Any]:
         return self._native.table_info(self.name)

@@ -323,6 +323,6 @@ class View:
     def _repr_html_(self) -> str:
         """The first rows as a table, and how the view is kept, for notebooks."""
         found = self[:_SHOWN]
-        shown = notebook.rows(found.column_names, found.to_pylist())
+        shown = notebook.result(found)
         note = f"{escape(self.name)}: {len(self)} rows"
         return f"{shown}<details><summary>{note}</summary>{self.explain('html')}</details>"

@@ -315,13 +315,24 @@ def test_a_view_tree_is_drawn() -> None:
         view = db.create_view("drawn", sql)
         axes = plot.view_tree(view)
         axes.figure.canvas.draw()
-        found = facts(view)["nodes"]
-        labels = [text.get_text().splitlines()[0] for text in axes.texts]
-        assert labels == [node["label"].replace("$", r"\$") for node in found]
-        places = {text.get_position() for text in axes.texts}
+        explanation = facts(view)
+        beside = explanation["beside"]
+        trees = [explanation["nodes"], *(other["view"]["nodes"] for other in beside)]
+        found = [node for tree in trees for node in tree]
+        boxes = [text for text in axes.texts if text.get_bbox_patch() is not None]
+        labels = [text.get_text().splitlines()[0] for text in boxes]
+        assert [re.sub(" of .*", "", label) for label in labels] == [
+            node["label"].replace("$", r"\$") for node in found
+        ]
+        titles = [" ".join(t.get_text().split()) for t in axes.texts if t not in boxes]
+        assert titles == [f"beside it, {other['what']}" for other in beside]
+        places = {text.get_position() for text in boxes}
         assert len(places) == len(found)
-        assert len(axes.get_lines()) == len(found) - 1
+        assert len(axes.get_lines()) == len(found) - len(trees)
         db.drop_view("drawn")
+    wrong: Any = db
+    with pytest.raises(errors.TypeMismatchError, match=r"draws a view .* this is a Database"):
+        plot.view_tree(wrong)
     given_axes = plot.view_tree(rv.MatrixChain([np.eye(2)] * 3), ax=axes)
     assert given_axes is axes
 
@@ -334,3 +345,25 @@ def test_a_database_is_shown_with_what_it_holds() -> None:
     text = read(db._repr_html_()).text
     assert text[:9] == ["name", "columns", "rows", "bytes", "table", "<b>", "a", "2", text[8]]
     assert text[9:13] == ["view", "n", "n", "1"]
+
+
+def test_tables_and_cofactors_are_shown() -> None:
+    db = rv.Database()
+    schema = {"<a>": "int64 not null", "b": "float64 not null", "c": "string not null"}
+    table = db.create_table("r", schema, unique=["<a>"])
+    db.insert("r", {"<a>": [1, 2, 3], "b": [0.5, 2.0, 4.0], "c": ["x", "y", "<i>"]})
+    shown = read(table._repr_html_()).text
+    assert shown[0] == "r"
+    assert shown[1].startswith(": 3 rows, ")
+    assert (
+        shown[-6:] == ["not null, unique", "b", "double", "not null", "c", "string", "not null"][1:]
+    )
+    one = db.create_view("one", 'SELECT COFACTOR("<a>", b, c) FROM r')
+    grouped = db.create_view("grouped", "SELECT c, COFACTOR(b) AS m FROM r GROUP BY c")
+    for page in (one._repr_html_(), one.cofactor()._repr_html_()):
+        text = read(page).text
+        for cell in ("3 rows", "sum", "<a>", "6", "6.5", "14", "16.5", "<i>"):
+            assert cell in text
+        assert "{" not in "".join(text)
+    assert "{" not in "".join(read(grouped._repr_html_()).text)
+    assert read(grouped._repr_html_()).text.count("1 rows") == 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import sys
 from typing import Any
 
 import numpy as np
@@ -366,13 +366,24 @@ def test_the_label_of_arrays_may_share_a_name_with_a_feature() -> None:
     Ridge().fit(rows[["price", "y"]], rows["units"])
 
 
-def test_43_attributes_take_less_than_a_millisecond() -> None:
-    random = np.random.default_rng(1)
-    rows = pd.DataFrame(random.normal(size=(500, 43)), columns=[f"a{i}" for i in range(43)])
-    found, model = cofactor(rows), Ridge("a0")
-    taken = []
-    for _ in range(50):
-        start = time.perf_counter()
+def test_a_fit_takes_no_step_a_feature_in_python() -> None:
+    """What is done for each feature or pair is NumPy's, so that 43 attributes are as quick as 5."""
+
+    def calls(features: int) -> int:
+        random = np.random.default_rng(1)
+        names = [f"a{i}" for i in range(features)]
+        found = cofactor(pd.DataFrame(random.normal(size=(500, features)), columns=names))
+        model, seen = Ridge("a0"), [0]
+
+        def count(frame: object, event: str, argument: object) -> None:
+            seen[0] += event == "call"
+
         model.fit(found)
-        taken.append(time.perf_counter() - start)
-    assert min(taken) < 1e-3
+        sys.setprofile(count)
+        try:
+            model.fit(found)
+        finally:
+            sys.setprofile(None)
+        return seen[0]
+
+    assert calls(43) < calls(5) + 100

@@ -1,4 +1,4 @@
-"""The tree of views that keeps a view, its result at the top.
+"""The tree of views that keeps a view, its result at the top, and the trees beside it.
 
 Invariant: boxes of a level do not overlap; each leaf has columns of its own, a parent stands in the
 middle of its children. Cost: O(nodes).
@@ -7,8 +7,10 @@ middle of its children. Cost: O(nodes).
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any
 
+from ..errors import TypeMismatchError
 from .style import COLOURS, FAINT, INK, on
 from .tree import layout
 
@@ -27,6 +29,7 @@ def view_tree(view: View | MatrixChain, *, ax: Axes | None = None) -> Axes:
 
     A solid frame is kept, a dashed one is not; indicator projections are rounded and orange. Under
     the name of a node stand what it holds for a key, its rows and the updates that have reached it.
+    What MIN, MAX, COUNT(DISTINCT x) and categories are read from stands beside it.
 
     Args:
         view: A view, or a MatrixChain.
@@ -35,6 +38,9 @@ def view_tree(view: View | MatrixChain, *, ax: Axes | None = None) -> Axes:
     Returns:
         The axes.
 
+    Raises:
+        TypeMismatchError: Something else was given, such as a whole database.
+
     >>> import ringview as rv
     >>> db = rv.Database()
     >>> _ = db.create_table("r", {"a": "int64"})
@@ -42,43 +48,89 @@ def view_tree(view: View | MatrixChain, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text().split(chr(10))[0] for text in axes.texts]
     ['r[]']
     """
-    nodes: list[dict[str, Any]] = json.loads(view.explain("json"))["nodes"]
-    children = {
-        str(at): [str(child) for child in node["children"]] for at, node in enumerate(nodes)
-    }
-    places = layout(str(len(nodes) - 1), children)
-    labels = [_lines(node) for node in nodes]
-    widest = max(len(line) for lines in labels for line in lines) * _LETTER + 0.5
-    columns = 1 + max(x for x, _ in places.values())
-    depth = 1 + max(y for _, y in places.values())
-    axes = on(ax, max(3.5, columns * widest), max(1.6, depth * _LEVEL))
-    for at, node in enumerate(nodes):
-        x, y = places[str(at)]
-        for child in node["children"]:
-            below, under = places[str(child)]
-            axes.plot([below, x], [under, y], color=FAINT, linewidth=1.2, zorder=1)
-        indicator = node["kind"] == "indicator"
-        edge = COLOURS[1] if indicator else COLOURS[0] if node["stored"] else FAINT
-        axes.text(
-            x,
-            y,
-            "\n".join(labels[at]).replace("$", r"\$"),
-            fontsize=9,
-            color=INK,
-            ha="center",
-            va="center",
-            bbox={
-                "boxstyle": f"{'round' if indicator else 'square'},pad=0.4",
-                "facecolor": "#fdf3ea" if indicator else "#eef4f9" if node["stored"] else "white",
-                "edgecolor": edge,
-                "linestyle": "-" if node["stored"] else "--",
-            },
-            zorder=2,
+    if not hasattr(view, "explain") or hasattr(view, "views"):
+        raise TypeMismatchError(
+            f"view_tree draws a view or a MatrixChain, this is a {type(view).__name__}; "
+            'of a database draw a view: plot.view_tree(db["name"])'
         )
+    explanation = json.loads(view.explain("json"))
+    trees = [_Tree("", explanation["nodes"])]
+    trees += [_Tree(beside["what"], beside["view"]["nodes"]) for beside in explanation["beside"]]
+    columns = sum(tree.columns for tree in trees)
+    depth = max(tree.depth for tree in trees)
+    widest = max(tree.widest for tree in trees) * _LETTER + 0.5
+    titled = len(trees) > 1
+    height = depth * _LEVEL + (0.7 if titled else 0.0)
+    axes = on(ax, max(3.5, columns * widest), max(1.6, height))
+    left = 0.0
+    for tree in trees:
+        tree.draw(axes, left, round(widest / _LETTER))
+        left += tree.columns
     axes.set_xlim(-0.6, columns - 0.4)
-    axes.set_ylim(depth - 0.5, -0.5)
+    axes.set_ylim(depth - 0.5, -1.2 if titled else -0.5)
     axes.set_axis_off()
     return axes
+
+
+class _Tree:
+    """One tree: its nodes with what is written into their boxes, and where they stand."""
+
+    def __init__(self, title: str, nodes: list[dict[str, Any]]) -> None:
+        self.title, self.nodes = title, nodes
+        children = {
+            str(at): [str(child) for child in node["children"]] for at, node in enumerate(nodes)
+        }
+        self.places = layout(str(len(nodes) - 1), children)
+        self.labels = [_lines(node) for node in nodes]
+        self.widest = max(len(line) for lines in self.labels for line in lines)
+        self.columns = 1 + max(x for x, _ in self.places.values())
+        self.depth = 1 + max(y for _, y in self.places.values())
+
+    def draw(self, axes: Axes, left: float, letters: int) -> None:
+        """Draw it, its first column at `left`; a column is so many letters wide."""
+        for at, node in enumerate(self.nodes):
+            x, y = self.places[str(at)]
+            for child in node["children"]:
+                below, under = self.places[str(child)]
+                across = [left + below, left + x]
+                axes.plot(across, [under, y], color=FAINT, linewidth=1.2, zorder=1)
+            indicator = node["kind"] == "indicator"
+            edge = COLOURS[1] if indicator else COLOURS[0] if node["stored"] else FAINT
+            face = "#fdf3ea" if indicator else "#eef4f9" if node["stored"] else "white"
+            axes.text(
+                left + x,
+                y,
+                _plain("\n".join(self.labels[at])),
+                fontsize=9,
+                color=INK,
+                ha="center",
+                va="center",
+                bbox={
+                    "boxstyle": f"{'round' if indicator else 'square'},pad=0.4",
+                    "facecolor": face,
+                    "edgecolor": edge,
+                    "linestyle": "-" if node["stored"] else "--",
+                },
+                zorder=2,
+            )
+        if self.title:
+            wide = max(24, round(self.columns * letters))
+            # Above its root, over the middle of its columns.
+            axes.text(
+                left + (self.columns - 1) / 2,
+                -0.55,
+                _plain(textwrap.fill(f"beside it, {self.title}", wide)),
+                fontsize=8,
+                color=INK,
+                style="italic",
+                ha="center",
+                va="bottom",
+            )
+
+
+def _plain(text: str) -> str:
+    """Dollars, between which Matplotlib would see a formula, as they are."""
+    return text.replace("$", r"\$")
 
 
 def _lines(node: dict[str, Any]) -> list[str]:

@@ -43,7 +43,11 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
 /// What is said where a known name looks like the one that is not.
 fn did_you_mean(py: Python<'_>, name: &str, known: &[String]) -> String {
     let module = py.import("ringview.errors");
-    let said = module.and_then(|m| m.getattr("did_you_mean")?.call1((name, known.to_vec()))?.extract());
+    let said = module.and_then(|m| {
+        m.getattr("did_you_mean")?
+            .call1((name, known.to_vec()))?
+            .extract()
+    });
     // Without it the message is still right.
     said.unwrap_or_default()
 }
