@@ -1,34 +1,105 @@
 //! The string dictionary: every distinct string of a database is stored once and known by a 32-bit id.
 //!
-//! Invariant: ids are dense, given in order of first sight and never taken back, so equal ids mean
-//! equal strings and a word that holds an id stays valid while the database lives.
-//! Cost: O(length) to intern or look up, O(1) to read back; a string takes its bytes plus about 14.
+//! Invariant: an id means one string from the moment it is given until that string is taken out, so
+//! equal ids mean equal strings. Strings leave in two ways. Those that came since the last `commit`
+//! are nobody's after a `rollback`. Of the rest, who keeps words keeps ids ([`HoldsStrings`]): now and
+//! then, between transactions, all of them mark what they hold ([`Held`]), and `sweep` takes out what
+//! nobody marked. Ids are given again, the lowest first, after everybody was told that they went
+//! ([`Gone`]). No order and no result depends on them, nor on how strings are hashed, which is random.
+//!
+//! Cost: O(length) to intern or look up, O(1) to read back; a string takes its bytes plus about 15. A
+//! sweep costs O(ids, and the bytes that stay).
 
 use std::hash::BuildHasher;
 
-use foldhash::quality::FixedState;
+use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use crate::random::random_hasher;
 use crate::{Error, Result};
 
-/// Strings to dense ids and back; append-only.
+/// Where a string starts that is not there.
+const NOWHERE: usize = usize::MAX;
+
+/// Strings to small ids and back.
 ///
 /// ```
 /// let mut dict = ringview_core::Dictionary::new();
 /// let id = dict.intern("BUILDING")?;
 /// assert_eq!(dict.intern("BUILDING")?, id);
 /// assert_eq!(dict.text(id), "BUILDING");
+/// dict.rollback();
+/// assert!(dict.is_empty());
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Dictionary {
-    /// All strings, one after the other.
+    /// All strings, one after the other, each behind its length.
     arena: String,
-    /// `ends[id]` is where string `id` ends; it starts where its predecessor ends.
-    ends: Vec<usize>,
+    /// By id.
+    starts: Vec<usize>,
+    /// Ids that were given back, in descending order; from `left` on they were given again since the
+    /// last commit.
+    free: Vec<u32>,
+    left: usize,
     ids: HashTable<u32>,
-    hasher: FixedState,
+    hasher: SeedableRandomState,
+    /// How long `arena` and `starts` were at the last commit.
+    mark: (usize, usize),
+}
+
+/// Who keeps ids of strings between transactions.
+pub trait HoldsStrings {
+    /// Marks the ids that it keeps: what nobody marks goes.
+    fn mark_strings(&self, held: &mut Held);
+    /// How many words that looks at.
+    fn string_words(&self) -> usize;
+    /// Forgets what it knows of ids that have gone: they are given to other strings.
+    fn forget_strings(&mut self, gone: &Gone);
+}
+
+/// The ids that somebody keeps.
+#[derive(Clone, Debug)]
+pub struct Held {
+    bits: Vec<u64>,
+}
+
+impl Held {
+    /// Marks the id in a word. That of a NULL is 0, which may be nobody's id.
+    #[inline]
+    pub fn mark(&mut self, word: u64) {
+        if let Some(bits) = self.bits.get_mut(word as usize / 64) {
+            *bits |= 1 << (word % 64);
+        }
+    }
+
+    fn has(&self, id: u32) -> bool {
+        self.bits[id as usize / 64] >> (id % 64) & 1 == 1
+    }
+}
+
+/// Ids whose strings were taken out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gone {
+    /// Which.
+    pub ids: Vec<u32>,
+    /// All ids that mean something are below it.
+    pub limit: usize,
+}
+
+impl Default for Dictionary {
+    fn default() -> Self {
+        Self {
+            arena: String::new(),
+            starts: Vec::new(),
+            free: Vec::new(),
+            left: 0,
+            ids: HashTable::new(),
+            hasher: random_hasher(),
+            mark: (0, 0),
+        }
+    }
 }
 
 impl Dictionary {
@@ -37,7 +108,7 @@ impl Dictionary {
         Self::default()
     }
 
-    /// The id of `text`, a new one if it was never seen. O(length).
+    /// The id of `text`, a new one if it is not there. O(length).
     ///
     /// # Errors
     /// `Overflow` when the ids are used up; `Value` for bytes that are not UTF-8, which unchecked
@@ -45,15 +116,16 @@ impl Dictionary {
     pub fn intern(&mut self, text: &str) -> Result<u32> {
         let Self {
             arena,
-            ends,
+            starts,
             ids,
             hasher,
+            ..
         } = self;
         let hash = hasher.hash_one(text.as_bytes());
         let entry = ids.entry(
             hash,
-            |&id| slice(arena, ends, id) == text,
-            |&id| hasher.hash_one(slice(arena, ends, id).as_bytes()),
+            |&id| read(arena, starts[id as usize]) == text,
+            |&id| hasher.hash_one(read(arena, starts[id as usize]).as_bytes()),
         );
         match entry {
             Entry::Occupied(found) => Ok(*found.get()),
@@ -66,51 +138,213 @@ impl Dictionary {
                         problem: "is not valid UTF-8".to_owned(),
                     });
                 }
-                let id = u32::try_from(ends.len()).map_err(|_| Error::Overflow {
-                    place: "the string dictionary (2^32 distinct strings)".to_owned(),
-                })?;
+                let start = arena.len();
+                let id = match self.left.checked_sub(1) {
+                    Some(left) => {
+                        self.left = left;
+                        starts[self.free[left] as usize] = start;
+                        self.free[left]
+                    }
+                    None => {
+                        let next = u32::try_from(starts.len()).ok();
+                        let id = next.ok_or_else(|| Error::Overflow {
+                            place: "the string dictionary (2^32 distinct strings)".to_owned(),
+                        })?;
+                        starts.push(start);
+                        id
+                    }
+                };
                 place.insert(id);
-                arena.push_str(text);
-                ends.push(arena.len());
+                write(arena, text);
                 Ok(id)
             }
         }
     }
 
-    /// The id of `text`, if it was ever interned. O(length).
+    /// The id of `text`, if it is there. O(length).
     pub fn id(&self, text: &str) -> Option<u32> {
         let hash = self.hasher.hash_one(text.as_bytes());
         self.ids.find(hash, |&id| self.text(id) == text).copied()
     }
 
-    /// The string behind an id that this dictionary gave out. O(1).
+    /// The string behind an id. O(1).
     ///
     /// # Panics
-    /// If the id is not from this dictionary.
+    /// If the id means no string.
     pub fn text(&self, id: u32) -> &str {
-        slice(&self.arena, &self.ends, id)
+        read(&self.arena, self.starts[id as usize])
     }
 
-    /// How many distinct strings there are; ids are `0..len`.
+    /// The string behind an id, if there is one. O(1).
+    pub fn get(&self, id: u64) -> Option<&str> {
+        let start = self.starts.get(usize::try_from(id).ok()?).copied();
+        start
+            .filter(|&start| start != NOWHERE)
+            .map(|start| read(&self.arena, start))
+    }
+
+    /// How many distinct strings there are.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.ids.len()
     }
 
-    /// Whether nothing was interned yet.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.ids.is_empty()
+    }
+
+    /// One more than the greatest id that may mean something: the length of an array by id.
+    pub fn limit(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// How many strings came since the last commit.
+    pub fn fresh(&self) -> usize {
+        self.free.len() - self.left + self.starts.len() - self.mark.1
+    }
+
+    /// What came since the last commit stays.
+    pub fn commit(&mut self) {
+        self.free.truncate(self.left);
+        self.mark = (self.arena.len(), self.starts.len());
+    }
+
+    /// Takes out what came since the last commit, and gives its room back. O(what came).
+    pub fn rollback(&mut self) -> Gone {
+        let again = self.free[self.left..].iter().copied();
+        let gone: Vec<u32> = again
+            .chain(self.mark.1 as u32..self.limit() as u32)
+            .collect();
+        for &id in &gone {
+            let start = std::mem::replace(&mut self.starts[id as usize], NOWHERE);
+            let hash = self.hasher.hash_one(read(&self.arena, start).as_bytes());
+            if let Ok(entry) = self.ids.find_entry(hash, |&other| other == id) {
+                entry.remove();
+            }
+        }
+        self.left = self.free.len();
+        self.starts.truncate(self.mark.1);
+        self.arena.truncate(self.mark.0);
+        self.shrink();
+        Gone {
+            ids: gone,
+            limit: self.limit(),
+        }
+    }
+
+    /// Nothing is held yet: to be marked by all who hold strings, for `sweep`.
+    pub fn unmarked(&self) -> Held {
+        Held {
+            bits: vec![0; self.limit().div_ceil(64)],
+        }
+    }
+
+    /// Takes out what nobody holds. Between transactions only.
+    pub fn sweep(&mut self, held: &Held) -> Gone {
+        let gone = |&id: &u32| self.starts[id as usize] != NOWHERE && !held.has(id);
+        let ids: Vec<u32> = (0..self.limit() as u32).filter(gone).collect();
+        if !ids.is_empty() {
+            self.ids.retain(|&mut id| held.has(id));
+            ids.iter()
+                .for_each(|&id| self.starts[id as usize] = NOWHERE);
+            let live = |&start: &usize| start != NOWHERE;
+            let used = self
+                .starts
+                .iter()
+                .rposition(live)
+                .map_or(0, |last| last + 1);
+            self.starts.truncate(used);
+            let free = (0..used as u32).rev();
+            self.free = free
+                .filter(|&id| self.starts[id as usize] == NOWHERE)
+                .collect();
+            self.close_up();
+            self.shrink();
+            self.left = self.free.len();
+            self.commit();
+        }
+        Gone {
+            ids,
+            limit: self.limit(),
+        }
+    }
+
+    /// Copies the strings that are left together, if they are less than half of all.
+    fn close_up(&mut self) {
+        let starts = self.starts.iter().filter(|&&start| start != NOWHERE);
+        let texts = starts.map(|&start| read(&self.arena, start));
+        let bytes: usize = texts.map(|text| text.len() + prefix(text.len())).sum();
+        if bytes > self.arena.len() / 2 {
+            return;
+        }
+        let old = std::mem::replace(&mut self.arena, String::with_capacity(bytes));
+        for start in self.starts.iter_mut().filter(|start| **start != NOWHERE) {
+            let text = read(&old, *start);
+            *start = self.arena.len();
+            write(&mut self.arena, text);
+        }
+    }
+
+    /// Gives back room that is mostly empty.
+    fn shrink(&mut self) {
+        const FEW: usize = 1 << 10;
+        if self.arena.capacity() / 4 > self.arena.len() + FEW {
+            self.arena.shrink_to(self.arena.len() * 2);
+        }
+        if self.starts.capacity() / 4 > self.starts.len() + FEW {
+            self.starts.shrink_to(self.starts.len() * 2);
+        }
+        if self.ids.capacity() / 4 > self.ids.len() + FEW {
+            let Self {
+                arena,
+                starts,
+                ids,
+                hasher,
+                ..
+            } = self;
+            ids.shrink_to(ids.len() * 2, |&id| {
+                hasher.hash_one(read(arena, starts[id as usize]).as_bytes())
+            });
+        }
     }
 
     /// Bytes held on the heap.
     pub fn memory_usage(&self) -> usize {
         self.arena.capacity()
-            + self.ends.capacity() * size_of::<usize>()
+            + self.starts.capacity() * size_of::<usize>()
+            + self.free.capacity() * size_of::<u32>()
             + self.ids.allocation_size()
     }
 }
 
-fn slice<'a>(arena: &'a str, ends: &[usize], id: u32) -> &'a str {
-    let id = id as usize;
-    let start = if id == 0 { 0 } else { ends[id - 1] };
-    &arena[start..ends[id]]
+/// Appends a string behind its length, six bits a character, the lowest first: all of it is text.
+fn write(arena: &mut String, text: &str) {
+    let mut length = text.len();
+    while length >= 64 {
+        arena.push(char::from(64 | (length % 64) as u8));
+        length /= 64;
+    }
+    arena.push(char::from(length as u8));
+    arena.push_str(text);
+}
+
+/// Characters in front of a string of this length.
+fn prefix(length: usize) -> usize {
+    1 + length.checked_ilog2().unwrap_or(0) as usize / 6
+}
+
+/// The string that was written at `start`.
+#[inline]
+fn read(arena: &str, start: usize) -> &str {
+    let bytes = arena.as_bytes();
+    let (mut at, mut length, mut shift) = (start, 0, 0);
+    loop {
+        let digit = bytes[at];
+        length |= usize::from(digit & 63) << shift;
+        at += 1;
+        if digit < 64 {
+            return &arena[at..at + length];
+        }
+        shift += 6;
+    }
 }

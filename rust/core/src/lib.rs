@@ -30,7 +30,7 @@ mod wide;
 
 pub use arrow::{Encoder, decode, format_row, format_value};
 pub use column::{Batch, Column};
-pub use dictionary::Dictionary;
+pub use dictionary::{Dictionary, Gone, Held, HoldsStrings};
 pub use error::{Error, Result};
 pub use meter::{Meter, available, reserve};
 pub use prefetch::prefetch;

@@ -5,12 +5,13 @@
 //! Cost: names are found in O(tables) or O(views); what a change costs, see `transaction`.
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Error, Result, Schema};
+use ringview_core::{Batch, Dictionary, Error, HoldsStrings, Result, Schema};
 use ringview_explain::Explanation;
 use ringview_query::{Catalog, Query, TableInfo, bind};
 use ringview_viewtree::plan::{Plan, Planning};
 
 use crate::memory::Memory;
+use crate::strings::Leaving;
 use crate::table::{Reader, Table, TableStatus};
 use crate::transaction::Undo;
 use crate::view::View;
@@ -62,6 +63,8 @@ pub struct Database {
     pub(crate) tables: Vec<Table>,
     pub(crate) views: Vec<View>,
     pub(crate) dictionary: Dictionary,
+    /// Which strings may be nobody's.
+    pub(crate) leaving: Leaving,
     /// The batch at hand, for its memory.
     pub(crate) batch: Batch,
     /// What the transaction at hand has done, for its memory.
@@ -111,7 +114,9 @@ impl Database {
                 views,
             });
         }
-        self.tables.remove(index);
+        let rows = self.tables.remove(index).rows;
+        self.words_left(rows.as_ref().map_or(0, HoldsStrings::string_words));
+        self.collect_strings();
         self.recount();
         Ok(())
     }
@@ -122,8 +127,10 @@ impl Database {
     /// `UnknownView`.
     pub fn drop_view(&mut self, name: &str) -> Result<()> {
         let index = self.view_index(name)?;
-        self.views.remove(index);
+        let view = self.views.remove(index);
         self.wire();
+        self.words_left(view.tree.string_words());
+        self.collect_strings();
         self.recount();
         Ok(())
     }
@@ -161,7 +168,13 @@ impl Database {
     /// As `view_result`.
     pub fn view_changes(&mut self, name: &str) -> Result<RecordBatch> {
         let index = self.view_index(name)?;
-        self.views[index].tree.changes(&self.dictionary)
+        let tree = &mut self.views[index].tree;
+        let before = tree.string_words();
+        let moved = tree.changes(&self.dictionary)?;
+        let left = before.saturating_sub(tree.string_words());
+        self.words_left(left);
+        self.collect_strings();
+        Ok(moved)
     }
 
     /// How many rows a view has. O(1), or O(groups) with HAVING.

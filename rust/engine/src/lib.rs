@@ -13,6 +13,7 @@
 //! | `memory` | how much memory there may be, and whether a change stays within it |
 //! | `load` | the birth of a view over tables that have rows |
 //! | `transaction` | [`Op`], and how a list of them is applied or undone |
+//! | `strings` | when strings leave |
 //! | `factors` | a change that is a [`Product`], encoded |
 //! | `chain` | the class of a chain of matrices |
 
@@ -22,6 +23,7 @@ mod factors;
 mod load;
 mod memory;
 mod rows;
+mod strings;
 mod table;
 mod transaction;
 mod view;

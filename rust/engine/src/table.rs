@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Encoder, Error, Result, Schema};
+use ringview_core::{Batch, Encoder, Error, Result, Schema, Type};
 use ringview_relation::RowStore;
 
 /// What is known of a table.
@@ -37,6 +37,8 @@ pub(crate) struct Table {
     pub(crate) schema: Arc<Schema>,
     pub(crate) unique: Option<Vec<usize>>,
     pub(crate) is_static: bool,
+    /// How many of its columns hold strings.
+    pub(crate) texts: usize,
     pub(crate) encoder: Encoder,
     pub(crate) rows: Option<RowStore>,
     /// Inserted minus deleted, where no rows are kept.
@@ -61,6 +63,11 @@ impl Table {
             name: name.to_owned(),
             encoder: Encoder::new(name, &schema),
             rows: keep_rows.then(|| RowStore::new(name, &schema, unique.clone())),
+            texts: schema
+                .fields()
+                .iter()
+                .filter(|f| f.ty == Type::Utf8)
+                .count(),
             schema: Arc::new(schema),
             unique,
             is_static,

@@ -101,6 +101,8 @@ pub(crate) struct Undo {
     totals: Vec<(usize, i64)>,
     /// Which views were touched.
     touched: Vec<bool>,
+    /// How many words that hold strings went, at the most.
+    words_left: usize,
 }
 
 impl Database {
@@ -138,6 +140,7 @@ impl Database {
     {
         undo.tables.clear();
         undo.totals.clear();
+        undo.words_left = 0;
         undo.touched.clear();
         undo.touched.resize(self.views.len(), false);
         for op in ops {
@@ -228,6 +231,7 @@ impl Database {
         }
         let sign = product.direction.sign();
         let table = &mut self.tables[undo.tables[index]];
+        undo.words_left += table.texts * factors.iter().map(|f| f.batch.rows).sum::<usize>();
         match &mut table.rows {
             Some(rows) => {
                 let all = FactorRows::product_rows(&factors)?;
@@ -287,6 +291,9 @@ impl Database {
         meter: &Meter<'_>,
     ) -> Result<()> {
         let table = &mut self.tables[index];
+        if direction == Direction::Delete || batch.multiplicity.is_some() {
+            undo.words_left += table.texts * batch.rows;
+        }
         match &mut table.rows {
             Some(rows) => match direction {
                 Direction::Insert => rows.insert(batch, &self.dictionary)?,
@@ -323,6 +330,15 @@ impl Database {
                 rows.commit();
             }
         }
+        // Where rows are not kept, who reads a string need not hold it.
+        let unkept = undo
+            .tables
+            .iter()
+            .any(|&table| self.tables[table].rows.is_none());
+        let fresh = if unkept { self.dictionary.fresh() } else { 0 };
+        self.words_left(undo.words_left + fresh);
+        self.dictionary.commit();
+        self.collect_strings();
     }
 
     fn roll_back(&mut self, undo: &Undo) {
@@ -338,5 +354,6 @@ impl Database {
                 rows.rollback();
             }
         }
+        self.forget_fresh_strings(&undo.touched);
     }
 }

@@ -182,6 +182,12 @@ impl Index {
         }
     }
 
+    /// The slots from `slots` on are no more; they were removed.
+    pub(crate) fn cut_off(&mut self, slots: u32) {
+        self.place.truncate(slots as usize);
+        self.waiting.retain(|&slot| slot < slots);
+    }
+
     /// Forgets all groups: every slot waits.
     pub(crate) fn forget(&mut self) {
         *self.groups = Part::new(self.groups.layout().clone(), 2);

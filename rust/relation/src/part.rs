@@ -230,11 +230,14 @@ impl Part {
                     .copy_from_slice(payload);
             }
         });
+        let free = self.free.len();
         for slot in journal.mark..self.slots {
             if self.is_live(slot) {
                 self.remove(slot);
             }
         }
+        self.free.truncate(free);
+        self.cut_off(journal.mark);
         journal.clear(self.slots);
         self.journal = journal;
     }

@@ -21,7 +21,7 @@ mod pending;
 mod shrink;
 
 use foldhash::quality::SeedableRandomState;
-use ringview_core::{Batch, Dictionary, Result, Schema};
+use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Result, Schema, Type};
 
 use crate::hash::HashDirectory;
 use counts::Counts;
@@ -163,6 +163,13 @@ impl RowStore {
         }
     }
 
+    /// The columns of strings.
+    fn texts(&self) -> impl Iterator<Item = usize> {
+        let fields = self.schema.fields().iter().enumerate();
+        let texts = fields.filter(|(_, field)| field.ty == Type::Utf8);
+        texts.map(|(column, _)| column)
+    }
+
     fn read(&self, slots: &[u32], batch: &mut Batch) {
         batch.rows = slots.len();
         for (index, column) in batch.columns.iter_mut().enumerate() {
@@ -176,6 +183,28 @@ impl RowStore {
             slots.iter().map(count).collect()
         });
     }
+}
+
+impl HoldsStrings for RowStore {
+    fn mark_strings(&self, held: &mut Held) {
+        let places: Vec<usize> = self.texts().collect();
+        if places.is_empty() {
+            return;
+        }
+        let live = (0..self.counts.len() as u32).filter(|&slot| self.counts.get(slot) > 0);
+        for row in live.map(|slot| self.rows.row(slot)) {
+            for &column in &places {
+                held.mark(self.packing.id(row, column));
+            }
+        }
+    }
+
+    fn string_words(&self) -> usize {
+        (self.counts.len() - self.free.len()) * self.texts().count()
+    }
+
+    /// It knows nothing of strings that it does not hold.
+    fn forget_strings(&mut self, _: &Gone) {}
 }
 
 /// Appends a value so many times, with little room to spare: a long array grows by an eighth.

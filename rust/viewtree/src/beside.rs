@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::plan::{CofactorPlan, Plan};
-use ringview_core::{Dictionary, Meter, Result, Schema};
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Schema};
 use ringview_query::VarId;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 
@@ -137,6 +137,14 @@ impl Beside {
         assert_eq!(of, root.len(), "keys of two trees over the same rows");
     }
 
+    /// Marks the strings in what a row has behind the tree's payload.
+    pub(crate) fn mark_further(&self, row: &[u64], held: &mut Held) {
+        let summaries = &row[self.matrix_root().map_or(0, Part::stride)..];
+        for (companion, summary) in self.summarized.iter().zip(summaries.chunks_exact(SUMMARY)) {
+            companion.mark_summary(summary, held);
+        }
+    }
+
     /// Words of all that a row has behind the tree's payload.
     pub(crate) fn width(&self) -> usize {
         self.matrix_root().map_or(0, Part::stride) + SUMMARY * self.summarized.len()
@@ -199,6 +207,27 @@ impl Beside {
             start += SUMMARY;
         }
         Further { words, width }
+    }
+}
+
+impl HoldsStrings for Beside {
+    fn mark_strings(&self, held: &mut Held) {
+        self.matrix.iter().for_each(|tree| tree.mark_strings(held));
+        self.companions().for_each(|one| one.mark_strings(held));
+    }
+
+    fn string_words(&self) -> usize {
+        let matrix = self.matrix.iter().map(HoldsStrings::string_words);
+        let companions = self.companions().map(HoldsStrings::string_words);
+        matrix.chain(companions).sum()
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        self.matrix
+            .iter_mut()
+            .for_each(|tree| tree.forget_strings(gone));
+        self.companions_mut()
+            .for_each(|one| one.forget_strings(gone));
     }
 }
 

@@ -151,6 +151,12 @@ impl ChangeLog {
         (rows, multiplicities)
     }
 
+    /// The keys that it holds, behind the first word of their payload what the result had for them, and
+    /// their categories.
+    pub(crate) fn held(&self) -> (&Part, impl Iterator<Item = &Tallies>) {
+        (&self.old, self.tallies.values())
+    }
+
     pub(crate) fn memory_usage(&self) -> usize {
         let tallies = self.tallies.values().flat_map(|all| all.iter());
         let words: usize = tallies.map(Vec::capacity).sum();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::plan::{CofactorPlan, Plan};
 use arrow_array::{ArrayRef, Int64Array, StructArray};
 use arrow_schema::{DataType, Field, Fields};
-use ringview_core::{Batch, Dictionary, Error, Result, Schema};
+use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
 use ringview_query::{OutputKind, PlanOutput};
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Groups, lift_rows};
 
@@ -150,6 +150,11 @@ impl Payloads for CofactorPayloads {
             return Err(overflow("the count of a batch".to_owned()));
         }
         Ok(())
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        let leaves = self.leaves.values_mut();
+        leaves.for_each(|leaf| leaf.program.forget_strings(gone));
     }
 
     fn memory_usage(&self) -> usize {

@@ -10,9 +10,9 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Meter, Result, Schema, Type};
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Schema, Type};
 use ringview_query as query;
-use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Moved, Part};
+use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 
 use crate::delta::RowDelta;
 use crate::fields::{Aspect, Fields};
@@ -106,8 +106,7 @@ impl Companion {
     }
 
     pub(crate) fn rollback(&mut self) {
-        let root = self.tree.rollback_root();
-        self.follow(root);
+        Maintained::rollback(&mut self.tree);
     }
 
     /// Takes in what the transaction changed, and keeps it.
@@ -117,11 +116,6 @@ impl Companion {
         if let (Some(moved), Some(ordered)) = (self.groups.shrink(), &mut self.ordered) {
             moved.follow(ordered);
         }
-        self.follow(root);
-    }
-
-    /// The slots of the root may have moved.
-    fn follow(&mut self, root: Option<Moved>) {
         if let (Some(moved), Some(ordered)) = (root, &mut self.ordered) {
             let lists = ordered.iter_mut();
             lists.for_each(|slots| slots.follow(|slot| moved.to(slot)));
@@ -265,6 +259,28 @@ impl Companion {
         groups.iter().map(tally).collect()
     }
 
+    /// Marks the strings in a summary.
+    pub(crate) fn mark_summary(&self, summary: &[u64], held: &mut Held) {
+        if self.ordered.is_some() && self.values[0].ty == Type::Utf8 && summary[0] > 0 {
+            held.mark(summary[1]);
+            held.mark(summary[3]);
+        }
+    }
+
+    /// Marks the strings in a tally.
+    pub(crate) fn mark_tally(&self, tally: &Tally, held: &mut Held) {
+        let words: usize = self.values.iter().map(|value| value.fields.len()).sum();
+        for entry in tally.chunks_exact(words + 1 + self.sums.len()) {
+            let mut at = 0;
+            for value in &self.values {
+                if value.ty == Type::Utf8 {
+                    held.mark(entry[at]);
+                }
+                at += value.fields.len();
+            }
+        }
+    }
+
     /// Bytes that it takes.
     pub(crate) fn memory_usage(&self) -> usize {
         let parts = self.tree.views.iter().filter_map(|view| view.part.as_ref());
@@ -313,6 +329,21 @@ impl Companion {
             values, root as u64,
             "each value of the root stands in its group"
         );
+    }
+}
+
+/// What it holds besides its tree are the keys of its root again.
+impl HoldsStrings for Companion {
+    fn mark_strings(&self, held: &mut Held) {
+        self.tree.mark_strings(held);
+    }
+
+    fn string_words(&self) -> usize {
+        self.tree.string_words()
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        self.tree.forget_strings(gone);
     }
 }
 

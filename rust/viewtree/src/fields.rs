@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::plan::Plan;
+use ringview_core::Type;
 use ringview_query::VarId;
 use ringview_relation::{KeyField, KeyLayout};
 
@@ -27,6 +28,8 @@ pub(crate) struct Field {
     pub(crate) variable: VarId,
     pub(crate) aspect: Aspect,
     pub(crate) key: KeyField,
+    /// Whether it holds ids of strings.
+    pub(crate) is_text: bool,
 }
 
 /// The fields of all variables of a plan, numbered.
@@ -44,15 +47,16 @@ impl Fields {
         };
         for (variable, description) in plan.variables.iter().enumerate() {
             let start = fields.all.len();
+            let ty = &description.ty;
             let mut push = |aspect, bits, signed| {
                 let key = KeyField { bits, signed };
                 fields.all.push(Field {
                     variable,
                     aspect,
                     key,
+                    is_text: aspect == Aspect::Word && *ty == Type::Utf8,
                 });
             };
-            let ty = &description.ty;
             push(Aspect::Word, ty.bits().min(64), ty.is_signed());
             if ty.bits() > 64 {
                 push(Aspect::High, 64, true);
@@ -80,6 +84,13 @@ impl Fields {
         let all = self.of_all(keys);
         let own = |&at: &usize| self.all[all[at]].variable == variable;
         (0..all.len()).filter(own).collect()
+    }
+
+    /// Which fields of a key of these variables hold ids of strings.
+    pub(crate) fn texts(&self, keys: &[VarId]) -> Vec<usize> {
+        let all = self.of_all(keys);
+        let is_text = |&at: &usize| self.all[all[at]].is_text;
+        (0..all.len()).filter(is_text).collect()
     }
 
     /// The layout of a key of these fields.

@@ -93,20 +93,13 @@ impl<R: PayloadRing> Watch<R> {
         }
     }
 
-    /// As `commit`, for what is undone.
-    pub(crate) fn rollback(&mut self, moved: Option<&Moved>) {
+    pub(crate) fn rollback(&mut self) {
         for slot in self.turned.drain(..) {
             self.present[slot as usize / 64] ^= 1 << (slot % 64);
         }
         let parts = self.indicators.iter_mut().filter_map(|i| i.counts.as_mut());
-        for part in parts {
-            part.rollback();
-            part.shrink();
-        }
+        parts.for_each(Part::rollback);
         empty(&mut self.turned);
-        if let Some(moved) = moved {
-            self.follow(moved);
-        }
     }
 
     /// Bytes beside those of the views.

@@ -29,6 +29,7 @@
 //! | `bag` | the rows of a join as a listing |
 //! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
 //! | `explain` | what a view has now, beside what its plan says |
+//! | `strings` | which strings all of these hold |
 //! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
 
 mod bag;
@@ -58,6 +59,7 @@ mod program;
 mod result;
 mod rows;
 mod statistics;
+mod strings;
 mod tree;
 mod view;
 mod view_tree;

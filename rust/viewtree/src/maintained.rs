@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ringview_core::{Dictionary, Meter, Result};
+use ringview_core::{Dictionary, HoldsStrings, Meter, Result};
 use ringview_relation::Part;
 
 use crate::delta::RowDelta;
@@ -28,7 +28,7 @@ pub struct NodeStatus {
 }
 
 /// A tree over any ring. Called once a batch, so that the indirection costs nothing.
-pub(crate) trait Maintained: Send + Sync {
+pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     /// Applies rows of one relation.
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
     /// Applies the product of some factors; false, and nothing done, if this ring cannot.
@@ -107,7 +107,8 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
     }
 
     fn rollback(&mut self) {
-        self.rollback_root();
+        self.views.iter_mut().for_each(View::rollback);
+        self.watches.iter_mut().flatten().for_each(Watch::rollback);
     }
 
     fn seal(&mut self) {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::plan::{Component, Plan, Source};
 use arrow_schema::Field;
-use ringview_core::{Batch, Dictionary, Meter, Result, Schema};
+use ringview_core::{Batch, Dictionary, Gone, Meter, Result, Schema};
 use ringview_query::{Kind, OutputKind, PlanOutput};
 use ringview_ring::{
     Element, Groups, Number, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
@@ -64,6 +64,9 @@ pub(crate) trait Payloads: Send + Sync {
     {
         Ok(false)
     }
+
+    /// Forgets what filters know of strings that have gone.
+    fn forget_strings(&mut self, gone: &Gone);
 
     /// Bytes that it takes.
     fn memory_usage(&self) -> usize;
@@ -232,6 +235,11 @@ impl Payloads for SumProductPayloads {
     ) -> Result<bool> {
         crate::factors::apply(tree, atom, (factors, sign), dictionary, meter)?;
         Ok(true)
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        let leaves = self.leaves.values_mut();
+        leaves.for_each(|leaf| leaf.forget_strings(gone));
     }
 
     fn memory_usage(&self) -> usize {

@@ -178,25 +178,12 @@ impl<P: Payloads> Tree<P> {
 
     /// The running transaction's changes stay; where the slots of the root went, if they moved.
     pub(crate) fn commit_root(&mut self) -> Option<Moved> {
-        self.end(View::commit, Watch::commit)
-    }
-
-    /// They are undone.
-    pub(crate) fn rollback_root(&mut self) -> Option<Moved> {
-        self.end(View::rollback, Watch::rollback)
-    }
-
-    fn end(
-        &mut self,
-        view: impl Fn(&mut View<P::Ring>) -> Option<Moved>,
-        watch: impl Fn(&mut Watch<P::Ring>, Option<&Moved>),
-    ) -> Option<Moved> {
         let mut root = None;
-        for (id, of) in self.views.iter_mut().enumerate() {
-            let moved = view(of);
+        for (id, view) in self.views.iter_mut().enumerate() {
+            let moved = view.commit();
             let atom = self.plan.tree.nodes[id].atom;
-            if let Some(watched) = atom.and_then(|atom| self.watches[atom].as_mut()) {
-                watch(watched, moved.as_ref());
+            if let Some(watch) = atom.and_then(|atom| self.watches[atom].as_mut()) {
+                watch.commit(moved.as_ref());
             }
             if id == self.plan.tree.root {
                 root = moved;

@@ -118,17 +118,17 @@ impl<R: PayloadRing> View<R> {
         part.shrink()
     }
 
-    /// What the running transaction did is undone; slots may move as in `commit`.
-    pub(crate) fn rollback(&mut self) -> Option<Moved> {
+    /// What the running transaction did is undone; slots stay where they are.
+    pub(crate) fn rollback(&mut self) {
         self.pending = 0;
         if !std::mem::take(&mut self.touched) {
-            return None;
+            return;
+        }
+        if let Some(part) = &mut self.part {
+            part.rollback();
         }
         empty(&mut self.emptied);
         empty(&mut self.slots);
-        let part = self.part.as_mut()?;
-        part.rollback();
-        part.shrink()
     }
 
     /// Bytes beside those of its part.

@@ -70,7 +70,7 @@ impl Encoder {
     ///
     /// `first_row` is what messages call the first row: where it stands in all that the user
     /// handed in. `multiplicity` names an integer column that says how often each row counts.
-    /// After an error `into` is empty; new strings may have entered `dict`, which is harmless.
+    /// After an error `into` is empty; new strings may have entered `dict`, until it is rolled back.
     pub fn encode(
         &mut self,
         batch: &RecordBatch,

@@ -3,6 +3,7 @@
 //! Slots are stable while a part has many of them; only here they move, together, to the front and in
 //! the order that they had, so that what comes out in the order of the slots comes out as before. Who
 //! keeps slots beside a part calls this between transactions and follows them ([`Moved`]).
+//! A change that is undone leaves no slots behind, and moves none.
 //! Cost: O(slots), once three quarters of them at the least have been given up: O(1) amortised a key
 //! that goes.
 
@@ -39,6 +40,29 @@ impl Moved {
 }
 
 impl Part {
+    /// Forgets the slots from `slots` on, which are free, and the room that they took.
+    pub(super) fn cut_off(&mut self, slots: u32) {
+        self.slots = slots;
+        let keys = slots as usize * self.layout.words();
+        let payloads = slots as usize * self.stride;
+        for (slab, words) in [(&mut self.keys, keys), (&mut self.payloads, payloads)] {
+            slab.truncate(words);
+            if slab.capacity() / 4 > slab.len().max(FEW) {
+                slab.shrink_to_fit();
+            }
+        }
+        self.live.truncate(slots.div_ceil(64) as usize);
+        self.live.shrink_to_fit();
+        for index in &mut self.indexes {
+            index.cut_off(slots);
+        }
+        if let Directory::Hash(hash) = &mut self.directory
+            && hash.is_sparse()
+        {
+            hash.relocate(|slot| slot);
+        }
+    }
+
     /// Gives back the room of the keys that have gone, if it is most of the room; `None` if nothing
     /// moved. Between transactions only.
     pub fn shrink(&mut self) -> Option<Moved> {

@@ -136,6 +136,12 @@ impl Packing {
         }
     }
 
+    /// The id in a column of strings of a packed row; that of a NULL is 0.
+    #[inline(always)]
+    pub(super) fn id(&self, row: &[u8], column: usize) -> u64 {
+        load::<4>(&row[self.places[column].offset..], false)
+    }
+
     /// Refills `column` with column `index` of the given slots of `rows`.
     pub(super) fn unpack(&self, rows: &Pages, slots: &[u32], index: usize, column: &mut Column) {
         column.clear();

@@ -152,6 +152,11 @@ impl ChangeLog {
         (rows, multiplicities)
     }
 
+    /// The rows that moved.
+    pub(crate) fn moved(&self) -> Option<&Part> {
+        self.moved.part.as_ref()
+    }
+
     pub(crate) fn memory_usage(&self) -> usize {
         self.moved.part.as_ref().map_or(0, Part::memory_usage)
     }

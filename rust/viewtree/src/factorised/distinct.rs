@@ -93,8 +93,8 @@ impl Distinct {
 
     pub(super) fn rollback(&mut self) {
         for set in &mut self.sets {
-            let moved = set.rows.rollback();
-            set.present.rollback(moved.as_ref());
+            set.rows.rollback();
+            set.present.rollback();
         }
     }
 

@@ -303,6 +303,11 @@ impl Factorised {
         starts.memory_usage() + distinct + self.log.as_ref().map_or(0, ChangeLog::memory_usage)
     }
 
+    /// The log of what moved.
+    pub(crate) fn log(&self) -> Option<&Part> {
+        self.log.as_ref()?.moved()
+    }
+
     /// Checks the invariants; for tests.
     pub(crate) fn check(&self, plan: &Plan, tree: &dyn Maintained) {
         let leaf = |atom| {

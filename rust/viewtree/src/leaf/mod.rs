@@ -16,7 +16,7 @@ mod text;
 mod textual;
 
 use crate::plan::{Factor, LeafPart, Plan, Source as Origin};
-use ringview_core::{Batch, Dictionary, Error, Result, Schema};
+use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
 use ringview_query::{Kind, Variable};
 
 use input::Input;
@@ -135,6 +135,13 @@ impl LeafProgram {
     pub(crate) fn kinds(&self) -> impl Iterator<Item = Kind> {
         let kind = |factor: &FactorProgram| factor.value.as_ref().map_or(Kind::Int, Scalar::kind);
         self.factors.iter().map(kind)
+    }
+
+    /// Forgets what its filter knows of strings that have gone.
+    pub(crate) fn forget_strings(&mut self, gone: &Gone) {
+        if let Some(filter) = &mut self.filter {
+            filter.forget_strings(gone);
+        }
     }
 
     /// Finds the rows that take part. `Error::NotANumber` if one has NaN in a key; its row is

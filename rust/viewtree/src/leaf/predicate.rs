@@ -4,7 +4,7 @@
 //! greatest, and NOT turns the order round. Cost: O(rows) a node of the condition, without branches
 //! on the data; conditions on one string column are decided once a distinct string.
 
-use ringview_core::{Batch, Dictionary, Result, Schema};
+use ringview_core::{Batch, Dictionary, Gone, Result, Schema};
 use ringview_query::{Comparison, Kind, Number as Literal, Predicate, TextOperand};
 
 use super::input::Input;
@@ -67,6 +67,11 @@ impl Check {
     ) -> Result<()> {
         let Self { node, spare } = self;
         node.evaluate(batch, dictionary, spare, into)
+    }
+
+    /// Forgets what it knows of strings that have gone.
+    pub(crate) fn forget_strings(&mut self, gone: &Gone) {
+        self.node.forget_strings(gone);
     }
 
     /// Bytes that grow with the dictionary.
@@ -219,6 +224,17 @@ impl Node {
                 correct(right.columns(), into);
             }
             Node::In(operand, ..) => correct(operand.columns(), into),
+            _ => {}
+        }
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        match self {
+            Node::Text(check) => check.forget(gone),
+            Node::And(operands) | Node::Or(operands) => operands
+                .iter_mut()
+                .for_each(|operand| operand.forget_strings(gone)),
+            Node::Not(operand) => operand.forget_strings(gone),
             _ => {}
         }
     }

@@ -1,9 +1,10 @@
 //! Conditions on one string column, decided once for each distinct string.
 //!
-//! Invariant: `known[id]` is the verdict on the string with that id, or `UNSEEN`. The dictionary only
-//! grows and never changes, so a verdict holds for ever. Cost: O(1) a row, O(length) a new string.
+//! Invariant: `known[id]` is the verdict on the string with that id, or `UNSEEN`. A verdict holds as long
+//! as the string has the id: ids that go are told (`forget`), before they mean other strings. Cost: O(1)
+//! a row, O(length) a new string.
 
-use ringview_core::{Batch, Dictionary, Result, Schema, Type};
+use ringview_core::{Batch, Dictionary, Gone, Result, Schema, Type};
 use ringview_query::{Comparison, Predicate, TextOperand};
 
 use super::like::Pattern;
@@ -40,26 +41,42 @@ impl TextCheck {
     /// The verdict on every row.
     pub(crate) fn evaluate(&mut self, batch: &Batch, dictionary: &Dictionary, into: &mut Vec<u8>) {
         let column = batch.column(self.column);
-        if self.known.len() < dictionary.len() {
-            self.known.resize(dictionary.len(), UNSEEN);
+        if self.known.len() < dictionary.limit() {
+            self.known.resize(dictionary.limit(), UNSEEN);
         }
         into.clear();
         for &id in &column.words {
-            // A NULL has id 0, of which there need be no string yet.
-            into.push(match self.known.get_mut(id as usize) {
-                Some(known) => {
-                    if *known == UNSEEN {
-                        *known = self.test.verdict(Some(dictionary.text(id as u32)));
+            let known = self.known.get(id as usize).copied();
+            into.push(match known {
+                Some(known) if known != UNSEEN => known,
+                // A NULL has id 0, of which there need be no string.
+                _ => match dictionary.get(id) {
+                    None => self.of_null,
+                    text => {
+                        let verdict = self.test.verdict(text);
+                        self.known[id as usize] = verdict;
+                        verdict
                     }
-                    *known
-                }
-                None => self.of_null,
+                },
             });
         }
         if let Some(valid) = &column.valid {
             for (verdict, _) in into.iter_mut().zip(valid).filter(|(_, valid)| !**valid) {
                 *verdict = self.of_null;
             }
+        }
+    }
+
+    /// Forgets the verdicts on strings that have gone.
+    pub(crate) fn forget(&mut self, gone: &Gone) {
+        for &id in &gone.ids {
+            if let Some(known) = self.known.get_mut(id as usize) {
+                *known = UNSEEN;
+            }
+        }
+        self.known.truncate(gone.limit);
+        if self.known.capacity() / 4 > self.known.len() {
+            self.known.shrink_to(self.known.len() * 2);
         }
     }
 
