@@ -61,25 +61,3 @@ macro_rules! checked_integers {
 }
 
 checked_integers!(i64, i128);
-
-impl CommutativeMonoid for f64 {
-    const ZERO: Self = 0.0;
-
-    fn plus(self, other: Self) -> Option<Self> {
-        Some(self + other).filter(|sum| sum.is_finite())
-    }
-}
-
-impl Group for f64 {
-    fn minus(self) -> Option<Self> {
-        Some(-self)
-    }
-}
-
-impl Ring for f64 {
-    const ONE: Self = 1.0;
-
-    fn times(self, other: Self) -> Option<Self> {
-        Some(self * other).filter(|product| product.is_finite())
-    }
-}

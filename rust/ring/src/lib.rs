@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `algebra` | the ladder: commutative monoid, group (for deletes), ring (for joins) |
 //! | `number` | the numbers that payloads are made of: integers, decimals, reals |
+//! | `expansion` | reals as sums of three doubles |
 //! | `payload` | what a view tree asks of its payloads, as batches over flat arrays |
 //! | `cofactor` | the degree-m matrix ring: counts, sums and sums of products as one payload |
 //! | `sum_product` | several sums of products that share one tree: the product of number rings |
@@ -15,6 +16,7 @@
 
 pub mod algebra;
 mod cofactor;
+mod expansion;
 mod number;
 mod payload;
 mod reals;
@@ -22,6 +24,7 @@ mod sum_product;
 
 pub use algebra::{CommutativeMonoid, Group, Ring};
 pub use cofactor::{Cofactor, CofactorProduct, CofactorScratch, CofactorShape, lift_rows};
+pub use expansion::Expansion;
 pub use number::{Number, Widen};
 pub use payload::{GroupCursor, Groups, Overflow, PayloadRing, Rows, Slab, sum_groups};
 pub use sum_product::{Element, NumberKind, SumProduct, SumProductShape, Term, TermProduct};

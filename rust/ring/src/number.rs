@@ -1,4 +1,4 @@
-//! The numbers of payloads, as they lie in words: integers and reals take one, decimals two.
+//! The numbers of payloads, as they lie in words: integers take one, decimals two, reals three.
 //!
 //! The loops over batches want no branch a number, so an operation here returns its result
 //! wrapped around together with whether it overflowed; the loop collects the flags and the whole
@@ -26,7 +26,7 @@ pub trait Number: Ring + Send + Sync + 'static {
 
 /// A number as one of a kind that holds it: counts multiply decimals and reals.
 pub trait Widen<Wide> {
-    /// The same number (the nearest real, if that is what it becomes).
+    /// The same number.
     fn widen(self) -> Wide;
 }
 
@@ -81,33 +81,6 @@ impl Number for i128 {
     }
 }
 
-impl Number for f64 {
-    const WORDS: usize = 1;
-    const EXACT: bool = false;
-
-    #[inline(always)]
-    fn load(words: &[u64], at: usize) -> Self {
-        f64::from_bits(words[at])
-    }
-
-    #[inline(always)]
-    fn store(self, words: &mut [u64], at: usize) {
-        words[at] = self.to_bits();
-    }
-
-    #[inline(always)]
-    fn add(self, other: Self) -> (Self, bool) {
-        let sum = self + other;
-        (sum, !sum.is_finite())
-    }
-
-    #[inline(always)]
-    fn mul(self, other: Self) -> (Self, bool) {
-        let product = self * other;
-        (product, !product.is_finite())
-    }
-}
-
 impl<N: Number> Widen<N> for N {
     #[inline(always)]
     fn widen(self) -> N {
@@ -119,12 +92,5 @@ impl Widen<i128> for i64 {
     #[inline(always)]
     fn widen(self) -> i128 {
         i128::from(self)
-    }
-}
-
-impl Widen<f64> for i64 {
-    #[inline(always)]
-    fn widen(self) -> f64 {
-        self as f64
     }
 }

@@ -8,6 +8,7 @@
 //! Cost: one multiplication a component and row, in one tight loop a component and batch.
 
 use crate::algebra::CommutativeMonoid;
+use crate::expansion::Expansion;
 use crate::number::{Number, Widen};
 use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab, sum_groups};
 
@@ -18,8 +19,20 @@ pub enum NumberKind {
     Integer,
     /// `i128`, in units of a scale that the plan knows; overflow is an error.
     Decimal,
-    /// `f64`.
+    /// An [`Expansion`](crate::Expansion) of three doubles.
     Real,
+}
+
+impl NumberKind {
+    /// Words that a number of it takes.
+    #[must_use]
+    pub fn words(self) -> usize {
+        match self {
+            NumberKind::Integer => i64::WORDS,
+            NumberKind::Decimal => i128::WORDS,
+            NumberKind::Real => Expansion::WORDS,
+        }
+    }
 }
 
 /// A component and where it lies.
@@ -48,7 +61,7 @@ impl SumProductShape {
             .iter()
             .map(|&kind| {
                 let element = Element { kind, word: stride };
-                stride += if kind == NumberKind::Decimal { 2 } else { 1 };
+                stride += kind.words();
                 element
             })
             .collect();
@@ -190,10 +203,10 @@ impl PayloadRing for SumProduct {
                 (Decimal, Integer, _) => factors.multiply::<i128, i64, i128>(out),
                 (Decimal, Decimal, _) => factors.multiply::<i128, i128, i128>(out),
                 (Integer, Integer, Decimal) => factors.multiply::<i64, i64, i128>(out),
-                (Integer, Integer, Real) => factors.multiply::<i64, i64, f64>(out),
-                (Integer, Real, _) => factors.multiply::<i64, f64, f64>(out),
-                (Real, Integer, _) => factors.multiply::<f64, i64, f64>(out),
-                (Real, Real, _) => factors.multiply::<f64, f64, f64>(out),
+                (Integer, Integer, Real) => factors.multiply::<i64, i64, Expansion>(out),
+                (Integer, Real, _) => factors.multiply::<i64, Expansion, Expansion>(out),
+                (Real, Integer, _) => factors.multiply::<Expansion, i64, Expansion>(out),
+                (Real, Real, _) => factors.multiply::<Expansion, Expansion, Expansion>(out),
                 // The plan converts decimals to reals where a row is read.
                 (Decimal, Real, _) | (Real, Decimal, _) => true,
             };
@@ -256,7 +269,7 @@ fn add_elements(
         let overflow = match element.kind {
             NumberKind::Integer => add_element::<i64>(shape, element, target, slots, delta),
             NumberKind::Decimal => add_element::<i128>(shape, element, target, slots, delta),
-            NumberKind::Real => add_element::<f64>(shape, element, target, slots, delta),
+            NumberKind::Real => add_element::<Expansion>(shape, element, target, slots, delta),
         };
         refuse(overflow, component)?;
     }

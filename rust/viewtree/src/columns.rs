@@ -1,13 +1,13 @@
 //! The columns of a result that are read from payloads of sums of products.
 //!
-//! Invariant: sums stay exact until the last division; a sum over no value is NULL, and what does not
-//! fit its type is an overflow. Cost: O(rows) a column.
+//! Invariant: sums keep all their digits until they are rounded for the last division; a sum over no
+//! value is NULL, and what does not fit its type is an overflow. Cost: O(rows) a column.
 
 use crate::plan::Plan;
 use ringview_core::Result;
 use ringview_query as query;
 use ringview_query::{Kind, OutputKind, PlanOutput};
-use ringview_ring::{Element, Number, NumberKind, SumProductShape};
+use ringview_ring::{Element, Expansion, Number, NumberKind, SumProductShape};
 
 use crate::cells::Cells;
 use crate::overflow;
@@ -30,9 +30,10 @@ impl Numbers<'_> {
             }
             OutputKind::Sum { terms, nonnull } => self.sum(rows, terms, *nonnull, output),
             OutputKind::Avg { terms, nonnull } => {
-                let totals = self.totals(rows, terms, output)?.into_iter();
+                let totals = self.totals_of(rows, terms, output)?.into_iter();
                 let counts = self.integers(rows, *nonnull);
-                let mean = |(sum, count): (f64, i64)| (count != 0).then(|| sum / count as f64);
+                let mean =
+                    |(sum, count): (Sum, i64)| (count != 0).then(|| sum.real() / count as f64);
                 Ok(Cells::of_doubles(totals.zip(counts).map(mean)))
             }
             OutputKind::Statistic { function, moments } => {
@@ -143,9 +144,9 @@ impl Numbers<'_> {
             }
             NumberKind::Real => {
                 words.extend(
-                    self.exact::<f64>(rows, terms, output)?
+                    self.exact::<Expansion>(rows, terms, output)?
                         .iter()
-                        .map(|n| n.to_bits()),
+                        .map(|sum| sum.value().to_bits()),
                 );
             }
             NumberKind::Decimal => {
@@ -164,12 +165,6 @@ impl Numbers<'_> {
         }
         let valid = Some(valid);
         Ok(Cells::Words { words, high, valid })
-    }
-
-    /// The sums of the terms as doubles.
-    fn totals(&self, rows: &ResultRows, terms: &[usize], output: &PlanOutput) -> Result<Vec<f64>> {
-        let sums = self.totals_of(rows, terms, output)?;
-        Ok(sums.into_iter().map(Sum::real).collect())
     }
 
     /// The sums of the terms.
@@ -193,7 +188,7 @@ impl Numbers<'_> {
                 sums.map(|sum| Sum::Exact(i128::from(sum), 0)).collect()
             }
             NumberKind::Real => {
-                let sums = self.exact::<f64>(rows, terms, output)?.into_iter();
+                let sums = self.exact::<Expansion>(rows, terms, output)?.into_iter();
                 sums.map(Sum::Real).collect()
             }
             NumberKind::Decimal => {

@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_query::{Computed, ComputedOp, Having, Number, PlanOutput};
+use ringview_ring::Expansion;
 
 use crate::cells::{Cells, Value};
 use crate::leaf::Pattern;
@@ -75,7 +76,7 @@ impl Measures<'_> {
                     .transpose()?
             }
             ComputedOp::Real { operand, scale } => value(operand)?.map(|value| match value {
-                Value::Exact(value) => Value::Real(value as f64 / 10f64.powi(i32::from(*scale))),
+                Value::Exact(value) => Value::Real(Expansion::decimal_value(value, *scale)),
                 other => other,
             }),
             ComputedOp::Coalesce { operands } => {

@@ -11,8 +11,8 @@ use arrow_schema::Field;
 use ringview_core::{Batch, Dictionary, Gone, Meter, Result, Schema};
 use ringview_query::{Kind, OutputKind, PlanOutput};
 use ringview_ring::{
-    Element, Groups, Number, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
-    Widen, sum_groups,
+    Element, Expansion, Groups, Number, NumberKind, PayloadRing, SumProduct, SumProductShape,
+    TermProduct, Widen, sum_groups,
 };
 
 use crate::cells::Cells;
@@ -129,7 +129,7 @@ impl SumProductPayloads {
         let mut leaves = BTreeMap::new();
         for (node, description) in plan.tree.nodes.iter().enumerate() {
             if let Some(atom) = description.atom {
-                leaves.insert(node, LeafProgram::compile(plan, node, &schemas[atom])?);
+                leaves.insert(node, LeafProgram::compile_long(plan, node, &schemas[atom])?);
             }
         }
         Ok(Self {
@@ -288,7 +288,11 @@ impl LeafRows<'_> {
                     self.fill(element, |row| i128::load(words, 2 * row), out)
                 }
                 (Values::Words(words), NumberKind::Real) => {
-                    self.fill(element, |row| f64::load(words, row), out)
+                    let value = |row: usize| Expansion::from(f64::from_bits(words[row]));
+                    self.fill(element, value, out)
+                }
+                (Values::Long(words), _) => {
+                    self.fill(element, |row| Expansion::load(words, 3 * row), out)
                 }
             };
             if overflowed {

@@ -1,20 +1,21 @@
 //! Variances, covariances, correlations and regressions from counts, sums and sums of products.
 //!
 //! With C(a, b) = n * sum(ab) - sum(a) * sum(b), each is a quotient of such C and n. Where the sums
-//! are exact, C is computed exactly, in 256 bits, and rounded once. Of doubles, a C(a, a) below what
-//! rounding leaves (4 eps sqrt(n) of its first part) counts as no variance. What has no value is NULL,
+//! are exact, C is computed exactly, in 256 bits, and rounded once; of reals in expansions of three
+//! doubles, which have digits enough where a mean is 10^10 deviations away. What has no value is NULL,
 //! or NaN where SQL's reference implementations say so: a correlation or slope without variance.
 
 use ringview_query::Function;
+use ringview_ring::Expansion;
 
-/// A sum: exact digits and how many of them are behind the point, or a double.
+/// A sum: exact digits and how many of them are behind the point, or a real.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Sum {
     /// Not needed by the function.
     #[default]
     None,
     Exact(i128, i8),
-    Real(f64),
+    Real(Expansion),
 }
 
 /// The moments of one group.
@@ -29,11 +30,21 @@ pub(crate) struct Moments {
 }
 
 impl Sum {
+    /// All digits that an expansion has room for.
+    fn long(self) -> Expansion {
+        match self {
+            Sum::None => Expansion::default(),
+            Sum::Exact(digits, scale) => Expansion::of_decimal(digits, scale),
+            Sum::Real(value) => value,
+        }
+    }
+
+    /// Rounded to a double.
     pub(crate) fn real(self) -> f64 {
         match self {
             Sum::None => 0.0,
-            Sum::Exact(digits, scale) => digits as f64 / 10f64.powi(i32::from(scale)),
-            Sum::Real(value) => value,
+            Sum::Exact(digits, scale) => Expansion::decimal_value(digits, scale),
+            Sum::Real(value) => value.value(),
         }
     }
 }
@@ -66,7 +77,7 @@ impl Moments {
                 }
             }
             RegrSlope => self.slope().unwrap_or(f64::NAN),
-            RegrIntercept => (self.y.real() - self.slope()? * self.x.real()) / n,
+            RegrIntercept => self.intercept()?,
             RegrR2 => {
                 let slope = self.slope()?;
                 match self.c_yy() {
@@ -84,6 +95,17 @@ impl Moments {
         (c_xx > 0.0).then(|| self.c_xy() / c_xx)
     }
 
+    /// Where the line of the slope meets x = 0: (sum(xx) sum(y) - sum(x) sum(xy)) / C(x, x).
+    fn intercept(&self) -> Option<f64> {
+        let c_xx = self.c_xx();
+        if c_xx <= 0.0 {
+            return None;
+        }
+        let (xx, x) = (self.xx.long(), self.x.long());
+        let parts = (xx.product(self.y.long()), x.product(self.xy.long()));
+        Some(parts.0.difference(parts.1).value() / c_xx)
+    }
+
     fn c_xx(&self) -> f64 {
         self.spread(self.x, self.xx)
     }
@@ -96,12 +118,14 @@ impl Moments {
         comoment(self.count, self.x, self.y, self.xy)
     }
 
-    /// C(a, a): never negative, and 0 where only rounding is left.
+    /// C(a, a): never negative, and 0 where only the last digits of its parts are left.
     fn spread(&self, a: Sum, aa: Sum) -> f64 {
+        /// 2^-145: doubles that differ vary by more, even one among 2^30.
+        const ROUNDING: f64 = f64::from_bits((1023 - 145) << 52);
         let spread = comoment(self.count, a, a, aa);
         let rounding = match (a, aa) {
             (Sum::Exact(..), Sum::Exact(..)) => 0.0,
-            _ => 4.0 * f64::EPSILON * (self.count as f64).sqrt() * self.count as f64 * aa.real(),
+            _ => ROUNDING * self.count as f64 * aa.real(),
         };
         if spread <= rounding { 0.0 } else { spread }
     }
@@ -113,9 +137,10 @@ fn comoment(n: i64, a: Sum, b: Sum, ab: Sum) -> f64 {
         && s.checked_add(t) == Some(scale)
     {
         let digits = real(minus(times(i128::from(n), ab), times(a, b)));
-        return digits / 10f64.powi(i32::from(scale));
+        return digits / Expansion::decimal_value(1, -scale);
     }
-    n as f64 * ab.real() - a.real() * b.real()
+    let product = a.long().product(b.long());
+    ab.long().product(n.into()).difference(product).value()
 }
 
 /// 256 bits as a double, by magnitude: halves of different signs would cancel.
@@ -123,7 +148,8 @@ fn real((high, low): (i128, u128)) -> f64 {
     if high < 0 {
         return -real(minus((0, 0), (high, low)));
     }
-    high as f64 * 2f64.powi(128) + low as f64
+    const HALF: f64 = f64::from_bits((1023 + 128) << 52);
+    high as f64 * HALF + low as f64
 }
 
 /// A product in 256 bits: upper and lower half of its two's complement.
@@ -188,13 +214,44 @@ mod tests {
 
     #[test]
     fn rounding_is_no_variance() {
-        let sum = 0.1 + 0.1 + 0.1;
-        let moments = Moments {
-            count: 3,
-            x: Sum::Real(sum),
-            xx: Sum::Real(3.0 * 0.1 * 0.1),
-            ..Moments::default()
-        };
+        let values = [0.1; 3];
+        let moments = moments_of(&values, &values);
         assert_eq!(moments.evaluate(Function::StddevPop), Some(0.0));
+    }
+
+    fn moments_of(x: &[f64], y: &[f64]) -> Moments {
+        let sum = |values: &mut dyn Iterator<Item = Expansion>| {
+            Sum::Real(values.fold(Expansion::default(), Expansion::sum))
+        };
+        let products = |a: &[f64], b: &[f64]| {
+            let pairs = a.iter().zip(b);
+            sum(&mut pairs.map(|(&a, &b)| Expansion::product_of(a, b)))
+        };
+        Moments {
+            count: x.len() as i64,
+            x: sum(&mut x.iter().map(|&x| x.into())),
+            y: sum(&mut y.iter().map(|&y| y.into())),
+            xx: products(x, x),
+            xy: products(x, y),
+            yy: products(y, y),
+        }
+    }
+
+    #[test]
+    fn reals_far_from_zero_keep_their_line() {
+        let x = [4.0, 7.0, 13.0, 16.0].map(|x| 1e9 + x);
+        let y = x.map(|x| 1e10 + 0.25 * (x - 1e9));
+        let moments = moments_of(&x, &y);
+        for (function, value) in [
+            (Function::VarPop, 22.5),
+            (Function::VarSamp, 30.0),
+            (Function::CovarPop, 5.625),
+            (Function::Corr, 1.0),
+            (Function::RegrSlope, 0.25),
+            (Function::RegrIntercept, 1e10 - 0.25e9),
+            (Function::RegrR2, 1.0),
+        ] {
+            assert_eq!(moments.evaluate(function), Some(value), "{function:?}");
+        }
     }
 }

@@ -17,7 +17,7 @@ mod textual;
 
 use crate::plan::{Factor, LeafPart, Plan, Source as Origin};
 use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
-use ringview_query::{Kind, Variable};
+use ringview_query::{Expr, Kind, Variable};
 
 use input::Input;
 pub(crate) use like::Pattern;
@@ -53,6 +53,8 @@ pub(crate) enum Values<'a> {
     Ones,
     /// A word a row, two (low half first) for decimals.
     Words(&'a [u64]),
+    /// Of kind Real: the three words of an expansion a row.
+    Long(&'a [u64]),
 }
 
 /// The filter and the factors of one leaf, compiled.
@@ -65,6 +67,9 @@ pub(crate) struct LeafProgram {
     float_keys: Vec<(usize, String)>,
     factors: Vec<FactorProgram>,
 }
+
+/// How an expression is compiled: of doubles, or long.
+type CompileScalar = fn(&Expr, &str, &Schema) -> Result<Scalar>;
 
 #[derive(Clone, Debug)]
 struct FactorProgram {
@@ -79,6 +84,19 @@ struct FactorProgram {
 impl LeafProgram {
     /// Compiles the leaf at `node` of the plan, whose atom has the given schema.
     pub(crate) fn compile(plan: &Plan, node: usize, schema: &Schema) -> Result<LeafProgram> {
+        Self::compile_leaf(plan, (node, schema), Scalar::compile)
+    }
+
+    /// The same for sums of reals, which take what a row computes without a rounding.
+    pub(crate) fn compile_long(plan: &Plan, node: usize, schema: &Schema) -> Result<LeafProgram> {
+        Self::compile_leaf(plan, (node, schema), Scalar::compile_long)
+    }
+
+    fn compile_leaf(
+        plan: &Plan,
+        (node, schema): (usize, &Schema),
+        scalar: CompileScalar,
+    ) -> Result<LeafProgram> {
         let index = plan.tree.nodes[node].atom.ok_or_else(|| Error::Value {
             place: format!("view {}", plan.tree.nodes[node].name),
             problem: "it is no leaf, so it reads no rows".to_owned(),
@@ -94,16 +112,27 @@ impl LeafProgram {
             filter: plan.atoms[index].filter.clone(),
             components: factors.collect(),
         };
-        Self::compile_part(plan, index, schema, &whole, |_| true)
+        Self::compile_atom(plan, (index, schema), &whole, |_| true, scalar)
     }
 
-    /// Compiles what a part of the leaf of an atom computes, over the columns that are `owned`.
+    /// Compiles what a part of the leaf of an atom computes for sums, over the columns that are
+    /// `owned`.
     pub(crate) fn compile_part(
         plan: &Plan,
         index: usize,
         schema: &Schema,
         part: &LeafPart,
         owned: impl Fn(usize) -> bool,
+    ) -> Result<LeafProgram> {
+        Self::compile_atom(plan, (index, schema), part, owned, Scalar::compile_long)
+    }
+
+    fn compile_atom(
+        plan: &Plan,
+        (index, schema): (usize, &Schema),
+        part: &LeafPart,
+        owned: impl Fn(usize) -> bool,
+        scalar: CompileScalar,
     ) -> Result<LeafProgram> {
         let atom = &plan.atoms[index];
         let place = format!("{} (as {})", atom.table, atom.alias);
@@ -116,8 +145,9 @@ impl LeafProgram {
         let columns = plan.variables.iter().filter(compared);
         let columns = columns.flat_map(|v| &v.columns);
         let name = |&(_, column): &(usize, usize)| (column, schema.fields()[column].name.clone());
-        let factor =
-            |factor: &Option<Factor>| FactorProgram::compile(factor.as_ref(), &place, schema);
+        let factor = |factor: &Option<Factor>| {
+            FactorProgram::compile(factor.as_ref(), &place, schema, scalar)
+        };
         let join_columns = atom.join_columns_not_null.iter().copied();
         Ok(LeafProgram {
             table: atom.table.clone(),
@@ -225,9 +255,14 @@ impl Selection {
 }
 
 impl FactorProgram {
-    fn compile(factor: Option<&Factor>, place: &str, schema: &Schema) -> Result<FactorProgram> {
+    fn compile(
+        factor: Option<&Factor>,
+        place: &str,
+        schema: &Schema,
+        scalar: CompileScalar,
+    ) -> Result<FactorProgram> {
         let value = match factor.and_then(|factor| factor.value.as_ref()) {
-            Some(value) => Some(Scalar::compile(value, place, schema)?),
+            Some(value) => Some(scalar(value, place, schema)?),
             None => None,
         };
         Ok(FactorProgram {
@@ -262,11 +297,11 @@ impl FactorProgram {
             zero_nulls(batch, not_null, selection, 1, words);
             return Ok(Values::Words(words));
         };
-        let kind = scalar.kind();
-        let width = if matches!(kind, Kind::Decimal { .. }) {
-            2
-        } else {
-            1
+        let (kind, long) = (scalar.kind(), scalar.is_long());
+        let width = match kind {
+            Kind::Decimal { .. } => 2,
+            Kind::Real if long => 3,
+            Kind::Int | Kind::Real => 1,
         };
         let nulls_are_zeros = scalar.is_column() && scalar.columns() == not_null.as_slice();
         let chosen = selection.rows();
@@ -287,9 +322,13 @@ impl FactorProgram {
             }
         };
         if kind == Kind::Real {
-            refuse_infinite(found, text)?;
+            refuse_infinite(found, width, text)?;
         }
-        Ok(Values::Words(found))
+        Ok(if long {
+            Values::Long(found)
+        } else {
+            Values::Words(found)
+        })
     }
 }
 
@@ -314,16 +353,18 @@ fn zero_nulls(
 }
 
 /// A sum that took NaN or an infinity in could never be rid of it again.
-fn refuse_infinite(words: &[u64], text: &str) -> Result<()> {
+fn refuse_infinite(words: &[u64], width: usize, text: &str) -> Result<()> {
     const EXPONENT: u64 = 0x7ff << 52;
-    let Some(row) = words.iter().position(|word| word & EXPONENT == EXPONENT) else {
+    // The first word of an expansion tells.
+    let mut firsts = words.iter().step_by(width);
+    let Some(&word) = firsts.find(|&&word| word & EXPONENT == EXPONENT) else {
         return Ok(());
     };
     Err(Error::Value {
         place: text.to_owned(),
         problem: format!(
             "it is {}, which no delete could take out of a sum again; filter such rows, or make it NULL",
-            f64::from_bits(words[row])
+            f64::from_bits(word)
         ),
     })
 }

@@ -1,20 +1,28 @@
 //! The three kinds of numbers, and loops over columns of them.
 //!
-//! Invariant: a value takes `WORDS` words, low half first, so that a column is a flat `[u64]` that
+//! Reals are doubles, as SQL compares them; where they are summed, what is computed of them is an
+//! `Expansion`, so that no digit is lost before the sum. Invariant: a value takes `WORDS` words, low half first, so that a column is a flat `[u64]` that
 //! payloads can take over as it is. An operation that leaves the range reports it; what it wrote
 //! there is of no meaning. No loop allocates once its output has grown.
 
-/// A kind of number, as a zero-sized type.
-pub(crate) trait Number {
+use ringview_ring::{Expansion, Number as _};
+
+/// Numbers as they lie in words, as a zero-sized type.
+pub(crate) trait Words {
     /// The number itself.
     type Value: Copy;
-    /// What to compare: equal and ordered as SQL has it.
-    type Key: Copy + Ord;
     /// Words a value.
     const WORDS: usize;
 
     fn read(words: &[u64]) -> Self::Value;
     fn write(value: Self::Value, words: &mut [u64]);
+}
+
+/// A kind of number.
+pub(crate) trait Number: Words {
+    /// What to compare: equal and ordered as SQL has it.
+    type Key: Copy + Ord;
+
     fn key(value: Self::Value) -> Self::Key;
     fn add(left: Self::Value, right: Self::Value) -> (Self::Value, bool);
     fn subtract(left: Self::Value, right: Self::Value) -> (Self::Value, bool);
@@ -25,10 +33,11 @@ pub(crate) trait Number {
 pub(crate) enum Int {}
 pub(crate) enum Decimal {}
 pub(crate) enum Real {}
+/// Reals of all their digits.
+pub(crate) enum Long {}
 
-impl Number for Int {
+impl Words for Int {
     type Value = i64;
-    type Key = i64;
     const WORDS: usize = 1;
 
     #[inline(always)]
@@ -39,6 +48,11 @@ impl Number for Int {
     fn write(value: i64, words: &mut [u64]) {
         words[0] = value as u64;
     }
+}
+
+impl Number for Int {
+    type Key = i64;
+
     #[inline(always)]
     fn key(value: i64) -> i64 {
         value
@@ -61,9 +75,8 @@ impl Number for Int {
     }
 }
 
-impl Number for Decimal {
+impl Words for Decimal {
     type Value = i128;
-    type Key = i128;
     const WORDS: usize = 2;
 
     #[inline(always)]
@@ -75,6 +88,11 @@ impl Number for Decimal {
         words[0] = value as u64;
         words[1] = (value >> 64) as u64;
     }
+}
+
+impl Number for Decimal {
+    type Key = i128;
+
     #[inline(always)]
     fn key(value: i128) -> i128 {
         value
@@ -101,9 +119,8 @@ impl Number for Decimal {
     }
 }
 
-impl Number for Real {
+impl Words for Real {
     type Value = f64;
-    type Key = i64;
     const WORDS: usize = 1;
 
     #[inline(always)]
@@ -114,6 +131,11 @@ impl Number for Real {
     fn write(value: f64, words: &mut [u64]) {
         words[0] = value.to_bits();
     }
+}
+
+impl Number for Real {
+    type Key = i64;
+
     /// NaN equals itself and is greater than all else, as in PostgreSQL and DuckDB; -0 equals 0.
     #[inline(always)]
     fn key(value: f64) -> i64 {
@@ -141,6 +163,20 @@ impl Number for Real {
     }
 }
 
+impl Words for Long {
+    type Value = Expansion;
+    const WORDS: usize = 3;
+
+    #[inline(always)]
+    fn read(words: &[u64]) -> Expansion {
+        Expansion::load(words, 0)
+    }
+    #[inline(always)]
+    fn write(value: Expansion, words: &mut [u64]) {
+        value.store(words, 0);
+    }
+}
+
 /// A column of numbers, or one number for all rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
@@ -152,7 +188,7 @@ pub(crate) enum Source<'a> {
 
 impl Source<'_> {
     #[inline(always)]
-    pub(crate) fn get<N: Number>(&self, row: usize) -> N::Value {
+    pub(crate) fn get<N: Words>(&self, row: usize) -> N::Value {
         match self {
             Source::Words(words) => N::read(&words[row * N::WORDS..][..N::WORDS]),
             Source::Constant(words) => N::read(words),
@@ -161,7 +197,7 @@ impl Source<'_> {
 }
 
 /// `into[i] = f(source[i])`; whether any left the range.
-pub(crate) fn map<A: Number, B: Number>(
+pub(crate) fn map<A: Words, B: Words>(
     source: Source<'_>,
     rows: usize,
     into: &mut Vec<u64>,
@@ -189,34 +225,34 @@ pub(crate) fn map<A: Number, B: Number>(
 }
 
 /// `into[i] = f(left[i], right[i])`; whether any left the range.
-pub(crate) fn combine<N: Number>(
+pub(crate) fn combine<L: Words, R: Words, O: Words>(
     left: Source<'_>,
     right: Source<'_>,
     rows: usize,
     into: &mut Vec<u64>,
-    f: impl Fn(N::Value, N::Value) -> (N::Value, bool),
+    f: impl Fn(L::Value, R::Value) -> (O::Value, bool),
 ) -> bool {
     match (left, right) {
         (Source::Words(left), Source::Words(right)) => {
-            into.resize(rows * N::WORDS, 0);
+            into.resize(rows * O::WORDS, 0);
             let values = left
-                .chunks_exact(N::WORDS)
-                .zip(right.chunks_exact(N::WORDS));
+                .chunks_exact(L::WORDS)
+                .zip(right.chunks_exact(R::WORDS));
             let mut left_range = false;
-            for (out, (left, right)) in into.chunks_exact_mut(N::WORDS).zip(values) {
-                let (value, over) = f(N::read(left), N::read(right));
-                N::write(value, out);
+            for (out, (left, right)) in into.chunks_exact_mut(O::WORDS).zip(values) {
+                let (value, over) = f(L::read(left), R::read(right));
+                O::write(value, out);
                 left_range |= over;
             }
             left_range
         }
         (left, Source::Constant(right)) => {
-            let right = N::read(&right);
-            map::<N, N>(left, rows, into, |left| f(left, right))
+            let right = R::read(&right);
+            map::<L, O>(left, rows, into, |left| f(left, right))
         }
         (Source::Constant(left), right) => {
-            let left = N::read(&left);
-            map::<N, N>(right, rows, into, |right| f(left, right))
+            let left = L::read(&left);
+            map::<R, O>(right, rows, into, |right| f(left, right))
         }
     }
 }

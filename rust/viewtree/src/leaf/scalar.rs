@@ -3,12 +3,16 @@
 //! Invariant: a program runs its steps in order, each writes one register, and a register is reused
 //! once its last reader is done. A value in a row where any column of the expression is NULL has no
 //! meaning, and cannot cause an overflow error. A lone column of one word is never copied.
+//!
+//! What is to be summed is compiled `long`: what is computed of reals keeps the digits of an expansion;
+//! a column or a constant stays a double.
 
 use ringview_core::{Error, Result, Schema, Type};
 use ringview_query::{Expr, Kind, Number as Literal, Op};
 
 use super::input::{Input, Load, convert, load_column};
-use super::number::{Decimal, Int, Number, Real, Source, combine, map};
+use super::number::{Decimal, Int, Long, Number, Real, Source, Words, combine, map};
+use ringview_ring::Expansion;
 
 #[derive(Clone, Copy, Debug)]
 enum Operand {
@@ -34,6 +38,8 @@ struct Step {
     work: Work,
     kind: Kind,
     into: usize,
+    /// Of reals with all their digits: which operands are expansions already. The result is one.
+    long: Option<(bool, bool)>,
 }
 
 /// A compiled expression with its registers.
@@ -42,6 +48,8 @@ pub(crate) struct Scalar {
     steps: Vec<Step>,
     result: Operand,
     kind: Kind,
+    /// Whether the result is of expansions.
+    long: bool,
     columns: Vec<usize>,
     registers: Vec<Vec<u64>>,
     /// How messages call it.
@@ -52,7 +60,18 @@ impl Scalar {
     /// Compiles an expression over the columns of a table.
     pub(crate) fn compile(expr: &Expr, place: &str, schema: &Schema) -> Result<Scalar> {
         let names = |column: usize| schema.fields()[column].name.clone();
-        Compiler::run(expr, place, &names)
+        Compiler::run(expr, place, &names, false)
+    }
+
+    /// The same, to be summed: without a rounding between.
+    pub(crate) fn compile_long(expr: &Expr, place: &str, schema: &Schema) -> Result<Scalar> {
+        let names = |column: usize| schema.fields()[column].name.clone();
+        Compiler::run(expr, place, &names, true)
+    }
+
+    /// Whether its reals are expansions.
+    pub(crate) fn is_long(&self) -> bool {
+        self.long
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -106,7 +125,13 @@ impl Scalar {
             (Work::Load(column, load), _) => load_column(load, input, column, into),
             (Work::Convert(from, operand, power), to) => {
                 let source = self.source(operand, input);
-                convert(from, to, power, source, input.rows(), into)
+                match step.long {
+                    Some(_) => expand(from, source, input.rows(), into),
+                    None => convert(from, to, power, source, input.rows(), into),
+                }
+            }
+            (work, Kind::Real) if step.long.is_some() => {
+                self.compute_long(work, step.long.unwrap_or_default(), input, into)
             }
             (_, Kind::Int) => self.compute::<Int>(step.work, input, into),
             (_, Kind::Decimal { .. }) => self.compute::<Decimal>(step.work, input, into),
@@ -118,11 +143,66 @@ impl Scalar {
         let rows = input.rows();
         let source = |operand| self.source(operand, input);
         match work {
-            Work::Add(l, r) => combine::<N>(source(l), source(r), rows, into, N::add),
-            Work::Subtract(l, r) => combine::<N>(source(l), source(r), rows, into, N::subtract),
-            Work::Multiply(l, r) => combine::<N>(source(l), source(r), rows, into, N::multiply),
+            Work::Add(l, r) => combine::<N, N, N>(source(l), source(r), rows, into, N::add),
+            Work::Subtract(l, r) => {
+                combine::<N, N, N>(source(l), source(r), rows, into, N::subtract)
+            }
+            Work::Multiply(l, r) => {
+                combine::<N, N, N>(source(l), source(r), rows, into, N::multiply)
+            }
             Work::Negate(operand) => map::<N, N>(source(operand), rows, into, N::negate),
             Work::Load(..) | Work::Convert(..) => false,
+        }
+    }
+
+    /// A step over reals of which some are expansions; infinities are told from the result.
+    fn compute_long(
+        &self,
+        work: Work,
+        long: (bool, bool),
+        input: &Input<'_>,
+        into: &mut Vec<u64>,
+    ) -> bool {
+        let rows = input.rows();
+        let (left, right) = match work {
+            Work::Add(left, right) | Work::Subtract(left, right) | Work::Multiply(left, right) => {
+                (self.source(left, input), self.source(right, input))
+            }
+            Work::Negate(operand) => {
+                let source = self.source(operand, input);
+                return map::<Long, Long>(source, rows, into, |value| (value.negated(), false));
+            }
+            Work::Load(..) | Work::Convert(..) => return false,
+        };
+        let long_by_long = |a: Expansion, b: Expansion| match work {
+            Work::Add(..) => (a.sum(b), false),
+            Work::Subtract(..) => (a.difference(b), false),
+            _ => (a.product(b), false),
+        };
+        match long {
+            (false, false) => match work {
+                Work::Add(..) => {
+                    let sum = |a, b| (Expansion::sum_of(a, b), false);
+                    combine::<Real, Real, Long>(left, right, rows, into, sum)
+                }
+                Work::Subtract(..) => {
+                    let difference = |a, b: f64| (Expansion::sum_of(a, -b), false);
+                    combine::<Real, Real, Long>(left, right, rows, into, difference)
+                }
+                _ => {
+                    let product = |a, b| (Expansion::product_of(a, b), false);
+                    combine::<Real, Real, Long>(left, right, rows, into, product)
+                }
+            },
+            (true, false) => {
+                let of = |a, b| long_by_long(a, Expansion::from(b));
+                combine::<Long, Real, Long>(left, right, rows, into, of)
+            }
+            (false, true) => {
+                let of = |a, b| long_by_long(Expansion::from(a), b);
+                combine::<Real, Long, Long>(left, right, rows, into, of)
+            }
+            (true, true) => combine::<Long, Long, Long>(left, right, rows, into, long_by_long),
         }
     }
 
@@ -177,9 +257,22 @@ impl Scalar {
     }
 }
 
+/// Integers and decimals as expansions: all digits of the former, those that there is room for of a
+/// decimal's fraction.
+fn expand(from: Kind, source: Source<'_>, rows: usize, into: &mut Vec<u64>) -> bool {
+    match from {
+        Kind::Int => map::<Int, Long>(source, rows, into, |value| (value.into(), false)),
+        Kind::Decimal { scale } => map::<Decimal, Long>(source, rows, into, |value| {
+            (Expansion::of_decimal(value, scale), false)
+        }),
+        Kind::Real => map::<Real, Long>(source, rows, into, |value| (value.into(), false)),
+    }
+}
+
 struct Compiler<'n> {
     names: &'n dyn Fn(usize) -> String,
     place: &'n str,
+    long: bool,
     steps: Vec<Step>,
     columns: Vec<usize>,
     registers: usize,
@@ -187,22 +280,30 @@ struct Compiler<'n> {
 }
 
 impl<'n> Compiler<'n> {
-    fn run(expr: &Expr, place: &'n str, names: &'n dyn Fn(usize) -> String) -> Result<Scalar> {
+    fn run(
+        expr: &Expr,
+        place: &'n str,
+        names: &'n dyn Fn(usize) -> String,
+        long: bool,
+    ) -> Result<Scalar> {
         let mut compiler = Compiler {
             names,
             place,
+            long,
             steps: Vec::new(),
             columns: Vec::new(),
             registers: 0,
             free: Vec::new(),
         };
         let result = compiler.operand(expr)?;
+        let long = compiler.is_long(result);
         compiler.columns.sort_unstable();
         compiler.columns.dedup();
         Ok(Scalar {
             steps: compiler.steps,
             result,
             kind: expr.kind,
+            long,
             columns: compiler.columns,
             registers: vec![Vec::new(); compiler.registers],
             text: format!("{} of {place}", super::text::of(expr, names)),
@@ -226,7 +327,16 @@ impl<'n> Compiler<'n> {
                 Work::Convert(operand.kind, self.operand(operand)?, power)
             }
         };
-        let into = self.push(work, expr.kind);
+        let long = (self.long && expr.kind == Kind::Real).then(|| match work {
+            Work::Add(left, right) | Work::Subtract(left, right) | Work::Multiply(left, right) => {
+                (self.is_long(left), self.is_long(right))
+            }
+            Work::Negate(operand) => (self.is_long(operand), false),
+            Work::Load(..) | Work::Convert(..) => (false, false),
+        });
+        // Nothing is lost of a double by its sign.
+        let long = long.filter(|long| long.0 || !matches!(work, Work::Negate(_)));
+        let into = self.push(work, expr.kind, long);
         match work {
             Work::Add(left, right) | Work::Subtract(left, right) | Work::Multiply(left, right) => {
                 self.release(left);
@@ -246,19 +356,34 @@ impl<'n> Compiler<'n> {
             (Type::Decimal { .. }, _) => Load::Wide,
             _ => Load::Word,
         };
-        let into = self.push(Work::Load(column, load), kind);
+        let into = self.push(Work::Load(column, load), kind, None);
         match load {
             Load::Word => Operand::Column(column, into),
             _ => Operand::Register(into),
         }
     }
 
-    fn push(&mut self, work: Work, kind: Kind) -> usize {
+    /// Whether an operand is of expansions: the last step that writes its register says so.
+    fn is_long(&self, operand: Operand) -> bool {
+        let Operand::Register(register) = operand else {
+            return false;
+        };
+        let mut steps = self.steps.iter().rev();
+        let writer = steps.find(|step| step.into == register);
+        writer.is_some_and(|step| step.long.is_some())
+    }
+
+    fn push(&mut self, work: Work, kind: Kind, long: Option<(bool, bool)>) -> usize {
         let into = self.free.pop().unwrap_or_else(|| {
             self.registers += 1;
             self.registers - 1
         });
-        self.steps.push(Step { work, kind, into });
+        self.steps.push(Step {
+            work,
+            kind,
+            into,
+            long,
+        });
         into
     }
 
