@@ -47,6 +47,7 @@ impl Database {
         self.load(&mut view, true, &meter)?;
         view.tree.seal();
         self.load(&mut view, false, &meter)?;
+        view.tree.settle(&self.dictionary)?;
         view.tree.commit(&self.dictionary);
         self.views.push(view);
         self.wire();

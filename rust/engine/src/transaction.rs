@@ -119,7 +119,8 @@ impl Database {
         let mut batch = std::mem::take(&mut self.batch);
         let outcome = self.begin(ops, &mut undo).and_then(|()| {
             let meter = self.meter(poll);
-            let outcome = self.run(ops, &mut undo, &mut batch, &meter);
+            let ran = self.run(ops, &mut undo, &mut batch, &meter);
+            let outcome = ran.and_then(|()| self.settle(&undo));
             match &outcome {
                 Ok(()) => self.commit(&undo),
                 Err(_) => {
@@ -318,6 +319,13 @@ impl Database {
             .map_err(|error| error.counted_from(first_row as u64))?;
         }
         Ok(())
+    }
+
+    /// What is kept and shown must fit: the last step that can fail.
+    fn settle(&mut self, undo: &Undo) -> Result<()> {
+        let views = self.views.iter_mut().zip(&undo.touched);
+        let mut touched = views.filter(|(_, touched)| **touched);
+        touched.try_for_each(|(view, _)| view.tree.settle(&self.dictionary))
     }
 
     fn commit(&mut self, undo: &Undo) {

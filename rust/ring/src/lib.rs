@@ -7,6 +7,7 @@
 //! | `expansion` | reals as sums of three doubles |
 //! | `payload` | what a view tree asks of its payloads, as batches over flat arrays |
 //! | `cofactor` | the degree-m matrix ring: counts, sums and sums of products as one payload |
+//! | `widening` | 256 bits for sums that do not fit while a transaction runs |
 //! | `sum_product` | several sums of products that share one tree: the product of number rings |
 //!
 //! The first word of every payload is an exact count. A key is in a relation unless its payload
@@ -21,6 +22,7 @@ mod number;
 mod payload;
 mod reals;
 mod sum_product;
+mod widening;
 
 pub use algebra::{CommutativeMonoid, Group, Ring};
 pub use cofactor::{Cofactor, CofactorProduct, CofactorScratch, CofactorShape, lift_rows};
@@ -28,3 +30,4 @@ pub use expansion::Expansion;
 pub use number::{Number, Widen};
 pub use payload::{GroupCursor, Groups, Overflow, PayloadRing, Rows, Slab, sum_groups};
 pub use sum_product::{Element, NumberKind, SumProduct, SumProductShape, Term, TermProduct};
+pub use widening::{Common, Wide, Widened};

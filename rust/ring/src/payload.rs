@@ -4,6 +4,8 @@
 //! on batches of them: the ring is asked once a batch, not once a row. The computation over keys
 //! is the tree's and the same for every ring; this trait is all that differs (paper, section 2).
 
+use crate::widening::Widened;
+
 /// An operation whose result cannot be represented, and in which component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow {
@@ -239,7 +241,8 @@ pub trait PayloadRing: Send + Sync + 'static {
     /// `emptied` the slots whose count became 0.
     ///
     /// # Errors
-    /// `Overflow`; then `target` holds nothing of use at `slots`, and the caller restores it.
+    /// `Overflow`; if an exact sum did not fit, `target` is as it was. Else it holds nothing of use at
+    /// `slots`, and the caller restores it.
     fn add(
         shape: &Self::Shape,
         target: &mut [u64],
@@ -264,4 +267,32 @@ pub trait PayloadRing: Send + Sync + 'static {
 
     /// Whether a payload is zero: every exact component is.
     fn is_zero(shape: &Self::Shape, payload: &[u64]) -> bool;
+
+    /// A shape for the same payloads with room for exact sums that do not fit in passing; `None` where
+    /// there is none.
+    fn widened(_shape: &Self::Shape) -> Option<Self::Shape> {
+        None
+    }
+
+    /// Payloads of a shape, as those of its widened one. Only where there is one.
+    fn widen(_shape: &Self::Shape, _wide: &Self::Shape, payloads: &[u64]) -> Vec<u64> {
+        payloads.to_vec()
+    }
+
+    /// Payloads of the widened shape as those of the shape, what does not fit wrapped around; whether
+    /// all fit. Only where there is one.
+    fn narrow(
+        _shape: &Self::Shape,
+        _wide: &Self::Shape,
+        payloads: &[u64],
+        out: &mut Vec<u64>,
+    ) -> bool {
+        payloads.clone_into(out);
+        true
+    }
+
+    /// A product with all its payloads widened, where there is one.
+    fn widened_product(_product: &Self::Product) -> Option<Widened<Self::Shape, Self::Product>> {
+        None
+    }
 }

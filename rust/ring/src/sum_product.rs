@@ -7,10 +7,13 @@
 //!
 //! Cost: one multiplication a component and row, in one tight loop a component and batch.
 
+use arrow_buffer::i256;
+
 use crate::algebra::CommutativeMonoid;
 use crate::expansion::Expansion;
 use crate::number::{Number, Widen};
 use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab, sum_groups};
+use crate::widening::{Common, Widened};
 
 /// The ring of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub enum NumberKind {
     Decimal,
     /// An [`Expansion`](crate::Expansion) of three doubles.
     Real,
+    /// 256 bits: what an integer or decimal is where its sum may not fit, in passing.
+    Wide,
 }
 
 impl NumberKind {
@@ -31,6 +36,7 @@ impl NumberKind {
             NumberKind::Integer => i64::WORDS,
             NumberKind::Decimal => i128::WORDS,
             NumberKind::Real => Expansion::WORDS,
+            NumberKind::Wide => i256::WORDS,
         }
     }
 }
@@ -79,6 +85,10 @@ impl SumProductShape {
     pub fn elements(&self) -> &[Element] {
         &self.elements
     }
+
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
 }
 
 /// One component of a product: left times right.
@@ -99,6 +109,9 @@ pub struct TermProduct {
     left: usize,
     right: usize,
     out: usize,
+    /// What it was made of: of left, right and result.
+    shapes: Box<[SumProductShape; 3]>,
+    pairs: Vec<(usize, usize)>,
 }
 
 impl TermProduct {
@@ -121,6 +134,8 @@ impl TermProduct {
             left: left.stride,
             right: right.stride,
             out: out.stride,
+            shapes: Box::new([left.clone(), right.clone(), out.clone()]),
+            pairs: pairs.to_vec(),
         }
     }
 }
@@ -207,6 +222,10 @@ impl PayloadRing for SumProduct {
                 (Integer, Real, _) => factors.multiply::<i64, Expansion, Expansion>(out),
                 (Real, Integer, _) => factors.multiply::<Expansion, i64, Expansion>(out),
                 (Real, Real, _) => factors.multiply::<Expansion, Expansion, Expansion>(out),
+                (_, _, NumberKind::Wide) => factors.multiply_common::<i256>(out),
+                (NumberKind::Wide, _, _) | (_, NumberKind::Wide, _) => {
+                    factors.multiply_common::<Expansion>(out)
+                }
                 // The plan converts decimals to reals where a row is read.
                 (Decimal, Real, _) | (Real, Decimal, _) => true,
             };
@@ -220,6 +239,37 @@ impl PayloadRing for SumProduct {
             NumberKind::Integer => i64::load(payload, element.word).is_zero(),
             NumberKind::Decimal => i128::load(payload, element.word).is_zero(),
             NumberKind::Real => true,
+            NumberKind::Wide => i256::load(payload, element.word).is_zero(),
+        })
+    }
+
+    fn widened(shape: &SumProductShape) -> Option<SumProductShape> {
+        shape.widened()
+    }
+
+    fn widen(shape: &SumProductShape, wide: &SumProductShape, payloads: &[u64]) -> Vec<u64> {
+        shape.widen(wide, payloads)
+    }
+
+    fn narrow(
+        shape: &SumProductShape,
+        wide: &SumProductShape,
+        payloads: &[u64],
+        out: &mut Vec<u64>,
+    ) -> bool {
+        shape.narrow(wide, payloads, out)
+    }
+
+    fn widened_product(product: &TermProduct) -> Option<Widened<SumProductShape, TermProduct>> {
+        let [left, right, out] = &*product.shapes;
+        // Only a result of counts alone has nothing to widen.
+        let wide_out = out.widened()?;
+        let wide = |shape: &SumProductShape| shape.widened().unwrap_or_else(|| shape.clone());
+        Some(Widened {
+            product: TermProduct::new(&wide(left), &wide(right), &wide_out, &product.pairs),
+            left: left.clone(),
+            right: right.clone(),
+            out: out.clone(),
         })
     }
 }
@@ -253,8 +303,23 @@ fn add_integers<const S: usize>(
         }
     }
     match overflow.iter().position(|&wrapped| wrapped) {
-        Some(component) => Err(Overflow { component }),
+        Some(component) => {
+            take_back::<S>(target, slots, delta);
+            Err(Overflow { component })
+        }
         None => Ok(()),
+    }
+}
+
+/// Undoes what `add_integers` did: sums that wrapped around wrap back.
+#[cold]
+fn take_back<const S: usize>(target: &mut [u64], slots: &[u32], delta: &[u64]) {
+    let (targets, _) = target.as_chunks_mut::<S>();
+    for (&slot, row) in slots.iter().zip(delta.as_chunks::<S>().0) {
+        let target = &mut targets[slot as usize];
+        for component in 0..S {
+            target[component] = target[component].wrapping_sub(row[component]);
+        }
     }
 }
 
@@ -265,12 +330,22 @@ fn add_elements(
     delta: &[u64],
     emptied: &mut Vec<u32>,
 ) -> Result<(), Overflow> {
-    for (component, &element) in shape.elements.iter().enumerate() {
+    // Reals last: there is no way back from their sums.
+    let is_real = |(_, element): &(usize, &Element)| element.kind == NumberKind::Real;
+    let all = || shape.elements.iter().enumerate();
+    let in_order = all()
+        .filter(|one| !is_real(one))
+        .chain(all().filter(is_real));
+    for (component, &element) in in_order {
         let overflow = match element.kind {
             NumberKind::Integer => add_element::<i64>(shape, element, target, slots, delta),
             NumberKind::Decimal => add_element::<i128>(shape, element, target, slots, delta),
             NumberKind::Real => add_element::<Expansion>(shape, element, target, slots, delta),
+            NumberKind::Wide => add_element::<i256>(shape, element, target, slots, delta),
         };
+        if overflow && matches!(element.kind, NumberKind::Integer | NumberKind::Decimal) {
+            subtract_exact(shape, component, target, slots, delta);
+        }
         refuse(overflow, component)?;
     }
     emptied.extend(
@@ -279,6 +354,28 @@ fn add_elements(
             .filter(|&&slot| target[slot as usize * shape.stride] == 0),
     );
     Ok(())
+}
+
+/// Undoes what `add_elements` did up to the component: sums that wrapped around wrap back.
+#[cold]
+fn subtract_exact(
+    shape: &SumProductShape,
+    component: usize,
+    target: &mut [u64],
+    slots: &[u32],
+    delta: &[u64],
+) {
+    for element in &shape.elements[..=component] {
+        for (&slot, row) in slots.iter().zip(delta.chunks_exact(shape.stride)) {
+            let at = slot as usize * shape.stride + element.word;
+            if element.kind == NumberKind::Integer {
+                target[at] = target[at].wrapping_sub(row[element.word]);
+            } else if element.kind == NumberKind::Decimal {
+                let sum = i128::load(target, at).wrapping_sub(i128::load(row, element.word));
+                sum.store(target, at);
+            }
+        }
+    }
 }
 
 fn add_element<N: Number>(
@@ -316,22 +413,41 @@ impl Factors<'_> {
         R: Number + Widen<O>,
         O: Number,
     {
-        let TermProduct {
-            left,
-            right,
-            out: stride,
-            ..
-        } = *self.product;
+        let TermProduct { left, right, .. } = *self.product;
         let Term {
             left: from,
             right: with,
-            out: to,
+            ..
         } = *self.term;
         let times = |row: usize, slot: u32| {
             let l = L::load(self.left, row * left + from.word);
             let r = R::load(self.right, slot as usize * right + with.word);
             l.widen().mul(r.widen())
         };
+        self.sum(times, out)
+    }
+
+    /// The same of numbers of any kinds, where speed is of no matter.
+    #[cold]
+    fn multiply_common<O: Common>(&self, out: &mut [u64]) -> bool {
+        let TermProduct { left, right, .. } = *self.product;
+        let Term {
+            left: from,
+            right: with,
+            ..
+        } = *self.term;
+        let times = |row: usize, slot: u32| {
+            let l = O::of(from.kind, self.left, row * left + from.word);
+            let r = O::of(with.kind, self.right, slot as usize * right + with.word);
+            l.mul(r)
+        };
+        self.sum(times, out)
+    }
+
+    /// Sums what each row and its slot make.
+    #[inline(always)]
+    fn sum<O: Number>(&self, times: impl Fn(usize, u32) -> (O, bool), out: &mut [u64]) -> bool {
+        let (stride, to) = (self.product.out, self.term.out);
         let slots = self.slots;
         match self.left_rows {
             Rows::All(_) => {

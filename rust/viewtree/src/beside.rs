@@ -86,6 +86,11 @@ impl Beside {
         self.companions_mut().for_each(Companion::seal);
     }
 
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.matrix.iter().try_for_each(Maintained::settle)?;
+        self.companions().try_for_each(Companion::settle)
+    }
+
     pub(crate) fn commit(&mut self, dictionary: &Dictionary) {
         self.matrix.iter_mut().for_each(Maintained::commit);
         self.companions_mut()
@@ -153,7 +158,19 @@ impl Beside {
     /// What rows with these keys have behind the tree's payload; `columns` are the fields of the
     /// view's key.
     pub(crate) fn now(&self, columns: &[Vec<u64>], rows: usize) -> Further {
-        self.further(columns, rows, &HashMap::new())
+        let now = |companion: &Companion| companion.summaries(columns, rows);
+        self.further(columns, rows, &HashMap::new(), now)
+    }
+
+    /// What they will have once the running transaction is kept.
+    pub(crate) fn settling(
+        &self,
+        columns: &[Vec<u64>],
+        rows: usize,
+        dictionary: &Dictionary,
+    ) -> Further {
+        let then = |companion: &Companion| companion.settling(columns, rows, dictionary);
+        self.further(columns, rows, &HashMap::new(), then)
     }
 
     /// What they had before the running transaction. Companions change at their commit, so they
@@ -167,7 +184,8 @@ impl Beside {
                 Change::Was(slot, payload) => before.entry(slot).or_insert(Some(payload)),
             };
         }
-        self.further(columns, rows, &before)
+        let still = |companion: &Companion| companion.summaries(columns, rows);
+        self.further(columns, rows, &before, still)
     }
 
     fn further(
@@ -175,6 +193,7 @@ impl Beside {
         columns: &[Vec<u64>],
         rows: usize,
         before: &HashMap<u32, Option<&[u64]>>,
+        summaries: impl Fn(&Companion) -> Vec<[u64; SUMMARY]>,
     ) -> Further {
         let width = self.width();
         let mut words = vec![0; width * rows];
@@ -200,8 +219,7 @@ impl Beside {
             start = root.stride();
         }
         for companion in &self.summarized {
-            let summaries = companion.summaries(columns, rows);
-            for (row, summary) in words.chunks_exact_mut(width).zip(summaries) {
+            for (row, summary) in words.chunks_exact_mut(width).zip(summaries(companion)) {
                 row[start..][..SUMMARY].copy_from_slice(&summary);
             }
             start += SUMMARY;
@@ -238,6 +256,11 @@ pub(crate) struct Further {
 }
 
 impl Further {
+    /// Words of a row.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
     /// That of a row: the degree-m payload, then a summary a companion.
     pub(crate) fn row(&self, row: usize) -> &[u64] {
         &self.words[row * self.width..][..self.width]

@@ -30,14 +30,14 @@ impl Numbers<'_> {
             }
             OutputKind::Sum { terms, nonnull } => self.sum(rows, terms, *nonnull, output),
             OutputKind::Avg { terms, nonnull } => {
-                let totals = self.totals_of(rows, terms, output)?.into_iter();
+                let totals = self.totals_of(rows, terms).into_iter();
                 let counts = self.integers(rows, *nonnull);
                 let mean =
                     |(sum, count): (Sum, i64)| (count != 0).then(|| sum.real() / count as f64);
                 Ok(Cells::of_doubles(totals.zip(counts).map(mean)))
             }
             OutputKind::Statistic { function, moments } => {
-                let moments = self.moments(rows, moments, output)?.into_iter();
+                let moments = self.moments(rows, moments).into_iter();
                 Ok(Cells::of_doubles(
                     moments.map(|group| group.evaluate(*function)),
                 ))
@@ -46,12 +46,7 @@ impl Numbers<'_> {
         }
     }
 
-    fn moments(
-        &self,
-        rows: &ResultRows,
-        moments: &query::Moments,
-        output: &PlanOutput,
-    ) -> Result<Vec<Moments>> {
+    fn moments(&self, rows: &ResultRows, moments: &query::Moments) -> Vec<Moments> {
         let count = |count| Moments {
             count,
             ..Moments::default()
@@ -60,22 +55,22 @@ impl Numbers<'_> {
         let query::Moments {
             x, y, xx, xy, yy, ..
         } = moments;
-        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, x, output)?) {
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, x)) {
             group.x = sum;
         }
-        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, y, output)?) {
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, y)) {
             group.y = sum;
         }
-        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, xx, output)?) {
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, xx)) {
             group.xx = sum;
         }
-        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, xy, output)?) {
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, xy)) {
             group.xy = sum;
         }
-        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, yy, output)?) {
+        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, yy)) {
             group.yy = sum;
         }
-        Ok(groups)
+        groups
     }
 
     fn element(&self, component: usize) -> Element {
@@ -100,26 +95,58 @@ impl Numbers<'_> {
         self.numbers(rows, component)
     }
 
-    /// The exact sum of the terms a row; or an overflow.
-    fn exact<N: Number>(
-        &self,
-        rows: &ResultRows,
-        terms: &[usize],
-        output: &PlanOutput,
-    ) -> Result<Vec<N>> {
-        let mut sums = vec![N::ZERO; rows.rows];
-        for &term in terms {
-            for (sum, value) in sums.iter_mut().zip(self.numbers::<N>(rows, term)) {
-                let Some(next) = sum.plus(value) else {
-                    return Err(overflow(format!(
-                        "the column {:?} of the result",
-                        output.name
-                    )));
+    /// The sum of the terms a row, each with all its digits.
+    fn totals_of(&self, rows: &ResultRows, terms: &[usize]) -> Vec<Sum> {
+        let Some(&first) = terms.first() else {
+            return Vec::new();
+        };
+        match self.element(first).kind {
+            NumberKind::Integer => {
+                let mut sums = vec![0i128; rows.rows];
+                for &term in terms {
+                    let values = self.integers(rows, term);
+                    sums.iter_mut()
+                        .zip(values)
+                        .for_each(|(sum, value)| *sum += i128::from(value));
+                }
+                sums.into_iter().map(|sum| Sum::Exact(sum, 0)).collect()
+            }
+            NumberKind::Real => {
+                let mut sums = vec![Expansion::default(); rows.rows];
+                for &term in terms {
+                    let values = self.numbers::<Expansion>(rows, term);
+                    sums.iter_mut()
+                        .zip(values)
+                        .for_each(|(sum, value)| *sum = sum.sum(value));
+                }
+                sums.into_iter().map(Sum::Real).collect()
+            }
+            // A payload that is shown has settled.
+            NumberKind::Wide => unreachable!("no view is kept widened"),
+            NumberKind::Decimal => {
+                let root = self.plan.tree.root;
+                let scale = match self.plan.payload.nodes[root][first].kind {
+                    Kind::Decimal { scale } => scale,
+                    Kind::Int | Kind::Real => 0,
                 };
-                *sum = next;
+                if terms.len() == 1 {
+                    let sums = self.numbers::<i128>(rows, first);
+                    return sums.map(|sum| Sum::Exact(sum, scale)).collect();
+                }
+                let mut halves = vec![(0i128, 0i128); rows.rows];
+                for &term in terms {
+                    let values = self.numbers::<i128>(rows, term);
+                    for ((high, low), value) in halves.iter_mut().zip(values) {
+                        *high += value >> 64;
+                        *low += value & i128::from(u64::MAX);
+                    }
+                }
+                halves
+                    .into_iter()
+                    .map(|halves| wide_decimal(halves, scale))
+                    .collect()
             }
         }
-        Ok(sums)
     }
 
     fn sum(
@@ -129,73 +156,35 @@ impl Numbers<'_> {
         nonnull: usize,
         output: &PlanOutput,
     ) -> Result<Cells> {
+        const LIMIT: i128 = 10i128.pow(38);
+        let decimal = self.kind(terms) == NumberKind::Decimal;
         let valid: Vec<bool> = self
             .integers(rows, nonnull)
             .map(|count| count != 0)
             .collect();
         let (mut words, mut high) = (Vec::with_capacity(rows.rows), Vec::new());
-        match self.kind(terms) {
-            NumberKind::Integer => {
-                words.extend(
-                    self.exact::<i64>(rows, terms, output)?
-                        .iter()
-                        .map(|&n| n as u64),
-                );
+        for sum in self.totals_of(rows, terms) {
+            let fits = match sum {
+                Sum::Exact(digits, _) if decimal => -LIMIT < digits && digits < LIMIT,
+                Sum::Exact(digits, _) => i64::try_from(digits).is_ok(),
+                Sum::Real(value) => value.is_finite() && !decimal,
+                Sum::None => true,
+            };
+            if !fits {
+                let column = format!("the column {:?} of the result", output.name);
+                return Err(overflow(column));
             }
-            NumberKind::Real => {
-                words.extend(
-                    self.exact::<Expansion>(rows, terms, output)?
-                        .iter()
-                        .map(|sum| sum.value().to_bits()),
-                );
-            }
-            NumberKind::Decimal => {
-                const LIMIT: i128 = 10i128.pow(38);
-                for sum in self.exact::<i128>(rows, terms, output)? {
-                    if !(-LIMIT < sum && sum < LIMIT) {
-                        return Err(overflow(format!(
-                            "the column {:?} of the result",
-                            output.name
-                        )));
-                    }
-                    words.push(sum as u64);
-                    high.push((sum >> 64) as u64);
-                }
+            let bits = match sum {
+                Sum::Exact(digits, _) => digits,
+                _ => i128::from(sum.real().to_bits()),
+            };
+            words.push(bits as u64);
+            if decimal {
+                high.push((bits >> 64) as u64);
             }
         }
         let valid = Some(valid);
         Ok(Cells::Words { words, high, valid })
-    }
-
-    /// The sums of the terms.
-    fn totals_of(
-        &self,
-        rows: &ResultRows,
-        terms: &[usize],
-        output: &PlanOutput,
-    ) -> Result<Vec<Sum>> {
-        if terms.is_empty() {
-            return Ok(Vec::new());
-        }
-        let root = self.plan.tree.root;
-        let scale = match self.plan.payload.nodes[root][terms[0]].kind {
-            Kind::Decimal { scale } => scale,
-            Kind::Int | Kind::Real => 0,
-        };
-        Ok(match self.kind(terms) {
-            NumberKind::Integer => {
-                let sums = self.exact::<i64>(rows, terms, output)?.into_iter();
-                sums.map(|sum| Sum::Exact(i128::from(sum), 0)).collect()
-            }
-            NumberKind::Real => {
-                let sums = self.exact::<Expansion>(rows, terms, output)?.into_iter();
-                sums.map(Sum::Real).collect()
-            }
-            NumberKind::Decimal => {
-                let sums = self.exact::<i128>(rows, terms, output)?.into_iter();
-                sums.map(|sum| Sum::Exact(sum, scale)).collect()
-            }
-        })
     }
 
     fn kind(&self, terms: &[usize]) -> NumberKind {
@@ -203,4 +192,15 @@ impl Numbers<'_> {
             .first()
             .map_or(NumberKind::Integer, |&term| self.element(term).kind)
     }
+}
+
+/// A sum of decimals whose upper and lower halves, of 64 bits, were added apart: exact where it fits.
+fn wide_decimal((high, low): (i128, i128), scale: i8) -> Sum {
+    let (high, low) = (high + (low >> 64), low & i128::from(u64::MAX));
+    if let Ok(high) = i64::try_from(high) {
+        return Sum::Exact((i128::from(high) << 64) | low, scale);
+    }
+    let digits = Expansion::from(high).product(Expansion::from(1i128 << 64));
+    let unit = Expansion::of_decimal(1, scale);
+    Sum::Real(digits.sum(Expansion::from(low)).product(unit))
 }

@@ -105,6 +105,10 @@ impl Companion {
         self.tree.seal();
     }
 
+    pub(crate) fn settle(&self) -> Result<()> {
+        Maintained::settle(&self.tree)
+    }
+
     pub(crate) fn rollback(&mut self) {
         Maintained::rollback(&mut self.tree);
     }
@@ -126,17 +130,7 @@ impl Companion {
         let Some(root) = self.tree.result() else {
             return;
         };
-        let mut moved: Vec<(u32, bool)> = root
-            .changes()
-            .map(|change| match change {
-                Change::New(slot) => (slot, false),
-                Change::Was(slot, _) => (slot, true),
-            })
-            .collect();
-        // The first change of a slot tells what was there before.
-        moved.sort_by_key(|&(slot, _)| slot);
-        moved.dedup_by_key(|&mut (slot, _)| slot);
-        moved.retain(|&(slot, before)| before != is_there(root, slot));
+        let moved = moved(root);
         let column = |&field: &usize| moved.iter().map(|&(s, _)| root.field(s, field)).collect();
         let columns: Vec<Vec<u64>> = self.key.iter().map(column).collect();
         let fields: Vec<usize> = (0..columns.len()).collect();
@@ -187,6 +181,71 @@ impl Companion {
         self.groups
             .find(keys, &mut KeyScratch::default(), &mut slots);
         slots.iter().map(|&slot| self.summary(slot)).collect()
+    }
+
+    /// The summaries that the commit of the running transaction will make. O(what it touched).
+    pub(crate) fn settling(
+        &self,
+        columns: &[Vec<u64>],
+        rows: usize,
+        dictionary: &Dictionary,
+    ) -> Vec<[u64; SUMMARY]> {
+        let mut summaries = self.summaries(columns, rows);
+        let Some(root) = self.tree.result() else {
+            return summaries;
+        };
+        let mut of: HashMap<Vec<u64>, Vec<(u32, bool)>> = HashMap::new();
+        for (slot, before) in moved(root) {
+            let key = self.key.iter().map(|&field| root.field(slot, field));
+            of.entry(key.collect()).or_default().push((slot, before));
+        }
+        let keys = Keys {
+            columns,
+            fields: &self.outer,
+            rows,
+        };
+        let mut groups = Vec::new();
+        self.groups
+            .find(keys, &mut KeyScratch::default(), &mut groups);
+        let values = Values {
+            root,
+            fields: &self.values,
+            dictionary,
+        };
+        for (row, (summary, &group)) in summaries.iter_mut().zip(&groups).enumerate() {
+            let key: Vec<u64> = self.outer.iter().map(|&at| columns[at][row]).collect();
+            let Some(moved) = of.get(&key) else {
+                continue;
+            };
+            let leave = moved.iter().filter(|(_, before)| *before).count() as u64;
+            summary[0] = summary[0] + (moved.len() as u64 - leave) - leave;
+            let Some(all) = &self.ordered else {
+                continue;
+            };
+            // Those that stay, from either end, and those that come.
+            let held = all.get(group as usize);
+            let stays = |slot: &u32| is_there(root, *slot);
+            let come = || {
+                moved
+                    .iter()
+                    .filter(|(_, before)| !before)
+                    .map(|&(slot, _)| slot)
+            };
+            let first = held.and_then(|held| held.iter().find(stays));
+            let last = held.and_then(|held| held.iter().rev().find(stays));
+            let least = first.into_iter().chain(come());
+            let greatest = last.into_iter().chain(come());
+            let ends = [
+                (1, least.min_by(|&a, &b| values.compare(a, b))),
+                (3, greatest.max_by(|&a, &b| values.compare(a, b))),
+            ];
+            for (at, slot) in ends {
+                for (word, &field) in self.values[0].fields.iter().enumerate() {
+                    summary[at + word] = slot.map_or(0, |slot| root.field(slot, field));
+                }
+            }
+        }
+        summaries
     }
 
     fn summary(&self, group: u32) -> [u64; SUMMARY] {
@@ -345,6 +404,21 @@ impl HoldsStrings for Companion {
     fn forget_strings(&mut self, gone: &Gone) {
         self.tree.forget_strings(gone);
     }
+}
+
+/// The slots of values that came or left in the running transaction, and whether they were there
+/// before.
+fn moved(root: &Part) -> Vec<(u32, bool)> {
+    let change = |change| match change {
+        Change::New(slot) => (slot, false),
+        Change::Was(slot, _) => (slot, true),
+    };
+    let mut moved: Vec<(u32, bool)> = root.changes().map(change).collect();
+    // The first change of a slot tells what was there before.
+    moved.sort_by_key(|&(slot, _)| slot);
+    moved.dedup_by_key(|&mut (slot, _)| slot);
+    moved.retain(|&(slot, before)| before != is_there(root, slot));
+    moved
 }
 
 fn is_there(root: &Part, slot: u32) -> bool {

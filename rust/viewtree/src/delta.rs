@@ -18,6 +18,8 @@ pub(crate) struct Delta {
     pub(crate) payload: Vec<u64>,
     /// Words of a payload: the ring's stride, or less where it keeps single rows shorter.
     pub(crate) width: usize,
+    /// Whether they are of the ring's widened shape: a sum among them does not fit.
+    pub(crate) wide: bool,
 }
 
 /// Room for gathering, kept between batches.
@@ -62,6 +64,37 @@ impl Delta {
         self.rows = rows.len();
     }
 
+    /// Brings the payloads, of this shape, to its widened one.
+    ///
+    /// # Errors
+    /// The fault that asked for it, where there is no such shape.
+    pub(crate) fn widen<R: PayloadRing>(
+        &mut self,
+        shape: &R::Shape,
+        fault: Overflow,
+    ) -> Result<R::Shape, Overflow> {
+        let wide = R::widened(shape).ok_or(fault)?;
+        if !self.wide {
+            self.payload = R::widen(shape, &wide, &self.payload);
+            self.width = R::stride(&wide);
+            self.wide = true;
+        }
+        Ok(wide)
+    }
+
+    /// Brings widened payloads back to their shape, if all fit.
+    pub(crate) fn narrow<R: PayloadRing>(&mut self, shape: &R::Shape) {
+        let Some(wide) = R::widened(shape).filter(|_| self.wide) else {
+            return;
+        };
+        let mut narrow = Vec::new();
+        if R::narrow(shape, &wide, &self.payload, &mut narrow) {
+            self.payload = narrow;
+            self.width = R::stride(shape);
+            self.wide = false;
+        }
+    }
+
     /// Sums rows that have equal keys and stand one after the other.
     pub(crate) fn fold<R: PayloadRing>(
         &mut self,
@@ -81,17 +114,24 @@ impl Delta {
         spare
             .groups
             .extend((0..self.rows).map(|row| cursor.at(row) as u32));
-        spare.words.clear();
-        spare.words.resize(first.len() * R::stride(shape), 0);
-        R::add(
-            shape,
-            &mut spare.words,
-            &spare.groups,
-            self.slab(),
-            &mut Vec::new(),
-        )?;
-        std::mem::swap(&mut self.payload, &mut spare.words);
-        self.width = R::stride(shape);
+        let mut sum = |shape: &R::Shape, delta: &mut Self| {
+            let (groups, sums) = (&spare.groups, &mut spare.words);
+            sums.clear();
+            sums.resize(first.len() * R::stride(shape), 0);
+            R::add(shape, sums, groups, delta.slab(), &mut Vec::new())?;
+            std::mem::swap(&mut delta.payload, sums);
+            delta.width = R::stride(shape);
+            Ok(())
+        };
+        let summed = match self.wide {
+            false => sum(shape, self),
+            true => Err(Overflow { component: 0 }),
+        };
+        if let Err(fault) = summed {
+            let wide = self.widen::<R>(shape, fault)?;
+            sum(&wide, self)?;
+            self.narrow::<R>(shape);
+        }
         self.gather(keys, first, spare);
         Ok(())
     }

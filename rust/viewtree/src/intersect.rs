@@ -284,7 +284,7 @@ impl<P: Payloads> Tree<P> {
         }
         block.rows = room.found_rows.len();
         block.payload = std::mem::take(&mut delta.payload);
-        block.width = delta.width;
+        (block.width, block.wide) = (delta.width, delta.wide);
         let mut outcome = Ok(());
         for (number, step) in steps.iter().enumerate() {
             let rows = match number {

@@ -30,6 +30,8 @@
 //! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
 //! | `explain` | what a view has now, beside what its plan says |
 //! | `strings` | which strings all of these hold |
+//! | `widening` | products of sums that do not fit, in passing |
+//! | `settle` | what may not fit its column is refused before it is kept |
 //! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
 
 mod bag;
@@ -58,11 +60,13 @@ pub mod plan;
 mod program;
 mod result;
 mod rows;
+mod settle;
 mod statistics;
 mod strings;
 mod tree;
 mod view;
 mod view_tree;
+mod widening;
 
 pub use factors::FactorRows;
 pub use maintained::NodeStatus;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use ringview_core::{Dictionary, HoldsStrings, Meter, Result};
 use ringview_relation::Part;
+use ringview_ring::Overflow;
 
 use crate::delta::RowDelta;
 use crate::factors::FactorRows;
@@ -40,6 +41,8 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
         dict: &Dictionary,
         meter: &Meter<'_>,
     ) -> Result<bool>;
+    /// Whether the running transaction's changes can stay: all sums that are kept fit.
+    fn settle(&self) -> Result<()>;
     /// The running transaction's changes stay.
     fn commit(&mut self);
     /// The running transaction's changes are undone.
@@ -96,10 +99,18 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
         meter: &Meter<'_>,
     ) -> Result<bool> {
         // Indicator projections are told from the rows of the leaf.
-        if self.watches[atom].is_some() {
+        // What does not fit at the moment is met row by row.
+        if self.watches[atom].is_some() || !self.views.iter().all(View::fits) {
             return Ok(false);
         }
         P::apply_factors(self, atom, factors, sign, dict, meter)
+    }
+
+    fn settle(&self) -> Result<()> {
+        match self.views.iter().position(|view| !view.fits()) {
+            Some(node) => Err(self.refuse(node, Overflow { component: 0 })),
+            None => Ok(()),
+        }
     }
 
     fn commit(&mut self) {

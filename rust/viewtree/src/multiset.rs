@@ -31,7 +31,7 @@ impl OrderedSlots {
     }
 
     /// All slots, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = u32> {
         self.first.iter().chain(self.rest.iter().flatten()).copied()
     }
 

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use crate::plan::{Component, Plan, Source};
 use arrow_schema::Field;
-use ringview_core::{Batch, Dictionary, Gone, Meter, Result, Schema};
+use ringview_core::{Batch, Dictionary, Error, Gone, Meter, Result, Schema};
 use ringview_query::{Kind, OutputKind, PlanOutput};
 use ringview_ring::{
-    Element, Expansion, Groups, Number, NumberKind, PayloadRing, SumProduct, SumProductShape,
-    TermProduct, Widen, sum_groups,
+    Common, Element, Expansion, Groups, Number, NumberKind, PayloadRing, SumProduct,
+    SumProductShape, TermProduct, Wide, Widen, sum_groups,
 };
 
 use crate::cells::Cells;
@@ -48,6 +48,21 @@ pub(crate) trait Payloads: Send + Sync {
         groups: Groups<'_>,
         out: &mut Vec<u64>,
     ) -> Result<()>;
+
+    /// As `read`, for sums that did not fit: of the ring's widened shape. Whether they are.
+    ///
+    /// # Errors
+    /// The problem that was met, where there is no such shape or it has not room enough either.
+    fn read_wide(
+        &mut self,
+        _leaf: (usize, &Batch, &Selection),
+        _sign: i64,
+        _groups: Groups<'_>,
+        _out: &mut Vec<u64>,
+        problem: Error,
+    ) -> Result<bool> {
+        Err(problem)
+    }
 
     /// Applies a change in factors to a tree, if its payloads are products of what the factors have;
     /// else says so and does nothing.
@@ -178,9 +193,10 @@ impl ProductPlan<SumProduct> for SumProductPayloads {
 
 /// The kind of a product.
 pub(crate) fn widest(left: Element, right: Element) -> NumberKind {
-    use NumberKind::{Decimal, Integer, Real};
+    use NumberKind::{Decimal, Integer, Real, Wide};
     match (left.kind, right.kind) {
         (Real, _) | (_, Real) => Real,
+        (Wide, _) | (_, Wide) => Wide,
         (Decimal, _) | (_, Decimal) => Decimal,
         (Integer, Integer) => Integer,
     }
@@ -214,15 +230,39 @@ impl Payloads for SumProductPayloads {
         let Some(program) = self.leaves.get_mut(&leaf) else {
             unreachable!("every leaf has a program")
         };
-        let stride = SumProduct::stride(&self.shapes[leaf]);
+        let shape = &self.shapes[leaf];
         let rows = LeafRows {
             batch,
             selection,
             sign,
             groups,
-            stride,
+            stride: SumProduct::stride(shape),
         };
-        rows.read(program, &self.shapes[leaf], out)
+        rows.read(program, shape, out)
+    }
+
+    fn read_wide(
+        &mut self,
+        (leaf, batch, selection): (usize, &Batch, &Selection),
+        sign: i64,
+        groups: Groups<'_>,
+        out: &mut Vec<u64>,
+        problem: Error,
+    ) -> Result<bool> {
+        let wide = SumProduct::widened(&self.shapes[leaf]);
+        let (Some(program), Some(wide), Error::Overflow { .. }) =
+            (self.leaves.get_mut(&leaf), wide, &problem)
+        else {
+            return Err(problem);
+        };
+        let rows = LeafRows {
+            batch,
+            selection,
+            sign,
+            groups,
+            stride: SumProduct::stride(&wide),
+        };
+        rows.read(program, &wide, out).map(|()| true)
     }
 
     fn apply_factors(
@@ -280,6 +320,7 @@ impl LeafRows<'_> {
         for (component, &element) in shape.elements().iter().enumerate() {
             let values = program.factor(component, self.batch, self.selection)?;
             let overflowed = match (values, element.kind) {
+                (Values::Ones, NumberKind::Wide) => self.fill(element, |_| Wide::ONE, out),
                 (Values::Ones, _) => self.fill(element, |_| 1i64, out),
                 (Values::Words(words), NumberKind::Integer) => {
                     self.fill(element, |row| i64::load(words, row), out)
@@ -289,6 +330,14 @@ impl LeafRows<'_> {
                 }
                 (Values::Words(words), NumberKind::Real) => {
                     let value = |row: usize| Expansion::from(f64::from_bits(words[row]));
+                    self.fill(element, value, out)
+                }
+                (Values::Words(words), NumberKind::Wide) => {
+                    let kind = match words.len() == self.selection.len() {
+                        true => NumberKind::Integer,
+                        false => NumberKind::Decimal,
+                    };
+                    let value = |row: usize| Wide::of(kind, words, row * kind.words());
                     self.fill(element, value, out)
                 }
                 (Values::Long(words), _) => {

@@ -12,7 +12,7 @@ use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_query::{OutputKind, PlanOutput, VarId};
 use ringview_relation::Part;
 
-use crate::beside::Beside;
+use crate::beside::{Beside, Further};
 use crate::categories::{self, Tallies};
 use crate::cells::{Cells, retain};
 use crate::cofactor::CofactorPayloads;
@@ -60,6 +60,40 @@ impl ResultRows {
         self.rows += 1;
     }
 
+    /// The rows at some slots of a part, with the fields of their keys as far as they are asked for.
+    pub(crate) fn of_slots(part: &Part, slots: &[u32], fields: usize) -> Self {
+        let mut rows = Self::new(fields, part.stride());
+        for &slot in slots {
+            rows.push(part, slot, part.payload(slot), None);
+        }
+        rows
+    }
+
+    /// The same, whole, as they will be once the running transaction is kept; without tallies.
+    pub(crate) fn settling(
+        part: &Part,
+        slots: &[u32],
+        beside: &Beside,
+        dictionary: &Dictionary,
+    ) -> Self {
+        let mut rows = Self::of_slots(part, slots, part.layout().fields());
+        if beside.width() > 0 {
+            let further = beside.settling(&rows.columns, rows.rows, dictionary);
+            rows.append(part.stride(), &further);
+        }
+        rows
+    }
+
+    /// Puts what stands beside the tree behind each payload, of `stride` words.
+    fn append(&mut self, stride: usize, further: &Further) {
+        let sums = std::mem::take(&mut self.payloads);
+        for (row, sums) in sums.chunks_exact(stride).enumerate() {
+            self.payloads.extend_from_slice(sums);
+            self.payloads.extend_from_slice(further.row(row));
+        }
+        self.width = stride + further.width();
+    }
+
     /// All rows of a part; of one without key fields its one row, zero if it has none.
     pub(crate) fn all(part: &Part, beside: &Beside) -> Self {
         let mut all = Self::new(part.layout().fields(), part.stride() + beside.width());
@@ -73,11 +107,7 @@ impl ResultRows {
         all.tallies = categories::tallies(&beside.tallied, &all.columns, all.rows);
         if beside.width() > 0 {
             let further = beside.now(&all.columns, all.rows);
-            let sums = std::mem::take(&mut all.payloads);
-            for (row, sums) in sums.chunks_exact(part.stride()).enumerate() {
-                all.payloads.extend_from_slice(sums);
-                all.payloads.extend_from_slice(further.row(row));
-            }
+            all.append(part.stride(), &further);
         }
         all
     }
@@ -137,6 +167,28 @@ impl Assembler<'_> {
             rows.retain(&kept);
         }
         self.arrow(rows.rows, &self.outputs(&rows)?, None)
+    }
+
+    /// Whether these outputs of the rows that HAVING keeps can be shown.
+    pub(crate) fn check(&self, mut rows: ResultRows, outputs: &[usize]) -> Result<()> {
+        if let Some(kept) = self.kept(&rows)? {
+            rows.retain(&kept);
+        }
+        let mut measures = None;
+        for output in outputs.iter().map(|&at| &self.plan.outputs[at]) {
+            let OutputKind::Computed { value } = &output.kind else {
+                self.column(&rows, output)?;
+                continue;
+            };
+            let measures = match &mut measures {
+                Some(measures) => measures,
+                none => none.insert(self.measures(&rows)?),
+            };
+            for row in 0..rows.rows {
+                measures.evaluate(&output.name, value, row)?;
+            }
+        }
+        Ok(())
     }
 
     /// How many rows HAVING leaves.

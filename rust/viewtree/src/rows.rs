@@ -208,7 +208,7 @@ impl ViewTree {
         }
     }
 
-    fn assembler<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
+    pub(crate) fn assembler<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
         let root = &self.plan.tree.nodes[self.plan.tree.root];
         Assembler {
             plan: &self.plan,

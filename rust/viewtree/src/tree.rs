@@ -245,6 +245,7 @@ impl<P: Payloads> Tree<P> {
                 indicator.change(part, &moved, stride, &mut self.work.keys);
             }
             let delta = &mut indicator.delta;
+            delta.wide = false;
             self.views[path.leaf].reached_by(delta.rows);
             self.store(path.leaf, &path.keys, delta)?;
             self.climb(&path, (0, 0), delta, meter)?;
@@ -336,15 +337,19 @@ impl<P: Payloads> Tree<P> {
             wide,
         );
         let groups = grouper.groups();
-        self.payloads.read(
-            path.leaf,
-            batch,
-            selection,
-            rows.sign,
-            groups,
-            &mut delta.payload,
-        )?;
+        let leaf = (path.leaf, batch, &*selection);
+        let out = &mut delta.payload;
+        delta.wide = match self
+            .payloads
+            .read(leaf.0, batch, selection, rows.sign, groups, out)
+        {
+            Ok(()) => false,
+            Err(problem) => self
+                .payloads
+                .read_wide(leaf, rows.sign, groups, out, problem)?,
+        };
         delta.width = delta.payload.len() / groups.len().max(1);
+        delta.narrow::<P::Ring>(shape);
         if let Some(rows) = grouper.representatives() {
             delta.gather(&path.keys, rows, spare);
         }

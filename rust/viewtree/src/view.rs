@@ -1,5 +1,7 @@
 //! One view of the tree: its part, if it is kept, and what the running transaction did to it.
 
+use std::collections::BTreeMap;
+
 use ringview_core::empty;
 use ringview_relation::{KeyScratch, Keys, Moved, Part};
 use ringview_ring::{Overflow, PayloadRing, Slab};
@@ -20,6 +22,9 @@ pub(crate) struct View<R: PayloadRing> {
     /// Whether the running transaction wrote to it.
     touched: bool,
     slots: Vec<u32>,
+    /// Widened payloads of the slots whose sums do not fit at the moment; the part has what wrapped
+    /// around. Empty when the transaction settles, or it is refused.
+    unfit: BTreeMap<u32, Vec<u64>>,
     /// Rows of changes that reached it and stayed, and those of the running transaction.
     updates: u64,
     pending: u64,
@@ -34,6 +39,7 @@ impl<R: PayloadRing> View<R> {
             emptied: Vec::new(),
             touched: false,
             slots: Vec::new(),
+            unfit: BTreeMap::new(),
             updates: 0,
             pending: 0,
         }
@@ -86,17 +92,76 @@ impl<R: PayloadRing> View<R> {
             scratch,
             slots,
         );
+        if delta.wide || !self.unfit.is_empty() {
+            return self.add_wide(delta, Overflow { component: 0 });
+        }
         if delta.rows >= FOLD * part.slots() && delta.rows > 1 {
-            delta.fold_slots::<R>(&self.shape, keys, slots, part.slots(), spare)?;
+            let limit = part.slots();
+            if let Err(fault) = delta.fold_slots::<R>(&self.shape, keys, slots, limit, spare) {
+                return self.add_wide(delta, fault);
+            }
         }
         let payloads = part.write(slots);
-        R::add(
-            &self.shape,
-            payloads,
-            slots,
-            delta.slab(),
-            &mut self.emptied,
-        )
+        let emptied = &mut self.emptied;
+        match R::add(&self.shape, payloads, slots, delta.slab(), emptied) {
+            Ok(()) => Ok(()),
+            Err(fault) => self.add_wide(delta, fault),
+        }
+    }
+
+    /// The same where a sum does not fit: a row at a time, at the slots of `self.slots`. What fits again
+    /// is a payload as any other.
+    #[cold]
+    fn add_wide(&mut self, delta: &mut Delta, fault: Overflow) -> Result<(), Overflow> {
+        let shape = &self.shape;
+        let wide = R::widened(shape).ok_or(fault)?;
+        let widened;
+        let rows = match delta.wide {
+            true => &delta.payload,
+            false => {
+                widened = R::widen(shape, &wide, &delta.payload);
+                &widened
+            }
+        };
+        let Some(part) = &mut self.part else {
+            return Ok(());
+        };
+        let (stride, mut narrow) = (R::stride(&wide), Vec::new());
+        for (&slot, row) in self.slots.iter().zip(rows.chunks_exact(stride)) {
+            let unfit = self.unfit.remove(&slot);
+            let mut sum = unfit.unwrap_or_else(|| R::widen(shape, &wide, part.payload(slot)));
+            let row = Slab::delta(row, stride);
+            R::add(&wide, &mut sum, &[0], row, &mut Vec::new())?;
+            let fits = R::narrow(shape, &wide, &sum, &mut narrow);
+            part.payload_mut(slot).copy_from_slice(&narrow);
+            if narrow[0] == 0 {
+                self.emptied.push(slot);
+            }
+            if !fits {
+                self.unfit.insert(slot, sum);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all its sums fit.
+    pub(crate) fn fits(&self) -> bool {
+        self.unfit.is_empty()
+    }
+
+    /// The payloads of some slots, widened.
+    pub(crate) fn widened(&self, wide: &R::Shape, slots: &[u32]) -> Vec<u64> {
+        let Some(part) = &self.part else {
+            return Vec::new();
+        };
+        let mut out = Vec::new();
+        for slot in slots {
+            match self.unfit.get(slot) {
+                Some(payload) => out.extend_from_slice(payload),
+                None => out.extend(R::widen(&self.shape, wide, part.payload(*slot))),
+            }
+        }
+        out
     }
 
     /// The slots that the rows of the last delta went to.
@@ -111,6 +176,7 @@ impl<R: PayloadRing> View<R> {
         if !std::mem::take(&mut self.touched) {
             return None;
         }
+        debug_assert!(self.fits(), "a transaction settles before it is kept");
         let part = self.part.as_mut()?;
         part.commit(&self.emptied, |payload| R::is_zero(&self.shape, payload));
         empty(&mut self.emptied);
@@ -127,6 +193,7 @@ impl<R: PayloadRing> View<R> {
         if let Some(part) = &mut self.part {
             part.rollback();
         }
+        self.unfit.clear();
         empty(&mut self.emptied);
         empty(&mut self.slots);
     }

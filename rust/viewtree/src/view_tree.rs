@@ -15,6 +15,7 @@ use crate::factorised::Factorised;
 use crate::factors::FactorRows;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::payloads::SumProductPayloads;
+use crate::settle::Fallible;
 use crate::tree::Tree;
 use ringview_relation::Part;
 
@@ -23,8 +24,8 @@ const BLOCK: usize = 1 << 16;
 
 /// A maintained view: group-by counts, sums, averages or degree-m payloads over a join.
 ///
-/// Changes go in with [`apply`](Self::apply), one relation after the other, and stay with
-/// [`commit`](Self::commit) or go with [`rollback`](Self::rollback). After an error only
+/// Changes go in with [`apply`](Self::apply), one relation after the other; [`settle`](Self::settle)
+/// says whether they can be kept and shown. They stay with [`commit`](Self::commit) or go with [`rollback`](Self::rollback). After an error only
 /// `rollback` may follow.
 pub struct ViewTree {
     pub(crate) plan: Arc<Plan>,
@@ -33,6 +34,8 @@ pub struct ViewTree {
     pub(crate) log: Option<ChangeLog>,
     /// Where the rows of a join are kept factorised.
     pub(crate) factorised: Option<Factorised>,
+    /// What a change may make unfit to be shown.
+    pub(crate) fallible: Option<Fallible>,
 }
 
 impl fmt::Debug for ViewTree {
@@ -63,6 +66,7 @@ impl ViewTree {
         let factorised = plan.bag == Some(Representation::Factorised);
         let factorised = factorised.then(|| Factorised::new(&plan, &mut *tree));
         Ok(Self {
+            fallible: Fallible::of(&plan),
             factorised,
             beside,
             plan,

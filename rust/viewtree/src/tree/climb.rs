@@ -7,13 +7,14 @@
 
 use ringview_core::{Meter, Result};
 use ringview_relation::{ABSENT, Keys};
-use ringview_ring::{Groups, PayloadRing, Rows};
+use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 
 use super::{Tree, Work};
 use crate::delta::Delta;
 use crate::partners::Partners;
 use crate::payloads::Payloads;
 use crate::program::{Access, Level, Path, Step};
+use crate::widening::WideFactors;
 
 /// Words of wide products that follow each other in the cache.
 const BLOCK_WORDS: usize = 1 << 14;
@@ -97,7 +98,7 @@ impl<P: Payloads> Tree<P> {
             part.payload.clear();
             part.payload
                 .extend_from_slice(&delta.payload[start * stride..end * stride]);
-            (part.rows, part.width) = (end - start, stride);
+            (part.rows, part.width, part.wide) = (end - start, stride, delta.wide);
             self.climb(path, (at, 0), &mut part, meter)?;
         }
         Ok(())
@@ -175,7 +176,7 @@ impl<P: Payloads> Tree<P> {
             }
             block.rows = partners.slots.len();
             block.payload = std::mem::take(&mut delta.payload);
-            block.width = delta.width;
+            (block.width, block.wide) = (delta.width, delta.wide);
             self.steps += block.rows as u64;
             let met = self.met(level.node, block.rows, meter);
             let pairs = (Rows::Picked(&partners.rows), &partners.slots[..]);
@@ -221,8 +222,24 @@ impl<P: Payloads> Tree<P> {
         };
         let (left, right) = ((delta.slab(), rows), (sibling, slots));
         let scratch = &mut self.scratch;
-        match P::Ring::multiply(&step.product, left, right, groups, scratch, product) {
-            Ok(width) => delta.width = width,
+        let multiplied = if delta.wide || !self.views[step.sibling].fits() {
+            Err(Overflow { component: 0 })
+        } else {
+            P::Ring::multiply(&step.product, left, right, groups, scratch, product)
+        };
+        let widened = match multiplied {
+            Ok(width) => Ok((width, false)),
+            Err(fault) => {
+                let sibling = &self.views[step.sibling];
+                let factors = WideFactors {
+                    left: (delta, rows),
+                    right: (sibling, slots),
+                };
+                factors.multiply(&step.product, groups, scratch, product, fault)
+            }
+        };
+        match widened {
+            Ok((width, wide)) => (delta.width, delta.wide) = (width, wide),
             Err(fault) => return Err(self.refuse(level.node, fault)),
         }
         std::mem::swap(&mut delta.payload, product);
