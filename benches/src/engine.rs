@@ -167,6 +167,10 @@ impl System for Engine {
 /// The one row of a result without groups: its columns, or what a degree-m payload holds.
 fn numbers(result: &RecordBatch) -> Vec<i64> {
     let integer = |array: &dyn Array| {
+        if let Some(doubles) = array.as_primitive_opt::<Float64Type>() {
+            // Halves, so that none is lost.
+            return (2.0 * doubles.value(0)) as i64;
+        }
         let array = array.as_primitive::<Int64Type>();
         array.iter().next().flatten().unwrap_or_default()
     };

@@ -43,9 +43,9 @@ pub(crate) fn query(workload: Workload, data: &Dataset, form: Form) -> (Query, S
         json!({"kind": "aggregate", "name": "count", "function": "count", "argument": null});
     let mut rest = json!({});
     let (outputs, shown) = match (workload.asked, form) {
-        (Asked::Sum, _) => {
+        (Asked::Sum | Asked::Real, _) => {
             let summed = features.iter().find(|f| Some(&*f.name) == summed(workload));
-            let sum = summed.map(|feature| sum(&feature.name, feature.value()));
+            let sum = summed.map(|feature| sum(&feature.name, argument(workload, feature)));
             (std::iter::once(count).chain(sum).collect(), Shown::Pair)
         }
         (Asked::Cofactor, _) => {
@@ -108,6 +108,15 @@ fn summed(workload: Workload) -> Option<&'static str> {
         Stream::Housing => Some("postcode"),
         Stream::Triangles => None,
     }
+}
+
+/// What is summed.
+fn argument(workload: Workload, feature: &Feature) -> Value {
+    if workload.asked == Asked::Sum {
+        return feature.value();
+    }
+    let factor = json!({"op": "literal", "value": {"type": "float", "value": 1.5}});
+    json!({"op": "multiply", "left": factor, "right": feature.value()})
 }
 
 fn sum(name: &str, argument: Value) -> Value {

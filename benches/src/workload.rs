@@ -21,6 +21,8 @@ pub(crate) enum Stream {
 pub(crate) enum Asked {
     /// One SUM with the count beside it; of triangles the count alone.
     Sum,
+    /// The same, of doubles: one and a half times the column.
+    Real,
     /// The degree-m matrix of all columns.
     Cofactor,
     /// Its rows.
@@ -40,8 +42,9 @@ const STREAMS: [(Stream, &str); 4] = [
     (Stream::Housing, "housing"),
     (Stream::Triangles, "triangles"),
 ];
-const ASKED: [(Asked, &str); 3] = [
+const ASKED: [(Asked, &str); 4] = [
     (Asked::Sum, ""),
+    (Asked::Real, "-float"),
     (Asked::Cofactor, "-cofactor"),
     (Asked::Join, "-join"),
 ];

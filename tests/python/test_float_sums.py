@@ -47,15 +47,16 @@ def exact(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Fraction | float | None
     n = len(xs)
     if not n:
         return dict.fromkeys(FUNCTIONS)
-    sx, sy = sum(x for x, _ in xs), sum(y for _, y in xs)
-    sxy = sum(x * y for x, y in xs)
-    cxx = n * sum(x * x for x, _ in xs) - sx * sx
-    cyy = n * sum(y * y for _, y in xs) - sy * sy
+    zero = Fraction(0)
+    sx, sy = sum((x for x, _ in xs), zero), sum((y for _, y in xs), zero)
+    sxy = sum((x * y for x, y in xs), zero)
+    cxx = n * sum((x * x for x, _ in xs), zero) - sx * sx
+    cyy = n * sum((y * y for _, y in xs), zero) - sy * sy
     cxy = n * sxy - sx * sy
     sample = n * (n - 1)
     return {
-        "s": Fraction(sx),
-        "a": Fraction(sx, n),
+        "s": sx,
+        "a": sx / n,
         "vp": cxx / n**2,
         "vs": cxx / sample if sample else None,
         "dp": root(cxx / n**2),
@@ -87,7 +88,7 @@ def assert_close(found: dict[str, Any], expected: dict[str, Any], scale: Fractio
 
 def scale_of(pairs: Iterable[tuple[Any, Any]]) -> Fraction:
     values = [abs(Fraction(value)) for pair in pairs for value in pair]
-    return (sum(values) + 1) ** 2
+    return (sum(values, Fraction(1))) ** 2
 
 
 def test_the_variance_of_values_far_from_zero() -> None:
@@ -130,9 +131,14 @@ def test_what_is_left_of_many_values(seed: int) -> None:
     db.create_table("r", {"x": "float64", "y": "float64"})
     view = db.create_view("v", f"SELECT {columns('x', 'y')} FROM r")
     chance = random.Random(seed)
-    value = lambda: chance.choice([-1, 1]) * 10.0 ** chance.uniform(-6, 6)  # noqa: E731
+
+    def value() -> float:
+        return chance.choice([-1, 1]) * float(10.0 ** chance.uniform(-6, 6))
+
+    def table(rows: list[tuple[float, float]]) -> pa.Table:
+        return pa.table({"x": [x for x, _ in rows], "y": [y for _, y in rows]})
+
     pairs = [(value(), value()) for _ in range(20_000)]
-    table = lambda rows: pa.table({"x": [x for x, _ in rows], "y": [y for _, y in rows]})  # noqa: E731
     for start in range(0, 20_000, 5_000):
         db.insert("r", table(pairs[start : start + 5_000]))
     chance.shuffle(pairs)

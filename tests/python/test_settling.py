@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -161,12 +162,16 @@ SHAPES = {
 VALUES = [MOST, -MOST - 1, MOST - 1, 2**62, -(2**62), 1, -1, 0, 5]
 
 
+def total(values: Iterable[int]) -> int | None:
+    listed = list(values)
+    return sum(listed) if listed else None
+
+
 def oracle(name: str, held: dict[str, list[Any]]) -> list[dict[str, Any]] | None:
     """What the view shows; None where a sum does not fit."""
     r, o, q = held["r"], held["o"], held["q"]
     joined = [(a, b) for a in r for b in o if a[0] == b[0]]
     chain = [(a, b, c) for a, b in joined for c in q if b[1] == c[0]]
-    total = lambda values: sum(values) if (values := list(values)) else None  # noqa: E731
     if name == "total":
         out = [{"s": total(x for _, x in r), "n": len(r)}]
     elif name == "groups":
@@ -175,12 +180,12 @@ def oracle(name: str, held: dict[str, list[Any]]) -> list[dict[str, Any]] | None
     elif name == "join":
         out = [{"s": total(a[1] * b[2] for a, b in joined)}]
     elif name == "two columns":
-        mean = total(b[3] for _, b in joined)
+        mean = sum(b[3] for _, b in joined) / len(joined) if joined else None
         out = [
             {
                 "s": total(a[1] for a, _ in joined),
                 "t": total(b[2] for _, b in joined),
-                "u": None if mean is None else mean / len(joined),
+                "u": mean,
             }
         ]
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
+from ringview._native import Database
 from ringview.errors import UnsupportedError
-from ringview.spark.partial import split
+from ringview.spark.partial import floats, split
+from ringview.spark.partition import Merge
 from ringview.spark.route import choose, covers_all, needed, variables
 from ringview.spark.session import JavaNotFoundError, check_java
 from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, Layout, rows_to_batches
@@ -126,6 +129,33 @@ def test_an_average_is_kept_as_sum_and_count() -> None:
     summed = pa.table({"key0": [1, 2], "key1": [1, 1], "sum0": [3, None], "count0": [2, 0]})
     schema = pa.schema({"x": pa.float64(), "a": pa.int64()})
     assert steps.finish(summed, schema).to_pydict() == {"x": [1.5, None], "a": [1, 2]}
+
+
+def test_floats_add_up_over_partitions_without_a_loss() -> None:
+    schema = pa.schema({"a": pa.int64(), "z": pa.float64(), "i": pa.int64()})
+    sql = "SELECT a, SUM(z) AS s, AVG(z) AS m, SUM(i) AS i FROM f GROUP BY a"
+    asked = translate(sql, {"f": schema})
+
+    def run(first: dict[str, Any], rows: list[tuple[int, float | None, int]]) -> pa.Table:
+        database = Database(trust_deletes=True)
+        database.create_table("f", schema, None, False)
+        database.create_view("v", json.dumps(first))
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        database.apply([("f", 1, pa.table(columns or [[]] * 3, schema=schema), None)])
+        return pa.table(database.view_result("v"))
+
+    steps = split(asked, floats(run(split(asked).first, []).schema))
+    parts = [
+        run(steps.first, [(0, 1e16, 1), (0, 1.0, 2), (1, None, 3)]),
+        run(steps.first, [(0, -1e16, 4), (0, 0.25, 5), (1, 0.5, 6)]),
+    ]
+    result = pa.schema({"a": pa.int64(), "s": pa.float64(), "m": pa.float64(), "i": pa.int64()})
+    merge = Merge(steps, parts[0].schema, result)
+    [batch] = merge(batch for part in parts for batch in part.to_batches())
+    assert batch.to_pylist() == [
+        {"a": 0, "s": 1.25, "m": 0.3125, "i": 12},
+        {"a": 1, "s": 0.5, "m": 0.5, "i": 9},
+    ]
 
 
 def test_without_java_the_error_says_how_to_get_it(

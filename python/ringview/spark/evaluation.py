@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from ringview.errors import InvalidValueError, UnknownTableError
 from ringview.spark import frames, route
-from ringview.spark.partial import split
+from ringview.spark.partial import floats, split
 from ringview.spark.partition import Merge, Partition, table_name
 from ringview.spark.planning import Planner
 from ringview.spark.slots import Layout
@@ -124,7 +124,10 @@ class Evaluation:
         self._result = planner.result(query)
         # A row of a join is made in one partition; groups may be made in several.
         self._whole = "bag" in query or (len(atoms) > 1 and self.route.separates(query))
-        self._split = split(query)
+        steps = split(query)
+        if not self._whole:
+            steps = split(query, floats(planner.result(steps.first)))
+        self._split = steps
         runs = query if self._whole else self._split.first
         self._partial = planner.result(runs)
         renamed = [{**atom, "table": table_name(i)} for i, atom in enumerate(query["atoms"])]

@@ -1,12 +1,14 @@
 """One query as two: partial results of a partition, and their sum in the ring.
 
 Invariant: SUM is kept as SUM (NULL over nothing), COUNT as COUNT, AVG as the pair of
-both, so adding partial results gives exactly what one engine would have given.
+both, and beside a SUM of floats what it lacks once it is a double, so adding partial
+results gives what one engine would have given.
 Cost: O(length of the query).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +45,8 @@ class Split:
         return pa.table(columns, names=schema.names).cast(schema)
 
 
-def split(query: Query) -> Split:
-    """Split ``query`` into its two steps."""
+def split(query: Query, floats: Collection[str] = ()) -> Split:
+    """Split ``query`` into its two steps; ``floats`` are sums of the first that are doubles."""
     _check(query)
     keys = [f"key{number}" for number in range(len(query["group_by"]))]
     first = [_group(name, column) for name, column in zip(keys, query["group_by"], strict=True)]
@@ -58,6 +60,8 @@ def split(query: Query) -> Split:
         for function in _PARTS[output["function"]]:
             sums.append(f"{function}{number}")
             first.append({**output, "name": sums[-1], "function": function})
+            if sums[-1] in floats:
+                first.append({**output, "name": _rest(sums[-1]), "function": "sum_rest"})
         average = output["function"] == "avg"
         outputs.append(
             Output(output["name"], sums[-2], sums[-1])
@@ -66,7 +70,7 @@ def split(query: Query) -> Split:
         )
     return Split(
         first={**query, "outputs": first},
-        second=_second(keys, sums),
+        second=_second(keys, sums, floats),
         keys=tuple(keys),
         outputs=tuple(outputs),
     )
@@ -90,8 +94,28 @@ def _check(query: Query) -> None:
 _PARTS = {"sum": ("sum",), "count": ("count",), "avg": ("sum", "count")}
 
 
-def _second(keys: list[str], sums: list[str]) -> Query:
+def floats(partial: pa.Schema) -> list[str]:
+    """The sums of the first step that are doubles."""
+    return [field.name for field in partial if field.name.startswith("sum") and field.type == _REAL]
+
+
+_REAL = pa.float64()
+
+
+def _rest(name: str) -> str:
+    return f"rest_of_{name}"
+
+
+def _second(keys: list[str], sums: list[str], floats: Collection[str]) -> Query:
     columns = {name: {"atom": 0, "column": name} for name in [*keys, *sums]}
+
+    def summed(name: str) -> dict[str, Any]:
+        column = {"op": "column", **columns[name]}
+        if name not in floats:
+            return column
+        rest = {"op": "column", "atom": 0, "column": _rest(name)}
+        return {"op": "add", "left": column, "right": rest}
+
     return {
         "atoms": [{"table": PARTIALS, "alias": PARTIALS, "filter": None}],
         "joins": [],
@@ -102,7 +126,7 @@ def _second(keys: list[str], sums: list[str]) -> Query:
                 "kind": "aggregate",
                 "name": name,
                 "function": "sum",
-                "argument": {"op": "column", **columns[name]},
+                "argument": summed(name),
             }
             for name in sums
         ],

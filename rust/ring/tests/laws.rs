@@ -199,3 +199,105 @@ fn a_zero_count_is_not_zero() {
     assert!(!SumProduct::is_zero(&shape, &[0, -3i64 as u64]));
     assert!(SumProduct::is_zero(&shape, &[0, 0]));
 }
+
+/// What does not fit has 256 bits while it does not, and is what it was once it fits again.
+#[test]
+fn widened_payloads_hold_what_does_not_fit() {
+    let shape = SumProductShape::new(&KINDS);
+    let wide = SumProduct::widened(&shape).unwrap();
+    let most = [
+        1,
+        -1i64 as u64,
+        i64::MAX as u64,
+        2.5f64.to_bits(),
+        0,
+        0,
+        i64::MAX as u64,
+    ];
+    let (one, stride) = (
+        SumProduct::widen(&shape, &wide, &most),
+        SumProduct::stride(&wide),
+    );
+    assert_eq!(one.len(), stride);
+    let mut narrow = Vec::new();
+    assert!(SumProduct::narrow(&shape, &wide, &one, &mut narrow));
+    assert_eq!(narrow, most);
+    let mut sum = one.clone();
+    SumProduct::add(
+        &wide,
+        &mut sum,
+        &[0, 0],
+        whole(&[one.clone(), one].concat()),
+        &mut Vec::new(),
+    )
+    .unwrap();
+    assert!(!SumProduct::narrow(&shape, &wide, &sum, &mut narrow));
+    // What does not fit wraps around.
+    assert_eq!(narrow[6], i64::MAX.wrapping_mul(3) as u64);
+    let count = SumProductShape::new(&[NumberKind::Integer]);
+    assert_eq!(SumProduct::widened(&count), None);
+}
+
+/// A refused sum leaves exact numbers as they were, to be added another way.
+#[test]
+fn what_overflows_is_taken_back() {
+    for kinds in [&[NumberKind::Integer; 2][..], &KINDS] {
+        let shape = SumProductShape::new(kinds);
+        let stride = SumProduct::stride(&shape);
+        let mut row = vec![1; stride];
+        row[stride - 1] = i64::MAX as u64;
+        let mut target = [vec![7; stride], row.clone()].concat();
+        let before = target.clone();
+        let delta = [row.clone(), row.clone(), row].concat();
+        let found = SumProduct::add(
+            &shape,
+            &mut target,
+            &[0, 1, 0],
+            whole(&delta),
+            &mut Vec::new(),
+        );
+        assert_eq!(
+            found,
+            Err(Overflow {
+                component: kinds.len() - 1
+            })
+        );
+        assert_eq!(target, before);
+    }
+}
+
+proptest! {
+    #[test]
+    fn widened_products_agree(
+        left in prop::collection::vec(prop::array::uniform4(any::<i32>()), 1..6),
+        right in prop::collection::vec(prop::array::uniform4(any::<i32>()), 1..6),
+        pairs in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..12),
+    ) {
+        // Decimals of 71 bits times others overflow; small ones agree with the product as it is.
+        for shift in [0, 8] {
+            let small = |rows: &[[i32; 4]]| slab(&rows.iter().map(|row| row.map(|x| x >> shift)).collect::<Vec<_>>());
+            let (left, right) = (small(&left), small(&right));
+            let shape = SumProductShape::new(&KINDS);
+            let product = TermProduct::new(&shape, &shape, &shape, &[(0, 0), (1, 3), (2, 0), (3, 3)]);
+            let wide = SumProduct::widened_product(&product).unwrap();
+            let rows: Vec<u32> = pairs.iter().map(|(l, _)| l.index(left.len() / 7) as u32).collect();
+            let slots: Vec<u32> = pairs.iter().map(|(_, r)| r.index(right.len() / 7) as u32).collect();
+            let groups = Groups::Runs { starts: &[0], rows: pairs.len() };
+            let shape_of = |shape: &SumProductShape| SumProduct::widened(shape).unwrap();
+            let (wide_left, wide_right) = (
+                SumProduct::widen(&wide.left, &shape_of(&wide.left), &left),
+                SumProduct::widen(&wide.right, &shape_of(&wide.right), &right),
+            );
+            let (mut out, mut wide_out, mut narrow) = (Vec::new(), Vec::new(), Vec::new());
+            SumProduct::multiply(&wide.product, (whole(&wide_left), Rows::Picked(&rows)), (whole(&wide_right), &slots), groups, &mut (), &mut wide_out).unwrap();
+            let fits = SumProduct::narrow(&wide.out, &shape_of(&wide.out), &wide_out, &mut narrow);
+            let plain = SumProduct::multiply(&product, (whole(&left), Rows::Picked(&rows)), (whole(&right), &slots), groups, &mut (), &mut out);
+            if plain.is_ok() {
+                prop_assert!(fits);
+                prop_assert_eq!(narrow, out);
+            } else {
+                prop_assert!(shift == 0);
+            }
+        }
+    }
+}

@@ -36,6 +36,12 @@ impl Numbers<'_> {
                     |(sum, count): (Sum, i64)| (count != 0).then(|| sum.real() / count as f64);
                 Ok(Cells::of_doubles(totals.zip(counts).map(mean)))
             }
+            OutputKind::SumRest { terms, nonnull } => {
+                let totals = self.totals_of(rows, terms).into_iter();
+                let counts = self.integers(rows, *nonnull);
+                let rest = |(sum, count): (Sum, i64)| (count != 0).then(|| sum.rest());
+                Ok(Cells::of_doubles(totals.zip(counts).map(rest)))
+            }
             OutputKind::Statistic { function, moments } => {
                 let moments = self.moments(rows, moments).into_iter();
                 Ok(Cells::of_doubles(

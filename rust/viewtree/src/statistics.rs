@@ -39,6 +39,14 @@ impl Sum {
         }
     }
 
+    /// What it lacks once it is a double; nothing where it is shown exactly.
+    pub(crate) fn rest(self) -> f64 {
+        match self {
+            Sum::None | Sum::Exact(..) => 0.0,
+            Sum::Real(value) => value.rest(),
+        }
+    }
+
     /// Rounded to a double.
     pub(crate) fn real(self) -> f64 {
         match self {

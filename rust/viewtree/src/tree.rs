@@ -166,7 +166,7 @@ impl<P: Payloads> Tree<P> {
     pub(crate) fn seal(&mut self) {
         for (view, node) in self.views.iter_mut().zip(&self.plan.tree.nodes) {
             if !node.stored {
-                view.part = None;
+                view.let_go();
             }
         }
         for (watch, atom) in self.watches.iter_mut().zip(&self.plan.atoms) {

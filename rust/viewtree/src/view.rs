@@ -45,6 +45,12 @@ impl<R: PayloadRing> View<R> {
         }
     }
 
+    /// It is kept no more.
+    pub(crate) fn let_go(&mut self) {
+        self.part = None;
+        self.unfit.clear();
+    }
+
     /// Its part, if it is kept and holds a key.
     pub(crate) fn filled(&self) -> Option<&Part> {
         self.part.as_ref().filter(|part| !part.is_empty())

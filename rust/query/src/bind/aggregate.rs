@@ -99,14 +99,16 @@ impl<'a> Aggregates<'a> {
         function: Function,
         arguments: &[Scalar],
     ) -> Result<(Type, OutputKind)> {
-        use Function::{Avg, Count, CountDistinct, Max, Min, Sum};
+        use Function::{Avg, Count, CountDistinct, Max, Min, Sum, SumRest};
         let component = 0;
         match (function, arguments) {
             (Count, []) => Ok((Type::Int64, OutputKind::Count { component })),
             (Count, [argument]) => self.count(argument),
-            (Sum | Avg, [argument]) => self.sum(name, function, argument),
+            (Sum | SumRest | Avg, [argument]) => self.sum(name, function, argument),
             (Min | Max | CountDistinct, [argument]) => self.ordered(name, function, argument),
-            (Sum | Avg | Count | Min | Max | CountDistinct, _) => Err(wrong_arguments(name)),
+            (Sum | SumRest | Avg | Count | Min | Max | CountDistinct, _) => {
+                Err(wrong_arguments(name))
+            }
             (function, arguments) => self.statistic(name, function, arguments),
         }
     }
@@ -132,6 +134,9 @@ impl<'a> Aggregates<'a> {
         let terms = self.summed(name, argument, &not_null)?;
         if function == Function::Avg {
             return Ok((Type::Float64, OutputKind::Avg { terms, nonnull }));
+        }
+        if function == Function::SumRest {
+            return Ok((Type::Float64, OutputKind::SumRest { terms, nonnull }));
         }
         let ty = sum_type(self.terms[terms[0]].kind);
         Ok((ty, OutputKind::Sum { terms, nonnull }))

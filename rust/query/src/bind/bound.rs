@@ -151,6 +151,13 @@ pub enum OutputKind {
         /// How many rows had a value.
         nonnull: usize,
     },
+    /// What that sum lacks once it is a double; NULL where `nonnull` is 0.
+    SumRest {
+        /// The components to add, all of one kind.
+        terms: Vec<usize>,
+        /// How many rows had a value.
+        nonnull: usize,
+    },
     /// The whole degree-m payload: counts, sums and sums of products of the features.
     Cofactor,
     /// A count.
@@ -306,6 +313,10 @@ impl OutputKind {
         let all = |terms: &Vec<usize>| terms.iter().map(one).collect::<Vec<usize>>();
         match self {
             OutputKind::Sum { terms, nonnull } => OutputKind::Sum {
+                terms: all(terms),
+                nonnull: one(nonnull),
+            },
+            OutputKind::SumRest { terms, nonnull } => OutputKind::SumRest {
                 terms: all(terms),
                 nonnull: one(nonnull),
             },

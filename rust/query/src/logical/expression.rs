@@ -13,6 +13,9 @@ use super::ColumnRef;
 pub enum Function {
     /// The sum of the values that are not NULL.
     Sum,
+    /// What the sum of floats lacks once it is a double, as one; 0 where the sum is exact. For those who add
+    /// sums up that were made apart.
+    SumRest,
     /// How many rows, or how many values that are not NULL.
     Count,
     /// The mean of the values that are not NULL.

@@ -139,7 +139,8 @@ fn overflow_is_refused_wherever_it_happens_and_leaves_all_as_it_was() {
         ("S", vec![row(&[3, 4]), (vec![Some(2), Some(i64::MAX)], 3)]),
     ];
     for (table, fault) in faults {
-        let refused = feed(&plan, &mut view, table, &batch(2, &fault), 1);
+        let refused = feed(&plan, &mut view, table, &batch(2, &fault), 1)
+            .and_then(|()| view.settle(&dictionary));
         assert!(
             matches!(refused, Err(Error::Overflow { .. })),
             "{refused:?}"
