@@ -6,9 +6,10 @@
 //! O(groups moved).
 
 use ringview_core::{Dictionary, Result, Type};
-use ringview_query::{Computed, ComputedOp, Having, Kind, OutputKind, Plan, PlanOutput};
+use ringview_query::{Computed, ComputedOp, Having, Kind, OutputKind, PlanOutput};
 use ringview_relation::Change;
 
+use crate::plan::Plan;
 use crate::result::ResultRows;
 use crate::view_tree::ViewTree;
 

@@ -183,7 +183,9 @@ fn outputs(plan: &Plan) {
             OutputKind::Group { variable } => assert!(plan.variables[*variable].free),
             OutputKind::Cofactor => assert!(plan.features().is_some()),
             OutputKind::Count { component } => assert_eq!(root[*component].kind, Kind::Int),
-            OutputKind::Sum { terms, nonnull } | OutputKind::Avg { terms, nonnull } => {
+            OutputKind::Sum { terms, nonnull }
+            | OutputKind::SumRest { terms, nonnull }
+            | OutputKind::Avg { terms, nonnull } => {
                 assert_eq!(root[*nonnull].kind, Kind::Int);
                 let kinds: BTreeSet<String> = terms
                     .iter()
