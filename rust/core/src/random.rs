@@ -2,6 +2,13 @@
 //!
 //! What is random here must never show: results, their order and the bits of floats are the same
 //! whatever the seeds are. Cost: that of hashing under a known seed.
+//!
+//! | what users choose is hashed in | safe, because |
+//! |---|---|
+//! | parts: views, groups of indexes and companions, change logs, batches being grouped | they begin with a known seed, watch how far their entries stand from home, and take a random one; arrays of slots hash nothing |
+//! | the base rows of a table | the same |
+//! | the dictionary of strings | random from the start; ids are given in the order in which strings come |
+//! | maps of `std` by slots or names | they are random, or hold slots, which nobody chooses |
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
