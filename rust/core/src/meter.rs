@@ -25,7 +25,7 @@ pub struct Meter<'a> {
     asked: Cell<bool>,
     limit: u64,
     held: Cell<u64>,
-    /// When `held` was counted.
+    /// Tells when `held` was counted, once somebody has asked; else 0.
     counted: Cell<u64>,
 }
 
@@ -135,14 +135,17 @@ impl<'a> Meter<'a> {
     /// A number that tells one count of what is held from all others.
     #[must_use]
     pub fn counted(&self) -> u64 {
+        static COUNTS: AtomicU64 = AtomicU64::new(1);
+        if self.counted.get() == 0 {
+            self.counted.set(COUNTS.fetch_add(1, Ordering::Relaxed));
+        }
         self.counted.get()
     }
 
     /// All that is held was counted anew.
     pub fn recount(&self, held: u64) {
-        static COUNTS: AtomicU64 = AtomicU64::new(1);
         self.held.set(held);
-        self.counted.set(COUNTS.fetch_add(1, Ordering::Relaxed));
+        self.counted.set(0);
     }
 
     /// Something that is kept has grown.

@@ -10,6 +10,7 @@ use ringview_explain::Explanation;
 use ringview_query::{Catalog, Query, TableInfo, bind};
 use ringview_viewtree::plan::{Plan, Planning};
 
+use crate::Poll;
 use crate::memory::Memory;
 use crate::strings::Leaving;
 use crate::table::{Reader, Table, TableStatus};
@@ -156,9 +157,18 @@ impl Database {
     /// The rows of a view. O(rows).
     ///
     /// # Errors
-    /// `UnknownView`; `Overflow` if a column adds several sums and that leaves its type.
+    /// `UnknownView`; `Overflow` if a column adds several sums and that leaves its type; `Memory`.
     pub fn view_result(&self, name: &str) -> Result<RecordBatch> {
-        self.view(name)?.tree.result(&self.dictionary)
+        self.view_result_with(name, &mut |_| Ok(()))
+    }
+
+    /// The same, asking `poll` now and then.
+    ///
+    /// # Errors
+    /// The same, and what `poll` returns.
+    pub fn view_result_with(&self, name: &str, poll: Poll<'_>) -> Result<RecordBatch> {
+        let (tree, meter) = (&self.view(name)?.tree, self.reading(poll));
+        tree.result_within(&self.dictionary, &meter)
     }
 
     /// What moved in a view since the last call: old rows with multiplicity -1, new ones with 1. The

@@ -11,6 +11,7 @@ use ringview_core::{Error, Result};
 use ringview_viewtree::RowStream;
 use ringview_viewtree::plan::Plan;
 
+use crate::Poll;
 use crate::database::Database;
 
 /// A stream of the rows of a view; it may outlive the view, and then it only says so.
@@ -53,7 +54,21 @@ impl Database {
     /// # Errors
     /// As `view_result`.
     pub fn view_slice(&self, name: &str, from: u64, to: u64) -> Result<RecordBatch> {
-        self.view(name)?.tree.slice(from, to, &self.dictionary)
+        self.view_slice_with(name, (from, to), &mut |_| Ok(()))
+    }
+
+    /// The same, asking `poll` now and then.
+    ///
+    /// # Errors
+    /// The same, and what `poll` returns.
+    pub fn view_slice_with(
+        &self,
+        name: &str,
+        (from, to): (u64, u64),
+        poll: Poll<'_>,
+    ) -> Result<RecordBatch> {
+        let (tree, meter) = (&self.view(name)?.tree, self.reading(poll));
+        tree.slice(from, to, &self.dictionary, &meter)
     }
 
     /// `rows` rows of a factorised view, drawn with replacement and equal chances. O(depth) look-ups a
@@ -62,7 +77,21 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Unsupported` if the view is not factorised; `Value` if it has no rows.
     pub fn view_draw(&self, name: &str, rows: u64, seed: u64) -> Result<RecordBatch> {
-        self.view(name)?.tree.draw(rows, seed, &self.dictionary)
+        self.view_draw_with(name, (rows, seed), &mut |_| Ok(()))
+    }
+
+    /// The same, asking `poll` now and then.
+    ///
+    /// # Errors
+    /// The same, and what `poll` returns.
+    pub fn view_draw_with(
+        &self,
+        name: &str,
+        (rows, seed): (u64, u64),
+        poll: Poll<'_>,
+    ) -> Result<RecordBatch> {
+        let (tree, meter) = (&self.view(name)?.tree, self.reading(poll));
+        tree.draw(rows, seed, &self.dictionary, &meter)
     }
 
     /// A stream of the rows that a view has now.

@@ -270,7 +270,7 @@ fn more_rows_than_can_be_counted_are_refused() {
     assert_eq!(db.view_len("v").unwrap(), 1 << 62);
     let last = db.view_slice("v", (1 << 62) - 1, 1 << 62).unwrap();
     assert_eq!(rows_of(&last), [[Some(1), Some(1)]]);
-    assert!(matches!(db.view_result("v"), Err(Error::Value { .. })));
+    assert!(matches!(db.view_result("v"), Err(Error::Memory { .. })));
 }
 
 #[test]

@@ -314,3 +314,81 @@ fn base_rows_and_strings_count() {
     assert_eq!(db.table("r").unwrap().rows, 0);
     apply(&mut db, 0, &rows(0, (0..1_000).map(|a| [a, a]))).unwrap();
 }
+
+/// A join of 3,000 x 3,000 rows, kept factorised.
+fn square(memory_limit: Option<u64>) -> Database {
+    let mut db = empty(memory_limit);
+    let all = query(2, &[(0, "a"), (1, "c")], "", r#", "bag": {}"#);
+    db.create_view("v", &all, &mut |_| Ok(())).unwrap();
+    apply(&mut db, 0, &rows(0, (0..3_000).map(|a| [a, 0]))).unwrap();
+    apply(&mut db, 1, &rows(1, (0..3_000).map(|c| [0, c]))).unwrap();
+    db
+}
+
+#[test]
+fn what_is_read_at_once_is_refused_before_it_is_made() {
+    let db = square(Some(20_000_000));
+    for refused in [
+        db.view_result("v"),
+        db.view_slice("v", 1, 8_999_999),
+        db.view_draw("v", 5_000_000, 1),
+        db.view_draw("v", u64::MAX, 1),
+    ] {
+        let Err(error @ Error::Memory { .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        let said = error.to_string();
+        assert!(
+            said.contains("limit of 20.0 MB; read the rows as a stream"),
+            "{said}"
+        );
+    }
+    let all = db.view_result("v").unwrap_err().to_string();
+    assert!(all.contains("a table of 9000000 rows"), "{all}");
+    // What the message advises.
+    let mut stream = db.view_stream("v").unwrap();
+    let mut rows = 0;
+    while let Some(block) = db.next_rows(&mut stream).unwrap() {
+        rows += block.num_rows();
+    }
+    assert_eq!(rows, 9_000_000);
+    assert_eq!(db.view_slice("v", 5, 100_005).unwrap().num_rows(), 100_000);
+}
+
+#[test]
+fn groups_and_listings_are_refused_before_they_are_made() {
+    let limit = 30_000_000;
+    let listing = r#", "bag": {"representation": "listing"}"#;
+    let mut db = empty(Some(limit));
+    let all = query(2, &[(0, "b")], "", listing);
+    db.create_view("v", &all, &mut |_| Ok(())).unwrap();
+    // One distinct row, ten million times.
+    apply(&mut db, 0, &rows(0, (0..10_000).map(|a| [a, 0]))).unwrap();
+    apply(&mut db, 1, &rows(1, (0..1_000).map(|c| [0, c]))).unwrap();
+    assert_eq!(db.view_len("v"), Ok(10_000_000));
+    let refused = db.view_result("v");
+    assert!(matches!(refused, Err(Error::Memory { .. })), "{refused:?}");
+}
+
+#[test]
+fn reading_asks_and_can_be_stopped() {
+    let db = square(None);
+    let mut asked = 0;
+    let mut stop = |_| {
+        asked += 1;
+        if asked % 4 == 0 {
+            Err(Error::Interrupted)
+        } else {
+            Ok(())
+        }
+    };
+    let stopped = db.view_slice_with("v", (10, 1_000_010), &mut stop);
+    assert_eq!(stopped, Err(Error::Interrupted));
+    let stopped = db.view_draw_with("v", (100_000, 3), &mut stop);
+    assert_eq!(stopped, Err(Error::Interrupted));
+    let stopped = db.view_result_with("v", &mut stop);
+    assert_eq!(stopped, Err(Error::Interrupted));
+    assert_eq!(db.view_draw("v", 100, 3), db.view_draw("v", 100, 3));
+    let one = db.view_slice("v", 10, 11).unwrap();
+    assert_eq!(one.num_rows(), 1);
+}

@@ -1,10 +1,28 @@
 //! An explanation as text: first what changes cost and the tree, then why.
 //!
-//! Invariant: of the conditions that fail, only those are told that do not fail because another does.
+//! Invariant: a line has at most some hundred characters of what grows with the query, and says how
+//! much it leaves out; JSON leaves nothing out. Of the conditions that fail, only those are told that do not fail because another does.
 
 use std::fmt::Write;
 
 use crate::{Condition, Explanation, NodeFacts, OrderFacts};
+
+/// Characters of a part of a line.
+const LONG: usize = 240;
+/// Beyond this, columns are not aligned.
+const WIDE: usize = 120;
+
+/// A text, or its start and end and how many characters are between them.
+fn elided(text: &str) -> String {
+    const END: usize = 40;
+    let long = text.chars().count();
+    if long <= LONG + 2 * END {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(LONG).collect();
+    let end: String = text.chars().skip(long - END).collect();
+    format!("{start} .. {} more characters .. {end}", long - LONG - END)
+}
 
 impl Explanation {
     /// As text, for a terminal. O(nodes).
@@ -32,7 +50,12 @@ impl Explanation {
         let names = self.changes.iter().map(|c| c.relation.chars().count());
         let width = names.max().unwrap_or(0);
         for change in &self.changes {
-            let _ = writeln!(text, "  {:width$}  {}", change.relation, change.cost);
+            let _ = writeln!(
+                text,
+                "  {:width$}  {}",
+                change.relation,
+                elided(&change.cost)
+            );
         }
     }
 
@@ -44,7 +67,7 @@ impl Explanation {
         let _ = writeln!(text, "  kept as {}: {}", form.name, form.because);
         self.theory(text, "  ");
         for condition in self.told() {
-            let _ = writeln!(text, "  {}", condition.line());
+            let _ = writeln!(text, "  {}", elided(&condition.line()));
         }
     }
 
@@ -54,7 +77,11 @@ impl Explanation {
             let _ = writeln!(text, "{indent}query: {classes}");
         }
         if !self.order.is_empty() {
-            let _ = writeln!(text, "{indent}variable order: {}", shown(&self.order));
+            let _ = writeln!(
+                text,
+                "{indent}variable order: {}",
+                elided(&shown(&self.order))
+            );
         }
     }
 
@@ -116,10 +143,10 @@ impl Explanation {
             self.lines(root, String::new(), String::new(), &mut lines);
         }
         let wide = |line: &(usize, String)| line.1.chars().count();
-        let width = lines.iter().map(wide).max().unwrap_or(0);
+        let width = lines.iter().map(wide).max().unwrap_or(0).min(WIDE);
         let kept = |node: &NodeFacts| {
             if node.stored {
-                format!("stored: {}", node.payload)
+                format!("stored: {}", elided(&node.payload))
             } else {
                 "not stored".to_owned()
             }
@@ -129,7 +156,8 @@ impl Explanation {
             .iter()
             .map(|node| kept(node).chars().count())
             .max()
-            .unwrap_or(0);
+            .unwrap_or(0)
+            .min(WIDE);
         text.push_str("\nview tree\n");
         for (id, view) in lines {
             let node = &self.nodes[id];
@@ -144,17 +172,19 @@ impl Explanation {
         let outgrows = |node: &&NodeFacts| node.stored && node.space.is_some_and(|n| n > 1.0);
         let large = self.nodes.iter().filter(outgrows).map(|node| {
             let keys = power(node.space.unwrap_or_default());
-            format!("{} may hold {keys} keys: no relation bounds it", node.label)
+            let label = elided(&node.label);
+            format!("{label} may hold {keys} keys: no relation bounds it")
         });
         for line in closes.cloned().chain(large) {
-            let _ = writeln!(text, "  {line}");
+            let _ = writeln!(text, "  {}", elided(&line));
         }
     }
 
     /// (node, its place in the drawing), top to bottom.
     fn lines(&self, id: usize, branch: String, indent: String, lines: &mut Vec<(usize, String)>) {
         let node = &self.nodes[id];
-        lines.push((id, format!("{branch}{}{}", node.label, node.marks())));
+        let label = elided(&node.label);
+        lines.push((id, format!("{branch}{label}{}", node.marks())));
         for (at, child) in node.children.iter().enumerate() {
             let last = at + 1 == node.children.len();
             let (tee, bar) = if last {

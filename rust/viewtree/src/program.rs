@@ -83,12 +83,12 @@ pub(crate) struct Path<R: PayloadRing> {
     pub(crate) fields: Vec<usize>,
 }
 
-/// Compiles the path of one leaf; adds to the siblings' parts the indexes that it walks.
+/// Compiles the path of one leaf, given the siblings that are met at each node, in order; adds to the siblings' parts the indexes that it walks.
 pub(crate) fn compile<R: PayloadRing>(
     plan: &Plan,
     fields: &Fields,
     ring: &dyn ProductPlan<R>,
-    leaf: usize,
+    (leaf, met): (usize, &[Vec<usize>]),
     parts: &mut [Option<&mut Part>],
 ) -> Path<R> {
     // Field by register.
@@ -105,7 +105,7 @@ pub(crate) fn compile<R: PayloadRing>(
             registers: &mut registers,
             bound,
         };
-        let siblings = plan.siblings_met(child);
+        let siblings = met[child].clone();
         let joins: Vec<(Access, Vec<Access>)> = (0..siblings.len())
             .map(|at| compiler.join_with(siblings[at], &siblings[at + 1..]))
             .collect();

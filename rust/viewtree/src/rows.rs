@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Error, Result};
+use ringview_core::{Dictionary, Error, Meter, Result};
 use ringview_query::Representation;
 
 use crate::bag;
@@ -80,17 +80,48 @@ impl ViewTree {
     ///
     /// # Errors
     /// `Overflow` if a sum of several terms, or what is computed from aggregates, does not fit;
-    /// `Value` for more rows of a join than fit into memory.
+    /// `Memory` for more than there is room for.
     pub fn result(&self, dictionary: &Dictionary) -> Result<RecordBatch> {
+        self.result_within(dictionary, &Meter::free())
+    }
+
+    /// The same within the limits of a meter.
+    ///
+    /// # Errors
+    /// As `result`; what the meter says.
+    pub fn result_within(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
         if let Some(factorised) = &self.factorised {
             let all = (0, factorised.len(&*self.tree)?);
-            return factorised.slice(&*self.tree, self.schema(), all, dictionary);
+            return factorised.slice(&*self.tree, self.schema(), all, (dictionary, meter));
         }
+        self.check_room(meter)?;
         let rows = self.grouped();
+        meter.work(rows.rows as u64)?;
         match self.plan.bag {
             Some(_) => self.assembler(dictionary).batch(bag::repeated(&rows)?),
             None => self.assembler(dictionary).batch(rows),
         }
+    }
+
+    /// Whether there is room for all groups, read at once, or for all rows of a listing.
+    fn check_room(&self, meter: &Meter<'_>) -> Result<()> {
+        let Some(result) = self.tree.result() else {
+            return Ok(());
+        };
+        let groups = self.groups() as u64;
+        let rows = match self.plan.bag {
+            Some(_) => self.len(&Dictionary::new())? as u64,
+            None => groups,
+        };
+        // The keys and payloads, and what is made of them.
+        let outputs = self.plan.outputs.len() as u64;
+        let words = (result.layout().fields() + 2 * (result.stride() + self.beside.width())) as u64;
+        let bytes = groups.saturating_mul(8 * words);
+        meter.room(
+            bytes.saturating_add(rows.saturating_mul(8 * outputs)),
+            || format!("a table of the {rows} rows of the view"),
+            "read fewer columns or groups, or raise memory_limit",
+        )
     }
 
     /// The rows `from .. to`, as far as there are any. Of a factorised view O(depth) look-ups and
@@ -98,13 +129,19 @@ impl ViewTree {
     ///
     /// # Errors
     /// As `result`.
-    pub fn slice(&self, from: u64, to: u64, dictionary: &Dictionary) -> Result<RecordBatch> {
+    pub fn slice(
+        &self,
+        from: u64,
+        to: u64,
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
         if let Some(factorised) = &self.factorised {
             let to = to.min(factorised.len(&*self.tree)?);
             let rows = (from.min(to), to);
-            return factorised.slice(&*self.tree, self.schema(), rows, dictionary);
+            return factorised.slice(&*self.tree, self.schema(), rows, (dictionary, meter));
         }
-        let all = self.result(dictionary)?;
+        let all = self.result_within(dictionary, meter)?;
         let to = usize::try_from(to).map_or(all.num_rows(), |to| to.min(all.num_rows()));
         let from = usize::try_from(from).map_or(to, |from| from.min(to));
         Ok(all.slice(from, to - from))
@@ -115,7 +152,13 @@ impl ViewTree {
     ///
     /// # Errors
     /// `Unsupported` unless the view is factorised; `Value` if it has no rows.
-    pub fn draw(&self, rows: u64, seed: u64, dictionary: &Dictionary) -> Result<RecordBatch> {
+    pub fn draw(
+        &self,
+        rows: u64,
+        seed: u64,
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
         let Some(factorised) = &self.factorised else {
             return Err(Error::Unsupported {
                 what: "drawing rows of this view".to_owned(),
@@ -125,7 +168,12 @@ impl ViewTree {
                         .to_owned(),
             });
         };
-        factorised.draw(&*self.tree, self.schema(), (rows, seed), dictionary)
+        factorised.draw(
+            &*self.tree,
+            self.schema(),
+            (rows, seed),
+            (dictionary, meter),
+        )
     }
 
     /// A stream of the rows that the view has now. O(1) for a factorised view, else O(rows).

@@ -83,12 +83,13 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
                 leaves[atom] = node;
             }
         }
+        let met = plan.all_siblings_met();
         let mut compile = |leaf: usize| {
             Arc::new(program::compile(
                 &plan,
                 &fields,
                 &payloads,
-                leaf,
+                (leaf, &met),
                 &mut borrowed,
             ))
         };

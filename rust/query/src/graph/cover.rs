@@ -2,7 +2,8 @@
 //!
 //! `rho*(X)` is the least total weight of atoms such that each variable of X lies in atoms of
 //! weight 1 together; the join of relations of size N has at most N^rho* tuples on X (the AGM
-//! bound). Cost: one linear program, kept by its input.
+//! bound). Cost: one linear program, kept by its input, of at most [`LARGE`] cells: beyond, whole
+//! atoms are chosen greedily, which bounds the number from above.
 
 use std::collections::HashMap;
 
@@ -10,10 +11,15 @@ use microlp::{ComparisonOp, OptimizationDirection, Problem};
 
 use crate::graph::set::Set;
 
+/// Variables times atoms up to which a cover is solved exactly.
+const LARGE: usize = 400;
+
 /// Edge covers over the atoms of one query.
 pub struct Covers {
     edges: Vec<Set>,
     known: HashMap<(Set, Set), f64>,
+    /// Cells of the linear programs solved, and of the greedy choices: the work done.
+    pub(crate) steps: u64,
 }
 
 impl Covers {
@@ -23,6 +29,7 @@ impl Covers {
         Covers {
             edges: edges.to_vec(),
             known: HashMap::new(),
+            steps: 0,
         }
     }
 
@@ -40,8 +47,16 @@ impl Covers {
         let mut edges: Vec<Set> = atoms.iter().map(|a| self.edges[a] & variables).collect();
         edges.sort_unstable();
         edges.dedup();
+        let cells = variables.len() * edges.len();
+        let exact = if cells <= LARGE {
+            self.steps += (cells * edges.len()) as u64;
+            fractional(variables, &edges)
+        } else {
+            self.steps += cells as u64;
+            None
+        };
         // Should the solver fail on numbers, whole atoms still bound the join.
-        let number = fractional(variables, &edges).unwrap_or_else(|| integral(variables, &edges));
+        let number = exact.unwrap_or_else(|| integral(variables, &edges));
         self.known.insert((variables, atoms), number);
         number
     }

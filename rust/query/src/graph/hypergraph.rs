@@ -18,6 +18,8 @@ pub struct Hypergraph {
     pub dynamic: Set,
     /// By atom: variables that determine all its others.
     determinants: Vec<Option<Set>>,
+    /// The atoms that have such.
+    determining: Set,
 }
 
 impl Hypergraph {
@@ -34,11 +36,13 @@ impl Hypergraph {
         for (id, of) in atoms.iter().enumerate() {
             of.iter().for_each(|atom| edges[atom].insert(id));
         }
+        let has = |atom: &usize| determinants[*atom].is_some();
         Hypergraph {
             edges,
             atoms,
             free,
             dynamic,
+            determining: (0..determinants.len()).filter(has).collect(),
             determinants,
         }
     }
@@ -57,9 +61,12 @@ impl Hypergraph {
 
     /// All that is known when `known` is, through the unique keys of the atoms.
     pub fn closure(&self, mut known: Set, atoms: Set) -> Set {
+        if self.determining.is_empty() {
+            return known;
+        }
         loop {
             let before = known;
-            for atom in atoms.iter() {
+            for atom in (atoms & self.determining).iter() {
                 if self.determinants[atom].is_some_and(|key| key.within(known)) {
                     known |= self.edges[atom];
                 }

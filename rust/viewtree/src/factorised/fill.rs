@@ -14,7 +14,7 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
-use ringview_core::{Dictionary, Error, Result, TimeUnit, Type, decode};
+use ringview_core::{Dictionary, Error, Meter, Result, TimeUnit, Type, decode, reserve};
 use ringview_relation::Part;
 
 use super::reader::Op;
@@ -27,22 +27,22 @@ pub(crate) type Lent = VecDeque<Buffer>;
 const LENT: usize = 2;
 
 /// A column under construction.
-struct Filler<'a> {
+struct Filler<'a, 'p> {
     column: &'a Column,
     part: &'a Part,
     ops: &'a [Op],
     rows: usize,
     lent: &'a mut Lent,
+    meter: &'a Meter<'p>,
 }
 
 /// The array of a column of `rows` rows, whose union is walked in `part`.
 pub(crate) fn array(
     column: &Column,
     part: &Part,
-    ops: &[Op],
-    rows: usize,
+    (ops, rows): (&[Op], usize),
     lent: &mut Lent,
-    dictionary: &Dictionary,
+    (dictionary, meter): (&Dictionary, &Meter<'_>),
 ) -> Result<ArrayRef> {
     let mut filler = Filler {
         column,
@@ -50,36 +50,37 @@ pub(crate) fn array(
         ops,
         rows,
         lent,
+        meter,
     };
     Ok(match &column.ty {
         Type::Bool => Arc::new(BooleanArray::new(
-            filler.values(|word| word != 0).into(),
-            filler.valid().map(Into::into),
+            filler.values(|word| word != 0)?.into(),
+            filler.valid()?.map(Into::into),
         )),
-        Type::Int8 => Arc::new(filler.numbers::<Int8Type>(|word| word as i8)),
-        Type::Int16 => Arc::new(filler.numbers::<Int16Type>(|word| word as i16)),
-        Type::Int32 => Arc::new(filler.numbers::<Int32Type>(|word| word as i32)),
-        Type::Int64 => Arc::new(filler.numbers::<Int64Type>(|word| word as i64)),
-        Type::UInt8 => Arc::new(filler.numbers::<UInt8Type>(|word| word as u8)),
-        Type::UInt16 => Arc::new(filler.numbers::<UInt16Type>(|word| word as u16)),
-        Type::UInt32 => Arc::new(filler.numbers::<UInt32Type>(|word| word as u32)),
-        Type::UInt64 => Arc::new(filler.numbers::<UInt64Type>(|word| word)),
-        Type::Float32 => Arc::new(filler.numbers::<Float32Type>(|w| f64::from_bits(w) as f32)),
-        Type::Float64 => Arc::new(filler.numbers::<Float64Type>(f64::from_bits)),
-        Type::Date32 => Arc::new(filler.numbers::<Date32Type>(|word| word as i32)),
+        Type::Int8 => Arc::new(filler.numbers::<Int8Type>(|word| word as i8)?),
+        Type::Int16 => Arc::new(filler.numbers::<Int16Type>(|word| word as i16)?),
+        Type::Int32 => Arc::new(filler.numbers::<Int32Type>(|word| word as i32)?),
+        Type::Int64 => Arc::new(filler.numbers::<Int64Type>(|word| word as i64)?),
+        Type::UInt8 => Arc::new(filler.numbers::<UInt8Type>(|word| word as u8)?),
+        Type::UInt16 => Arc::new(filler.numbers::<UInt16Type>(|word| word as u16)?),
+        Type::UInt32 => Arc::new(filler.numbers::<UInt32Type>(|word| word as u32)?),
+        Type::UInt64 => Arc::new(filler.numbers::<UInt64Type>(|word| word)?),
+        Type::Float32 => Arc::new(filler.numbers::<Float32Type>(|w| f64::from_bits(w) as f32)?),
+        Type::Float64 => Arc::new(filler.numbers::<Float64Type>(f64::from_bits)?),
+        Type::Date32 => Arc::new(filler.numbers::<Date32Type>(|word| word as i32)?),
         Type::Utf8 => {
-            let words = filler.values(|word| word);
+            let words = filler.values(|word| word)?;
             decode(
                 &column.ty,
                 &words,
                 &[],
-                filler.valid().as_deref(),
+                filler.valid()?.as_deref(),
                 dictionary,
             )?
         }
         Type::Decimal { precision, scale } => {
             let array = filler
-                .decimals()
+                .decimals()?
                 .with_precision_and_scale(*precision, *scale);
             Arc::new(array.map_err(|problem| Error::Value {
                 place: format!("a column of type {}", column.ty),
@@ -91,19 +92,19 @@ pub(crate) fn array(
             let ticks = |word| word as i64;
             match unit {
                 TimeUnit::Second => {
-                    let array = filler.numbers::<TimestampSecondType>(ticks);
+                    let array = filler.numbers::<TimestampSecondType>(ticks)?;
                     Arc::new(array.with_timezone_opt(zone))
                 }
                 TimeUnit::Millisecond => {
-                    let array = filler.numbers::<TimestampMillisecondType>(ticks);
+                    let array = filler.numbers::<TimestampMillisecondType>(ticks)?;
                     Arc::new(array.with_timezone_opt(zone))
                 }
                 TimeUnit::Microsecond => {
-                    let array = filler.numbers::<TimestampMicrosecondType>(ticks);
+                    let array = filler.numbers::<TimestampMicrosecondType>(ticks)?;
                     Arc::new(array.with_timezone_opt(zone))
                 }
                 TimeUnit::Nanosecond => {
-                    let array = filler.numbers::<TimestampNanosecondType>(ticks);
+                    let array = filler.numbers::<TimestampNanosecondType>(ticks)?;
                     Arc::new(array.with_timezone_opt(zone))
                 }
             }
@@ -111,21 +112,24 @@ pub(crate) fn array(
     })
 }
 
-impl Filler<'_> {
+impl Filler<'_, '_> {
     fn numbers<T: ArrowPrimitiveType>(
         &mut self,
         value: impl Fn(u64) -> T::Native,
-    ) -> PrimitiveArray<T> {
+    ) -> Result<PrimitiveArray<T>> {
         let field = self.column.word;
         let out = self.room();
-        let values = self.replay(out, |slot| value(self.part.field(slot, field)));
+        let values = self.replay(out, |slot| value(self.part.field(slot, field)))?;
         self.array(values)
     }
 
-    fn array<T: ArrowPrimitiveType>(&mut self, values: Vec<T::Native>) -> PrimitiveArray<T> {
+    fn array<T: ArrowPrimitiveType>(
+        &mut self,
+        values: Vec<T::Native>,
+    ) -> Result<PrimitiveArray<T>> {
         let values = ScalarBuffer::from(values);
         self.lent.push_back(values.inner().clone());
-        PrimitiveArray::new(values, self.valid().map(Into::into))
+        Ok(PrimitiveArray::new(values, self.valid()?.map(Into::into)))
     }
 
     /// The memory of the oldest block, if nobody holds it any more.
@@ -139,39 +143,48 @@ impl Filler<'_> {
         room
     }
 
-    fn decimals(&mut self) -> PrimitiveArray<Decimal128Type> {
+    fn decimals(&mut self) -> Result<PrimitiveArray<Decimal128Type>> {
         let Column { word, high, .. } = *self.column;
         let out = self.room();
         let values = self.replay(out, |slot| {
             let high = high.map_or(0, |field| self.part.field(slot, field));
             (i128::from(high as i64) << 64) | i128::from(self.part.field(slot, word))
-        });
+        })?;
         self.array(values)
     }
 
-    fn values<T: Copy>(&self, value: impl Fn(u64) -> T) -> Vec<T> {
+    fn values<T: Copy>(&self, value: impl Fn(u64) -> T) -> Result<Vec<T>> {
         let field = self.column.word;
         self.replay(Vec::new(), |slot| value(self.part.field(slot, field)))
     }
 
     /// Which rows are not NULL; `None` if all are.
-    fn valid(&self) -> Option<Vec<bool>> {
-        let field = self.column.null?;
-        let valid = self.replay(Vec::new(), |slot| self.part.field(slot, field) == 0);
-        valid.contains(&false).then_some(valid)
+    fn valid(&self) -> Result<Option<Vec<bool>>> {
+        let Some(field) = self.column.null else {
+            return Ok(None);
+        };
+        let valid = self.replay(Vec::new(), |slot| self.part.field(slot, field) == 0)?;
+        Ok(valid.contains(&false).then_some(valid))
     }
 
     /// Writes the column to `out`, which is empty.
-    fn replay<T: Copy>(&self, mut out: Vec<T>, value: impl Fn(u32) -> T) -> Vec<T> {
-        out.reserve_exact(self.rows);
+    fn replay<T: Copy>(&self, mut out: Vec<T>, value: impl Fn(u32) -> T) -> Result<Vec<T>> {
+        reserve(&mut out, self.rows, || {
+            format!("a column of {} rows", self.rows)
+        })?;
+        let mut polled = 0;
         for op in self.ops {
+            if out.len() - polled >= 1 << 16 {
+                self.meter.work((out.len() - polled) as u64)?;
+                polled = out.len();
+            }
             match *op {
                 Op::Fill { slot, rows: 1 } => out.push(value(slot)),
                 Op::Fill { slot, rows } => out.resize(out.len() + rows as usize, value(slot)),
                 Op::Repeat { back, rows } => repeat(&mut out, back as usize, rows as usize),
             }
         }
-        out
+        Ok(out)
     }
 }
 

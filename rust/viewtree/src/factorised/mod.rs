@@ -22,7 +22,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use ringview_core::{Dictionary, Error, Meter, Result};
+use ringview_core::{Dictionary, Error, Meter, Result, Type};
 use ringview_query::{OutputKind, VarId};
 use ringview_relation::Part;
 
@@ -134,6 +134,9 @@ impl Factorised {
     pub(crate) fn before_commit(&mut self, tree: &dyn Maintained) {
         let starts = self.starts.get_mut();
         let starts = starts.unwrap_or_else(PoisonError::into_inner);
+        if starts.is_empty() {
+            return;
+        }
         for (at, union) in self.shape.unions.iter().enumerate() {
             if let Some(part) = tree.part(union.node) {
                 starts.note(at, part, part.index_at(union.index));
@@ -195,14 +198,23 @@ impl Factorised {
         tree: &dyn Maintained,
         schema: SchemaRef,
         (from, to): (u64, u64),
-        dictionary: &Dictionary,
+        (dictionary, meter): (&Dictionary, &Meter<'_>),
     ) -> Result<RecordBatch> {
-        check_size(to - from)?;
+        self.check_room(to - from, meter)?;
         let views = self.views(tree, self.nodes());
         let mut reader = Reader::new(&self.shape);
-        let done = self.out_of_order(&mut reader, |reader| reader.read(&views, from, to));
+        let done = self.out_of_order(&mut reader, |reader| {
+            let mut start = from;
+            while start < to {
+                let end = to.min(start + BLOCK);
+                reader.read(&views, start, end)?;
+                meter.work(end - start)?;
+                start = end;
+            }
+            Ok(())
+        });
         done?;
-        batch(&views, &mut reader, schema, dictionary)
+        batch(&views, &mut reader, schema, (dictionary, meter))
     }
 
     /// `rows` rows, each drawn from all with equal chances.
@@ -211,9 +223,9 @@ impl Factorised {
         tree: &dyn Maintained,
         schema: SchemaRef,
         (rows, seed): (u64, u64),
-        dictionary: &Dictionary,
+        (dictionary, meter): (&Dictionary, &Meter<'_>),
     ) -> Result<RecordBatch> {
-        check_size(rows)?;
+        self.check_room(rows, meter)?;
         let views = self.views(tree, self.nodes());
         let total = views.rows()?;
         if total == 0 && rows > 0 {
@@ -227,11 +239,33 @@ impl Factorised {
         let done = self.out_of_order(&mut reader, |reader| {
             (0..rows).try_for_each(|_| {
                 let row = below(total, &mut random);
+                // A row out of order is looked for in each union.
+                meter.work(16)?;
                 reader.read(&views, row, row + 1)
             })
         });
         done?;
-        batch(&views, &mut reader, schema, dictionary)
+        batch(&views, &mut reader, schema, (dictionary, meter))
+    }
+
+    /// Whether there is room for so many rows as one table: their columns, and an operation a union.
+    fn check_room(&self, rows: u64, meter: &Meter<'_>) -> Result<()> {
+        let column = |column: &shape::Column| {
+            let null = u64::from(column.null.is_some());
+            match column.ty {
+                // Its words, where they end, and the texts.
+                Type::Utf8 => 16 + null,
+                _ if column.high.is_some() => 16 + null,
+                _ => 8 + null,
+            }
+        };
+        let columns: u64 = self.shape.columns.iter().map(column).sum();
+        meter.room(
+            rows.saturating_mul(columns),
+            || format!("a table of {rows} rows"),
+            "read the rows as a stream, or some of them",
+        )?;
+        check_size(rows)
     }
 
     /// Lends a reader what is known of where entries start.
@@ -274,7 +308,8 @@ impl Factorised {
         place.reader.clear();
         place.reader.read(&views, place.next, to)?;
         place.next = to;
-        batch(&views, &mut place.reader, schema, dictionary).map(Some)
+        let all = (dictionary, &Meter::free());
+        batch(&views, &mut place.reader, schema, all).map(Some)
     }
 
     /// What moved since the last call, each row with its multiplicity; `None` at the first, after
@@ -329,7 +364,7 @@ fn batch(
     views: &Views<'_>,
     reader: &mut Reader,
     schema: SchemaRef,
-    dictionary: &Dictionary,
+    (dictionary, meter): (&Dictionary, &Meter<'_>),
 ) -> Result<RecordBatch> {
     let columns = &views.shape.columns;
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
@@ -339,10 +374,9 @@ fn batch(
         arrays.push(fill::array(
             column,
             part,
-            ops,
-            reader.rows,
+            (ops, reader.rows),
             lent,
-            dictionary,
+            (dictionary, meter),
         )?);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(reader.rows));
@@ -357,10 +391,11 @@ pub(crate) fn check_size(rows: u64) -> Result<()> {
     if rows < 1 << 32 {
         return Ok(());
     }
-    Err(Error::Value {
-        place: format!("a table of {rows} rows"),
-        problem: "it would not fit into memory; read the rows as a stream, or some of them"
-            .to_owned(),
+    Err(Error::Memory {
+        what: format!("a table of {rows} rows"),
+        needed: rows.saturating_mul(8),
+        limit: 8 << 32,
+        instead: "read the rows as a stream, or some of them",
     })
 }
 

@@ -91,6 +91,11 @@ impl Starts {
         Ok(sums.find(row))
     }
 
+    /// Whether nobody has asked yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unions.is_empty()
+    }
+
     /// Takes in which keys of a union's view the running transaction has changed, before it ends.
     pub(crate) fn note(&mut self, union: usize, part: &Part, index: &Index) {
         let Some(known) = self.unions.get_mut(union).filter(|known| known.entries > 0) else {

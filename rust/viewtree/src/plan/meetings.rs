@@ -24,6 +24,17 @@ impl Plan {
         let met = meetings(&graph, &self.tree, &tree::relations(&self.tree), node);
         met.iter().map(|met| met.node).collect()
     }
+
+    /// The same of every node, by node: where many are asked for, as every path through a node does.
+    pub(crate) fn all_siblings_met(&self) -> Vec<Vec<usize>> {
+        let graph = hypergraph(&self.atoms, &self.variables);
+        let below = tree::relations(&self.tree);
+        let met = |node| {
+            let met = meetings(&graph, &self.tree, &below, node);
+            met.iter().map(|met| met.node).collect()
+        };
+        (0..self.tree.nodes.len()).map(met).collect()
+    }
 }
 
 /// What a change that comes from a node meets where that is joined; `below` is `tree::relations`.

@@ -21,6 +21,15 @@ const EXACT: usize = 9;
 
 /// The best order found. `rows` says how much each atom's table changes, where that is known.
 pub fn choose(graph: &Hypergraph, rows: &[Option<u64>], with_indicators: bool) -> Vec<OrderNode> {
+    choose_counted(graph, rows, with_indicators).0
+}
+
+/// The same, with the steps that it took: cells of covers, and pairs of siblings looked at.
+pub fn choose_counted(
+    graph: &Hypergraph,
+    rows: &[Option<u64>],
+    with_indicators: bool,
+) -> (Vec<OrderNode>, u64) {
     let mut chooser = Chooser::new(graph, rows);
     chooser.with_indicators = with_indicators;
     let all: Set = (0..chooser.units.len()).collect();
@@ -28,7 +37,8 @@ pub fn choose(graph: &Hypergraph, rows: &[Option<u64>], with_indicators: bool) -
     for part in chooser.parts(all) {
         order.extend(chooser.order(part));
     }
-    with_locals(order, graph)
+    let steps = chooser.steps + chooser.covers.steps;
+    (with_locals(order, graph), steps)
 }
 
 /// Join variables that have the same atoms, free ones first.
@@ -47,6 +57,8 @@ struct Chooser<'a> {
     weights: Vec<u128>,
     covers: Covers,
     with_indicators: bool,
+    /// Pairs of siblings looked at.
+    steps: u64,
     /// By part: its cost and its root.
     solved: HashMap<Set, (Cost, usize)>,
 }
@@ -82,6 +94,7 @@ impl<'a> Chooser<'a> {
             weights: weights(graph, rows),
             covers: Covers::new(&graph.edges),
             with_indicators: true,
+            steps: 0,
             solved: HashMap::new(),
             units,
             graph,
@@ -219,7 +232,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// Adds what changes below one view cost where it is joined with the others.
-    fn add_propagation(&self, views: &[Sibling], id: usize, cost: &mut Cost) {
+    fn add_propagation(&mut self, views: &[Sibling], id: usize, cost: &mut Cost) {
         let view = views[id];
         let weight: u128 = view.atoms.iter().map(|atom| self.weights[atom]).sum();
         if weight == 0 {
@@ -227,6 +240,7 @@ impl<'a> Chooser<'a> {
         }
         let mut siblings = views.to_vec();
         siblings.remove(id);
+        self.steps += (siblings.len() * siblings.len()) as u64;
         let walks = probes(self.graph, view.keys, &siblings)
             .iter()
             .filter(|(_, probe)| matches!(probe, Probe::Group(_)))

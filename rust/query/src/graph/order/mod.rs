@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::set::Set;
 
-pub use choose::choose;
+pub use choose::{choose, choose_counted};
 
 /// A variable of the order with what is below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use ringview_explain::{ChangeFacts, Climb, How, Meeting};
 
-use crate::plan::meetings::meetings;
+use crate::plan::meetings::{Meeting as Met, meetings};
 use crate::plan::tree;
 use crate::plan::{Plan, VarId};
 use ringview_query::graph::probe::Probe;
@@ -17,25 +17,37 @@ use ringview_query::hypergraph;
 
 impl Plan {
     pub(crate) fn change_facts(&self) -> Vec<ChangeFacts> {
-        (0..self.atoms.len())
-            .map(|atom| self.change(atom))
-            .collect()
+        let met = self.all_meetings();
+        let atoms = 0..self.atoms.len();
+        atoms.map(|atom| self.change(atom, &met)).collect()
     }
 
     /// What a change of one row of an atom costs, as text: `O(1)`, or which groups it walks. After
     /// it, what follows where the atom's indicator projections change: where a key is new or gone.
     #[must_use]
     pub fn update_cost(&self, atom: usize) -> String {
-        self.change(atom).cost
+        self.change(atom, &self.all_meetings()).cost
     }
 
-    fn change(&self, atom: usize) -> ChangeFacts {
+    /// What is met at each node, by node.
+    fn all_meetings(&self) -> Vec<Vec<Met>> {
+        let graph = hypergraph(&self.atoms, &self.variables);
+        let below = tree::relations(&self.tree);
+        let nodes = 0..self.tree.nodes.len();
+        let met = |node| meetings(&graph, &self.tree, &below, node);
+        nodes.map(met).collect()
+    }
+
+    fn change(&self, atom: usize, met: &[Vec<Met>]) -> ChangeFacts {
         let nodes = self.tree.nodes.iter().enumerate();
         let of = nodes.filter(|(_, node)| node.atom.or(node.indicator) == Some(atom));
         let mut leaves: Vec<usize> = of.map(|(id, _)| id).collect();
         // The relation itself, then its projections.
         leaves.sort_by_key(|leaf| self.tree.nodes[*leaf].atom.is_none());
-        let climbs: Vec<Climb> = leaves.into_iter().map(|leaf| self.climb(leaf)).collect();
+        let climbs: Vec<Climb> = leaves
+            .into_iter()
+            .map(|leaf| self.climb(leaf, met))
+            .collect();
         let is_static = self.atoms[atom].is_static;
         let mut cost = String::new();
         for climb in &climbs {
@@ -65,13 +77,11 @@ impl Plan {
     }
 
     /// What a change meets from a leaf to the root.
-    fn climb(&self, leaf: usize) -> Climb {
-        let graph = hypergraph(&self.atoms, &self.variables);
-        let below = tree::relations(&self.tree);
+    fn climb(&self, leaf: usize, met: &[Vec<Met>]) -> Climb {
         let (mut meets, mut walked): (Vec<Meeting>, Vec<String>) = (Vec::new(), Vec::new());
         let mut from = leaf;
         while let Some(at) = self.tree.nodes[from].parent {
-            for met in meetings(&graph, &self.tree, &below, from) {
+            for met in &met[from] {
                 let keys = self.tree.nodes[met.node].keys.iter().copied();
                 let (how, known) = match met.probe {
                     Probe::One => (How::Key, keys.collect()),
