@@ -162,7 +162,9 @@ class Evaluation:
         if self._whole:
             return partials
         keys = [sf.col(key) for key in self._split.keys]
-        together = partials.repartition(self._partitions, *keys) if keys else partials.coalesce(1)
+        together = (
+            partials.repartition(self._partitions, *keys) if keys else partials.repartition(1)
+        )
         step = Shipped(Merge(self._split, self._partial, self._result))
         return together.mapInArrow(step, spark_schema(self._result))
 

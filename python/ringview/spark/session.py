@@ -63,14 +63,14 @@ def use_this_python(spark: SparkSession) -> None:
     """
     context = _context(spark)
     asked = "PYSPARK_PYTHON" in os.environ
-    if context is not None and context.master.startswith("local") and not asked:
+    if context is not None and str(context.master).startswith("local") and not asked:
         context.pythonExec = sys.executable
 
 
 def cores(spark: SparkSession) -> int | None:
     """How many cores Spark uses of this machine; ``None`` if it runs on others, or remotely."""
     context = _context(spark)
-    if context is None or not context.master.startswith("local"):
+    if context is None or not str(context.master).startswith("local"):
         return None
     return int(context.defaultParallelism)
 

@@ -51,4 +51,5 @@ class Shipped:
         return pickle.loads(self._step)
 
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+_by_value: Any = cloudpickle.register_pickle_by_value
+_by_value(sys.modules[__name__])
