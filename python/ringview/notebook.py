@@ -54,7 +54,7 @@ def _cofactors(field: pa.Field, column: pa.ChunkedArray) -> list[Any]:
         from .cofactor import Cofactor
     except ImportError:
         # Without NumPy there is no Cofactor to show.
-        return column.to_pylist()
+        return list(column.to_pylist())
     whole = column.combine_chunks()
     return [_Html(cofactor(Cofactor.from_arrow(whole, field, at))) for at in range(len(whole))]
 

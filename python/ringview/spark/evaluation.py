@@ -1,8 +1,8 @@
 """One query over DataFrames: planned on the driver, run in the partitions.
 
-Invariant: the result is that of one engine over all the rows, exactly.
+Invariant: the result is that of one engine over all the rows, exactly, however many there are.
 Cost: rows are counted (a Spark job a table) only if no variable is in every
-relation and ``rows`` was not given.
+relation and ``rows`` was not given. A partition is a task and an engine: few rows get few.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from ringview.spark import frames, route
 from ringview.spark.partial import floats, split
 from ringview.spark.partition import Merge, Partition, table_name
 from ringview.spark.planning import Planner
+from ringview.spark.session import cores, use_this_python
+from ringview.spark.ship import Shipped
 from ringview.spark.slots import Layout
 from ringview.spark.types import arrow_schema, spark_schema
 
@@ -40,7 +42,8 @@ def evaluate(
         multiplicity: The integer column that says how often a row is there (negative:
             it is deleted), for all tables or for those named. What is left of a row
             must not be negative; this is not checked.
-        partitions: How many engines; by default ``spark.sql.shuffle.partitions``.
+        partitions: How many engines; by default at most ``spark.sql.shuffle.partitions``, on one
+            machine at most one a core, and where rows are counted or given, one for each 100,000.
         rows: About how many rows each table has, if known: saves counting them.
 
     Example:
@@ -75,14 +78,17 @@ def prepare(
         planner.create_table(name, schema, multiplicities.get(name), refused)
     query = planner.query(sql)
     atoms = [atom["table"] for atom in query["atoms"]]
-    number = partitions if partitions is not None else _shuffle_partitions(tables[atoms[0]])
-    if number < 1:
-        raise InvalidValueError(f"partitions must be at least 1, not {number}")
+    if partitions is not None and partitions < 1:
+        raise InvalidValueError(f"partitions must be at least 1, not {partitions}")
     if rows is not None and (missing := set(atoms) - set(rows)):
         raise UnknownTableError(f"rows: the number of rows of {sorted(missing)} is not given")
     if rows is None and len(set(atoms)) > 1 and not route.covers_all(query):
         rows = {name: tables[name].count() for name in set(atoms)}
-    return Evaluation(query, dict(tables), multiplicities, planner, number, rows)
+    frame = tables[atoms[0]]
+    use_this_python(frame.sparkSession)
+    if partitions is None:
+        partitions = _engines(frame, None if rows is None else sum(rows[atom] for atom in atoms))
+    return Evaluation(query, dict(tables), multiplicities, planner, partitions, rows)
 
 
 class Evaluation:
@@ -131,8 +137,8 @@ class Evaluation:
         runs = query if self._whole else self._split.first
         self._partial = planner.result(runs)
         renamed = [{**atom, "table": table_name(i)} for i, atom in enumerate(query["atoms"])]
-        self.partition = Partition(
-            {**runs, "atoms": renamed}, self._layout, self._schemas, self._partial
+        self.partition = Shipped(
+            Partition({**runs, "atoms": renamed}, self._layout, self._schemas, self._partial)
         )
 
     def __repr__(self) -> str:
@@ -159,8 +165,10 @@ class Evaluation:
         if self._whole:
             return partials
         keys = [sf.col(key) for key in self._split.keys]
-        together = partials.repartition(*keys) if keys else partials.repartition(1)
-        step = Merge(self._split, self._partial, self._result)
+        together = (
+            partials.repartition(self._partitions, *keys) if keys else partials.repartition(1)
+        )
+        step = Shipped(Merge(self._split, self._partial, self._result))
         return together.mapInArrow(step, spark_schema(self._result))
 
     def to_df(self) -> DataFrame:
@@ -200,6 +208,19 @@ def _multiplicities(
         if column not in tables[name].columns:
             raise InvalidValueError(f'multiplicity: table "{name}" has no column "{column}"')
     return named
+
+
+# What one engine takes in a fraction of a second, less than a task more costs.
+_ROWS_AN_ENGINE = 100_000
+
+
+def _engines(frame: DataFrame, rows: int | None) -> int:
+    """How many engines are worth their tasks."""
+    most = _shuffle_partitions(frame)
+    here = cores(frame.sparkSession)
+    if here is not None:
+        most = min(most, here)
+    return most if rows is None else max(1, min(most, -(-rows // _ROWS_AN_ENGINE)))
 
 
 def _shuffle_partitions(frame: DataFrame) -> int:

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ringview.errors import RingviewError
@@ -52,6 +54,33 @@ def session(name: str = "ringview", config: Mapping[str, str] | None = None) -> 
     for key, value in (config or {}).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def use_this_python(spark: SparkSession) -> None:
+    """On one machine, let workers run the Python that runs here, unless another was asked for.
+
+    Spark's own choice is the `python3` of the PATH, which need not have the packages that are here.
+    """
+    context = _context(spark)
+    asked = "PYSPARK_PYTHON" in os.environ
+    if context is not None and str(context.master).startswith("local") and not asked:
+        context.pythonExec = sys.executable
+
+
+def cores(spark: SparkSession) -> int | None:
+    """How many cores Spark uses of this machine; ``None`` if it runs on others, or remotely."""
+    context = _context(spark)
+    if context is None or not str(context.master).startswith("local"):
+        return None
+    return int(context.defaultParallelism)
+
+
+def _context(spark: SparkSession) -> SparkContext | None:
+    """The context behind a session; a remote session has none."""
+    try:
+        return spark.sparkContext
+    except PySparkException:
+        return None
 
 
 def check_java() -> None:

@@ -73,7 +73,30 @@ def translate(
         ) from None
     if representation is not None:
         _represent(query, representation)
+    if _depth(query) > _DEEPEST:
+        raise UnsupportedError(
+            "the query, or its variable order, is nested too deeply; compute parts of it into "
+            "columns, or leave the order out"
+        )
     return query
+
+
+# The engine reads JSON to a depth of 128.
+_DEEPEST = 120
+
+
+def _depth(of: Json) -> int:
+    """How deeply a query is nested, O(its size)."""
+    deepest = 0
+    left: list[tuple[object, int]] = [(of, 1)]
+    while left:
+        here, depth = left.pop()
+        deepest = max(deepest, depth)
+        if isinstance(here, dict):
+            left += [(below, depth + 1) for below in here.values()]
+        elif isinstance(here, list):
+            left += [(below, depth + 1) for below in here]
+    return deepest
 
 
 def _represent(query: Json, representation: str) -> None:

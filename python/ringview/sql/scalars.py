@@ -7,10 +7,13 @@ Cost: O(nodes).
 
 from __future__ import annotations
 
+import contextlib
+import math
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NoReturn
 
 from sqlglot import exp
@@ -167,8 +170,10 @@ def _cast(node: exp.Cast, scope: Scope) -> Scalar:
     if operand.constant is None:
         return constant(node, None)
     value = _or_fail(node, scope, caster, operand.constant)
-    if isinstance(value, Decimal) and len(node.to.expressions) == 2:
-        precision, scale = (int(param.name) for param in node.to.expressions)
+    if isinstance(value, Decimal):
+        # DECIMAL alone is DECIMAL(18, 3), and DECIMAL(p) has no digits after the point.
+        given = [int(param.name) for param in node.to.expressions]
+        precision, scale = [*given, 0][:2] if given else (18, 3)
         value = _or_fail(node, scope, literals.rounded, value, precision, scale)
     return constant(node, value)
 
@@ -179,7 +184,21 @@ def _arithmetic(
     """The handler of a binary operator that the logical query calls `op`."""
 
     def handler(node: exp.Binary, scope: Scope) -> Scalar:
-        left, right = scalar(node.left, scope), scalar(node.right, scope)
+        if isinstance(node, (exp.Add, exp.Mul)):
+            parts = _chain(node)
+            if len(parts) > _LONG:
+                return balanced(node, parts, scope)
+        return joined(node, scalar(node.left, scope), scalar(node.right, scope), scope)
+
+    def balanced(node: exp.Expr, parts: list[exp.Expr], scope: Scope) -> Scalar:
+        """A long chain, its operands joined two by two: as deep as its logarithm."""
+        found = [scalar(part, scope) for part in parts]
+        while len(found) > 1:
+            pairs = [found[at : at + 2] for at in range(0, len(found), 2)]
+            found = [joined(node, p[0], p[1], scope) if p[1:] else p[0] for p in pairs]
+        return found[0]
+
+    def joined(node: exp.Expr, left: Scalar, right: Scalar, scope: Scope) -> Scalar:
         if left.is_constant and right.is_constant:
             value = _or_fail(node, scope, fold, left.constant, right.constant)
             return constant(node, value)
@@ -189,6 +208,20 @@ def _arithmetic(
         return Scalar(node, "number", left.atoms | right.atoms, body)
 
     return handler
+
+
+# A chain of more operands is balanced; of fewer, it stays as it is written.
+_LONG = 32
+
+
+def _chain(node: exp.Binary) -> list[exp.Expr]:
+    """The operands of `a + b + c` or `a * b * c`, left to right."""
+    parts: list[exp.Expr] = []
+    here: exp.Expr = node
+    while type(here) is type(node):
+        parts.append(here.expression)
+        here = here.this
+    return [here, *reversed(parts)]
 
 
 def _number(operand: Scalar, scope: Scope, what: str) -> None:
@@ -208,7 +241,10 @@ def _or_fail(
 ) -> Constant:
     """`function(*values)`, its complaint with the place of `node`."""
     try:
-        return function(*values)
+        found = function(*values)
+        if isinstance(found, float) and not math.isfinite(found):
+            raise ValueError("the constant is out of range")
+        return found
     except TypeError as problem:
         scope.text.fail(node, str(problem), "", TypeMismatchError)
     except (ValueError, ArithmeticError) as problem:
@@ -220,16 +256,29 @@ def _name_of(node: exp.Func) -> str:
     return str(name).upper()
 
 
-def _to_integer(value: Constant) -> Constant:
-    found = literals.number(value) if isinstance(value, str) else value
-    if isinstance(found, int):
-        return int(found)
-    raise ValueError(f"{value} is not an integer")
+def _to_integer(name: str, low: int, high: int) -> Callable[[Constant], Constant]:
+    """The cast to a type of integers from `low` to `high`."""
+
+    def cast(value: Constant) -> Constant:
+        found = literals.number(value) if isinstance(value, str) else value
+        if isinstance(found, Decimal):
+            found = found.to_integral_value(ROUND_HALF_UP)
+        if not isinstance(found, (int, float, Decimal)):
+            raise ValueError(f"{value} is not an integer")
+        # Python rounds a double half to even, as SQL does.
+        whole = round(found)
+        if not low <= whole <= high:
+            raise ValueError(f"{value} does not fit {name}")
+        return whole
+
+    return cast
 
 
 def _to_decimal(value: Constant) -> Constant:
     found = literals.number(value) if isinstance(value, str) else value
     if isinstance(found, int) and not isinstance(found, bool):
+        return Decimal(found)
+    if isinstance(found, float):
         return Decimal(found)
     if isinstance(found, Decimal):
         return found
@@ -239,6 +288,16 @@ def _to_decimal(value: Constant) -> Constant:
 def _to_float(value: Constant) -> Constant:
     if isinstance(value, (str, int, float, Decimal)):
         return float(literals.number(str(value)))
+    raise ValueError(f"{value} is not a number")
+
+
+def _to_single(value: Constant) -> Constant:
+    """The float32 next to a number, as the double that it equals."""
+    if isinstance(value, (str, int, float, Decimal)):
+        found = float(literals.number(str(value)))
+        with contextlib.suppress(OverflowError):
+            return float(struct.unpack("<f", struct.pack("<f", found))[0])
+        raise ValueError(f"{value} does not fit FLOAT")
     raise ValueError(f"{value} is not a number")
 
 
@@ -288,9 +347,18 @@ _READ = {
 }
 
 _CASTS: dict[str, Callable[[Constant], Constant]] = {
-    **dict.fromkeys(["TINYINT", "SMALLINT", "INT", "BIGINT"], _to_integer),
+    **{
+        name: _to_integer(name, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        for name, bits in (("TINYINT", 8), ("SMALLINT", 16), ("INT", 32), ("BIGINT", 64))
+    },
+    **{
+        name: _to_integer(name, 0, 2**bits - 1)
+        for name, bits in (("UTINYINT", 8), ("USMALLINT", 16), ("UINT", 32), ("UBIGINT", 64))
+    },
+    "INT128": _to_integer("HUGEINT", -(10**38) + 1, 10**38 - 1),
     **dict.fromkeys(["DECIMAL", "NUMERIC"], _to_decimal),
-    **dict.fromkeys(["FLOAT", "DOUBLE"], _to_float),
+    "FLOAT": _to_single,
+    "DOUBLE": _to_float,
     **dict.fromkeys(["TEXT", "VARCHAR", "CHAR"], _to_text),
     "DATE": _to_day,
     **dict.fromkeys(["TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"], _to_local),

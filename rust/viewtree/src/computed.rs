@@ -82,7 +82,7 @@ impl Measures<'_> {
             ComputedOp::Coalesce { operands } => {
                 for operand in operands {
                     if let Some(found) = value(operand)? {
-                        return Ok(Some(found));
+                        return in_range(found, &expression.ty, name).map(Some);
                     }
                 }
                 None
@@ -181,6 +181,16 @@ fn fit(value: Option<Value<'static>>, ty: &Type, name: &str) -> Result<Value<'st
         _ => true,
     };
     value.filter(fits).ok_or_else(|| too_large(name))
+}
+
+/// A moment that was brought to a finer unit, if that unit reaches so far.
+fn in_range<'v>(value: Value<'v>, ty: &Type, name: &str) -> Result<Value<'v>> {
+    match (value, ty) {
+        (Value::Exact(ticks), Type::Timestamp { .. }) if i64::try_from(ticks).is_err() => {
+            Err(too_large(name))
+        }
+        _ => Ok(value),
+    }
 }
 
 fn too_large(name: &str) -> Error {

@@ -5,7 +5,7 @@
 
 use ringview_core::{Error, Result, TimeUnit, Type};
 
-use crate::bind::expr::{Comparison, Expr, Kind, Number, Predicate, TextOperand};
+use crate::bind::expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
 use crate::bind::literal::{date, decimal, per_second, timestamp};
 use crate::bind::predicate::{FALSE, TRUE, UNKNOWN, all, any, as_list, order, truth};
 use crate::bind::scalar::{Purpose, Scope, each_column, shown};
@@ -148,13 +148,19 @@ impl Scope<'_> {
             (Quoted(left), Quoted(right)) => truth(comparison, left.cmp(&right)),
             (Value(left, domain), Quoted(right)) => {
                 let (right, to) = coerce(&right, domain, left.kind)?;
+                let right = narrowed(&left, right, true);
                 self.values(comparison, (left, domain), (right, to))?
             }
             (Quoted(left), Value(right, domain)) => {
                 let (left, to) = coerce(&left, domain, right.kind)?;
+                let left = narrowed(&right, left, true);
                 self.values(comparison, (left, to), (right, domain))?
             }
-            (Value(left, l), Value(right, r)) => self.values(comparison, (left, l), (right, r))?,
+            (Value(left, l), Value(right, r)) => {
+                let right = narrowed(&left, right, false);
+                let left = narrowed(&right, left, false);
+                self.values(comparison, (left, l), (right, r))?
+            }
             (Text(text), Value(_, domain)) | (Value(_, domain), Text(text)) => {
                 return Err(self.mismatch(&self.name(text), &describe(domain)));
             }
@@ -270,6 +276,36 @@ impl Scope<'_> {
             found: right.to_owned(),
         }
     }
+}
+
+/// A constant beside a float32 column as a float32, so that `x = 0.1` finds 0.1: integers, decimals and what
+/// is quoted; one with an exponent is a double, and the column is compared as one.
+fn narrowed(beside: &Expr, constant: Expr, quoted: bool) -> Expr {
+    let single = matches!(
+        &beside.op,
+        Op::Column {
+            ty: Type::Float32,
+            ..
+        }
+    );
+    match constant.value() {
+        Some(Number::Real(value)) if single && quoted => Expr::real(f64::from(value as f32)),
+        Some(number) if single => {
+            nearest_single(number, constant.kind.scale()).map_or(constant, Expr::real)
+        }
+        _ => constant,
+    }
+}
+
+/// The float32 next to an exact number; none for a double.
+pub(crate) fn nearest_single(number: Number, scale: i8) -> Option<f64> {
+    let text = match number {
+        Number::Int(value) => value.to_string(),
+        Number::Decimal(value) => format!("{value}e-{scale}"),
+        Number::Real(_) => return None,
+    };
+    // By text, since on the way by a double it may be rounded twice.
+    text.parse::<f32>().ok().map(f64::from)
 }
 
 /// A constant in quotes, as what it is compared with.

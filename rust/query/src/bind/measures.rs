@@ -11,6 +11,7 @@ use crate::bind::arithmetic::{power_of_ten, too_many_digits};
 use crate::bind::bound::{OutputKind, PlanOutput};
 use crate::bind::computed::{Computed, ComputedOp, Having};
 use crate::bind::expr::{Comparison, Kind, Number};
+use crate::bind::filter::nearest_single;
 use crate::bind::literal::{date, decimal, per_second, timestamp};
 use crate::bind::scalar::{Purpose, number_kind};
 use crate::logical::{Condition, Literal, Measure};
@@ -166,12 +167,29 @@ impl Aggregates<'_> {
 }
 
 fn compare(comparison: Comparison, left: Computed, right: Computed) -> Result<Having> {
+    let right = narrowed(&left, right);
+    let left = narrowed(&right, left);
     let (left, right) = alike("a comparison in HAVING", left, right)?;
     Ok(Having::Compare {
         comparison,
         left,
         right,
     })
+}
+
+/// A constant beside a float32 as a float32, as in a filter.
+fn narrowed(beside: &Computed, constant: Computed) -> Computed {
+    let ComputedOp::Number { value } = constant.op else {
+        return constant;
+    };
+    let scale = number_kind(&constant.ty, Purpose::Filter).map_or(0, Kind::scale);
+    match nearest_single(value, scale) {
+        Some(value) if beside.ty == Type::Float32 => {
+            let value = Number::Real(value);
+            Computed::new(Type::Float64, ComputedOp::Number { value })
+        }
+        _ => constant,
+    }
 }
 
 fn constant(literal: &Literal) -> Result<Computed> {

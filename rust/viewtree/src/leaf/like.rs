@@ -1,5 +1,8 @@
 //! SQL's LIKE patterns.
 //!
+//! Invariant: ILIKE compares characters by Unicode's simple case folding, one for one, so that `_` is one
+//! character of the text as it is.
+//!
 //! Cost: O(length of the text) for patterns with one `%`, O(text * pattern) at worst.
 
 use ringview_core::{Error, Result};
@@ -24,16 +27,18 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// Compiles a pattern; `Error::Value` if it ends with its escape character.
     pub(crate) fn new(pattern: &str, escape: Option<char>, insensitive: bool) -> Result<Pattern> {
-        let folded = if insensitive {
-            pattern.to_lowercase()
-        } else {
-            pattern.to_owned()
+        let exactly = |character| {
+            Token::Exactly(if insensitive {
+                fold(character)
+            } else {
+                character
+            })
         };
         let mut tokens = Vec::new();
-        let mut characters = folded.chars();
+        let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
             let token = if Some(character) == escape {
-                Token::Exactly(characters.next().ok_or_else(|| Error::Value {
+                exactly(characters.next().ok_or_else(|| Error::Value {
                     place: format!("the pattern {pattern:?}"),
                     problem:
                         "it ends with its escape character; write that twice to mean it".to_owned(),
@@ -42,7 +47,7 @@ impl Pattern {
                 match character {
                     '%' => Token::Any,
                     '_' => Token::One,
-                    other => Token::Exactly(other),
+                    other => exactly(other),
                 }
             };
             if token != Token::Any || tokens.last() != Some(&Token::Any) {
@@ -57,14 +62,6 @@ impl Pattern {
 
     /// Whether the whole text matches.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        if self.insensitive {
-            self.matches_folded(&text.to_lowercase())
-        } else {
-            self.matches_folded(text)
-        }
-    }
-
-    fn matches_folded(&self, text: &str) -> bool {
         // Greedy: only the last `%` ever has to take more characters.
         let (mut rest, mut token) = (text, 0);
         let mut retry: Option<(&str, usize)> = None;
@@ -80,7 +77,9 @@ impl Pattern {
                     (rest, token) = (&rest[character.len_utf8()..], token + 1);
                     continue;
                 }
-                (Some(Token::Exactly(wanted)), Some(character)) if *wanted == character => {
+                (Some(Token::Exactly(wanted)), Some(character))
+                    if *wanted == character || (self.insensitive && *wanted == fold(character)) =>
+                {
                     (rest, token) = (&rest[character.len_utf8()..], token + 1);
                     continue;
                 }
@@ -98,6 +97,23 @@ impl Pattern {
             (rest, token) = (from, after);
         }
     }
+}
+
+/// A character by Unicode's simple case folding: what only differs in case is one character. Those that
+/// have no other case as a single character stay, as `ß` of `SS` does, and the Turkish dotless i.
+fn fold(character: char) -> char {
+    fn single(mut mapped: impl Iterator<Item = char>) -> Option<char> {
+        let first = mapped.next()?;
+        mapped.next().is_none().then_some(first)
+    }
+    if character.is_ascii() {
+        return character.to_ascii_lowercase();
+    }
+    if character == 'ı' {
+        return character;
+    }
+    let upper = single(character.to_uppercase()).unwrap_or(character);
+    single(upper.to_lowercase()).unwrap_or(character)
 }
 
 #[cfg(test)]
@@ -136,6 +152,25 @@ mod tests {
     #[test]
     fn case_is_ignored_on_demand_and_a_dangling_escape_is_refused() -> Result<()> {
         assert!(Pattern::new("%ÄB_", None, true)?.matches("xxäbC"));
+        for (text, pattern, expected) in [
+            // A final sigma is a sigma; folding does not look at what stands around.
+            ("ΟΔΟΣ", "οδος", true),
+            ("οδος", "ΟΔΟσ", true),
+            ("ΟΔΟΣ", "%Σ", true),
+            // One character stays one, though its lower case is two.
+            ("İx", "_X", true),
+            ("ıx", "_X", true),
+            ("ı", "i", false),
+            ("\u{212A}", "k", true),
+            ("ẞ", "ß", true),
+            ("STRASSE", "straße", false),
+            ("ǅ", "ǆ", true),
+            ("A%B", "a!%b", true),
+            ("AxB", "a!%b", false),
+        ] {
+            let found = Pattern::new(pattern, Some('!'), true)?.matches(text);
+            assert_eq!(found, expected, "{text:?} ILIKE {pattern:?}");
+        }
         assert!(Pattern::new("ab!", Some('!'), false).is_err());
         Ok(())
     }
