@@ -184,7 +184,7 @@ fn model(held: &mut Held, step: &Step) -> std::result::Result<(), Wrong> {
         Step::DeleteKeys(rows) => rows.iter().try_for_each(|row| one(held, "delete", row)),
         Step::Words(rows) => rows.iter().try_for_each(|(row, word)| one(held, word, row)),
         Step::UpdateX(rows) => rows.iter().try_for_each(|row| {
-            let g = held.get(&row.0).map_or(None, |held| held.0);
+            let g = held.get(&row.0).and_then(|held| held.0);
             one(held, "update", &(row.0, g, row.2))
         }),
         Step::Delete(rows) => rows.iter().try_for_each(|row| match held.get(&row.0) {
