@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, final
+from typing import Any, Literal, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ class _Array(Protocol):
 
 _Reals = NDArray[np.float64]
 _Rows = tuple[str, int, _Stream | _Array, str | None]
+_Keyed = tuple[str, Literal["upsert", "update", "apply"], _Stream | _Array, str | None]
 _Product = tuple[str, int, Sequence[tuple[_Stream | _Array, str | None]]]
 
 @final
@@ -70,15 +71,18 @@ class Database:
 
     def apply(
         self,
-        ops: Sequence[_Rows | _Product],
+        ops: Sequence[_Rows | _Product | _Keyed],
         progress: Callable[[int], object] | None = None,
+        net: bool = False,
     ) -> None:
         """Apply changes, all or none.
 
         An op is a table, 1 to insert or -1 to delete, rows, and the name of a column that says how
         often each row counts, or None; or a table, 1 or -1, and factors, pairs of rows over
-        disjoint columns and such a name, whose product is the change. `progress` is called with the
-        number of rows done; an exception from it undoes everything.
+        disjoint columns and such a name, whose product is the change; or a table, how its rows are
+        changed by their key, rows, and for "apply" the name of a column of words. `progress` is
+        called with the number of rows done; an exception from it undoes everything. If `net`, the
+        net effect counts.
         """
 
     def tables(self) -> list[str]:

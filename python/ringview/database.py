@@ -200,20 +200,137 @@ class Database:
     ) -> None:
         """Take rows from a table; the arguments and errors of `insert`.
 
+        With every column given, that very row goes. With the columns of the table's `unique` key
+        alone, whatever row has that key goes.
+
         Raises:
-            OverDeleteError: More of a row than the table holds; nothing was deleted.
+            OverDeleteError: More of a row than the table holds, or no row of a key; nothing was
+                deleted.
+            InvalidValueError: Some of the columns beside the key, but not all; multiplicities of
+                keys.
+            NullKeyError: NULL in a key.
+            UnsupportedError: Keys, where no base rows are kept (`trust_deletes`).
 
         >>> db = Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> db.delete("r", {"a": [1]})
+        >>> table = db.create_table("r", {"id": "int64", "a": "int64"}, unique=["id"])
+        >>> db.insert("r", {"id": [1, 2, 3], "a": [10, 20, 30]})
+        >>> db.delete("r", {"id": [2, 3]})
+        >>> len(table)
+        1
+        >>> db.delete("r", {"id": [1], "a": [11]})
         Traceback (most recent call last):
         ringview.errors.OverDeleteError: ...
         """
         self._apply(table, -1, rows, multiplicity, progress)
 
-    def transaction(self) -> Transaction:
-        """A block whose changes are applied together when it ends, or not at all."""
-        return Transaction(self)
+    def upsert(self, table: str, rows: Rows, *, progress: Progress | None = None) -> None:
+        """Add rows, each in the place of the one with the same `unique` key if there is one.
+
+        A row that equals the one in its place changes nothing. Of rows with the same key the last
+        stays.
+
+        Args:
+            table: Where to; declared with `unique`.
+            rows: Whole rows, as for `insert`.
+            progress: As there.
+
+        Raises:
+            NullKeyError: NULL in a key: it equals nothing, so no row can be found by it.
+            UnsupportedError: A table without `unique`, or whose base rows are not kept
+                (`trust_deletes`).
+            UnknownTableError, UnknownColumnError, TypeMismatchError, InvalidValueError,
+            StaticTableError, ArithmeticOverflowError: As `insert`.
+
+        Complexity: one look-up a row; in the views, a delete and an insert for each row that moves.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"id": "int64", "a": "int64"}, unique=["id"])
+        >>> view = db.create_view("v", "SELECT SUM(a) AS a FROM r")
+        >>> db.upsert("r", {"id": [1, 2], "a": [10, 20]})
+        >>> db.upsert("r", {"id": [2, 3], "a": [21, 30]})
+        >>> view.scalar()
+        61
+        """
+        self._change_by_key(table, "upsert", rows, None, progress)
+
+    def update(self, table: str, rows: Rows, *, progress: Progress | None = None) -> None:
+        """Change rows that are there, found by their `unique` key.
+
+        Args:
+            table: Whose rows; declared with `unique`.
+            rows: The key, and the columns that change; those that are not given stay.
+            progress: As for `insert`.
+
+        Raises:
+            UnknownKeyError: No row has a key; nothing was changed.
+            Others: As `upsert`.
+
+        Complexity: as `upsert`.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"id": "int64", "a": "int64", "b": "int64"}, unique=["id"])
+        >>> view = db.create_view("v", "SELECT SUM(a + b) AS sum FROM r")
+        >>> db.insert("r", {"id": [1, 2], "a": [10, 20], "b": [1, 2]})
+        >>> db.update("r", [{"id": 2, "b": 5}])
+        >>> view.scalar()
+        36
+        >>> db.update("r", [{"id": 3, "b": 5}])
+        Traceback (most recent call last):
+        ringview.errors.UnknownKeyError: table "r" holds no row with the unique key (id = 3), ...
+        """
+        self._change_by_key(table, "update", rows, None, progress)
+
+    def apply(self, table: str, rows: Rows, *, op: str, progress: Progress | None = None) -> None:
+        """Apply a feed of changes: rows, each with a word that says what it does, in their order.
+
+        Args:
+            table: Whose rows; declared with `unique`.
+            rows: Whole rows and the column `op`; rows that delete need no more than their key, and
+                may hold NULL else.
+            op: A further column of texts, upper or lower case. `insert`, `I`, `+I`, `c`, `create`:
+                the row comes, and none with its key may be there. `update`, `U`, `u`: it takes the
+                place of the one that has its key. `delete`, `D`, `-D`, `d`, and the old half of an
+                update, `-U`, `update_preimage`: the row with this key goes. `upsert`, `r`, `read`,
+                and the new half of an update, `+U`, `update_postimage`: as `Database.upsert`.
+            progress: As for `insert`.
+
+        Raises:
+            InvalidValueError: Another word; the message names row and word.
+            DuplicateKeyError: An insert of a key that is there.
+            UnknownKeyError: An update of a key that is not.
+            OverDeleteError: A delete of a key that is not.
+            Others: As `upsert`. Whatever was raised, nothing was changed.
+
+        Complexity: as `upsert`.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"id": "int64", "a": "int64"}, unique=["id"])
+        >>> view = db.create_view("v", "SELECT COUNT(*) AS n, SUM(a) AS a FROM r")
+        >>> feed = {"op": ["I", "I", "U", "D"], "id": [1, 2, 1, 2], "a": [10, 20, 11, None]}
+        >>> db.apply("r", feed, op="op")
+        >>> view.to_arrow().to_pylist()
+        [{'n': 1, 'a': 11}]
+        """
+        self._change_by_key(table, "apply", rows, op, progress)
+
+    def transaction(self, *, net: bool = False) -> Transaction:
+        """A block whose changes are applied together when it ends, or not at all.
+
+        Args:
+            net: The net effect counts: a delete may stand before the insert of its row, and deletes
+                and unique keys are checked on what all changes of a table come to. By default each
+                change is checked on what those before it left. Changes by key do not mix with
+                others of the same table in a net transaction.
+
+        >>> db = Database()
+        >>> table = db.create_table("r", {"a": "int64"})
+        >>> with db.transaction(net=True) as tx:
+        ...     tx.delete("r", {"a": [1]})
+        ...     tx.insert("r", {"a": [1, 2]})
+        >>> len(table)
+        1
+        """
+        return Transaction(self, net=net)
 
     def drop_table(self, name: str) -> None:
         """Forget a table; raises InUseError while a view reads it."""
@@ -311,6 +428,17 @@ class Database:
         parts = to_arrow(rows, self.tables[name], multiplicity)
         changes = [(name, sign, part, multiplicity) for part in parts]
         self._native.apply(changes, progress)
+
+    def _change_by_key(
+        self,
+        name: str,
+        how: Literal["upsert", "update", "apply"],
+        rows: Rows,
+        op: str | None,
+        progress: Progress | None,
+    ) -> None:
+        parts = to_arrow(rows, self.tables[name], op=op)
+        self._native.apply([(name, how, part, op) for part in parts], progress)
 
     def _query(
         self,

@@ -26,6 +26,7 @@ __all__ = [
     "TooFewRowsError",
     "TypeMismatchError",
     "UnknownColumnError",
+    "UnknownKeyError",
     "UnknownTableError",
     "UnknownViewError",
     "UnsupportedError",
@@ -92,7 +93,7 @@ class InvalidValueError(RingviewError, ValueError):
 
 
 class NullKeyError(RingviewError, ValueError):
-    """NULL in a column that is not nullable, or NaN in a column that joins or groups."""
+    """NULL in a column that is not nullable or in a key that is looked for, NaN in a key."""
 
 
 class OverDeleteError(RingviewError, ValueError):
@@ -101,6 +102,10 @@ class OverDeleteError(RingviewError, ValueError):
 
 class DuplicateKeyError(RingviewError, ValueError):
     """A second row came with the same unique key."""
+
+
+class UnknownKeyError(RingviewError, KeyError):
+    """No row has the unique key of a row that was to be updated."""
 
 
 class ArithmeticOverflowError(RingviewError, builtins.OverflowError):

@@ -24,7 +24,9 @@ Rows = Any
 """Arrow data, a pandas or polars frame, a dict of columns, or a list of dicts."""
 
 
-def to_arrow(rows: Rows, table: Table, multiplicity: str | None = None) -> list[Arrow]:
+def to_arrow(
+    rows: Rows, table: Table, multiplicity: str | None = None, *, op: str | None = None
+) -> list[Arrow]:
     """`rows` as Arrow data, in parts to be applied in turn.
 
     Args:
@@ -32,6 +34,7 @@ def to_arrow(rows: Rows, table: Table, multiplicity: str | None = None) -> list[
             frame, a dict of columns or a list of dicts.
         table: Where the rows go: its schema gives Python values their types.
         multiplicity: A further column of integers that says how often each row counts.
+        op: A further column of texts that says what each row does.
 
     Raises:
         TypeMismatchError: The rows have none of these forms, or a value not its column's type.
@@ -39,18 +42,18 @@ def to_arrow(rows: Rows, table: Table, multiplicity: str | None = None) -> list[
         UnknownColumnError: A column that the table lacks.
     """
     if is_pandas(rows):
-        return [_Reader(table, multiplicity).pandas(rows)]
+        return [_Reader(table, multiplicity, op).pandas(rows)]
     if is_arrow(rows):
         return [rows]
     if isinstance(rows, Mapping):
-        return [_Reader(table, multiplicity).columns(rows)]
+        return [_Reader(table, multiplicity, op).columns(rows)]
     if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
         _refuse(rows)
     listed = list(rows)
     if not listed:
         return []
     if all(isinstance(row, Mapping) for row in listed):
-        return [_Reader(table, multiplicity).dicts(listed)]
+        return [_Reader(table, multiplicity, op).dicts(listed)]
     if all(is_arrow(part) for part in listed):
         return listed
     _refuse(next(row for row in listed if not isinstance(row, Mapping)))
@@ -59,13 +62,15 @@ def to_arrow(rows: Rows, table: Table, multiplicity: str | None = None) -> list[
 class _Reader:
     """Reads Python values as the types of one table."""
 
-    def __init__(self, table: Table, multiplicity: str | None) -> None:
+    def __init__(self, table: Table, multiplicity: str | None, op: str | None) -> None:
         import pyarrow as pa
 
         self.table = table.name
         self.fields = {field.name: field for field in table.schema}
         if multiplicity is not None:
             self.fields[multiplicity] = pa.field(multiplicity, pa.int64())
+        if op is not None and op not in self.fields:
+            self.fields[op] = pa.field(op, pa.string())
 
     def pandas(self, frame: Any) -> pa.Table:
         columns = {str(name): column for name, column in frame.items()}

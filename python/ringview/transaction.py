@@ -7,7 +7,7 @@ so views move once. Cost: what the changes cost, plus O(values) for Python rows 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from .errors import RingviewError
 from .factors import Factors, Product, products
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from .arrow import Arrow
     from .database import Database
 
-Change = tuple[str, int, "Arrow", str | None] | tuple[str, int, Product]
+How = Literal["upsert", "update", "apply"]
+Change = (
+    tuple[str, int, "Arrow", str | None]
+    | tuple[str, How, "Arrow", str | None]
+    | tuple[str, int, Product]
+)
 
 
 class Transaction:
@@ -33,8 +38,9 @@ class Transaction:
     1
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, net: bool = False) -> None:
         self._database = database
+        self._net = net
         self._changes: list[Change] | None = None
 
     def insert(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None:
@@ -44,6 +50,18 @@ class Transaction:
     def delete(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None:
         """Take `rows` from `table` at the end of the block; see `Database.delete`."""
         self._add(table, -1, rows, multiplicity)
+
+    def upsert(self, table: str, rows: Rows) -> None:
+        """Add `rows`, or put them in the place of those with their key; see `Database.upsert`."""
+        self._add_by_key(table, "upsert", rows, None)
+
+    def update(self, table: str, rows: Rows) -> None:
+        """Change rows found by their key at the end of the block; see `Database.update`."""
+        self._add_by_key(table, "update", rows, None)
+
+    def apply(self, table: str, rows: Rows, *, op: str) -> None:
+        """Apply a feed of changes at the end of the block; see `Database.apply`."""
+        self._add_by_key(table, "apply", rows, op)
 
     def update_factorised(
         self,
@@ -62,6 +80,10 @@ class Transaction:
         changes, held = self._collected(), self._database.tables[table]
         parts = to_arrow(rows, held, multiplicity)
         changes += [(table, sign, part, multiplicity) for part in parts]
+
+    def _add_by_key(self, table: str, how: How, rows: Rows, op: str | None) -> None:
+        changes, held = self._collected(), self._database.tables[table]
+        changes += [(table, how, part, op) for part in to_arrow(rows, held, op=op)]
 
     def _collected(self) -> list[Change]:
         if self._changes is None:
@@ -84,7 +106,7 @@ class Transaction:
         """Apply them all, unless an exception leaves the block."""
         changes, self._changes = self._changes, None
         if kind is None and changes:
-            self._database._native.apply(changes, None)
+            self._database._native.apply(changes, None, self._net)
 
     def __repr__(self) -> str:
         if self._changes is None:

@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use ringview_core::Schema;
 use ringview_engine::{
-    Change as EngineChange, Database as Engine, Direction, Op, Options, Product, Rows as FactorRows,
+    ByKey, Change as EngineChange, Database as Engine, Direction, Keyed, Op, Options, Product,
+    Rows as FactorRows,
 };
 use ringview_explain::Format;
 use ringview_query::Query;
@@ -45,14 +46,23 @@ pub(crate) struct Database {
 /// One change, its names still those of Python.
 struct Change<'py> {
     table: Bound<'py, PyString>,
-    direction: Direction,
     rows: Data<'py>,
 }
 
 enum Data<'py> {
-    Rows(Part<'py>),
+    Rows(Direction, Part<'py>),
     /// The product of factors.
-    Product(Vec<Part<'py>>),
+    Product(Direction, Vec<Part<'py>>),
+    /// Rows by their key; the name that goes with them is that of a column of words.
+    Keyed(Way, Part<'py>),
+}
+
+/// What rows do by their key.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Upsert,
+    Update,
+    Words,
 }
 
 /// Rows: a range of all batches of the call.
@@ -116,14 +126,16 @@ impl Database {
 
     /// Applies changes, all or none: (table, 1 to insert or -1 to delete, Arrow data, the name of a
     /// column of multiplicities or None); or (table, 1 or -1, factors), the product of rows over
-    /// disjoint columns, each factor a pair of Arrow data and such a name. `progress` is called
-    /// with the number of rows done.
-    #[pyo3(signature = (ops, progress=None))]
+    /// disjoint columns, each factor a pair of Arrow data and such a name; or (table, "upsert",
+    /// "update" or "apply", Arrow data, for "apply" the name of a column of words, else None), rows by
+    /// their key. `progress` is called with the number of rows done. If `net`, the net effect counts.
+    #[pyo3(signature = (ops, progress=None, net=false))]
     fn apply(
         &self,
         py: Python<'_>,
         ops: Vec<Bound<'_, PyTuple>>,
         progress: Option<Py<PyAny>>,
+        net: bool,
     ) -> PyResult<()> {
         let mut batches = Vec::with_capacity(ops.len());
         let changes = self.read(&ops, &mut batches)?;
@@ -140,7 +152,10 @@ impl Database {
         let mut watch = Watch::new(progress, total);
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
-        let mut run = || engine.apply(&ops, &mut |done| watch.poll(done));
+        let mut run = || match net {
+            false => engine.apply(&ops, &mut |done| watch.poll(done)),
+            true => engine.apply_net(&ops, &mut |done| watch.poll(done)),
+        };
         let done = if total < FEW { run() } else { py.detach(run) };
         watch.finish(py, done)
     }
@@ -276,33 +291,25 @@ impl Database {
         let mut changes = Vec::with_capacity(ops.len());
         for op in ops {
             let py = op.py();
-            let (table, sign): (_, i64) =
-                (op.get_item(0)?.cast_into()?, op.get_item(1)?.extract()?);
-            let direction = match sign {
-                1 => Direction::Insert,
-                -1 => Direction::Delete,
-                _ => {
-                    let message = format!("the sign of a change is 1 or -1, not {sign}");
-                    return Err(named(py, "InvalidValueError", &message));
-                }
-            };
+            let (table, how) = (op.get_item(0)?.cast_into()?, op.get_item(1)?);
             let data = op.get_item(2)?;
-            let rows = if op.len() == 3 {
+            let rows = if let Ok(way) = how.cast::<PyString>() {
+                let way = Way::named(py, way.to_str()?)?;
+                let words = op.get_item(3)?.extract()?;
+                Data::Keyed(way, self.part(&data, words, batches)?)
+            } else if op.len() == 3 {
                 let factors: Vec<(Bound<'_, PyAny>, Option<Bound<'_, PyString>>)> =
                     data.extract()?;
                 let parts = factors
                     .into_iter()
                     .map(|(data, multiplicity)| self.part(&data, multiplicity, batches));
-                Data::Product(parts.collect::<PyResult<_>>()?)
+                Data::Product(direction(&how)?, parts.collect::<PyResult<_>>()?)
             } else {
                 let multiplicity = op.get_item(3)?.extract()?;
-                Data::Rows(self.part(&data, multiplicity, batches)?)
+                let rows = self.part(&data, multiplicity, batches)?;
+                Data::Rows(direction(&how)?, rows)
             };
-            changes.push(Change {
-                table,
-                direction,
-                rows,
-            });
+            changes.push(Change { table, rows });
         }
         Ok(changes)
     }
@@ -328,6 +335,32 @@ impl Database {
     }
 }
 
+/// What the sign of a change says.
+fn direction(sign: &Bound<'_, PyAny>) -> PyResult<Direction> {
+    match sign.extract()? {
+        1_i64 => Ok(Direction::Insert),
+        -1 => Ok(Direction::Delete),
+        other => {
+            let message = format!("the sign of a change is 1 or -1, not {other}");
+            Err(named(sign.py(), "InvalidValueError", &message))
+        }
+    }
+}
+
+impl Way {
+    fn named(py: Python<'_>, name: &str) -> PyResult<Way> {
+        match name {
+            "upsert" => Ok(Way::Upsert),
+            "update" => Ok(Way::Update),
+            "apply" => Ok(Way::Words),
+            other => {
+                let message = format!("no change is called {other:?}");
+                Err(named(py, "InvalidValueError", &message))
+            }
+        }
+    }
+}
+
 impl Part<'_> {
     fn rows<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<FactorRows<'a>> {
         let multiplicity = self.multiplicity.as_ref();
@@ -341,8 +374,8 @@ impl Part<'_> {
 impl Change<'_> {
     fn factors<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<Vec<FactorRows<'a>>> {
         match &self.rows {
-            Data::Rows(_) => Ok(Vec::new()),
-            Data::Product(parts) => parts.iter().map(|part| part.rows(batches)).collect(),
+            Data::Rows(..) | Data::Keyed(..) => Ok(Vec::new()),
+            Data::Product(_, parts) => parts.iter().map(|part| part.rows(batches)).collect(),
         }
     }
 
@@ -351,22 +384,31 @@ impl Change<'_> {
         batches: &'a [RecordBatch],
         factors: &'a [FactorRows<'a>],
     ) -> PyResult<EngineChange<'a>> {
-        let (table, direction) = (self.table.to_str()?, self.direction);
+        let table = self.table.to_str()?;
         Ok(match &self.rows {
-            Data::Rows(part) => {
+            Data::Rows(direction, part) => {
                 let FactorRows { rows, multiplicity } = part.rows(batches)?;
                 EngineChange::Rows(Op {
                     table,
-                    direction,
+                    direction: *direction,
                     rows,
                     multiplicity,
                 })
             }
-            Data::Product(_) => EngineChange::Product(Product {
+            Data::Product(direction, _) => EngineChange::Product(Product {
                 table,
-                direction,
+                direction: *direction,
                 factors,
             }),
+            Data::Keyed(way, part) => {
+                let FactorRows { rows, multiplicity } = part.rows(batches)?;
+                let by = match way {
+                    Way::Upsert => ByKey::Upsert,
+                    Way::Update => ByKey::Update,
+                    Way::Words => ByKey::Words(multiplicity.unwrap_or_default()),
+                };
+                EngineChange::Keyed(Keyed { table, by, rows })
+            }
         })
     }
 }

@@ -147,6 +147,30 @@ pub enum Error {
         /// The key, in words.
         key: String,
     },
+    /// No row has the unique key of a row that was to be updated.
+    #[error(
+        "table {table:?} holds no row with the unique key {key}, so none can be updated; \
+         an upsert brings rows whose key is not there; nothing of this transaction was applied"
+    )]
+    UnknownKey {
+        /// The table.
+        table: String,
+        /// The key, in words.
+        key: String,
+    },
+    /// NULL in the unique key of a row that is to be found by it.
+    #[error(
+        "row {row}: NULL in column {column:?}, which is of the unique key of table {table:?}; \
+         NULL equals nothing, so no row can be found by it: give the key, or drop the row"
+    )]
+    NullKey {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The row, counted from 0 in the data handed in.
+        row: u64,
+    },
     /// An integer or decimal left its range.
     #[error(
         "overflow in {place}: the exact value does not fit; \
@@ -215,9 +239,15 @@ impl Error {
     /// The same for rows that are counted from `first`: who looks at a part of the data counts from
     /// its start, users from the start of what they handed in.
     #[must_use]
-    pub fn counted_from(mut self, first: u64) -> Self {
+    pub fn counted_from(self, first: u64) -> Self {
+        self.counted_by(|row| row + first)
+    }
+
+    /// The same for rows that were chosen from the data: `place` tells where each stood.
+    #[must_use]
+    pub fn counted_by(mut self, place: impl FnOnce(u64) -> u64) -> Self {
         if let Error::NotANumber { row, .. } | Error::NullFeature { row, .. } = &mut self {
-            *row += first;
+            *row = place(*row);
         }
         self
     }

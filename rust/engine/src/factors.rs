@@ -55,11 +55,15 @@ pub(crate) fn encode(
         .collect()
 }
 
-/// The columns of the table that a factor holds, ascending.
-fn columns_of(table: &Table, schema: &SchemaRef, multiplicity: Option<&str>) -> Result<Vec<usize>> {
+/// The columns of the table that some data holds beside a further one, ascending.
+pub(crate) fn columns_of(
+    table: &Table,
+    schema: &SchemaRef,
+    further: Option<&str>,
+) -> Result<Vec<usize>> {
     let mut columns = Vec::new();
     for field in schema.fields() {
-        if multiplicity == Some(field.name().as_str()) {
+        if further == Some(field.name().as_str()) {
             continue;
         }
         let found = table.schema.index_of(field.name());

@@ -15,21 +15,27 @@
 //! | `transaction` | [`Op`], and how a list of them is applied or undone |
 //! | `strings` | when strings leave |
 //! | `factors` | a change that is a [`Product`], encoded |
+//! | `keyed`, `words` | changes by the unique key, and what the words of a feed of changes mean |
+//! | `net` | a transaction of which the net effect counts |
 //! | `chain` | the class of a chain of matrices |
 
 mod chain;
 mod database;
 mod factors;
+mod keyed;
 mod load;
 mod memory;
+mod net;
 mod rows;
 mod strings;
 mod table;
 mod transaction;
 mod view;
+mod words;
 
 pub use chain::chain_explanation;
 pub use database::{Database, Options};
+pub use keyed::{ByKey, Keyed};
 pub use ringview_chain::{Matrix, MatrixChain};
 pub use ringview_viewtree::plan::Planning;
 pub use rows::ViewStream;

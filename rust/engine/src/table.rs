@@ -9,6 +9,8 @@ use std::sync::Arc;
 use ringview_core::{Batch, Encoder, Error, Result, Schema, Type};
 use ringview_relation::RowStore;
 
+use crate::keyed::KeyReader;
+
 /// What is known of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableStatus {
@@ -44,6 +46,10 @@ pub(crate) struct Table {
     /// Inserted minus deleted, where no rows are kept.
     pub(crate) total: i64,
     pub(crate) needed: Vec<bool>,
+    /// The columns that some view reads.
+    pub(crate) read: Vec<bool>,
+    /// How rows were last read by key.
+    pub(crate) by_key: Option<KeyReader>,
     pub(crate) readers: Vec<Reader>,
 }
 
@@ -73,6 +79,8 @@ impl Table {
             is_static,
             total: 0,
             needed: Vec::new(),
+            read: Vec::new(),
+            by_key: None,
             readers: Vec::new(),
         };
         table.forget_readers();
@@ -84,6 +92,8 @@ impl Table {
         self.readers.clear();
         self.needed.clear();
         self.needed.resize(self.schema.len(), self.rows.is_some());
+        self.read.clear();
+        self.read.resize(self.schema.len(), false);
     }
 
     /// Notes that a view reads it, and which columns.
@@ -91,6 +101,7 @@ impl Table {
         self.readers.push(reader);
         for &column in columns {
             self.needed[column] = true;
+            self.read[column] = true;
         }
     }
 

@@ -7,12 +7,15 @@
 //! Cost: a change costs a row what each view costs that reads it, and O(1) for the base row; undoing
 //! costs no more. A small batch allocates nothing once warm.
 
+use std::borrow::Cow;
+
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Error, Meter, Result};
 use ringview_viewtree::FactorRows;
 
 use crate::database::Database;
 use crate::factors;
+use crate::keyed::{ByKey, Keyed, names_keys};
 use crate::table::Table;
 use crate::{CHUNK, Poll};
 
@@ -26,7 +29,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    fn sign(self) -> i64 {
+    pub(crate) fn sign(self) -> i64 {
         match self {
             Direction::Insert => 1,
             Direction::Delete => -1,
@@ -68,13 +71,15 @@ pub struct Rows<'a> {
     pub multiplicity: Option<&'a str>,
 }
 
-/// A step of a transaction: rows, or a product of factors.
+/// A step of a transaction: rows, a product of factors, or rows by their key.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
-    /// Rows as they are.
+    /// Rows as they are; a delete may give the columns of the unique key alone.
     Rows(Op<'a>),
     /// A product.
     Product(Product<'a>),
+    /// Rows by their key.
+    Keyed(Keyed<'a>),
 }
 
 impl<'a> From<Op<'a>> for Change<'a> {
@@ -88,21 +93,51 @@ impl<'a> Change<'a> {
         match self {
             Change::Rows(op) => op.table,
             Change::Product(product) => product.table,
+            Change::Keyed(keyed) => keyed.table,
         }
     }
+}
+
+/// Where the rows of a batch stood in what the user handed in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'a> {
+    /// One after the other, from this one on.
+    From(usize),
+    /// Here and there.
+    Rows(&'a [u64]),
+}
+
+/// Rows in chunks, each with the number of rows before it; a batch without rows is one too, so that
+/// its names and types are checked.
+pub(crate) fn chunks(rows: &[RecordBatch]) -> impl Iterator<Item = (usize, Cow<'_, RecordBatch>)> {
+    let mut before = 0;
+    rows.iter().flat_map(move |batch| {
+        let (first, all) = (before, batch.num_rows());
+        before += all;
+        (0..all.div_ceil(CHUNK).max(1)).map(move |chunk| {
+            let start = chunk * CHUNK;
+            let rows = CHUNK.min(all - start);
+            let part = if rows == all {
+                Cow::Borrowed(batch)
+            } else {
+                Cow::Owned(batch.slice(start, rows))
+            };
+            (first + start, part)
+        })
+    })
 }
 
 /// What a transaction has done so far.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     /// The table of each op.
-    tables: Vec<usize>,
+    pub(crate) tables: Vec<usize>,
     /// What tables without base rows had in all.
     totals: Vec<(usize, i64)>,
     /// Which views were touched.
-    touched: Vec<bool>,
+    pub(crate) touched: Vec<bool>,
     /// How many words that hold strings went, at the most.
-    words_left: usize,
+    pub(crate) words_left: usize,
 }
 
 impl Database {
@@ -110,8 +145,28 @@ impl Database {
     ///
     /// # Errors
     /// `UnknownTable`, `Static`; what the encoder refuses in names, types and values; `OverDelete`
-    /// and `Duplicate`; `Overflow`, `NotANumber` and `NullFeature`; what `poll` returns. Nothing has changed then.
+    /// and `Duplicate`, `UnknownKey` and `NullKey`; `Unsupported` for changes by key of a table without
+    /// one or without base rows; `Overflow`, `NotANumber` and `NullFeature`; what `poll` returns. Nothing
+    /// has changed then.
     pub fn apply<'a, C>(&mut self, ops: &[C], poll: Poll<'_>) -> Result<()>
+    where
+        C: Copy + Into<Change<'a>>,
+    {
+        self.apply_as(ops, false, poll)
+    }
+
+    /// Applies a transaction of which the net effect counts: a delete may stand before its insert.
+    ///
+    /// # Errors
+    /// As `apply`; `Unsupported` if a table is changed both by key and by whole rows.
+    pub fn apply_net<'a, C>(&mut self, ops: &[C], poll: Poll<'_>) -> Result<()>
+    where
+        C: Copy + Into<Change<'a>>,
+    {
+        self.apply_as(ops, true, poll)
+    }
+
+    fn apply_as<'a, C>(&mut self, ops: &[C], net: bool, poll: Poll<'_>) -> Result<()>
     where
         C: Copy + Into<Change<'a>>,
     {
@@ -119,7 +174,11 @@ impl Database {
         let mut batch = std::mem::take(&mut self.batch);
         let outcome = self.begin(ops, &mut undo).and_then(|()| {
             let meter = self.meter(poll);
-            let ran = self.run(ops, &mut undo, &mut batch, &meter);
+            let ran = if net {
+                self.run_net(ops, &mut undo, &mut batch, &meter)
+            } else {
+                self.run(ops, &mut undo, &mut batch, &meter)
+            };
             let outcome = ran.and_then(|()| self.settle(&undo));
             match &outcome {
                 Ok(()) => self.commit(&undo),
@@ -169,48 +228,50 @@ impl Database {
         C: Copy + Into<Change<'a>>,
     {
         for (index, op) in ops.iter().enumerate() {
-            match (*op).into() {
-                Change::Rows(op) => self.run_rows((index, &op), undo, batch, meter)?,
-                Change::Product(product) => {
-                    self.run_product((index, &product), undo, meter)?;
-                }
-            }
+            self.run_one((index, (*op).into()), undo, batch, meter)?;
         }
         Ok(())
     }
 
-    fn run_rows(
+    pub(crate) fn run_one(
         &mut self,
-        (index, op): (usize, &Op<'_>),
+        (index, op): (usize, Change<'_>),
         undo: &mut Undo,
         batch: &mut Batch,
         meter: &Meter<'_>,
     ) -> Result<()> {
         let table = undo.tables[index];
-        let mut before = 0;
-        for rows in op.rows {
-            let mut start = 0;
-            loop {
-                let end = rows.num_rows().min(start + CHUNK);
-                let first = before + start;
-                let part;
-                let chunk = if end - start == rows.num_rows() {
-                    rows
-                } else {
-                    part = rows.slice(start, end - start);
-                    &part
-                };
-                self.encode(op, chunk, first, table, batch)?;
-                if start < end {
-                    self.apply_chunk((table, op.direction), first, undo, batch, meter)?;
-                    self.done(end - start, meter)?;
-                }
-                start = end;
-                if start == rows.num_rows() {
-                    break;
-                }
+        match op {
+            Change::Rows(op) if names_keys(&self.tables[table], &op)? => {
+                self.run_keyed((table, ByKey::Delete, op.rows), undo, batch, meter)
             }
-            before += rows.num_rows();
+            Change::Rows(op) => self.run_rows((table, &op), undo, batch, meter),
+            Change::Product(product) => self.run_product((table, &product), undo, meter),
+            Change::Keyed(Keyed { by, rows, .. }) => {
+                self.run_keyed((table, by, rows), undo, batch, meter)
+            }
+        }
+    }
+
+    fn run_rows(
+        &mut self,
+        (table, op): (usize, &Op<'_>),
+        undo: &mut Undo,
+        batch: &mut Batch,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        for (first, chunk) in chunks(op.rows) {
+            self.encode(op, &chunk, first, table, batch)?;
+            if batch.rows > 0 {
+                self.apply_chunk(
+                    (table, op.direction),
+                    Place::From(first),
+                    undo,
+                    batch,
+                    meter,
+                )?;
+                self.done(batch.rows, meter)?;
+            }
         }
         Ok(())
     }
@@ -223,7 +284,7 @@ impl Database {
         undo: &mut Undo,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let table = &self.tables[undo.tables[index]];
+        let table = &self.tables[index];
         let factors = factors::encode(table, product.factors, &mut self.dictionary)?;
         let own = factors.iter().map(|factor| factor.batch.rows).sum();
         self.done(own, meter)?;
@@ -231,7 +292,7 @@ impl Database {
             return Ok(());
         }
         let sign = product.direction.sign();
-        let table = &mut self.tables[undo.tables[index]];
+        let table = &mut self.tables[index];
         undo.words_left += table.texts * factors.iter().map(|f| f.batch.rows).sum::<usize>();
         match &mut table.rows {
             Some(rows) => {
@@ -247,7 +308,7 @@ impl Database {
                 }
             }
             None => {
-                undo.totals.push((undo.tables[index], table.total));
+                undo.totals.push((index, table.total));
                 let counts = factors.iter().map(|factor| Table::count(&factor.batch));
                 let change = counts.fold(sign, i64::saturating_mul);
                 table.total = table.total.saturating_add(change);
@@ -263,7 +324,7 @@ impl Database {
     }
 
     /// Encodes rows of an op, the first of which is its row `first`.
-    fn encode(
+    pub(crate) fn encode(
         &mut self,
         op: &Op<'_>,
         rows: &RecordBatch,
@@ -283,10 +344,10 @@ impl Database {
     }
 
     /// Base rows first, for they may refuse; then every leaf that reads the table.
-    fn apply_chunk(
+    pub(crate) fn apply_chunk(
         &mut self,
         (index, direction): (usize, Direction),
-        first_row: usize,
+        place: Place<'_>,
         undo: &mut Undo,
         batch: &Batch,
         meter: &Meter<'_>,
@@ -316,7 +377,10 @@ impl Database {
                 &self.dictionary,
                 meter,
             )
-            .map_err(|error| error.counted_from(first_row as u64))?;
+            .map_err(|error| match place {
+                Place::From(first) => error.counted_from(first as u64),
+                Place::Rows(rows) => error.counted_by(|row| rows[row as usize]),
+            })?;
         }
         Ok(())
     }

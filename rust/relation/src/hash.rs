@@ -204,6 +204,12 @@ impl HashDirectory {
         self.entries[at] as u32
     }
 
+    /// Gives the entry that `seek` found another slot.
+    #[inline(always)]
+    pub(crate) fn set_slot(&mut self, at: usize, slot: u32) {
+        self.entries[at] = (self.entries[at] >> 32 << 32) | u64::from(slot);
+    }
+
     /// Puts an entry where `seek` missed it, shifting the rest of the run to the right. The
     /// table must not be full.
     #[inline(always)]

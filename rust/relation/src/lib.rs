@@ -30,7 +30,7 @@ pub use index::Index;
 pub use journal::{Change, Journal};
 pub use layout::{KeyField, KeyLayout};
 pub use part::{Moved, Part};
-pub use rows::RowStore;
+pub use rows::{Action, Actions, KeyedDelta, Net, RowStore};
 
 /// The slot that a look-up reports for a key that is not there.
 pub const ABSENT: u32 = u32::MAX;

@@ -15,6 +15,8 @@
 mod change;
 mod counts;
 mod journal;
+mod keyed;
+mod net;
 mod packing;
 mod pages;
 mod pending;
@@ -26,6 +28,8 @@ use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Result, Schema,
 use crate::hash::HashDirectory;
 use counts::Counts;
 use journal::Journal;
+pub use keyed::{Action, Actions, KeyedDelta};
+pub use net::Net;
 use packing::Packing;
 use pages::Pages;
 
@@ -174,7 +178,8 @@ impl RowStore {
         batch.rows = slots.len();
         for (index, column) in batch.columns.iter_mut().enumerate() {
             if let Some(column) = column {
-                self.packing.unpack(&self.rows, slots, index, column);
+                let rows = slots.iter().map(|&slot| self.rows.row(slot));
+                self.packing.unpack(rows, index, column);
             }
         }
         let once = self.len == (self.directory.len() + self.pending.len()) as u64;

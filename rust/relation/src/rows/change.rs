@@ -28,6 +28,8 @@ pub(super) enum Refusal {
     OverDelete(u64),
     Duplicate,
     Overflow,
+    /// No row has the key.
+    Absent,
 }
 
 impl RowStore {
@@ -62,7 +64,7 @@ impl RowStore {
     }
 
     /// Packs and hashes a batch, for a directory that knows all rows.
-    fn prepare(&mut self, batch: &Batch) -> Scratch {
+    pub(super) fn prepare(&mut self, batch: &Batch) -> Scratch {
         self.enter_pending();
         let mut scratch = std::mem::take(&mut self.scratch);
         self.packing.pack(batch, &mut scratch.packed);
@@ -70,7 +72,7 @@ impl RowStore {
         scratch
     }
 
-    fn hash_all(&self, scratch: &mut Scratch, rows: usize) {
+    pub(super) fn hash_all(&self, scratch: &mut Scratch, rows: usize) {
         scratch.hashes.clear();
         let hash = |row| self.hash(&scratch.packed[self.bytes_of(row)]);
         scratch.hashes.extend((0..rows).map(hash));
@@ -232,6 +234,10 @@ impl RowStore {
                 place: format!("the rows of table {table:?}"),
             },
             Refusal::Duplicate => Error::Duplicate {
+                table,
+                key: text(self.unique.as_deref().unwrap_or(&all)),
+            },
+            Refusal::Absent => Error::UnknownKey {
                 table,
                 key: text(self.unique.as_deref().unwrap_or(&all)),
             },

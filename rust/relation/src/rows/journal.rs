@@ -54,7 +54,7 @@ impl Journal {
     /// The row of a slot is gone.
     #[inline(always)]
     pub(super) fn release(&mut self, slot: u32) {
-        if slot < self.mark {
+        if self.was_there(slot) {
             self.left.push(slot);
         } else {
             self.reusable.push(slot);
@@ -81,6 +81,12 @@ impl Journal {
     pub(super) fn sort_released(&mut self, (left, reusable): (usize, usize)) {
         self.left[left..].sort_unstable();
         self.reusable[reusable..].sort_unstable();
+    }
+
+    /// Whether the bytes of a slot must stay until the commit.
+    #[inline(always)]
+    pub(super) fn was_there(&self, slot: u32) -> bool {
+        slot < self.mark
     }
 
     /// How many of the rows that wait did so before the transaction, if this is the first time that
@@ -129,7 +135,7 @@ impl RowStore {
     /// Remembers the count of a slot that is about to change.
     #[inline(always)]
     pub(super) fn note(&mut self, slot: u32) {
-        if slot < self.journal.mark {
+        if self.journal.was_there(slot) {
             self.journal.note(slot, self.counts.get(slot));
         }
     }

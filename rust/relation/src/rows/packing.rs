@@ -8,8 +8,6 @@
 
 use ringview_core::{Batch, Column, Schema, Type};
 
-use super::pages::Pages;
-
 /// How a value is stored.
 #[derive(Clone, Copy, Debug)]
 enum Form {
@@ -95,6 +93,11 @@ impl Packing {
         }
     }
 
+    /// Columns of a row.
+    pub(super) fn columns(&self) -> usize {
+        self.places.len()
+    }
+
     pub(super) fn key_bytes(&self) -> usize {
         self.key_bytes
     }
@@ -104,12 +107,15 @@ impl Packing {
         self.stride
     }
 
-    /// Refills `packed` with the rows of `batch`, one after the other.
+    /// Refills `packed` with the rows of `batch`, one after the other; columns that it does not carry
+    /// are left 0.
     pub(super) fn pack(&self, batch: &Batch, packed: &mut Vec<u8>) {
         packed.clear();
         packed.resize(batch.rows * self.stride, 0);
         for (index, place) in self.places.iter().enumerate() {
-            let column = batch.column(index);
+            let Some(column) = &batch.columns[index] else {
+                continue;
+            };
             let rows = packed.chunks_exact_mut(self.stride);
             let words = column.words.iter();
             match place.form {
@@ -142,11 +148,26 @@ impl Packing {
         load::<4>(&row[self.places[column].offset..], false)
     }
 
-    /// Refills `column` with column `index` of the given slots of `rows`.
-    pub(super) fn unpack(&self, rows: &Pages, slots: &[u32], index: usize, column: &mut Column) {
+    /// Copies some columns of a packed row into another.
+    pub(super) fn overlay(&self, from: &[u8], columns: &[usize], into: &mut [u8]) {
+        for place in columns.iter().map(|&column| self.places[column]) {
+            let value = place.offset..place.offset + place.form.width();
+            into[value.clone()].copy_from_slice(&from[value]);
+            if let Some((byte, mask)) = place.null {
+                into[byte] = (into[byte] & !mask) | (from[byte] & mask);
+            }
+        }
+    }
+
+    /// Refills `column` with column `index` of packed rows.
+    pub(super) fn unpack<'a>(
+        &self,
+        at: impl Iterator<Item = &'a [u8]> + Clone,
+        index: usize,
+        column: &mut Column,
+    ) {
         column.clear();
         let place = self.places[index];
-        let at = slots.iter().map(|&slot| rows.row(slot));
         let values = at.clone().map(|row| &row[place.offset..]);
         let signed = place.signed;
         let words = &mut column.words;

@@ -1,0 +1,265 @@
+//! Changes by the unique key: a row comes, takes the place of the one that has its key, or that one goes.
+//!
+//! Invariant: the rows of a batch act in their order, each on what those before it left. What moved is
+//! told row by row, what went before what came; a row that is replaced by its equal does not move.
+//! After an error the table is to be rolled back.
+//! Cost: one look-up a row. A row that was there before the transaction keeps its slot until the
+//! commit, the new one takes another, and their entry in the directory is turned over in place.
+
+use ringview_core::{Batch, Dictionary, Error, Result, format_row};
+
+use super::change::{MOST, Refusal};
+use super::{RowStore, Scratch};
+
+/// What a row does by its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It comes; none with its key may be there.
+    Insert,
+    /// It comes, in the place of the one that has its key if there is one.
+    Upsert,
+    /// It takes the place of the one that has its key, which must be there.
+    Update,
+    /// The one that has its key goes; it must be there.
+    Delete,
+}
+
+/// What the rows of a batch do.
+#[derive(Clone, Copy, Debug)]
+pub enum Actions<'a> {
+    /// All the same.
+    All(Action),
+    /// Each its own.
+    Each(&'a [Action]),
+}
+
+impl Actions<'_> {
+    #[inline(always)]
+    fn of(self, row: usize) -> Action {
+        match self {
+            Actions::All(action) => action,
+            Actions::Each(actions) => actions[row],
+        }
+    }
+}
+
+/// The rows that went and came.
+#[derive(Clone, Debug, Default)]
+pub struct KeyedDelta {
+    packed: Vec<u8>,
+    /// -1 for a row that went, 1 for one that came.
+    signs: Vec<i64>,
+    /// The row of the batch that moved it.
+    origins: Vec<u32>,
+    /// The row at hand.
+    row: Vec<u8>,
+}
+
+impl KeyedDelta {
+    /// How many rows moved.
+    pub fn len(&self) -> usize {
+        self.signs.len()
+    }
+
+    /// Whether none did.
+    pub fn is_empty(&self) -> bool {
+        self.signs.is_empty()
+    }
+
+    /// The row of the batch that moved the row at `at`.
+    pub fn origin(&self, at: usize) -> u32 {
+        self.origins[at]
+    }
+
+    fn clear(&mut self) {
+        self.packed.clear();
+        self.signs.clear();
+        self.origins.clear();
+    }
+
+    #[inline(always)]
+    fn push(&mut self, packed: &[u8], sign: i64, row: usize) {
+        self.packed.extend_from_slice(packed);
+        self.signs.push(sign);
+        self.origins.push(row as u32);
+    }
+}
+
+impl RowStore {
+    /// Changes rows by the key of the rows of a batch, which must not be NULL, and tells in `moved`
+    /// what went and came. The batch carries the key and, but for deletes, every other column; for
+    /// updates it may carry some, and the others stay.
+    ///
+    /// # Errors
+    /// `Duplicate`, `UnknownKey`, `OverDelete`, `Overflow`; roll back then.
+    ///
+    /// # Panics
+    /// If the table has no unique key.
+    pub fn change_by_key(
+        &mut self,
+        batch: &Batch,
+        actions: Actions<'_>,
+        dict: &Dictionary,
+        moved: &mut KeyedDelta,
+    ) -> Result<()> {
+        let keys = self.unique.as_deref();
+        let keys = keys.map_or_else(|| panic!("a change by key of a bag"), <[usize]>::to_vec);
+        moved.clear();
+        let given = |column: &usize| batch.columns[*column].is_some();
+        let given: Vec<usize> = (0..batch.columns.len()).filter(given).collect();
+        let part = (given.len() < batch.columns.len()).then_some(&given[..]);
+        let mut scratch = self.prepare(batch);
+        let mut done = Ok(());
+        for row in 0..batch.rows {
+            self.look_ahead(&scratch.hashes, row);
+            if let Err(refusal) = self.act(actions.of(row), &scratch, row, part, moved) {
+                let key = format_row(&self.schema, &keys, batch, row, dict);
+                done = Err(self.refused(refusal, key, &scratch, row, actions));
+                break;
+            }
+            if self.directory.is_strained() {
+                self.reseed();
+                self.hash_all(&mut scratch, batch.rows);
+            }
+        }
+        self.scratch = scratch;
+        done
+    }
+
+    /// Refills `batch` with the rows that moved, in the columns that are `needed`, and returns the
+    /// sign that all its multiplicities are to be multiplied with.
+    pub fn read_moved(&self, moved: &KeyedDelta, needed: &[bool], batch: &mut Batch) -> i64 {
+        batch.reset(needed);
+        batch.rows = moved.len();
+        let rows = moved.packed.chunks_exact(self.packing.stride());
+        for (index, column) in batch.columns.iter_mut().enumerate() {
+            if let Some(column) = column {
+                self.packing.unpack(rows.clone(), index, column);
+            }
+        }
+        let first = moved.signs.first().copied().unwrap_or(1);
+        if moved.signs.iter().any(|&sign| sign != first) {
+            batch.multiplicity = Some(moved.signs.clone());
+            return 1;
+        }
+        first
+    }
+
+    #[inline(always)]
+    fn act(
+        &mut self,
+        action: Action,
+        scratch: &Scratch,
+        row: usize,
+        part: Option<&[usize]>,
+        moved: &mut KeyedDelta,
+    ) -> std::result::Result<(), Refusal> {
+        if self.directory.is_full() {
+            self.directory.grow();
+        }
+        let (hash, packed) = (scratch.hashes[row], &scratch.packed[self.bytes_of(row)]);
+        match (action, self.seek(hash, packed)) {
+            (Action::Insert, Ok(_)) => Err(Refusal::Duplicate),
+            (Action::Update, Err(_)) => Err(Refusal::Absent),
+            (Action::Delete, Err(_)) => Err(Refusal::OverDelete(0)),
+            (Action::Insert | Action::Upsert, Err(at)) => {
+                if self.len >= MOST {
+                    return Err(Refusal::Overflow);
+                }
+                let slot = self.fill_slot(packed).ok_or(Refusal::Overflow)?;
+                self.counts.set(slot, 1);
+                self.directory.insert_at(at, hash, slot);
+                self.len += 1;
+                moved.push(packed, 1, row);
+                Ok(())
+            }
+            (Action::Delete, Ok(at)) => {
+                let slot = self.directory.slot_at(at);
+                moved.push(self.rows.row(slot), -1, row);
+                self.leave(slot);
+                self.directory.remove_at(at);
+                self.len -= 1;
+                Ok(())
+            }
+            (Action::Upsert | Action::Update, Ok(at)) => match part {
+                None => self.replace(at, packed, row, moved),
+                Some(columns) => {
+                    let mut whole = std::mem::take(&mut moved.row);
+                    whole.clear();
+                    whole.extend_from_slice(self.rows.row(self.directory.slot_at(at)));
+                    self.packing.overlay(packed, columns, &mut whole);
+                    let done = self.replace(at, &whole, row, moved);
+                    moved.row = whole;
+                    done
+                }
+            },
+        }
+    }
+
+    #[inline(always)]
+    fn replace(
+        &mut self,
+        at: usize,
+        packed: &[u8],
+        row: usize,
+        moved: &mut KeyedDelta,
+    ) -> std::result::Result<(), Refusal> {
+        let slot = self.directory.slot_at(at);
+        let old = self.rows.row(slot);
+        if old == packed {
+            return Ok(());
+        }
+        moved.push(old, -1, row);
+        moved.push(packed, 1, row);
+        if self.journal.was_there(slot) {
+            let fresh = self.fill_slot(packed).ok_or(Refusal::Overflow)?;
+            self.leave(slot);
+            self.counts.set(fresh, 1);
+            self.directory.set_slot(at, fresh);
+        } else {
+            self.rows.row_mut(slot).copy_from_slice(packed);
+        }
+        Ok(())
+    }
+
+    /// The row of a slot, which is there once, goes.
+    #[inline(always)]
+    fn leave(&mut self, slot: u32) {
+        self.note(slot);
+        self.counts.set(slot, 0);
+        self.journal.release(slot);
+    }
+
+    fn refused(
+        &self,
+        refusal: Refusal,
+        key: String,
+        scratch: &Scratch,
+        row: usize,
+        actions: Actions<'_>,
+    ) -> Error {
+        let table = self.table.clone();
+        match refusal {
+            Refusal::Duplicate => Error::Duplicate { table, key },
+            Refusal::Absent => Error::UnknownKey { table, key },
+            Refusal::Overflow => Error::Overflow {
+                place: format!("the rows of table {table:?}"),
+            },
+            Refusal::OverDelete(_) => {
+                // Where all rows delete, those before it of the same key have taken what was there.
+                let key_of = |row| &scratch.packed[self.bytes_of(row)][..self.packing.key_bytes()];
+                let same = (0..row).filter(|&other| key_of(other) == key_of(row));
+                let present = match actions {
+                    Actions::All(_) => same.count() as u64,
+                    Actions::Each(_) => 0,
+                };
+                Error::OverDelete {
+                    table,
+                    row: key,
+                    asked: present + 1,
+                    present,
+                }
+            }
+        }
+    }
+}
