@@ -22,6 +22,7 @@ from ._native import __version__
 from .database import Database
 from .errors import RingviewError
 from .factors import decompose
+from .follower import Follower
 from .table import Table
 from .transaction import Transaction
 from .view import View
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Database",
+    "Follower",
     "RingviewError",
     "Table",
     "Transaction",

@@ -2,12 +2,21 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, final
+from typing import Any, Literal, Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Columns", "Database", "Dense", "MatrixChain", "RowStream", "Rows", "__version__"]
+__all__ = [
+    "Columns",
+    "Database",
+    "Dense",
+    "Follower",
+    "MatrixChain",
+    "RowStream",
+    "Rows",
+    "__version__",
+]
 
 __version__: str
 
@@ -20,6 +29,9 @@ class _Stream(Protocol):
 class _Array(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
 
+# A name, or a name with the number of what had it when a handle was made.
+_Handle = str | tuple[str, int]
+_T = TypeVar("_T")
 _Reals = NDArray[np.float64]
 _Rows = tuple[str, int, _Stream | _Array, str | None]
 _Keyed = tuple[str, Literal["upsert", "update", "apply"], _Stream | _Array, str | None]
@@ -47,6 +59,22 @@ class RowStream:
         """The next rows; None behind the last."""
 
 @final
+class Follower:
+    """A reader with a place of its own in the changes of a view."""
+
+    def changes(self, into: Callable[[Rows], _T]) -> _T:
+        """What moved since the last call, given to `into`; kept if that raises."""
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until something has moved, at most `seconds`; whether it has."""
+
+    def is_closed(self) -> bool:
+        """Whether it was closed, or the database was."""
+
+    def close(self) -> None:
+        """End it, and free what was kept for it alone."""
+
+@final
 class Database:
     """Tables, and views that are exact after every call of `apply`."""
 
@@ -63,8 +91,13 @@ class Database:
     def drop_table(self, name: str) -> None:
         """Forget a table that no view reads."""
 
-    def create_view(self, name: str, query_json: str) -> None:
-        """Declare a view by a query in JSON, and fill it from the rows that are there."""
+    def create_view(
+        self, name: str, query_json: str, sql: str | None = None, replace: bool = False
+    ) -> None:
+        """Declare a view by a query in JSON, and fill it from the rows that are there.
+
+        `sql` is what `view_sql` tells. If `replace`, in the place of a view of this name.
+        """
 
     def drop_view(self, name: str) -> None:
         """Forget a view."""
@@ -88,44 +121,83 @@ class Database:
     def tables(self) -> list[str]:
         """The names of the tables, oldest first."""
 
-    def table_schema(self, name: str) -> Columns:
+    def table_schema(self, table: _Handle) -> Columns:
         """The columns of a table."""
 
-    def table_info(self, name: str) -> dict[str, Any]:
-        """What is known of a table: `rows`, `unique`, `static` and `bytes`."""
+    def table_info(self, table: _Handle) -> dict[str, Any]:
+        """What is known of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number."""
+
+    def table_rows(self, table: _Handle, multiplicity: str | None) -> Rows:
+        """The rows of a table, or each once with how often in a column of this name."""
 
     def views(self) -> list[str]:
         """The names of the views, oldest first."""
 
-    def view_result(self, name: str) -> Rows:
+    def view_result(self, view: _Handle) -> Rows:
         """The rows of a view. O(rows)."""
 
-    def view_changes(self, name: str) -> Rows:
-        """What moved in a view since the last call, with a last column `multiplicity`."""
+    def view_changes(self, view: _Handle, into: Callable[[Rows], _T]) -> _T:
+        """What moved in a view since the last call, given to `into`; kept if that raises."""
 
-    def view_schema(self, name: str) -> Columns:
+    def forget_changes(self, view: _Handle) -> None:
+        """End what `view_changes` began."""
+
+    def follow(self, view: _Handle, from_now: bool) -> Follower:
+        """A reader with a place of its own in the changes of a view."""
+
+    def view_id(self, name: str) -> int:
+        """The number of the view that has a name now."""
+
+    def view_schema(self, view: _Handle) -> Columns:
         """The columns of a view."""
 
-    def view_slice(self, name: str, start: int, stop: int) -> Rows:
+    def view_slice(self, view: _Handle, start: int, stop: int) -> Rows:
         """The rows `start .. stop` of a view, as far as there are any."""
 
-    def view_draw(self, name: str, rows: int, seed: int) -> Rows:
+    def view_draw(self, view: _Handle, rows: int, seed: int) -> Rows:
         """Rows of a view drawn with replacement."""
 
-    def view_stream(self, name: str) -> RowStream:
+    def view_stream(self, view: _Handle) -> RowStream:
         """A stream of the rows that a view has now."""
 
-    def view_len(self, name: str) -> int:
+    def view_len(self, view: _Handle) -> int:
         """How many rows a view has. O(1)."""
 
-    def view_explain(self, name: str, format: str) -> str:
+    def view_explain(self, view: _Handle, format: str) -> str:
         """How a view is maintained, with what each node holds, in a form."""
 
-    def view_query(self, name: str) -> str:
+    def view_sql(self, view: _Handle) -> str | None:
+        """The SQL of a view, if it was created with any."""
+
+    def view_key(self, view: _Handle) -> list[tuple[str, str]]:
+        """The columns that tell the groups of a view, with the names of their types."""
+
+    def view_get(self, view: _Handle, key: dict[str, Any]) -> Any:
+        """The row of the group of a key; None if there is none.
+
+        `NotImplemented` if a value of the row is none of Python's own scalars; NotImplementedError
+        if one of the key is not.
+        """
+
+    def view_get_rows(
+        self, view: _Handle, keys: Sequence[dict[str, Any]]
+    ) -> tuple[Rows, list[int]]:
+        """The rows of the groups of some keys, and the place of each among them."""
+
+    def view_where(self, view: _Handle, key: dict[str, Any]) -> Rows:
+        """The rows that have some values in columns that tell the groups of a view."""
+
+    def view_query(self, view: _Handle) -> str:
         """The query of a view, in JSON."""
 
     def memory_usage(self) -> dict[str, int]:
         """Bytes held, part by part."""
+
+    def close(self) -> None:
+        """Forget all tables and views, for good."""
+
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
 
     def plan(self, query_json: str, format: str) -> str:
         """How a view of a query in JSON would be maintained, in a form."""

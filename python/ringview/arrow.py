@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from .errors import TypeMismatchError
 
 if TYPE_CHECKING:
+    import polars
     import pyarrow as pa
 
 
@@ -86,6 +87,15 @@ def schema(of: Any) -> pa.Schema:
         f"no schema in a {type(of).__name__}; pass a dict of names and types, "
         "a pyarrow.Schema or Arrow data"
     )
+
+
+def to_polars(table: pa.Table) -> polars.DataFrame:
+    """An Arrow table as a polars frame, which shares its memory where it can."""
+    import polars
+
+    found = polars.from_arrow(table)
+    assert isinstance(found, polars.DataFrame)
+    return found
 
 
 def kind_of(arrow: pa.DataType) -> Kind | None:

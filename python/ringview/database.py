@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar
 
 from . import _native, arrow, notebook, sizes
-from .errors import UnsupportedError
+from .errors import ExistsError, InvalidValueError, TypeMismatchError, UnsupportedError
 from .factors import Factors, products
 from .rows import Rows, to_arrow
 from .table import Table
@@ -64,8 +65,10 @@ class Database:
         name: str,
         schema: Any,
         *,
-        unique: Sequence[str] | None = None,
+        unique: str | Sequence[str] | None = None,
         static: bool = False,
+        create_or_replace: bool = False,
+        if_not_exists: bool = False,
     ) -> Table:
         """Declare a table; it starts empty.
 
@@ -73,20 +76,45 @@ class Database:
             name: Its name in SQL.
             schema: `{"id": "int64", "price": "decimal128(12, 2) not null"}`, a `pyarrow.Schema`, or
                 any data with a schema (its rows are not inserted).
-            unique: Columns that no two rows share together. Saves memory, and is checked.
+            unique: Columns that no two rows share together, or the name of one. Saves memory, and
+                is checked.
             static: The table is filled before views read it and then stays as it is, which lets
                 views store less.
+            create_or_replace: A table of this name goes first, and its rows with it.
+            if_not_exists: A table of this name with the same columns stays, and is returned.
 
         Raises:
-            ExistsError: The name is taken.
+            ExistsError: The name is taken; with `if_not_exists`, by a view or a table that differs.
+            InUseError: The table to be replaced is read by a view.
             TypeMismatchError: A type that is not stored.
             UnknownColumnError: `unique` names a column that is not there.
+            InvalidValueError: The name is empty, or there are no columns.
 
         Complexity: O(columns).
+
+        >>> db = Database()
+        >>> table = db.create_table("r", {"a": "int64"}, unique="a")
+        >>> db.create_table("r", {"a": "int64"}, unique="a", if_not_exists=True) == table
+        True
         """
-        columns = None if unique is None else list(unique)
+        columns = [unique] if isinstance(unique, str) else unique and list(unique)
+        _either(create_or_replace, if_not_exists)
+        if name in self.tables and (create_or_replace or if_not_exists):
+            old = self.tables[name]
+            # Whether the new one is possible, before the old one goes.
+            draft = Database()
+            new = draft.create_table(name, schema, unique=columns, static=static)
+            if if_not_exists:
+                for what in ("schema", "unique", "static"):
+                    if (found := getattr(old, what)) != (asked := getattr(new, what)):
+                        raise ExistsError(
+                            f"the table {name!r} exists already with another {what}: "
+                            f"{_in_line(found)}, not {_in_line(asked)}"
+                        )
+                return old
+            self.drop_table(name)
         self._native.create_table(name, arrow.schema(schema), columns, static)
-        return Table(self._native, name)
+        return self.tables[name]
 
     def create_view(
         self,
@@ -96,6 +124,8 @@ class Database:
         order: Order | None = None,
         nulls: Literal["refuse", "skip"] | None = None,
         representation: Representation | None = None,
+        create_or_replace: bool = False,
+        if_not_exists: bool = False,
     ) -> View:
         """Declare a view and fill it from the rows that are there.
 
@@ -111,9 +141,12 @@ class Database:
                 that take no more room than the tables' joins on each variable, "listing" one by
                 one; if None, factorised unless there is only one table, or DISTINCT leaves out a
                 column that joins, with which there are no products.
+            create_or_replace: The view takes the place of one of this name, which stays if the new
+                one is refused. Handles and followers of the old one say that it is gone.
+            if_not_exists: A view of this name with the same SQL stays, and is returned.
 
         Raises:
-            ExistsError: The name is taken.
+            ExistsError: The name is taken; with `if_not_exists`, by a table or another view.
             QueryError: The text is no SQL, a name is ambiguous, a value out of place.
             UnknownTableError: No such table.
             UnknownColumnError: No such column.
@@ -123,8 +156,17 @@ class Database:
 
         Complexity: that of loading all rows of its tables at once.
         """
-        self._native.create_view(name, self._query(sql, order, representation, nulls))
-        return View(self._native, name)
+        _either(create_or_replace, if_not_exists)
+        if not isinstance(sql, str):
+            raise TypeMismatchError(f"the SQL of view {name!r} is a text, not {sql!r}")
+        if if_not_exists and name in self.views:
+            old = self.views[name]
+            if old.sql != sql:
+                raise ExistsError(f"the view {name!r} exists already with other SQL: {old.sql}")
+            return old
+        query = self._query(sql, order, representation, nulls)
+        self._native.create_view(name, query, sql, create_or_replace)
+        return self.views[name]
 
     def explain(
         self,
@@ -343,12 +385,20 @@ class Database:
     @property
     def tables(self) -> Mapping[str, Table]:
         """The tables by name; `db.tables["r"]` raises UnknownTableError if there is none."""
-        return _Named(self._native, self._native.tables, Table, self._native.table_info)
+
+        def table(name: str) -> Table:
+            return Table(self._native, name, self._native.table_info(name)["id"])
+
+        return _Named(self._native.tables, table)
 
     @property
     def views(self) -> Mapping[str, View]:
         """The views by name; `db.views["v"]` raises UnknownViewError if there is none."""
-        return _Named(self._native, self._native.views, View, self._native.view_len)
+
+        def view(name: str) -> View:
+            return View(self._native, name, self._native.view_id(name))
+
+        return _Named(self._native.views, view)
 
     def __getitem__(self, name: str) -> View:
         """A view by its name; raises UnknownViewError."""
@@ -415,11 +465,39 @@ class Database:
         terms = products(factors, self.tables[table], multiplicity)
         self._native.apply([(table, sign, term) for term in terms], None)
 
+    def close(self) -> None:
+        """Forget all tables and views and free their memory; twice does nothing.
+
+        Whatever is asked of the database, its tables and views afterwards raises RingviewError.
+        """
+        self._native.close()
+
+    def __enter__(self) -> Self:
+        """The database itself, which the end of the block closes.
+
+        >>> with Database() as db:
+        ...     table = db.create_table("r", {"a": "int64"})
+        ...     table.insert({"a": [1]})
+        >>> db
+        Database(closed)
+        """
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
     def _repr_html_(self) -> str:
         """The tables and views, with rows and bytes, for notebooks."""
         return notebook.database(self.tables, self.views, self.memory_usage())
 
     def __repr__(self) -> str:
+        if self._native.is_closed():
+            return "Database(closed)"
         return f"Database(tables={self._native.tables()}, views={self._native.views()})"
 
     def _apply(
@@ -458,21 +536,25 @@ class Database:
         return json.dumps(query if nulls is None else treat_nulls(query, nulls))
 
 
+def _either(create_or_replace: bool, if_not_exists: bool) -> None:
+    if create_or_replace and if_not_exists:
+        raise InvalidValueError(
+            "create_or_replace and if_not_exists exclude each other; give one of them"
+        )
+
+
+def _in_line(of: object) -> str:
+    return ", ".join(str(of).splitlines())
+
+
 class _Named(Mapping[str, Item], Generic[Item]):
     """Tables or views by name, as they are at each look."""
 
-    def __init__(
-        self,
-        native: _native.Database,
-        names: Callable[[], list[str]],
-        make: Callable[[_native.Database, str], Item],
-        check: Callable[[str], object],
-    ) -> None:
-        self._native, self._names, self._make, self._check = native, names, make, check
+    def __init__(self, names: Callable[[], list[str]], make: Callable[[str], Item]) -> None:
+        self._names, self._make = names, make
 
     def __getitem__(self, name: str) -> Item:
-        self._check(name)
-        return self._make(self._native, name)
+        return self._make(name)
 
     def __contains__(self, name: object) -> bool:
         return name in self._names()

@@ -59,6 +59,37 @@ def to_arrow(
     _refuse(next(row for row in listed if not isinstance(row, Mapping)))
 
 
+def as_dicts(rows: Rows) -> list[dict[str, Any]]:
+    """Rows in any of their forms as dicts of Python values. O(values).
+
+    >>> as_dicts({"a": [1, 2]})
+    [{'a': 1}, {'a': 2}]
+    """
+    import pyarrow as pa
+
+    found: list[dict[str, Any]]
+    if is_pandas(rows):
+        found = pa.Table.from_pandas(rows, preserve_index=False).to_pylist()
+    elif is_arrow(rows):
+        found = pa.table(rows).to_pylist()
+    elif isinstance(rows, Mapping):
+        columns = {name: list(values) for name, values in rows.items()}
+        if len({len(values) for values in columns.values()}) > 1:
+            raise InvalidValueError("columns of different lengths are no rows")
+        found = [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
+    elif isinstance(rows, Iterable) and not isinstance(rows, (str, bytes)):
+        found = []
+        for row in rows:
+            if not isinstance(row, Mapping):
+                _refuse(row)
+            found.append(dict(row))
+    else:
+        _refuse(rows)
+    return found
+
+
 class _Reader:
     """Reads Python values as the types of one table."""
 
@@ -163,6 +194,10 @@ def _convert(values: Any, kind: pa.DataType) -> pa.Array:
     have, want = kind_of(found.type), kind_of(kind)
     if have not in ("null", want) and (have, want) not in _WIDENS:
         raise TypeError(f"it is a {found.type}")
+    if pa.types.is_floating(kind) and pa.types.is_decimal(found.type):
+        # Each becomes the nearest double, as Python has it.
+        floats = [None if value is None else float(value) for value in found.to_pylist()]
+        return pa.array(floats, type=kind)
     if have == "date" or (pa.types.is_integer(kind) and have == "number"):
         return found.cast(kind)
     return pa.array(values, type=kind)

@@ -1,16 +1,21 @@
-"""A table as a user sees it: its schema and its size. Holds no rows itself.
+"""A table as a user sees it: its schema, its size, its rows and their changes. Holds none itself.
 
-Invariant: reads the engine at each question, so it is never stale. Cost: O(columns) for the schema,
-O(1) else.
+Invariant: reads the engine at each question, so it never shows what was. Cost: O(columns) for the
+schema, O(rows) for the rows, O(1) else; a change costs what it costs by `Database`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import notebook
+from . import arrow, notebook
+from .rows import Rows, to_arrow
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas
+    import polars
     import pyarrow as pa
 
     from . import _native
@@ -19,24 +24,28 @@ if TYPE_CHECKING:
 class Table:
     """A table of a database: a bag of rows that views read.
 
+    Raises UnknownTableError once it is dropped, even if another table has its name by then. Handles
+    of one table are equal.
+
     >>> import ringview as rv
     >>> db = rv.Database()
     >>> db.create_table("r", {"a": "int64", "b": "string"}, unique=["a"])
     Table('r', columns=['a', 'b'], unique=['a'], rows=0)
     """
 
-    __slots__ = ("_native", "name")
+    __slots__ = ("_handle", "_native", "name")
 
-    def __init__(self, native: _native.Database, name: str) -> None:
+    def __init__(self, native: _native.Database, name: str, number: int) -> None:
         self._native = native
         self.name = name
+        self._handle = (name, number)
 
     @property
     def schema(self) -> pa.Schema:
         """The columns and their types; raises UnknownTableError once dropped."""
         import pyarrow as pa
 
-        return pa.schema(self._native.table_schema(self.name))
+        return pa.schema(self._native.table_schema(self._handle))
 
     @property
     def unique(self) -> list[str] | None:
@@ -54,9 +63,98 @@ class Table:
         """Bytes that its rows hold."""
         return int(self._info()["bytes"])
 
+    def to_arrow(self, *, multiplicity: str | None = None) -> pa.Table:
+        """The rows of the table, in no particular order; a row that is there twice comes twice.
+
+        Args:
+            multiplicity: A name for a further column of integers: each row then comes once, with
+                how often it is there. `insert(.., multiplicity=)` takes that again.
+
+        Raises:
+            UnsupportedError: The database trusts deletes, so it keeps no rows.
+            InvalidValueError: The table has a column named as `multiplicity`.
+
+        Complexity: O(rows).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"a": "int64"})
+        >>> db.insert("r", {"a": [5, 6, 6]})
+        >>> sorted(table.to_arrow()["a"].to_pylist())
+        [5, 6, 6]
+        >>> table.to_arrow(multiplicity="times").sort_by("a").to_pylist()
+        [{'a': 5, 'times': 1}, {'a': 6, 'times': 2}]
+        """
+        import pyarrow as pa
+
+        found = pa.table(self._native.table_rows(self._handle, multiplicity))
+        if multiplicity is None:
+            return found
+        # Equal rows may have come apart inside.
+        names = self.schema.names
+        counts = found.group_by(names, use_threads=False).aggregate([(multiplicity, "sum")])
+        return counts.rename_columns([*names, multiplicity]).cast(found.schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows of the table as a pandas frame; pandas must be installed. O(rows)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows of the table as a polars frame; polars must be installed. O(rows)."""
+        return arrow.to_polars(self.to_arrow())
+
+    def insert(
+        self,
+        rows: Rows,
+        *,
+        multiplicity: str | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> None:
+        """Add rows; see `Database.insert`.
+
+        >>> import ringview as rv
+        >>> table = rv.Database().create_table("r", {"a": "int64"})
+        >>> table.insert({"a": [1, 2]})
+        >>> table.delete({"a": [1]})
+        >>> table.to_arrow().to_pylist()
+        [{'a': 2}]
+        """
+        self._apply(1, rows, multiplicity, progress)
+
+    def delete(
+        self,
+        rows: Rows,
+        *,
+        multiplicity: str | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> None:
+        """Take rows away; see `Database.delete`."""
+        self._apply(-1, rows, multiplicity, progress)
+
+    def _apply(
+        self,
+        sign: int,
+        rows: Rows,
+        multiplicity: str | None,
+        progress: Callable[[int], object] | None,
+    ) -> None:
+        parts = to_arrow(rows, self, multiplicity)
+        changes = [(self.name, sign, part, multiplicity) for part in parts]
+        self._native.apply(changes, progress)
+
     def __len__(self) -> int:
         """Rows, each counted as often as it was inserted."""
         return int(self._info()["rows"])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is a handle of the same table: of one database, and not of an older one."""
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self._native is other._native and self._handle == other._handle
+
+    def __hash__(self) -> int:
+        """Equal for handles of the same table."""
+        return hash((id(self._native), self._handle))
 
     def __bool__(self) -> bool:
         """A table is true, empty or not."""
@@ -76,4 +174,4 @@ class Table:
         return notebook.table(self)
 
     def _info(self) -> dict[str, Any]:
-        return self._native.table_info(self.name)
+        return self._native.table_info(self._handle)

@@ -10,17 +10,20 @@ from html import escape
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from . import notebook
-from .errors import InvalidValueError
+from . import arrow, lookup, notebook
+from .errors import InvalidValueError, UnknownColumnError, UnsupportedError
+from .follower import Follower
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import pandas
+    import polars
     import pyarrow as pa
 
     from . import _native
     from .cofactor import Cofactor
+    from .rows import Rows
 
 _SHOWN = 10
 Format = Literal["text", "mermaid", "graphviz", "json", "html"]
@@ -42,7 +45,8 @@ def _batches(stream: _native.RowStream) -> Iterator[pa.RecordBatch]:
 class View:
     """A view of a database, exact after every change.
 
-    Reads raise UnknownViewError once it is dropped.
+    Reads raise UnknownViewError once it is dropped, even if another view has its name by then.
+    Handles of one view are equal.
 
     >>> import ringview as rv
     >>> db = rv.Database()
@@ -56,11 +60,12 @@ class View:
     [{'a': 1, 'n': 2}]
     """
 
-    __slots__ = ("_native", "name")
+    __slots__ = ("_handle", "_native", "name")
 
-    def __init__(self, native: _native.Database, name: str) -> None:
+    def __init__(self, native: _native.Database, name: str, number: int) -> None:
         self._native = native
         self.name = name
+        self._handle = (name, number)
 
     def to_arrow(self) -> pa.Table:
         """The rows of the view, in no particular order. O(rows)."""
@@ -69,6 +74,22 @@ class View:
     def to_pandas(self) -> pandas.DataFrame:
         """The rows of the view as a pandas frame; pandas must be installed. O(rows)."""
         return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows of the view as a polars frame; polars must be installed. O(rows).
+
+        `polars.DataFrame(view)` is the same; `polars.from_arrow(view)` makes one column of structs,
+        as polars does of whatever is not pyarrow's.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
+        >>> db.insert("r", {"a": [1, 1]})
+        >>> view.to_polars().to_dicts()
+        [{'a': 1, 'n': 2}]
+        """
+        return arrow.to_polars(self.to_arrow())
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows of the view as a stream of batches.
@@ -89,9 +110,8 @@ class View:
         """
         import pyarrow as pa
 
-        schema = pa.schema(self._native.view_schema(self.name))
-        batches = _batches(self._native.view_stream(self.name))
-        return pa.RecordBatchReader.from_batches(schema, batches)
+        batches = _batches(self._native.view_stream(self._handle))
+        return pa.RecordBatchReader.from_batches(self.schema, batches)
 
     def draw(self, m: int, *, seed: int) -> pa.Table:
         """Rows of a factorised join, each drawn from all with equal chances.
@@ -124,7 +144,7 @@ class View:
         for what, number in (("m", m), ("seed", seed)):
             if not 0 <= number < 2**64:
                 raise InvalidValueError(f"{what} is {number}; it must be 0 to 2^64 - 1")
-        return pa.table(self._native.view_draw(self.name, m, seed))
+        return pa.table(self._native.view_draw(self._handle, m, seed))
 
     def scalar(self) -> Any:
         """The only value of a view with one row and one column.
@@ -151,9 +171,17 @@ class View:
         """What moved since the last call: rows with a last column `multiplicity`.
 
         A row that came has multiplicity 1, one that left has -1; a row whose aggregate moved leaves
-        and comes. So does a group that begins or ends to pass HAVING. The first call gives the
-        whole view. O(groups that moved). Of a join, each row that moved comes with how much its
-        multiplicity did, and the cost is that of those rows.
+        and comes. So does a group that begins or ends to pass HAVING. What came and left again is
+        not told. The first call gives the whole view. Of a join, each row that moved comes with how
+        much its multiplicity did.
+
+        All handles of a view share this place in its changes; `follow()` gives one of your own. A
+        call that fails, or that Ctrl-C ends, loses nothing: the next one gives the whole. From the
+        first call on the view remembers what moved, at most the rows that it had and has;
+        `unfollow()` ends that. If the view has a column `multiplicity`, the last column is
+        `multiplicity_`.
+
+        Complexity: O(groups touched since the last call); of a join O(rows that moved).
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -167,7 +195,170 @@ class View:
         """
         import pyarrow as pa
 
-        return pa.table(self._native.view_changes(self.name))
+        found: pa.Table = self._native.view_changes(self._handle, pa.table)
+        return found
+
+    def unfollow(self) -> None:
+        """End what `changes()` began: nothing is remembered for it until it is called again. O(1).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
+        >>> db.insert("r", {"a": [1]})
+        >>> _ = view.changes()
+        >>> view.unfollow()
+        >>> view.changes().to_pylist()
+        [{'a': 1, 'n': 1, 'multiplicity': 1}]
+        """
+        self._native.forget_changes(self._handle)
+
+    def follow(self, *, initial: bool = True, timeout: float | None = None) -> Follower:
+        """A reader with a place of its own in the changes of the view; any number at a time.
+
+        Args:
+            initial: Whether it is given the whole view first, as it is at its first look; if not,
+                only what moves from here on.
+            timeout: How many seconds its iteration waits for the next change before it ends; for
+                ever if None.
+
+        Complexity: O(1). A transaction remembers what it moved once, however many follow.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
+        >>> with view.follow() as early, view.follow(initial=False) as late:
+        ...     db.insert("r", {"a": [1]})
+        ...     _ = early.changes()
+        ...     db.insert("r", {"a": [2]})
+        ...     early.changes().to_pylist()
+        ...     late.changes().num_rows
+        [{'a': 2, 'n': 1, 'multiplicity': 1}]
+        2
+        """
+        return Follower(self._native.follow(self._handle, not initial), self.name, timeout)
+
+    def get(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The row of one group, by its key; None if there is none, or HAVING leaves it out.
+
+        Args:
+            key: A value for each column of GROUP BY, by the name that the view shows it under (its
+                own name if it does not). None finds the group of NULL. A view without GROUP BY has
+                one row: `get({})`.
+
+        Raises:
+            UnknownColumnError: The view is not grouped by such a column.
+            InvalidValueError: A column of the key is missing.
+            TypeMismatchError: A value of another type than its column.
+            UnsupportedError: The view shows rows of a join, which no key tells apart.
+
+        Complexity: O(columns), however many groups there are; a few microseconds.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "string", "x": "int64"})
+        >>> view = db.create_view("v", "SELECT a, SUM(x) AS s FROM r GROUP BY a")
+        >>> db.insert("r", [{"a": "Ada", "x": 3}, {"a": "Ada", "x": 4}])
+        >>> view.get({"a": "Ada"}), view.get({"a": "Grace"})
+        ({'a': 'Ada', 's': 7}, None)
+        """
+        try:
+            found = self._native.view_get(self._handle, key if type(key) is dict else dict(key))
+        except NotImplementedError:
+            # A value that is none of Python's own scalars.
+            return self.get_many([key])[0]
+        return self.get_many([key])[0] if found is NotImplemented else found
+
+    def get_many(self, keys: Rows) -> list[dict[str, Any] | None]:
+        """The rows of several groups, one a key and in their order; None where there is none.
+
+        Args:
+            keys: A list of dicts, or columns: Arrow data, a pandas or polars frame, a dict of
+                lists; each key as for `get`, whose errors are raised.
+
+        Complexity: O(keys), however many groups there are.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> view = db.create_view("v", "SELECT a, b, COUNT(*) AS n FROM r GROUP BY a, b")
+        >>> db.insert("r", {"a": [1, 1], "b": [5, None]})
+        >>> view.get_many([{"a": 1, "b": None}, {"a": 2, "b": 5}])
+        [{'a': 1, 'b': None, 'n': 1}, None]
+        >>> view.get_many({"a": [1], "b": [5]})
+        [{'a': 1, 'b': 5, 'n': 1}]
+        """
+        import pyarrow as pa
+
+        types = {name: arrow.data_type(kind) for name, kind in self._native.view_key(self._handle)}
+        listed = lookup.keys(keys, types)
+        rows, places = self._native.view_get_rows(self._handle, listed)
+        found: list[dict[str, Any] | None] = [None] * len(listed)
+        for place, row in zip(places, pa.table(rows).to_pylist(), strict=True):
+            found[place] = row
+        return found
+
+    def where(self, **values: Any) -> pa.Table:
+        """The rows that have these values in these columns; None finds NULL.
+
+        Raises:
+            UnknownColumnError: The view has no such column.
+            TypeMismatchError: A value of another type than its column.
+
+        Complexity: O(1) and the row if the columns are all those of GROUP BY, which an index has.
+        With some of them, O(groups) to compare, and only the rows that agree are made. With other
+        columns, and of a join, O(rows): they are read as a stream and what agrees is kept.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> view = db.create_view("v", "SELECT a, b, COUNT(*) AS n FROM r GROUP BY a, b")
+        >>> db.insert("r", {"a": [1, 1, 2], "b": [5, 6, 6]})
+        >>> view.where(b=6).sort_by("a").to_pylist()
+        [{'a': 1, 'b': 6, 'n': 1}, {'a': 2, 'b': 6, 'n': 1}]
+        """
+        import pyarrow as pa
+
+        schema = self.schema
+        for name in values:
+            if name not in schema.names:
+                known = ", ".join(schema.names)
+                raise UnknownColumnError(
+                    f"view {self.name!r} has no column {name!r}; known columns: {known}"
+                )
+        types = {name: schema.field(name).type for name in values}
+        try:
+            [key] = lookup.keys([values], types)
+            return pa.table(self._native.view_where(self._handle, key))
+        except UnsupportedError:
+            return lookup.filtered(self.to_reader(), values, types)
+
+    @property
+    def sql(self) -> str:
+        """The SQL that the view was created with.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> db.create_view("v", "SELECT COUNT(*) AS n FROM r").sql
+        'SELECT COUNT(*) AS n FROM r'
+        """
+        return self._native.view_sql(self._handle) or ""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types, as `to_arrow` has them. O(columns).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> db.create_view("v", "SELECT COUNT(*) AS n FROM r").schema
+        n: int64 not null
+        """
+        import pyarrow as pa
+
+        return pa.schema(self._native.view_schema(self._handle))
 
     @property
     def columns(self) -> list[str]:
@@ -179,9 +370,7 @@ class View:
         >>> db.create_view("v", "SELECT COUNT(*) AS n FROM r").columns
         ['n']
         """
-        import pyarrow as pa
-
-        names: list[str] = pa.schema(self._native.view_schema(self.name)).names
+        names: list[str] = self.schema.names
         return names
 
     def explain(self, format: Format = "text") -> str:
@@ -215,7 +404,7 @@ class View:
         >>> [node["label"] for node in json.loads(view.explain("json"))["nodes"]]
         ['r[b]', 's[b]', 'V@b[b]']
         """
-        return self._native.view_explain(self.name, format)
+        return self._native.view_explain(self._handle, format)
 
     def cofactor(self) -> Cofactor:
         """The counts, sums and products of a COFACTOR view without groups. O(m^2).
@@ -258,7 +447,7 @@ class View:
 
     def __len__(self) -> int:
         """How many rows the view has. O(1), or O(groups) with HAVING and for listings."""
-        return self._native.view_len(self.name)
+        return self._native.view_len(self._handle)
 
     @overload
     def __getitem__(self, at: int) -> dict[str, Any]: ...
@@ -288,19 +477,19 @@ class View:
         if isinstance(at, slice):
             start, stop, step = at.indices(rows)
             if step == 1:
-                return pa.table(self._native.view_slice(self.name, start, max(start, stop)))
+                return pa.table(self._native.view_slice(self._handle, start, max(start, stop)))
             places = range(start, stop, step)
             if not places:
-                return pa.table(self._native.view_slice(self.name, 0, 0))
+                return pa.table(self._native.view_slice(self._handle, 0, 0))
             low, high = min(places), max(places)
-            found = pa.table(self._native.view_slice(self.name, low, high + 1))
+            found = pa.table(self._native.view_slice(self._handle, low, high + 1))
             return found.take([place - low for place in places])
         place = index(at)
         if not -rows <= place < rows:
             raise IndexError(f"view {self.name!r} has {rows} rows, so there is no row {place}")
         place %= rows
         row: dict[str, Any] = pa.table(
-            self._native.view_slice(self.name, place, place + 1)
+            self._native.view_slice(self._handle, place, place + 1)
         ).to_pylist()[0]
         return row
 
@@ -308,6 +497,16 @@ class View:
         """The rows one by one, as `to_reader` streams them."""
         for batch in self.to_reader():
             yield from batch.to_pylist()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is a handle of the same view: of one database, and not of an older one."""
+        if not isinstance(other, View):
+            return NotImplemented
+        return self._native is other._native and self._handle == other._handle
+
+    def __hash__(self) -> int:
+        """Equal for handles of the same view."""
+        return hash((id(self._native), self._handle))
 
     def __bool__(self) -> bool:
         """A view is true, empty or not."""

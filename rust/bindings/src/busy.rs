@@ -69,6 +69,13 @@ impl<T> Busy<T> {
             holder: &self.holder,
         })
     }
+
+    /// Uses the value now, unless a call is running.
+    pub(crate) fn if_idle(&self, use_it: impl FnOnce(&mut T)) {
+        if let Ok(mut value) = self.value.try_lock() {
+            use_it(&mut value);
+        }
+    }
 }
 
 impl<T> Drop for Hold<'_, T> {

@@ -4,22 +4,26 @@
 //! engine works on more than a few rows. Cost above the engine's: microseconds a call, nothing a row.
 
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use ringview_core::Schema;
+use ringview_core::{Schema, Type};
 use ringview_engine::{
     ByKey, Change as EngineChange, Database as Engine, Direction, Keyed, Op, Options, Product,
-    Rows as FactorRows,
+    Rows as FactorRows, TableStatus,
 };
 use ringview_explain::Format;
 use ringview_query::Query;
 
 use crate::busy::{Busy, Hold};
 use crate::errors::{OrRaise, named};
+use crate::follower::{Bell, Follower, hand_over};
+use crate::handle::Handle;
 use crate::incoming::{Schemas, rows, schema};
+use crate::lookup::{self, Names};
 use crate::outgoing::{Columns, Rows};
 use crate::stream::RowStream;
 use crate::watch::Watch;
@@ -40,6 +44,8 @@ const FEW: u64 = 64;
 #[derive(Debug)]
 pub(crate) struct Database {
     engine: Busy<Engine>,
+    closed: AtomicBool,
+    bell: Bell,
     schemas: Mutex<Schemas>,
 }
 
@@ -82,6 +88,8 @@ impl Database {
         };
         Database {
             engine: Busy::new(Engine::new(options)),
+            closed: AtomicBool::new(false),
+            bell: Bell::default(),
             schemas: Mutex::default(),
         }
     }
@@ -109,19 +117,38 @@ impl Database {
         self.engine(py)?.value.drop_table(name).or_raise(py)
     }
 
-    /// Declares a view by a query in JSON, and fills it from the rows that are there.
-    fn create_view(&self, py: Python<'_>, name: &str, query_json: &str) -> PyResult<()> {
+    /// Declares a view by a query in JSON, and fills it from the rows that are there; `sql` is what
+    /// `view_sql` tells. If `replace`, in the place of a view of this name.
+    #[pyo3(signature = (name, query_json, sql=None, replace=false))]
+    fn create_view(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        query_json: &str,
+        sql: Option<&str>,
+        replace: bool,
+    ) -> PyResult<()> {
         let query = Query::from_json(query_json).or_raise(py)?;
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
         let mut watch = Watch::new(None, 0);
-        let done = py.detach(|| engine.create_view(name, &query, &mut |done| watch.poll(done)));
+        let mut poll = |done| watch.poll(done);
+        let done = py.detach(|| match replace {
+            true => engine.replace_view(name, &query, &mut poll),
+            false => engine.create_view(name, &query, &mut poll),
+        });
+        if let (Ok(()), Some(sql)) = (&done, sql) {
+            engine.set_view_text(name, sql).or_raise(py)?;
+        }
+        self.bell.ring();
         watch.finish(py, done)
     }
 
     /// Forgets a view.
     fn drop_view(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        self.engine(py)?.value.drop_view(name).or_raise(py)
+        let done = self.engine(py)?.value.drop_view(name).or_raise(py);
+        self.bell.ring();
+        done
     }
 
     /// Applies changes, all or none: (table, 1 to insert or -1 to delete, Arrow data, the name of a
@@ -157,6 +184,7 @@ impl Database {
             true => engine.apply_net(&ops, &mut |done| watch.poll(done)),
         };
         let done = if total < FEW { run() } else { py.detach(run) };
+        self.bell.ring();
         watch.finish(py, done)
     }
 
@@ -166,19 +194,35 @@ impl Database {
     }
 
     /// The columns of a table, as an object with `__arrow_c_schema__`.
-    fn table_schema(&self, py: Python<'_>, name: &str) -> PyResult<Columns> {
-        let status = self.engine(py)?.value.table(name).or_raise(py)?;
+    fn table_schema(&self, py: Python<'_>, table: Handle) -> PyResult<Columns> {
+        let status = self.table_status(py, &table)?;
         Ok(Columns::new(status.schema.to_arrow()))
     }
 
-    /// What is known of a table: `rows`, `unique`, `static` and `bytes`.
-    fn table_info<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
-        let status = self.engine(py)?.value.table(name).or_raise(py)?;
+    /// The rows of a table, each as often as it is there; or each once, with a last column of this name
+    /// that says how often.
+    fn table_rows(
+        &self,
+        py: Python<'_>,
+        table: Handle,
+        multiplicity: Option<&str>,
+    ) -> PyResult<Rows> {
+        let engine = self.engine(py)?;
+        table.check_table(&engine.value).or_raise(py)?;
+        let engine = &*engine.value;
+        let read = || engine.table_rows(table.name(), multiplicity);
+        Ok(Rows::new(py.detach(read).or_raise(py)?))
+    }
+
+    /// What is known of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number.
+    fn table_info<'py>(&self, py: Python<'py>, table: Handle) -> PyResult<Bound<'py, PyDict>> {
+        let status = self.table_status(py, &table)?;
         let info = PyDict::new(py);
         info.set_item("rows", status.rows)?;
         info.set_item("unique", status.unique)?;
         info.set_item("static", status.is_static)?;
         info.set_item("bytes", status.bytes)?;
+        info.set_item("id", status.id)?;
         Ok(info)
     }
 
@@ -188,68 +232,161 @@ impl Database {
     }
 
     /// The rows of a view, as an object with `__arrow_c_stream__`.
-    fn view_result(&self, py: Python<'_>, name: &str) -> PyResult<Rows> {
-        let engine = self.engine(py)?;
+    fn view_result(&self, py: Python<'_>, view: Handle) -> PyResult<Rows> {
+        let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
-        let batch = py.detach(|| engine.view_result(name)).or_raise(py)?;
+        let batch = py.detach(|| engine.view_result(view.name())).or_raise(py)?;
         Ok(Rows::new(batch))
     }
 
-    /// What moved in a view since the last call, with a last column `multiplicity`.
-    fn view_changes(&self, py: Python<'_>, name: &str) -> PyResult<Rows> {
-        let mut engine = self.engine(py)?;
-        let engine = &mut *engine.value;
-        let batch = py.detach(|| engine.view_changes(name)).or_raise(py)?;
-        Ok(Rows::new(batch))
+    /// What moved in a view since the last call, with a last column of multiplicities, given to
+    /// `into`; kept for the next call if that raises.
+    fn view_changes<'py>(
+        &self,
+        view: Handle,
+        into: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut engine = self.engine_with_view(into.py(), &view)?;
+        let place = engine.value.own_follower(view.name()).or_raise(into.py())?;
+        hand_over(&mut engine.value, &place, into)
+    }
+
+    /// Ends what `view_changes` began.
+    fn forget_changes(&self, py: Python<'_>, view: Handle) -> PyResult<()> {
+        let mut engine = self.engine_with_view(py, &view)?;
+        engine.value.forget_changes(view.name()).or_raise(py)
+    }
+
+    /// A reader with a place of its own in the changes of a view.
+    fn follow(slf: &Bound<'_, Self>, view: Handle, from_now: bool) -> PyResult<Follower> {
+        let py = slf.py();
+        let mut engine = slf.get().engine_with_view(py, &view)?;
+        let place = engine.value.follow(view.name(), from_now).or_raise(py)?;
+        Ok(Follower::new(slf.clone().unbind(), place))
+    }
+
+    /// The number of the view that has a name now.
+    fn view_id(&self, py: Python<'_>, name: &str) -> PyResult<u64> {
+        self.engine(py)?.value.view_id(name).or_raise(py)
     }
 
     /// The columns of a view, as an object with `__arrow_c_schema__`.
-    fn view_schema(&self, py: Python<'_>, name: &str) -> PyResult<Columns> {
-        let schema = self.engine(py)?.value.view_schema(name).or_raise(py)?;
+    fn view_schema(&self, py: Python<'_>, view: Handle) -> PyResult<Columns> {
+        let schema = self
+            .engine_with_view(py, &view)?
+            .value
+            .view_schema(view.name())
+            .or_raise(py)?;
         Ok(Columns::new((*schema).clone()))
     }
 
     /// The rows `start .. stop` of a view, as far as there are any.
-    fn view_slice(&self, py: Python<'_>, name: &str, start: u64, stop: u64) -> PyResult<Rows> {
-        let engine = self.engine(py)?;
+    fn view_slice(&self, py: Python<'_>, view: Handle, start: u64, stop: u64) -> PyResult<Rows> {
+        let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
-        let slice = || engine.view_slice(name, start, stop);
+        let slice = || engine.view_slice(view.name(), start, stop);
         Ok(Rows::new(py.detach(slice).or_raise(py)?))
     }
 
     /// Rows of a view drawn with replacement.
-    fn view_draw(&self, py: Python<'_>, name: &str, rows: u64, seed: u64) -> PyResult<Rows> {
-        let engine = self.engine(py)?;
+    fn view_draw(&self, py: Python<'_>, view: Handle, rows: u64, seed: u64) -> PyResult<Rows> {
+        let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
-        let draw = || engine.view_draw(name, rows, seed);
+        let draw = || engine.view_draw(view.name(), rows, seed);
         Ok(Rows::new(py.detach(draw).or_raise(py)?))
     }
 
     /// A stream of the rows that a view has now.
-    fn view_stream(slf: &Bound<'_, Self>, name: &str) -> PyResult<RowStream> {
+    fn view_stream(slf: &Bound<'_, Self>, view: Handle) -> PyResult<RowStream> {
         let py = slf.py();
-        let engine = slf.get().engine(py)?;
+        let engine = slf.get().engine_with_view(py, &view)?;
         let held = &*engine.value;
-        let stream = py.detach(|| held.view_stream(name)).or_raise(py)?;
+        let stream = py.detach(|| held.view_stream(view.name())).or_raise(py)?;
         Ok(RowStream::new(slf.clone().unbind(), stream))
     }
 
     /// How many rows a view has.
-    fn view_len(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
-        self.engine(py)?.value.view_len(name).or_raise(py)
+    fn view_len(&self, py: Python<'_>, view: Handle) -> PyResult<usize> {
+        self.engine_with_view(py, &view)?
+            .value
+            .view_len(view.name())
+            .or_raise(py)
     }
 
     /// How a view is maintained, with what each node holds, in a form of `Explanation`.
-    fn view_explain(&self, py: Python<'_>, name: &str, format: &str) -> PyResult<String> {
+    fn view_explain(&self, py: Python<'_>, view: Handle, format: &str) -> PyResult<String> {
         let format = Format::from_str(format).or_raise(py)?;
-        let explanation = self.engine(py)?.value.view_explanation(name).or_raise(py)?;
+        let explanation = self
+            .engine_with_view(py, &view)?
+            .value
+            .view_explanation(view.name())
+            .or_raise(py)?;
         explanation.render(format).or_raise(py)
     }
 
+    /// The SQL of a view, if it was created with any.
+    fn view_sql(&self, py: Python<'_>, view: Handle) -> PyResult<Option<String>> {
+        let engine = self.engine_with_view(py, &view)?;
+        let text = engine.value.view_text(view.name()).or_raise(py)?;
+        Ok(text.map(str::to_owned))
+    }
+
+    /// The columns that tell the groups of a view, with the names of their types.
+    fn view_key(&self, py: Python<'_>, view: Handle) -> PyResult<Vec<(String, String)>> {
+        let engine = self.engine_with_view(py, &view)?;
+        let key = engine.value.view_key(view.name()).or_raise(py)?;
+        let column = |(name, ty): &(&str, &Type)| ((*name).to_owned(), ty.to_string());
+        Ok(key.iter().map(column).collect())
+    }
+
+    /// The row of the group of a key, a dict of values by name; None if there is none. `NotImplemented`
+    /// if a value of the row is none of Python's own.
+    fn view_get<'py>(&self, view: Handle, key: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+        let py = key.py();
+        let key = Names::read(key)?;
+        let engine = self.engine_with_view(py, &view)?;
+        let row = engine
+            .value
+            .view_get(view.name(), &key.values()?)
+            .or_raise(py)?;
+        let Some(row) = row else {
+            return Ok(py.None().into_bound(py));
+        };
+        let names = engine.value.view_columns(view.name()).or_raise(py)?;
+        lookup::dict(py, names, row)
+    }
+
+    /// The rows of the groups of some keys, and the place of each among them.
+    fn view_get_rows(
+        &self,
+        py: Python<'_>,
+        view: Handle,
+        keys: Vec<Bound<'_, PyDict>>,
+    ) -> PyResult<(Rows, Vec<usize>)> {
+        let keys: Vec<Names<'_>> = keys.iter().map(Names::read).collect::<PyResult<_>>()?;
+        let keys: Vec<Vec<_>> = keys.iter().map(Names::values).collect::<PyResult<_>>()?;
+        let engine = self.engine_with_view(py, &view)?;
+        let engine = &*engine.value;
+        let get = || engine.view_get_rows(view.name(), &keys);
+        let (rows, places) = py.detach(get).or_raise(py)?;
+        Ok((Rows::new(rows), places))
+    }
+
+    /// The rows that have some values in columns that tell the groups of a view.
+    fn view_where(&self, view: Handle, key: &Bound<'_, PyDict>) -> PyResult<Rows> {
+        let py = key.py();
+        let key = Names::read(key)?;
+        let key = key.values()?;
+        let engine = self.engine_with_view(py, &view)?;
+        let engine = &*engine.value;
+        let found = || engine.view_where(view.name(), &key);
+        Ok(Rows::new(py.detach(found).or_raise(py)?))
+    }
+
     /// The query of a view, in JSON.
-    fn view_query(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        let engine = self.engine(py)?;
-        let query = engine.value.view_query(name).or_raise(py)?;
+    fn view_query(&self, py: Python<'_>, view: Handle) -> PyResult<String> {
+        let engine = self.engine_with_view(py, &view)?;
+        let query = engine.value.view_query(view.name()).or_raise(py)?;
         query.to_json().or_raise(py)
     }
 
@@ -270,7 +407,25 @@ impl Database {
         explanation.render(format).or_raise(py)
     }
 
+    /// Forgets all tables and views, for good; whoever asks for them afterwards is told.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let mut engine = self.engine.hold(py)?;
+        self.closed.store(true, Ordering::Relaxed);
+        let rest = std::mem::take(&mut *engine.value);
+        py.detach(|| drop(rest));
+        self.bell.ring();
+        Ok(())
+    }
+
+    /// Whether it was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        if self.is_closed() {
+            return Ok("Database(closed)".to_owned());
+        }
         let engine = self.engine(py)?;
         let (tables, views) = (engine.value.tables(), engine.value.views());
         Ok(format!("Database(tables={tables:?}, views={views:?})"))
@@ -279,7 +434,35 @@ impl Database {
 
 impl Database {
     pub(crate) fn engine(&self, py: Python<'_>) -> PyResult<Hold<'_, Engine>> {
-        self.engine.hold(py)
+        let engine = self.engine.hold(py)?;
+        if self.closed.load(Ordering::Relaxed) {
+            let message = "the database is closed; create another";
+            return Err(named(py, "RingviewError", message));
+        }
+        Ok(engine)
+    }
+
+    /// The engine, where the view of a handle is still there.
+    fn engine_with_view(&self, py: Python<'_>, view: &Handle) -> PyResult<Hold<'_, Engine>> {
+        let engine = self.engine(py)?;
+        view.check_view(&engine.value).or_raise(py)?;
+        Ok(engine)
+    }
+
+    fn table_status(&self, py: Python<'_>, table: &Handle) -> PyResult<TableStatus> {
+        let engine = self.engine(py)?;
+        table.check_table(&engine.value).or_raise(py)?;
+        engine.value.table(table.name()).or_raise(py)
+    }
+
+    /// Uses the engine now, unless a call is running.
+    pub(crate) fn if_idle(&self, use_it: impl FnOnce(&mut Engine)) {
+        self.engine.if_idle(use_it);
+    }
+
+    /// What is rung after each change.
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.bell
     }
 
     /// Reads the changes of a call; their rows go to `batches`.

@@ -7,8 +7,8 @@ use ringview_core::Error;
 /// The exception for an error of the engine.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let class = match error {
-        Error::UnknownTable { .. } => "UnknownTableError",
-        Error::UnknownView { .. } => "UnknownViewError",
+        Error::UnknownTable { .. } | Error::Stale { kind: "table", .. } => "UnknownTableError",
+        Error::UnknownView { .. } | Error::Stale { .. } => "UnknownViewError",
         Error::UnknownColumn { .. } => "UnknownColumnError",
         Error::Exists { .. } => "ExistsError",
         Error::InUse { .. } => "InUseError",

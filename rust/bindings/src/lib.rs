@@ -12,13 +12,19 @@
 //! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
 //! | `outgoing` | schemas and rows handed to such a library |
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
+//! | `handle` | what tables and views are called by |
+//! | `follower` | the class `Follower`: what moved in a view, for one reader |
+//! | `lookup` | keys from Python values, and rows to them |
 //! | `errors` | errors to the exceptions of `ringview.errors` |
 
 mod busy;
 mod chain;
 mod database;
 mod errors;
+mod follower;
+mod handle;
 mod incoming;
+mod lookup;
 mod outgoing;
 mod stream;
 mod watch;
@@ -32,6 +38,8 @@ mod _native {
     use super::chain::{Dense, MatrixChain};
     #[pymodule_export]
     use super::database::Database;
+    #[pymodule_export]
+    use super::follower::Follower;
     #[pymodule_export]
     use super::outgoing::{Columns, Rows};
     #[pymodule_export]

@@ -44,6 +44,17 @@ pub enum Error {
         /// The columns that do exist.
         known: Vec<String>,
     },
+    /// Something is asked of what is gone, by a handle that would now mean another.
+    #[error(
+        "this handle is of a {kind} {name:?} that was dropped; the {kind} that now has this name is \
+         another, so ask the database for it"
+    )]
+    Stale {
+        /// "table" or "view".
+        kind: &'static str,
+        /// The name of both.
+        name: String,
+    },
     /// The name is taken.
     #[error("the {kind} {name:?} exists already; choose another name, or drop it first")]
     Exists {

@@ -71,6 +71,8 @@ pub struct Database {
     /// What the transaction at hand has done, for its memory.
     pub(crate) undo: Undo,
     pub(crate) memory: Memory,
+    /// How many tables and views there ever were.
+    pub(crate) births: u64,
 }
 
 impl Database {
@@ -96,8 +98,16 @@ impl Database {
         is_static: bool,
     ) -> Result<()> {
         self.check_new(name)?;
+        if schema.is_empty() {
+            return Err(Error::Value {
+                place: format!("the columns of table {name:?}"),
+                problem: "there are none, so it could hold nothing; give it one at least"
+                    .to_owned(),
+            });
+        }
         let keep_rows = is_static || !self.options.trust_deletes;
-        let table = Table::new(name, schema, unique, is_static, keep_rows)?;
+        let mut table = Table::new(name, schema, unique, is_static, keep_rows)?;
+        table.id = self.birth();
         self.tables.push(table);
         Ok(())
     }
@@ -171,28 +181,54 @@ impl Database {
         tree.result_within(&self.dictionary, &meter)
     }
 
-    /// What moved in a view since the last call: old rows with multiplicity -1, new ones with 1. The
-    /// first call gives the whole view. O(groups that moved).
-    ///
-    /// # Errors
-    /// As `view_result`.
-    pub fn view_changes(&mut self, name: &str) -> Result<RecordBatch> {
-        let index = self.view_index(name)?;
-        let tree = &mut self.views[index].tree;
-        let before = tree.string_words();
-        let moved = tree.changes(&self.dictionary)?;
-        let left = before.saturating_sub(tree.string_words());
-        self.words_left(left);
-        self.collect_strings();
-        Ok(moved)
-    }
-
     /// How many rows a view has. O(1), or O(groups) with HAVING.
     ///
     /// # Errors
     /// `UnknownView`; `Overflow` if what HAVING computes does not fit.
     pub fn view_len(&self, name: &str) -> Result<usize> {
         self.view(name)?.tree.len(&self.dictionary)
+    }
+
+    /// A number that tells a view from all others that there were, of its name or not.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_id(&self, name: &str) -> Result<u64> {
+        Ok(self.view(name)?.id)
+    }
+
+    /// The text that a view was written as, if whoever created it left one.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_text(&self, name: &str) -> Result<Option<&str>> {
+        Ok(self.view(name)?.text.as_deref())
+    }
+
+    /// Leaves the text that a view was written as.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn set_view_text(&mut self, name: &str, text: &str) -> Result<()> {
+        let index = self.view_index(name)?;
+        self.views[index].text = Some(text.to_owned());
+        Ok(())
+    }
+
+    /// Whether the view of a name is still the one with this number.
+    ///
+    /// # Errors
+    /// `UnknownView`; `Stale` if it is another.
+    pub fn is_view(&self, name: &str, id: u64) -> Result<()> {
+        same("view", name, id, self.view(name)?.id)
+    }
+
+    /// Whether the table of a name is still the one with this number.
+    ///
+    /// # Errors
+    /// `UnknownTable`; `Stale` if it is another.
+    pub fn is_table(&self, name: &str, id: u64) -> Result<()> {
+        same("table", name, id, self.tables[self.table_index(name)?].id)
     }
 
     /// The query of a view.
@@ -255,8 +291,20 @@ impl Database {
         readers.map(|view| view.name.clone()).collect()
     }
 
-    /// Refuses a name that is taken.
+    /// A number that no table or view had before.
+    pub(crate) fn birth(&mut self) -> u64 {
+        self.births += 1;
+        self.births
+    }
+
+    /// Refuses a name that is taken, and one that cannot be written.
     pub(crate) fn check_new(&self, name: &str) -> Result<()> {
+        if name.is_empty() {
+            return Err(Error::Value {
+                place: "the name of a table or view".to_owned(),
+                problem: "is empty, so no SQL could speak of it; give it one".to_owned(),
+            });
+        }
         let kind = if self.tables.iter().any(|table| table.name == name) {
             "table"
         } else if self.views.iter().any(|view| view.name == name) {
@@ -288,13 +336,23 @@ impl Database {
         Ok(&self.views[self.view_index(name)?])
     }
 
-    fn view_index(&self, name: &str) -> Result<usize> {
+    pub(crate) fn view_index(&self, name: &str) -> Result<usize> {
         let found = self.views.iter().position(|view| view.name == name);
         found.ok_or_else(|| Error::UnknownView {
             name: name.to_owned(),
             known: self.views(),
         })
     }
+}
+
+fn same(kind: &'static str, name: &str, asked: u64, found: u64) -> Result<()> {
+    if asked == found {
+        return Ok(());
+    }
+    Err(Error::Stale {
+        kind,
+        name: name.to_owned(),
+    })
 }
 
 impl Catalog for Database {

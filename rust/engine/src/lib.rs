@@ -11,6 +11,7 @@
 //! | `view` | a view: its query, plan and tree |
 //! | `rows` | some rows of a view, and streams of them |
 //! | `memory` | how much memory there may be, and whether a change stays within it |
+//! | `changes` | what moved in a view, for whoever follows it |
 //! | `load` | the birth of a view over tables that have rows |
 //! | `transaction` | [`Op`], and how a list of them is applied or undone |
 //! | `strings` | when strings leave |
@@ -20,6 +21,7 @@
 //! | `chain` | the class of a chain of matrices |
 
 mod chain;
+mod changes;
 mod database;
 mod factors;
 mod keyed;
@@ -34,10 +36,12 @@ mod view;
 mod words;
 
 pub use chain::chain_explanation;
+pub use changes::ViewFollower;
 pub use database::{Database, Options};
 pub use keyed::{ByKey, Keyed};
 pub use ringview_chain::{Matrix, MatrixChain};
 pub use ringview_viewtree::plan::Planning;
+pub use ringview_viewtree::{Cell, KeyValue};
 pub use rows::ViewStream;
 pub use table::TableStatus;
 pub use transaction::{Change, Direction, Op, Product, Rows};

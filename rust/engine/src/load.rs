@@ -3,7 +3,7 @@
 //! Cost: that of applying all rows of its tables, in chunks; static tables first, so that what only
 //! they need can be freed.
 
-use ringview_core::{Error, Meter, Result, Schema};
+use ringview_core::{Error, HoldsStrings, Meter, Result, Schema};
 use ringview_query::{Query, bind};
 use ringview_viewtree::plan::{Plan, Planning};
 
@@ -49,10 +49,34 @@ impl Database {
         self.load(&mut view, false, &meter)?;
         view.tree.settle(&self.dictionary)?;
         view.tree.commit(&self.dictionary);
+        view.id = self.birth();
         self.views.push(view);
         self.wire();
         self.count();
         Ok(())
+    }
+
+    /// As [`create_view`](Self::create_view), in the place of the view of this name, if there is one; it
+    /// stays if that fails.
+    ///
+    /// # Errors
+    /// The same, but for a view of this name.
+    pub fn replace_view(&mut self, name: &str, query: &Query, poll: Poll<'_>) -> Result<()> {
+        let Some(at) = self.views.iter().position(|view| view.name == name) else {
+            return self.create_view(name, query, poll);
+        };
+        let old = self.views.remove(at);
+        let done = self.create_view(name, query, poll);
+        match done {
+            // Nobody was told that it was gone, so its readers find it at its place.
+            Err(_) => self.views.insert(at, old),
+            Ok(()) => {
+                self.words_left(old.tree.string_words());
+                self.collect_strings();
+                self.recount();
+            }
+        }
+        done
     }
 
     /// Applies the rows of the tables that are static, or of those that are not.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Error, Result};
-use ringview_viewtree::RowStream;
+use ringview_core::{Error, Result, Type};
 use ringview_viewtree::plan::Plan;
+use ringview_viewtree::{Cell, Key, KeyValue, RowStream};
 
 use crate::Poll;
 use crate::database::Database;
@@ -92,6 +92,63 @@ impl Database {
     ) -> Result<RecordBatch> {
         let (tree, meter) = (&self.view(name)?.tree, self.reading(poll));
         tree.draw(rows, seed, &self.dictionary, &meter)
+    }
+
+    /// The names of the columns of a view. O(columns).
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_columns(&self, name: &str) -> Result<impl Iterator<Item = &str>> {
+        let outputs = &self.view(name)?.plan.outputs;
+        Ok(outputs.iter().map(|output| output.name.as_str()))
+    }
+
+    /// The columns that tell the groups of a view, with their types.
+    ///
+    /// # Errors
+    /// `UnknownView`; `Unsupported` for the rows of a join.
+    pub fn view_key(&self, name: &str) -> Result<Vec<(&str, &Type)>> {
+        self.view(name)?.tree.key_columns()
+    }
+
+    /// The row of a view's group, by its key, column by column; `None` if there is none. O(columns).
+    ///
+    /// # Errors
+    /// As `view_key`; `UnknownColumn`, `Value` or `Type` for what is no key; as `view_result`.
+    pub fn view_get(&self, name: &str, key: &Key<'_>) -> Result<Option<Vec<Cell>>> {
+        self.view(name)?.tree.get(key, &self.dictionary)
+    }
+
+    /// The rows of the groups of some keys, and the place of each among the keys; keys without a group
+    /// are left out. O(keys).
+    ///
+    /// # Errors
+    /// As `view_get`.
+    pub fn view_get_rows(
+        &self,
+        name: &str,
+        keys: &[Vec<(&str, KeyValue<'_>)>],
+    ) -> Result<(RecordBatch, Vec<usize>)> {
+        self.view(name)?.tree.get_rows(keys, &self.dictionary)
+    }
+
+    /// The rows of a view that have some values in columns that tell its groups, or its rows where it is
+    /// a listing. O(1) for a whole key, else O(groups).
+    ///
+    /// # Errors
+    /// `UnknownView`, `UnknownColumn`, `Type`; `Unsupported` for other columns, and for a join that is
+    /// kept factorised; as `view_result`.
+    pub fn view_where(&self, name: &str, key: &Key<'_>) -> Result<RecordBatch> {
+        self.view(name)?.tree.rows_where(key, &self.dictionary)
+    }
+
+    /// The rows of a table, each as often as it is there; or each once, with a last column of that
+    /// name that says how often. O(rows).
+    ///
+    /// # Errors
+    /// `UnknownTable`; `Unsupported` if rows are not kept; `Value` if the table has such a column.
+    pub fn table_rows(&self, name: &str, multiplicity: Option<&str>) -> Result<RecordBatch> {
+        self.tables[self.table_index(name)?].to_arrow(multiplicity, &self.dictionary)
     }
 
     /// A stream of the rows that a view has now.

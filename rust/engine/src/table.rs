@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Encoder, Error, Result, Schema, Type};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
+use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Result, Schema, Type, decode};
 use ringview_relation::RowStore;
 
 use crate::keyed::KeyReader;
@@ -24,6 +26,8 @@ pub struct TableStatus {
     pub rows: u64,
     /// Bytes that they take.
     pub bytes: usize,
+    /// A number that tells it from all other tables that there were, of its name or not.
+    pub id: u64,
 }
 
 /// A leaf of a view: which view, which of its atoms.
@@ -36,6 +40,8 @@ pub(crate) struct Reader {
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: String,
+    /// See `TableStatus`; given by the database.
+    pub(crate) id: u64,
     pub(crate) schema: Arc<Schema>,
     pub(crate) unique: Option<Vec<usize>>,
     pub(crate) is_static: bool,
@@ -67,6 +73,7 @@ impl Table {
         };
         let mut table = Table {
             name: name.to_owned(),
+            id: 0,
             encoder: Encoder::new(name, &schema),
             rows: keep_rows.then(|| RowStore::new(name, &schema, unique.clone())),
             texts: schema
@@ -132,6 +139,62 @@ impl Table {
         self.rows.as_ref().map_or(0, RowStore::memory_usage)
     }
 
+    /// The rows as Arrow: each as often as it is there, or once with that in a last column.
+    pub(crate) fn to_arrow(
+        &self,
+        multiplicity: Option<&str>,
+        dictionary: &Dictionary,
+    ) -> Result<RecordBatch> {
+        let Some(rows) = &self.rows else {
+            return Err(Error::Unsupported {
+                what: format!("reading the rows of table {:?}", self.name),
+                why: "with trust_deletes they are not kept".to_owned(),
+                instead: "keep a view of them, or create the database without trust_deletes"
+                    .to_owned(),
+            });
+        };
+        if let Some(name) = multiplicity.filter(|name| self.schema.index_of(name).is_ok()) {
+            return Err(Error::Value {
+                place: format!("column {name:?} of table {:?}", self.name),
+                problem: "belongs to the rows; give the multiplicities another name".to_owned(),
+            });
+        }
+        let mut all = Batch::new();
+        rows.scan(usize::MAX, &vec![true; self.schema.len()], |batch| {
+            all = batch.clone();
+            Ok(())
+        })?;
+        let counts = all.multiplicity.take();
+        let counts = counts.unwrap_or_else(|| vec![1; all.rows]);
+        if multiplicity.is_none() && counts.iter().any(|&count| count != 1) {
+            let times = |(row, &count): (usize, &i64)| {
+                std::iter::repeat_n(row as u32, usize::try_from(count).unwrap_or(0))
+            };
+            let repeated: Vec<u32> = counts.iter().enumerate().flat_map(times).collect();
+            all = all.gather(&repeated);
+        }
+        let schema = self.schema.to_arrow();
+        let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(fields.len() + 1);
+        let nothing = Column::default();
+        for (index, field) in self.schema.fields().iter().enumerate() {
+            let column = all.columns.get(index).and_then(Option::as_ref);
+            let column = column.unwrap_or(&nothing);
+            let valid = column.valid.as_deref();
+            let array = decode(&field.ty, &column.words, &column.high, valid, dictionary)?;
+            arrays.push(array);
+        }
+        if let Some(name) = multiplicity {
+            fields.push(Arc::new(ArrowField::new(name, DataType::Int64, false)));
+            arrays.push(Arc::new(Int64Array::from(counts)));
+        }
+        let schema = Arc::new(ArrowSchema::new(fields));
+        RecordBatch::try_new(schema, arrays).map_err(|problem| Error::Value {
+            place: format!("the rows of table {:?}", self.name),
+            problem: problem.to_string(),
+        })
+    }
+
     pub(crate) fn status(&self) -> TableStatus {
         let name = |&column: &usize| self.schema.fields()[column].name.clone();
         TableStatus {
@@ -143,6 +206,7 @@ impl Table {
             is_static: self.is_static,
             rows: self.len(),
             bytes: self.bytes(),
+            id: self.id,
         }
     }
 }

@@ -5,15 +5,21 @@ use std::sync::Arc;
 use ringview_core::{Dictionary, Result, Schema};
 use ringview_explain::Explanation;
 use ringview_query::{Query, Representation};
-use ringview_viewtree::ViewTree;
 use ringview_viewtree::plan::Plan;
+use ringview_viewtree::{Follower, ViewTree};
 
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) name: String,
+    /// Tells it from all other views that there were; given by the database.
+    pub(crate) id: u64,
+    /// As what it was written.
+    pub(crate) text: Option<String>,
     pub(crate) query: Query,
     pub(crate) plan: Arc<Plan>,
     pub(crate) tree: ViewTree,
+    /// The place in the changes of whoever asks the view itself, once somebody did.
+    pub(crate) own: Option<Follower>,
 }
 
 impl View {
@@ -22,6 +28,9 @@ impl View {
         let plan = Arc::new(plan);
         Ok(View {
             name: name.to_owned(),
+            id: 0,
+            own: None,
+            text: None,
             query: query.clone(),
             tree: ViewTree::new(Arc::clone(&plan), schemas)?,
             plan,

@@ -1,8 +1,9 @@
-//! What moved in a result since somebody last looked.
+//! What moved in a result between two places in time.
 //!
-//! Invariant: for each key that a transaction touched since the last look, the log holds what the
-//! result had for it then. So a look costs the keys touched, not the result; and nobody pays
-//! before the first look.
+//! Invariant: for each key that a transaction touched since the log began, it holds what the result had
+//! for it then; but a key that was not there then and is not there at its end is no entry. So a look
+//! costs the keys touched, a log is never larger than the result at its beginning and at its end
+//! together, and nobody pays before the first look.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use ringview_relation::{Change, KeyScratch, Keys, Part};
 
 use crate::beside::Beside;
 use crate::categories::{self, Tallies};
+use crate::followers::Segment;
 use crate::result::ResultRows;
 
 /// What the result had for a key: the first word of the log's payload.
@@ -17,12 +19,28 @@ const ABSENT: u64 = 1;
 const PRESENT: u64 = 2;
 
 /// The log of a result.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ChangeLog {
     old: Part,
     /// What the categories of a key were, by its slot in `old`; for keys that were there.
     tallies: BTreeMap<u32, Tallies>,
+    /// The entries of keys that were not there, as far as the running transaction touched them.
+    fresh: Vec<u32>,
     scratch: KeyScratch,
+}
+
+impl Segment for ChangeLog {
+    fn is_empty(&self) -> bool {
+        self.old.is_empty()
+    }
+
+    fn memory_usage(&self) -> usize {
+        let tallies = self.tallies.values().flat_map(|all| all.iter());
+        let words: usize = tallies.map(Vec::capacity).sum();
+        self.old.memory_usage()
+            + words * size_of::<u64>()
+            + self.fresh.capacity() * size_of::<u32>()
+    }
 }
 
 impl ChangeLog {
@@ -35,11 +53,12 @@ impl ChangeLog {
         Self {
             old,
             tallies: BTreeMap::new(),
+            fresh: Vec::new(),
             scratch: KeyScratch::default(),
         }
     }
 
-    /// Takes in what the running transaction did to `result`, before it is committed.
+    /// Takes in what the running transaction did to `result`, before it is committed; then `settle`.
     pub(crate) fn record(&mut self, result: &Part, beside: &Beside) {
         let fields: Vec<usize> = (0..result.layout().fields()).collect();
         let mut before: Vec<Option<&[u64]>> = Vec::new();
@@ -78,12 +97,19 @@ impl ChangeLog {
             categories::tallies_before(&beside.tallied, &columns, before.len()).into_iter();
         for (row, (&slot, before)) in slots.iter().zip(&before).enumerate() {
             let tallies = tallies.next();
-            let entry = self.old.payload_mut(slot);
-            if entry[0] != 0 {
+            let known = self.old.payload(slot)[0];
+            if known == ABSENT {
+                self.fresh.push(slot);
+            }
+            if known != 0 {
                 continue;
             }
+            let entry = self.old.payload_mut(slot);
             match before {
-                None => entry[0] = ABSENT,
+                None => {
+                    entry[0] = ABSENT;
+                    self.fresh.push(slot);
+                }
                 Some(payload) => {
                     entry[0] = PRESENT;
                     let (sums, rest) = entry[1..].split_at_mut(payload.len());
@@ -95,11 +121,123 @@ impl ChangeLog {
         }
     }
 
+    /// The keys that it holds, behind the first word of their payload what the result had for them, and
+    /// their categories.
+    pub(crate) fn held(&self) -> (&Part, impl Iterator<Item = &Tallies>) {
+        (&self.old, self.tallies.values())
+    }
+
+    /// Forgets what came and left again, once the transaction is committed.
+    pub(crate) fn settle(&mut self, result: &Part) {
+        let mut fresh = std::mem::take(&mut self.fresh);
+        let (columns, rows) = self.columns(&fresh);
+        let mut absent = vec![true; rows];
+        absent_in(result, &columns, &mut absent, &mut self.scratch, |_| true);
+        let mut marks = absent.iter();
+        fresh.retain(|_| marks.next() == Some(&true));
+        // Ends the transaction of the log, too.
+        self.old.commit(&fresh, |_| true);
+        if self.tallies.is_empty() {
+            // Nothing stands beside its slots.
+            self.old.shrink();
+        }
+        fresh.clear();
+        self.fresh = fresh;
+    }
+
+    /// Takes in the log that begins where this one ends; `later` are those behind, up to now.
+    pub(crate) fn absorb<'a>(
+        &mut self,
+        next: &Self,
+        later: impl Iterator<Item = &'a Self>,
+        result: &Part,
+    ) {
+        let theirs: Vec<u32> = next.old.iter().collect();
+        let (columns, rows) = next.columns(&theirs);
+        let fields: Vec<usize> = (0..columns.len()).collect();
+        let mut slots = Vec::new();
+        let keys = Keys {
+            columns: &columns,
+            fields: &fields,
+            rows,
+        };
+        self.old.locate(keys, &mut self.scratch, &mut slots);
+        let mut fresh = Vec::new();
+        for (&slot, &their) in slots.iter().zip(&theirs) {
+            if self.old.payload(slot)[0] == 0 {
+                let entry = self.old.payload_mut(slot);
+                entry.copy_from_slice(next.old.payload(their));
+                let tallies = next.tallies.get(&their).cloned();
+                self.tallies.extend(tallies.map(|tallies| (slot, tallies)));
+            }
+            if self.old.payload(slot)[0] == ABSENT {
+                fresh.push(slot);
+            }
+        }
+        // Whether a key is there at the end of `next`: the first log behind that has it tells.
+        let (columns, rows) = self.columns(&fresh);
+        let mut absent = vec![true; rows];
+        let mut told = vec![false; rows];
+        for log in later {
+            let mut found = Vec::new();
+            log.find(&columns, rows, &mut self.scratch, &mut found);
+            for (at, &slot) in found.iter().enumerate() {
+                if slot != ringview_relation::ABSENT && !told[at] {
+                    told[at] = true;
+                    absent[at] = log.old.payload(slot)[0] == ABSENT;
+                }
+            }
+        }
+        absent_in(result, &columns, &mut absent, &mut self.scratch, |at| {
+            !told[at]
+        });
+        let mut marks = absent.iter();
+        fresh.retain(|_| marks.next() == Some(&true));
+        self.old.commit(&fresh, |_| true);
+    }
+
+    /// The keys at some slots, field by field, and how many there are.
+    fn columns(&self, slots: &[u32]) -> (Vec<Vec<u64>>, usize) {
+        let fields = 0..self.old.layout().fields();
+        let column = |f: usize| slots.iter().map(|&slot| self.old.field(slot, f)).collect();
+        (fields.map(column).collect(), slots.len())
+    }
+
+    fn find(
+        &self,
+        columns: &[Vec<u64>],
+        rows: usize,
+        scratch: &mut KeyScratch,
+        out: &mut Vec<u32>,
+    ) {
+        let fields: Vec<usize> = (0..columns.len()).collect();
+        let keys = Keys {
+            columns,
+            fields: &fields,
+            rows,
+        };
+        self.old.find(keys, scratch, out);
+    }
+
+    /// What moved since the first of `logs` began, of which each begins where the one before it ends.
+    pub(crate) fn read(logs: &[&Self], result: &Part, beside: &Beside) -> (ResultRows, Vec<i64>) {
+        match logs {
+            [] => Self::new(result, beside).rows(result, beside),
+            [only] => only.rows(result, beside),
+            [first, rest @ ..] => {
+                let mut all = (*first).clone();
+                for (at, next) in rest.iter().enumerate() {
+                    all.absorb(next, rest[at + 1..].iter().copied(), result);
+                }
+                all.rows(result, beside)
+            }
+        }
+    }
+
     /// The old and new rows of the keys whose payload differs, each with its multiplicity (-1 old,
-    /// +1 new); forgets them.
-    pub(crate) fn take(&mut self, result: &Part, beside: &Beside) -> (ResultRows, Vec<i64>) {
-        let log = std::mem::replace(self, Self::new(result, beside));
-        let (old, old_tallies) = (log.old, log.tallies);
+    /// +1 new).
+    fn rows(&self, result: &Part, beside: &Beside) -> (ResultRows, Vec<i64>) {
+        let (old, old_tallies) = (&self.old, &self.tallies);
         let fields: Vec<usize> = (0..result.layout().fields()).collect();
         let keys: Vec<u32> = old.iter().collect();
         let column = |&f: &usize| keys.iter().map(|&slot| old.field(slot, f)).collect();
@@ -110,7 +248,7 @@ impl ChangeLog {
             fields: &fields,
             rows: keys.len(),
         };
-        result.find(batch, &mut self.scratch, &mut now);
+        result.find(batch, &mut KeyScratch::default(), &mut now);
 
         let zero = vec![0; result.stride() + beside.width()];
         let further = beside.now(&columns, keys.len());
@@ -143,24 +281,35 @@ impl ChangeLog {
             }
             for (payload, tallies, multiplicity) in [(before, were, -1), (after, are, 1)] {
                 if let Some(payload) = payload {
-                    rows.push(&old, slot, payload, tallies);
+                    rows.push(old, slot, payload, tallies);
                     multiplicities.push(multiplicity);
                 }
             }
         }
         (rows, multiplicities)
     }
+}
 
-    /// The keys that it holds, behind the first word of their payload what the result had for them, and
-    /// their categories.
-    pub(crate) fn held(&self) -> (&Part, impl Iterator<Item = &Tallies>) {
-        (&self.old, self.tallies.values())
-    }
-
-    pub(crate) fn memory_usage(&self) -> usize {
-        let tallies = self.tallies.values().flat_map(|all| all.iter());
-        let words: usize = tallies.map(Vec::capacity).sum();
-        self.old.memory_usage() + words * size_of::<u64>()
+/// Leaves of the marks of `absent` that `asked` tells those of keys that `result` does not have.
+fn absent_in(
+    result: &Part,
+    columns: &[Vec<u64>],
+    absent: &mut [bool],
+    scratch: &mut KeyScratch,
+    asked: impl Fn(usize) -> bool,
+) {
+    let fields: Vec<usize> = (0..columns.len()).collect();
+    let keys = Keys {
+        columns,
+        fields: &fields,
+        rows: absent.len(),
+    };
+    let mut slots = Vec::new();
+    result.find(keys, scratch, &mut slots);
+    for (at, (mark, &slot)) in absent.iter_mut().zip(&slots).enumerate() {
+        if asked(at) {
+            *mark = slot == ringview_relation::ABSENT;
+        }
     }
 }
 

@@ -24,6 +24,8 @@
 //! | `beside` | all that stands beside a tree: companions, COFACTOR where there are sums |
 //! | `categories` | the categorical features of COFACTOR, read from companions |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
+//! | `lookup` | groups by their keys |
+//! | `followers` | who is told what moved, each with a place of its own |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `maintained` | a tree behind an interface that does not name its ring |
 //! | `bag` | the rows of a join as a listing |
@@ -48,10 +50,12 @@ mod explain;
 mod factorised;
 mod factors;
 mod fields;
+mod followers;
 mod group;
 mod indicator;
 mod intersect;
 mod leaf;
+mod lookup;
 mod maintained;
 mod multiset;
 mod partners;
@@ -69,6 +73,8 @@ mod view_tree;
 mod widening;
 
 pub use factors::FactorRows;
+pub use followers::Follower;
+pub use lookup::{Cell, Key, KeyValue};
 pub use maintained::NodeStatus;
 pub use rows::RowStream;
 pub use view_tree::ViewTree;

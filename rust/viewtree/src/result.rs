@@ -96,19 +96,48 @@ impl ResultRows {
 
     /// All rows of a part; of one without key fields its one row, zero if it has none.
     pub(crate) fn all(part: &Part, beside: &Beside) -> Self {
-        let mut all = Self::new(part.layout().fields(), part.stride() + beside.width());
-        for slot in part.iter() {
-            all.push(part, slot, part.payload(slot), None);
-        }
+        let slots: Vec<u32> = part.iter().collect();
+        let mut all = Self::keyed(part, &slots, beside);
         if part.layout().fields() == 0 && all.rows == 0 {
             all.payloads.resize(part.stride(), 0);
             all.rows = 1;
         }
-        all.tallies = categories::tallies(&beside.tallied, &all.columns, all.rows);
-        if beside.width() > 0 {
-            let further = beside.now(&all.columns, all.rows);
-            all.append(part.stride(), &further);
+        all.beside(part, beside)
+    }
+
+    /// The rows at some slots of a part.
+    pub(crate) fn of(part: &Part, slots: &[u32], beside: &Beside) -> Self {
+        Self::keyed(part, slots, beside).beside(part, beside)
+    }
+
+    fn keyed(part: &Part, slots: &[u32], beside: &Beside) -> Self {
+        let mut rows = Self::new(part.layout().fields(), part.stride() + beside.width());
+        for &slot in slots {
+            rows.push(part, slot, part.payload(slot), None);
         }
+        rows
+    }
+
+    /// The same with what stands beside the tree.
+    fn beside(mut self, part: &Part, beside: &Beside) -> Self {
+        self.tallies = categories::tallies(&beside.tallied, &self.columns, self.rows);
+        if beside.width() > 0 {
+            let further = beside.now(&self.columns, self.rows);
+            self.append(part.stride(), &further);
+        }
+        self
+    }
+
+    /// Its rows so many times.
+    pub(crate) fn repeated(&self, times: usize) -> Self {
+        let mut all = self.clone();
+        for (column, own) in all.columns.iter_mut().zip(&self.columns) {
+            *column = own.repeat(times);
+        }
+        all.payloads = self.payloads.repeat(times);
+        let tallies = std::iter::repeat_n(&self.tallies, times);
+        all.tallies = tallies.flatten().cloned().collect();
+        all.rows *= times;
         all
     }
 
@@ -162,11 +191,29 @@ impl Assembler<'_> {
     }
 
     /// The rows as a record batch, without those that HAVING leaves out.
-    pub(crate) fn batch(&self, mut rows: ResultRows) -> Result<RecordBatch> {
+    pub(crate) fn batch(&self, rows: ResultRows) -> Result<RecordBatch> {
+        Ok(self.batch_and_kept(rows)?.0)
+    }
+
+    /// The same, and which rows they are, if there is a HAVING.
+    pub(crate) fn batch_and_kept(
+        &self,
+        mut rows: ResultRows,
+    ) -> Result<(RecordBatch, Option<Vec<bool>>)> {
+        let kept = self.kept(&rows)?;
+        if let Some(kept) = &kept {
+            rows.retain(kept);
+        }
+        let batch = self.arrow(rows.rows, &self.outputs(&rows)?, None)?;
+        Ok((batch, kept))
+    }
+
+    /// The columns of rows; `None` if HAVING leaves none.
+    pub(crate) fn cells(&self, mut rows: ResultRows) -> Result<Option<Vec<Cells>>> {
         if let Some(kept) = self.kept(&rows)? {
             rows.retain(&kept);
         }
-        self.arrow(rows.rows, &self.outputs(&rows)?, None)
+        (rows.rows > 0).then(|| self.outputs(&rows)).transpose()
     }
 
     /// Whether these outputs of the rows that HAVING keeps can be shown.
@@ -252,7 +299,12 @@ impl Assembler<'_> {
     ) -> Result<RecordBatch> {
         let mut fields: Vec<_> = self.schema().fields().iter().cloned().collect();
         if let Some(column) = multiplicity {
-            let field = ArrowField::new("multiplicity", column.data_type().clone(), false);
+            // Two columns of one name could not be told apart.
+            let mut name = "multiplicity".to_owned();
+            while fields.iter().any(|field| *field.name() == name) {
+                name.push('_');
+            }
+            let field = ArrowField::new(name, column.data_type().clone(), false);
             fields.push(Arc::new(field));
             arrays.push(Arc::new(column));
         }

@@ -11,10 +11,12 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Dictionary, Error, Meter, Result};
 use ringview_query::Representation;
+use ringview_relation::Part;
 
 use crate::bag;
 use crate::changes::ChangeLog;
 use crate::factorised::{self, Place};
+use crate::followers::Follower;
 use crate::result::{Assembler, ResultRows};
 use crate::view_tree::ViewTree;
 
@@ -215,45 +217,86 @@ impl ViewTree {
         }
     }
 
-    /// What moved since the last call: old rows with multiplicity -1, new ones with +1; of a join,
-    /// each row with how much its multiplicity moved. The first call gives the whole result.
-    /// O(groups touched since), or O(rows moved since) of a join.
+    /// One more who follows the changes. What it is given first is the whole view as it is at that
+    /// moment; or, `from_now`, what moves from here on.
+    pub fn follow(&mut self, from_now: bool) -> Follower {
+        if let Some(factorised) = &mut self.factorised {
+            return match from_now {
+                true => factorised.join_here(&self.plan, &mut *self.tree),
+                false => factorised.join(),
+            };
+        }
+        match self.tree.result().filter(|_| from_now) {
+            Some(result) => {
+                let empty = || ChangeLog::new(result, &self.beside);
+                self.followers.join_here(empty)
+            }
+            None => self.followers.join(),
+        }
+    }
+
+    /// What moved since a follower of this view was last told to have been given it: old rows with
+    /// multiplicity -1, new ones with +1; of a join, each row with how much its multiplicity moved.
+    /// Nothing is forgotten: see [`advance`](Self::advance). O(groups touched since), or O(rows moved
+    /// since) of a join.
     ///
     /// # Errors
     /// As `result`.
-    pub fn changes(&mut self, dictionary: &Dictionary) -> Result<RecordBatch> {
-        if self.factorised.is_some() {
-            return self.changes_of_join(dictionary);
+    pub fn changes(&self, follower: &Follower, dictionary: &Dictionary) -> Result<RecordBatch> {
+        let assembler = self.assembler(dictionary);
+        if let Some(factorised) = &self.factorised {
+            return match factorised.changes(follower)? {
+                Some((rows, multiplicities)) => assembler.changes(rows, multiplicities),
+                None => assembler.with_ones(&self.result(dictionary)?),
+            };
         }
         let Some(result) = self.tree.result() else {
-            return self.result(dictionary);
+            return assembler.with_ones(&self.result(dictionary)?);
         };
-        let beside = &self.beside;
-        let (mut rows, mut multiplicities) = match &mut self.log {
-            Some(log) => log.take(result, beside),
+        let (mut rows, mut multiplicities) = match self.followers.since(follower) {
+            Some(logs) => ChangeLog::read(&logs, result, &self.beside),
             None => {
-                let rows = ResultRows::all(result, beside);
+                let rows = ResultRows::all(result, &self.beside);
                 let ones = vec![1; rows.rows];
-                self.log = Some(ChangeLog::new(result, beside));
                 (rows, ones)
             }
         };
         if self.plan.bag == Some(Representation::Listing) {
             (rows, multiplicities) = bag::weighed(&rows, &multiplicities);
         }
-        self.assembler(dictionary).changes(rows, multiplicities)
+        assembler.changes(rows, multiplicities)
     }
 
-    fn changes_of_join(&mut self, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let begun = match &mut self.factorised {
-            Some(factorised) => factorised.changes(&self.plan, &mut *self.tree),
-            None => None,
-        };
-        let assembler = self.assembler(dictionary);
-        match begun {
-            Some((rows, multiplicities)) => assembler.changes(rows, multiplicities),
-            None => assembler.with_ones(&self.result(dictionary)?),
+    /// A follower was given what `changes` says now: the next it is given is what moves from here on.
+    /// O(what it was given).
+    pub fn advance(&mut self, follower: &Follower) {
+        if let Some(factorised) = &mut self.factorised {
+            factorised.advance(follower, &self.plan, &mut *self.tree);
+        } else if let Some(result) = self.tree.result() {
+            let empty = || ChangeLog::new(result, &self.beside);
+            let merge = |into: &mut _, from: &_, later: &[_]| merge(into, from, later, result);
+            self.followers.advance(follower, empty, merge);
         }
+    }
+
+    /// Drops what nobody is to be told any more; else a commit does.
+    pub fn tidy(&mut self) {
+        if let Some(factorised) = &mut self.factorised {
+            factorised.tidy();
+        } else if let Some(result) = self.tree.result() {
+            let followers = &mut self.followers;
+            followers.tidy(|into, from, later| merge(into, from, later, result));
+        }
+    }
+
+    /// Whether `changes` may have rows for a follower. O(followers).
+    #[must_use]
+    pub fn has_moved(&self, follower: &Follower) -> bool {
+        let moved = match &self.factorised {
+            Some(factorised) => factorised.has_moved(follower),
+            None => self.followers.has_moved(follower),
+        };
+        moved.unwrap_or(true)
     }
 
     pub(crate) fn assembler<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
@@ -272,8 +315,19 @@ impl ViewTree {
     }
 
     /// A row for each group.
-    fn grouped(&self) -> ResultRows {
+    pub(crate) fn grouped(&self) -> ResultRows {
         let all = |result| ResultRows::all(result, &self.beside);
         self.tree.result().map(all).unwrap_or_default()
     }
+}
+
+/// Makes one log of two, the second beginning where the first ends; `later` are those behind.
+fn merge(
+    into: &mut ChangeLog,
+    from: &ChangeLog,
+    later: &[(u64, ChangeLog)],
+    result: &Part,
+) -> bool {
+    into.absorb(from, later.iter().map(|(_, log)| log), result);
+    true
 }

@@ -61,11 +61,11 @@ impl ViewTree {
         let fields = self.tree.fields();
         let root: &[VarId] = &self.plan.tree.nodes[self.plan.tree.root].keys;
         let width = self.tree.result().map_or(0, Part::stride);
-        let groups = self.log.iter().map(move |log| {
+        let groups = self.followers.segments().map(move |log| {
             let (old, _) = log.held();
             (old, fields.texts(root), Some(1 + width))
         });
-        let joins = self.factorised.iter().filter_map(|joins| joins.log());
+        let joins = self.factorised.iter().flat_map(|joins| joins.logs());
         let joins = joins.map(|moved| {
             let shown = factorised::columns(&self.plan);
             (moved, fields.texts(&shown), None)
@@ -74,7 +74,7 @@ impl ViewTree {
     }
 
     fn logged_tallies(&self) -> impl Iterator<Item = &Tallies> {
-        self.log.iter().flat_map(|log| log.held().1)
+        self.followers.segments().flat_map(|log| log.held().1)
     }
 }
 

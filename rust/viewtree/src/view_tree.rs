@@ -13,6 +13,7 @@ use crate::cofactor::CofactorPayloads;
 use crate::delta::RowDelta;
 use crate::factorised::Factorised;
 use crate::factors::FactorRows;
+use crate::followers::Followers;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::payloads::SumProductPayloads;
 use crate::settle::Fallible;
@@ -31,7 +32,8 @@ pub struct ViewTree {
     pub(crate) plan: Arc<Plan>,
     pub(crate) tree: Box<dyn Maintained>,
     pub(crate) beside: Beside,
-    pub(crate) log: Option<ChangeLog>,
+    /// Who is told what moves among its groups.
+    pub(crate) followers: Followers<ChangeLog>,
     /// Where the rows of a join are kept factorised.
     pub(crate) factorised: Option<Factorised>,
     /// What a change may make unfit to be shown.
@@ -71,7 +73,7 @@ impl ViewTree {
             beside,
             plan,
             tree,
-            log: None,
+            followers: Followers::default(),
         })
     }
 
@@ -152,7 +154,7 @@ impl ViewTree {
 
     /// Keeps the changes since the last commit; `dictionary` knows the strings that came.
     pub fn commit(&mut self, dictionary: &Dictionary) {
-        if let (Some(log), Some(result)) = (&mut self.log, self.tree.result()) {
+        if let (Some(log), Some(result)) = (self.followers.open(), self.tree.result()) {
             log.record(result, &self.beside);
         }
         self.beside.commit(dictionary);
@@ -160,6 +162,12 @@ impl ViewTree {
             factorised.before_commit(&*self.tree);
         }
         self.tree.commit();
+        if let (Some(log), Some(result)) = (self.followers.open(), self.tree.result()) {
+            log.settle(result);
+        }
+        if self.followers.lost_one() {
+            self.tidy();
+        }
         if let Some(factorised) = &mut self.factorised {
             factorised.commit(&mut *self.tree);
         }
@@ -183,9 +191,9 @@ impl ViewTree {
     /// Bytes that the views take, with what filters remember of strings.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
-        let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
         let factorised = self.factorised.as_ref().map_or(0, Factorised::memory_usage);
-        log + factorised
+        self.followers.memory_usage()
+            + factorised
             + self.beside.memory_usage()
             + self.tree.memory_usage()
             + self.describe().iter().map(|node| node.bytes).sum::<usize>()
@@ -196,7 +204,7 @@ impl ViewTree {
     pub fn bytes(&self) -> usize {
         let nodes = 0..self.plan.tree.nodes.len();
         let parts = nodes.filter_map(|node| self.tree.part(node));
-        let log = self.log.as_ref().map_or(0, ChangeLog::memory_usage);
+        let log = self.followers.memory_usage();
         let factorised = self.factorised.as_ref().map_or(0, Factorised::memory_usage);
         parts.map(Part::memory_usage).sum::<usize>() + self.beside.bytes() + log + factorised
     }

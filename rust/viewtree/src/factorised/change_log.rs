@@ -7,18 +7,20 @@
 //! projections are no factors of dQ; but views that join those of R have what meets a key of R only
 //! while R has it, so rows that go are walked before the change and rows that come behind it.
 //!
-//! Invariant: the log holds, for each distinct row, the sum of its multiplicities since the last look
-//! (opposite changes cancel); a transaction that is undone leaves no trace in it.
+//! Invariant: a segment of the log holds, for each distinct row, the sum of its multiplicities between
+//! two places in time (opposite changes cancel, and the row is no entry then); a transaction that is
+//! undone leaves no trace in it.
 //! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
 
 use crate::plan::Plan;
 use ringview_core::{Meter, Result};
 use ringview_query::VarId;
-use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
+use ringview_relation::{ABSENT, KeyLayout, KeyScratch, Keys, Part};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use crate::delta::{Delta, Spare};
 use crate::fields::Fields;
+use crate::followers::Segment;
 use crate::maintained::Maintained;
 use crate::overflow;
 use crate::result::ResultRows;
@@ -44,27 +46,105 @@ struct Meeting {
     multiplies: bool,
 }
 
-/// The log.
+/// How rows of each relation find what they change in the result.
 #[derive(Debug)]
-pub(crate) struct ChangeLog {
+pub(crate) struct Ways {
     /// By atom: the fields of its rows, and what they meet.
     ways: Vec<(Vec<usize>, Vec<Meeting>)>,
     /// The fields of a row of the result.
     row: Vec<usize>,
+    layout: KeyLayout,
     fields: usize,
-    moved: View<SumProduct>,
     scratch: KeyScratch,
     spare: Spare,
 }
 
-fn moved(fields: &Fields, row: &[usize]) -> View<SumProduct> {
-    let shape = SumProductShape::new(&[NumberKind::Integer]);
-    let part = Part::new(fields.layout(row), SumProduct::stride(&shape));
-    View::new("the changes".to_owned(), shape, Some(part))
+/// Rows that moved, each with how much its multiplicity did.
+#[derive(Clone, Debug)]
+pub(crate) struct Moved(View<SumProduct>);
+
+impl Segment for Moved {
+    fn is_empty(&self) -> bool {
+        self.0.filled().is_none()
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.0.part.as_ref().map_or(0, Part::memory_usage)
+    }
 }
 
-impl ChangeLog {
-    /// An empty log; adds to the views the indexes that it walks by.
+impl Moved {
+    pub(crate) fn commit(&mut self) {
+        self.0.commit();
+    }
+
+    pub(crate) fn rollback(&mut self) {
+        self.0.rollback();
+    }
+
+    /// The rows that moved.
+    pub(crate) fn rows(&self) -> Option<&Part> {
+        self.0.part.as_ref()
+    }
+
+    /// What moved in all of `parts`, each row with its multiplicity.
+    pub(crate) fn read(parts: &[&Self], fields: usize) -> Result<(ResultRows, Vec<i64>)> {
+        let mut all;
+        let one = match parts {
+            [] => return Ok((ResultRows::new(fields, 0), Vec::new())),
+            [only] => *only,
+            [first, rest @ ..] => {
+                all = (*first).clone();
+                rest.iter().try_for_each(|next| all.add(next))?;
+                &all
+            }
+        };
+        let mut rows = ResultRows::new(fields, 0);
+        let mut multiplicities = Vec::new();
+        if let Some(part) = &one.0.part {
+            for slot in part.iter() {
+                rows.push(part, slot, &[], None);
+                multiplicities.push(part.payload(slot)[0] as i64);
+            }
+        }
+        Ok((rows, multiplicities))
+    }
+
+    /// Takes in what moved next; false, and nothing done, if a multiplicity does not fit.
+    pub(crate) fn absorb(&mut self, next: &Self) -> bool {
+        let done = self.add(next);
+        if done.is_err() {
+            self.rollback();
+        }
+        done.is_ok()
+    }
+
+    fn add(&mut self, next: &Self) -> Result<()> {
+        let Some(part) = &next.0.part else {
+            return Ok(());
+        };
+        let fields: Vec<usize> = (0..part.layout().fields()).collect();
+        let (mut scratch, mut spare) = (KeyScratch::default(), Spare::default());
+        let slots: Vec<u32> = part.iter().collect();
+        for block in slots.chunks(BLOCK) {
+            let mut rows = Delta::with_registers(fields.len());
+            for &slot in block {
+                for (column, &field) in rows.columns.iter_mut().zip(&fields) {
+                    column.push(part.field(slot, field));
+                }
+                rows.payload.push(part.payload(slot)[0]);
+            }
+            rows.rows = block.len();
+            let added = self.0.add(&mut rows, &fields, &mut scratch, &mut spare);
+            added.map_err(|_| overflow("a multiplicity among the changes".to_owned()))?;
+        }
+        self.commit();
+        Ok(())
+    }
+}
+
+impl Ways {
+    /// The ways of a plan; adds to the views the indexes that they walk by.
     pub(crate) fn new(plan: &Plan, tree: &mut dyn Maintained) -> Self {
         let fields = tree.fields().clone();
         let mut ways = vec![(Vec::new(), Vec::new()); plan.atoms.len()];
@@ -86,22 +166,33 @@ impl ChangeLog {
         let all: Vec<VarId> = (0..plan.variables.len()).collect();
         Self {
             ways,
-            moved: moved(&fields, &row),
+            layout: fields.layout(&row),
             row,
             fields: fields.of_all(&all).len(),
             scratch: KeyScratch::default(),
             spare: Spare::default(),
         }
     }
-}
 
-impl ChangeLog {
+    /// A segment in which nothing moved.
+    pub(crate) fn nothing(&self) -> Moved {
+        let shape = SumProductShape::new(&[NumberKind::Integer]);
+        let part = Part::new(self.layout.clone(), SumProduct::stride(&shape));
+        Moved(View::new("the changes".to_owned(), shape, Some(part)))
+    }
+
+    /// The fields of a row of the result.
+    pub(crate) fn width(&self) -> usize {
+        self.row.len()
+    }
+
     /// Adds what rows of one relation, applied at an atom, change in the result.
     pub(crate) fn apply(
         &mut self,
         tree: &mut dyn Maintained,
         atom: usize,
         rows: &LeafRows,
+        moved: &mut Moved,
         meter: &Meter<'_>,
     ) -> Result<()> {
         let (own, meetings) = &self.ways[atom];
@@ -116,7 +207,7 @@ impl ChangeLog {
             row: &self.row,
             values: vec![0; self.fields],
             out: Delta::with_registers(self.row.len()),
-            moved: &mut self.moved,
+            moved: &mut moved.0,
             scratch: &mut self.scratch,
             spare: &mut self.spare,
             meter,
@@ -128,37 +219,6 @@ impl ChangeLog {
             walk.meet(0, times)?;
         }
         walk.store()
-    }
-
-    pub(crate) fn commit(&mut self) {
-        self.moved.commit();
-    }
-
-    pub(crate) fn rollback(&mut self) {
-        self.moved.rollback();
-    }
-
-    /// The rows that moved, with their multiplicities; forgets them.
-    pub(crate) fn take(&mut self) -> (ResultRows, Vec<i64>) {
-        let mut rows = ResultRows::new(self.row.len(), 0);
-        let mut multiplicities = Vec::new();
-        if let Some(part) = &mut self.moved.part {
-            for slot in part.iter() {
-                rows.push(part, slot, &[], None);
-                multiplicities.push(part.payload(slot)[0] as i64);
-            }
-            *part = Part::new(part.layout().clone(), part.stride());
-        }
-        (rows, multiplicities)
-    }
-
-    /// The rows that moved.
-    pub(crate) fn moved(&self) -> Option<&Part> {
-        self.moved.part.as_ref()
-    }
-
-    pub(crate) fn memory_usage(&self) -> usize {
-        self.moved.part.as_ref().map_or(0, Part::memory_usage)
     }
 }
 

@@ -27,9 +27,10 @@ use ringview_query::{OutputKind, VarId};
 use ringview_relation::Part;
 
 use crate::delta::RowDelta;
+use crate::followers::{Follower, Followers};
 use crate::maintained::Maintained;
 use crate::result::ResultRows;
-use change_log::ChangeLog;
+use change_log::{Moved, Ways};
 use distinct::Distinct;
 use leaf_rows::LeafRows;
 use reader::{Reader, Views};
@@ -48,7 +49,9 @@ pub(crate) struct Factorised {
     starts: Mutex<Starts>,
     /// How often indexes were made anew.
     rebuilds: u64,
-    log: Option<ChangeLog>,
+    /// Who is told what moves; with ways from when the first was told anything.
+    followers: Followers<Moved>,
+    ways: Option<Ways>,
     /// Whether views join indicator projections.
     projects: bool,
     /// Where each row is there once.
@@ -84,7 +87,8 @@ impl Factorised {
             version: 0,
             starts: Mutex::default(),
             rebuilds: 0,
-            log: None,
+            followers: Followers::default(),
+            ways: None,
             projects: plan.tree.nodes.iter().any(|node| node.indicator.is_some()),
             distinct: plan.distinct.then(|| Distinct::new(plan, tree.fields())),
         }
@@ -97,7 +101,8 @@ impl Factorised {
         rows: RowDelta<'_>,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        if self.log.is_none() && self.distinct.is_none() {
+        let logs = self.followers.open().is_some();
+        if !logs && self.distinct.is_none() {
             return tree.apply(rows, meter);
         }
         let atom = rows.atom;
@@ -107,25 +112,28 @@ impl Factorised {
         if let Some(distinct) = &mut self.distinct {
             rows = distinct.turn(atom, rows)?;
         }
-        let Some(log) = &mut self.log else {
+        let (Some(ways), Some(moved)) = (&mut self.ways, self.followers.open()) else {
             return tree.apply_keys(atom, rows.columns, &rows.times, meter);
         };
         if !self.projects {
-            log.apply(tree, atom, &rows, meter)?;
+            ways.apply(tree, atom, &rows, moved, meter)?;
             return tree.apply_keys(atom, rows.columns, &rows.times, meter);
         }
         let [go, come] = rows.by_sign();
-        log.apply(tree, atom, &go, meter)?;
+        ways.apply(tree, atom, &go, moved, meter)?;
         tree.apply_keys(atom, rows.columns, &rows.times, meter)?;
-        log.apply(tree, atom, &come, meter)
+        ways.apply(tree, atom, &come, moved, meter)
     }
 
     /// The running transaction's changes stay; those of the tree do already.
     pub(crate) fn commit(&mut self, tree: &mut dyn Maintained) {
         self.refresh(tree);
         self.version += 1;
-        if let Some(log) = &mut self.log {
-            log.commit();
+        if let Some(moved) = self.followers.open() {
+            moved.commit();
+        }
+        if self.followers.lost_one() {
+            self.tidy();
         }
         self.distinct.iter_mut().for_each(Distinct::commit);
     }
@@ -165,8 +173,8 @@ impl Factorised {
         if self.refresh(tree) {
             self.version += 1;
         }
-        if let Some(log) = &mut self.log {
-            log.rollback();
+        if let Some(moved) = self.followers.open() {
+            moved.rollback();
         }
         self.distinct.iter_mut().for_each(Distinct::rollback);
     }
@@ -312,18 +320,42 @@ impl Factorised {
         batch(&views, &mut place.reader, schema, all).map(Some)
     }
 
-    /// What moved since the last call, each row with its multiplicity; `None` at the first, after
-    /// which changes are logged.
-    pub(crate) fn changes(
-        &mut self,
-        plan: &Plan,
-        tree: &mut dyn Maintained,
-    ) -> Option<(ResultRows, Vec<i64>)> {
-        if self.log.is_none() {
-            self.log = Some(ChangeLog::new(plan, tree));
-            return None;
-        }
-        self.log.as_mut().map(ChangeLog::take)
+    /// One more follower, who is given the whole view first.
+    pub(crate) fn join(&mut self) -> Follower {
+        self.followers.join()
+    }
+
+    /// One more follower, who is given what moves from now on.
+    pub(crate) fn join_here(&mut self, plan: &Plan, tree: &mut dyn Maintained) -> Follower {
+        let ways = self.ways.get_or_insert_with(|| Ways::new(plan, tree));
+        self.followers.join_here(|| ways.nothing())
+    }
+
+    /// What moved since a follower was last told, each row with its multiplicity; `None` if it was told
+    /// nothing yet.
+    pub(crate) fn changes(&self, follower: &Follower) -> Result<Option<(ResultRows, Vec<i64>)>> {
+        let Some(parts) = self.followers.since(follower) else {
+            return Ok(None);
+        };
+        let fields = self.ways.as_ref().map_or(0, Ways::width);
+        Moved::read(&parts, fields).map(Some)
+    }
+
+    /// Whether a follower would be told anything.
+    pub(crate) fn has_moved(&self, follower: &Follower) -> Option<bool> {
+        self.followers.has_moved(follower)
+    }
+
+    /// A follower was told what moved.
+    pub(crate) fn advance(&mut self, follower: &Follower, plan: &Plan, tree: &mut dyn Maintained) {
+        let ways = self.ways.get_or_insert_with(|| Ways::new(plan, tree));
+        let merge = |into: &mut Moved, from: &Moved, _: &_| into.absorb(from);
+        self.followers.advance(follower, || ways.nothing(), merge);
+    }
+
+    /// Drops what nobody is to be told any more.
+    pub(crate) fn tidy(&mut self) {
+        self.followers.tidy(|into, from, _| into.absorb(from));
     }
 
     /// Entries and patterns that reading out of order has handled.
@@ -335,12 +367,12 @@ impl Factorised {
     pub(crate) fn memory_usage(&self) -> usize {
         let starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         let distinct = self.distinct.as_ref().map_or(0, Distinct::memory_usage);
-        starts.memory_usage() + distinct + self.log.as_ref().map_or(0, ChangeLog::memory_usage)
+        starts.memory_usage() + distinct + self.followers.memory_usage()
     }
 
-    /// The log of what moved.
-    pub(crate) fn log(&self) -> Option<&Part> {
-        self.log.as_ref()?.moved()
+    /// The rows that are logged.
+    pub(crate) fn logs(&self) -> impl Iterator<Item = &Part> {
+        self.followers.segments().filter_map(Moved::rows)
     }
 
     /// Checks the invariants; for tests.

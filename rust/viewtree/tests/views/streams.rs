@@ -1,5 +1,7 @@
 //! Views against nested loops after every batch of random inserts and deletes, with rollbacks.
 
+use arrow_array::RecordBatch;
+
 use crate::naive::{Row, Rows, Tables, batch, feed, query, rows};
 use proptest::prelude::*;
 use ringview_core::Dictionary;
@@ -188,12 +190,22 @@ fn legal(tables: &Tables, step: &Step) -> Vec<(Row, i64)> {
     batch
 }
 
+/// Adds what moved to the rows that were seen.
+fn replay(moved: &RecordBatch, seen: &mut Rows) {
+    for (row, times) in rows(moved, true) {
+        *seen.entry(row).or_default() += times;
+    }
+    seen.retain(|_, times| *times != 0);
+}
+
 /// A view from empty to empty: after each step it is what nested loops say.
 pub fn run(mut tables: Tables, query: &Query, steps: &[Step]) {
     let (plan, mut view) = tables.view(query);
     view.seal();
     let dictionary = Dictionary::new();
+    let (reader, sleeper) = (view.follow(false), view.follow(true));
     let mut seen = Rows::new();
+    let mut late = tables.evaluate(query);
     let mut before = tables.clone();
     for (at, step) in steps.iter().enumerate() {
         let legal = legal(&tables, step);
@@ -214,13 +226,16 @@ pub fn run(mut tables: Tables, query: &Query, steps: &[Step]) {
         let expected = tables.evaluate(query);
         assert_eq!(rows(&view.result(&dictionary).unwrap(), false), expected);
         if step.look {
-            for (row, times) in rows(&view.changes(&dictionary).unwrap(), true) {
-                *seen.entry(row).or_default() += times;
-            }
-            seen.retain(|_, times| *times != 0);
+            replay(&view.changes(&reader, &dictionary).unwrap(), &mut seen);
             assert_eq!(seen, expected, "the changes add up to the result");
+            view.advance(&reader);
+            let again = view.changes(&reader, &dictionary).unwrap();
+            assert_eq!(again.num_rows(), 0, "nothing has moved since");
         }
     }
+    replay(&view.changes(&sleeper, &dictionary).unwrap(), &mut late);
+    let now = rows(&view.result(&dictionary).unwrap(), false);
+    assert_eq!(late, now, "the changes since the beginning add up, too");
     // Everything goes: nothing stays.
     for (table, stored) in tables.rows.clone() {
         let all: Vec<(Row, i64)> = stored.into_iter().collect();

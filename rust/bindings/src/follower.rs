@@ -1,0 +1,170 @@
+//! The class `Follower`: what moved in a view, for one reader; and how it waits for more.
+//!
+//! Invariant: rows are forgotten only when they are in the caller's hands: made, taken in by the library
+//! that reads them, and no Ctrl-C pending. Whoever waits has let go of the interpreter and of the
+//! database, and looks for Ctrl-C every `SLICE`. Cost above the engine's: microseconds a call.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use ringview_engine::{Database as Engine, ViewFollower};
+
+use crate::database::Database;
+use crate::errors::{OrRaise, named};
+use crate::outgoing::Rows;
+
+/// Between two looks for Ctrl-C.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Tells those who wait that something has moved.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: Mutex<u64>,
+    wake: Condvar,
+}
+
+impl Bell {
+    pub(crate) fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.wake.notify_all();
+    }
+
+    fn heard(&self) -> u64 {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until it rings after `heard`, at most so long.
+    fn wait(&self, heard: u64, longest: Duration) {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .wake
+            .wait_timeout_while(rung, longest, |rung| *rung == heard);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Gives what moved since a follower was last given something to `into`, and only then forgets it.
+pub(crate) fn hand_over<'py>(
+    engine: &mut Engine,
+    follower: &ViewFollower,
+    into: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = into.py();
+    let rows = py.detach(|| engine.changes(follower)).or_raise(py)?;
+    let given = into.call1((Rows::new(rows),))?;
+    py.check_signals()?;
+    py.detach(|| engine.advance(follower)).or_raise(py)?;
+    Ok(given)
+}
+
+/// A reader with a place of its own in the changes of a view.
+#[pyclass(frozen, module = "ringview._native")]
+#[derive(Debug)]
+pub(crate) struct Follower {
+    database: Py<Database>,
+    /// `None` once it is closed.
+    place: Mutex<Option<ViewFollower>>,
+}
+
+impl Follower {
+    pub(crate) fn new(database: Py<Database>, place: ViewFollower) -> Follower {
+        Follower {
+            database,
+            place: Mutex::new(Some(place)),
+        }
+    }
+
+    fn place(&self) -> Option<ViewFollower> {
+        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.clone()
+    }
+
+    fn open(&self, py: Python<'_>) -> PyResult<ViewFollower> {
+        self.place().ok_or_else(|| {
+            let message = "this follower is closed; view.follow() makes another";
+            named(py, "RingviewError", message)
+        })
+    }
+}
+
+#[pymethods]
+impl Follower {
+    /// What moved since the last call, given to `into`; kept for the next call if that raises.
+    fn changes<'py>(&self, into: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = into.py();
+        let mut engine = self.database.get().engine(py)?;
+        let place = self.open(py)?;
+        hand_over(&mut engine.value, &place, into)
+    }
+
+    /// Waits until something has moved, at most `seconds`; for ever if None. Whether it has.
+    #[pyo3(signature = (seconds=None))]
+    fn wait(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<bool> {
+        let longest =
+            seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
+        let end = longest.and_then(|longest| Instant::now().checked_add(longest));
+        let bell = self.database.get().bell();
+        loop {
+            let heard = bell.heard();
+            let place = self.open(py)?;
+            if self
+                .database
+                .get()
+                .engine(py)?
+                .value
+                .has_moved(&place)
+                .or_raise(py)?
+            {
+                return Ok(true);
+            }
+            while bell.heard() == heard {
+                let now = Instant::now();
+                let left = end.map_or(SLICE, |end| end.saturating_duration_since(now));
+                if left.is_zero() {
+                    return Ok(false);
+                }
+                py.detach(|| bell.wait(heard, left.min(SLICE)));
+                py.check_signals()?;
+            }
+        }
+    }
+
+    /// Whether it was closed, or the database was.
+    fn is_closed(&self) -> bool {
+        self.place().is_none() || self.database.get().is_closed()
+    }
+
+    /// Ends it, and frees what was kept for it alone.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let take = || {
+            let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+            place.take()
+        };
+        if self.database.get().is_closed() {
+            drop(take());
+        } else {
+            let mut engine = self.database.get().engine(py)?;
+            if let Some(place) = take() {
+                engine.value.unfollow(place);
+            }
+        }
+        self.database.get().bell().ring();
+        Ok(())
+    }
+
+    fn __repr__(&self) -> &'static str {
+        "Follower()"
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        // Where the database is busy, the next change of the view sees that nobody follows.
+        let place = self.place.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = place.take() {
+            let unfollow = |engine: &mut Engine| engine.unfollow(place);
+            self.database.get().if_idle(unfollow);
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Groups by their keys, and rows by some of their columns.
+//!
+//! Invariant: a key finds the group that its values would fall into: NULL finds the group of NULL, and
+//! a value that no row ever had finds none and enters nowhere. Cost: a whole key is one look-up in the
+//! root's part, O(1) expected; a part of one is compared with each key, O(groups), and only the rows
+//! that agree are made.
+
+use arrow_array::RecordBatch;
+use ringview_core::{Dictionary, Error, Result, Type};
+use ringview_query::{OutputKind, Representation, VarId};
+use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
+
+use crate::bag;
+use crate::cells::{Cells, Value};
+use crate::fields::Aspect;
+use crate::result::ResultRows;
+use crate::view_tree::ViewTree;
+
+/// A value to look for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum KeyValue<'a> {
+    /// NULL, which is a group of its own.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// An integer; of a decimal its units, of a date its days, of a timestamp its ticks.
+    Integer(i128),
+    /// A float.
+    Real(f64),
+    /// A string.
+    Text(&'a str),
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// NULL.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// An integer.
+    Integer(i128),
+    /// A float.
+    Real(f64),
+    /// A string.
+    Text(String),
+    /// A decimal: its units, and how many of its digits are behind the point.
+    Decimal(i128, i8),
+    /// What only Arrow holds: a point in time, a COFACTOR.
+    Other,
+}
+
+/// A group by its key: columns by name.
+pub type Key<'a> = [(&'a str, KeyValue<'a>)];
+
+/// A field of the key of the root's part, and what it has to be.
+type Wanted = (usize, u64);
+
+impl ViewTree {
+    /// The columns that tell the groups, with their types: each by the name under which the result
+    /// shows it, or by its own where it does not.
+    ///
+    /// # Errors
+    /// `Unsupported` for the rows of a join, which no key tells apart.
+    pub fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
+        if self.plan.bag.is_some() {
+            return Err(Error::Unsupported {
+                what: "a row of a join by its key".to_owned(),
+                why: "rows may be equal, so no key tells them apart".to_owned(),
+                instead: "look for rows by some of their columns with where(), or group by them"
+                    .to_owned(),
+            });
+        }
+        let column = |&variable: &VarId| {
+            let variable_of = &self.plan.variables[variable];
+            let shown = self.plan.outputs.iter().find(
+                |output| matches!(output.kind, OutputKind::Group { variable: v } if v == variable),
+            );
+            let name = shown.map_or(&variable_of.name, |output| &output.name);
+            (name.as_str(), &variable_of.ty)
+        };
+        Ok(self.keys().iter().map(column).collect())
+    }
+
+    /// The row of the group of a key, column by column; `None` if there is no such group, or HAVING
+    /// leaves it out. O(columns).
+    ///
+    /// # Errors
+    /// As `key_columns`; `UnknownColumn`, `Value` for a key that is not whole, `Type`; as `result`.
+    pub fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
+        let Some(rows) = self.group(key, dictionary)? else {
+            return Ok(None);
+        };
+        let assembler = self.assembler(dictionary);
+        let Some(columns) = assembler.cells(rows)? else {
+            return Ok(None);
+        };
+        let cell = |(cells, ty): (&Cells, &Type)| cell(cells, ty, dictionary);
+        let types = self.plan.outputs.iter().map(|output| &output.ty);
+        Ok(Some(columns.iter().zip(types).map(cell).collect()))
+    }
+
+    /// The rows of the groups of some keys, and the place of each among the keys; keys without a group
+    /// are left out. O(keys).
+    ///
+    /// # Errors
+    /// As `get`.
+    pub fn get_rows(
+        &self,
+        keys: &[Vec<(&str, KeyValue<'_>)>],
+        dictionary: &Dictionary,
+    ) -> Result<(RecordBatch, Vec<usize>)> {
+        let (mut slots, mut places) = (Vec::new(), Vec::new());
+        let mut always = ResultRows::default();
+        for (place, key) in keys.iter().enumerate() {
+            match self.find(key, dictionary)? {
+                Place::Slot(slot) => slots.push(slot),
+                Place::Always => always = self.grouped(),
+                Place::Nowhere => continue,
+            }
+            places.push(place);
+        }
+        let rows = match self.tree.result() {
+            Some(result) if !slots.is_empty() => ResultRows::of(result, &slots, &self.beside),
+            _ if places.is_empty() => self.no_rows(),
+            // Of a view without groups every key finds the one row.
+            _ => always.repeated(places.len()),
+        };
+        let (batch, kept) = self.assembler(dictionary).batch_and_kept(rows)?;
+        if let Some(kept) = kept {
+            crate::cells::retain(&mut places, &kept);
+        }
+        Ok((batch, places))
+    }
+
+    /// The rows that have these values in these columns, which are columns of groups, or of a join
+    /// that is kept as a listing. O(1) for the whole key of a group, else O(groups) to find them.
+    ///
+    /// # Errors
+    /// `UnknownColumn`, `Type`, `Unsupported` for other columns and for joins kept factorised; as
+    /// `result`.
+    pub fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
+        if self.factorised.is_some() {
+            return Err(Error::Unsupported {
+                what: "looking for rows of a factorised join".to_owned(),
+                why: "no index of it begins with any column".to_owned(),
+                instead: "filter the rows as they are streamed".to_owned(),
+            });
+        }
+        let wanted = self.wanted(key, dictionary)?;
+        let rows = match (wanted, self.tree.result()) {
+            (Some(wanted), Some(result)) if wanted.len() == result.layout().fields() => {
+                match lookup(result, &wanted) {
+                    _ if wanted.is_empty() => self.grouped(),
+                    Some(slot) => ResultRows::of(result, &[slot], &self.beside),
+                    None => self.no_rows(),
+                }
+            }
+            (Some(wanted), Some(result)) => {
+                let agrees = |&slot: &u32| {
+                    let mut wanted = wanted.iter();
+                    wanted.all(|&(field, word)| result.field(slot, field) == word)
+                };
+                let slots: Vec<u32> = result.iter().filter(agrees).collect();
+                ResultRows::of(result, &slots, &self.beside)
+            }
+            _ => self.no_rows(),
+        };
+        let assembler = self.assembler(dictionary);
+        match self.plan.bag {
+            Some(Representation::Listing) => assembler.batch(bag::repeated(&rows)?),
+            _ => assembler.batch(rows),
+        }
+    }
+
+    fn keys(&self) -> &[VarId] {
+        &self.plan.tree.nodes[self.plan.tree.root].keys
+    }
+
+    fn no_rows(&self) -> ResultRows {
+        let part = self.tree.result();
+        part.map_or_else(ResultRows::default, |part| {
+            ResultRows::of(part, &[], &self.beside)
+        })
+    }
+
+    fn group(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<ResultRows>> {
+        Ok(match (self.find(key, dictionary)?, self.tree.result()) {
+            (Place::Slot(slot), Some(result)) => {
+                Some(ResultRows::of(result, &[slot], &self.beside))
+            }
+            (Place::Always, _) => Some(self.grouped()),
+            _ => None,
+        })
+    }
+
+    /// Where the group of a whole key is.
+    fn find(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Place> {
+        let columns = self.key_columns()?;
+        let missing = columns
+            .iter()
+            .zip(self.keys())
+            .find(|((_, _), variable)| !key.iter().any(|(name, _)| self.means(name, **variable)));
+        if let Some(((missing, _), _)) = missing {
+            let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+            return Err(Error::Value {
+                place: "the key of a group".to_owned(),
+                problem: format!(
+                    "lacks {missing:?}; a group of this view is told by {}, and where() finds all \
+                     that agree with a part of that",
+                    names.join(", ")
+                ),
+            });
+        }
+        let Some(wanted) = self.wanted(key, dictionary)? else {
+            return Ok(Place::Nowhere);
+        };
+        if wanted.is_empty() {
+            return Ok(Place::Always);
+        }
+        let found = self.tree.result().and_then(|part| lookup(part, &wanted));
+        Ok(found.map_or(Place::Nowhere, Place::Slot))
+    }
+
+    /// Whether a name is that of a column that shows a variable; its own counts where none does.
+    fn means(&self, name: &str, variable: VarId) -> bool {
+        let mut shown = self.plan.outputs.iter().filter(
+            |output| matches!(output.kind, OutputKind::Group { variable: v } if v == variable),
+        );
+        match shown.next() {
+            Some(first) => first.name == name || shown.any(|output| output.name == name),
+            None => self.plan.variables[variable].name == name,
+        }
+    }
+
+    /// What the fields of keys must be to have some values; `None` if no key can have them.
+    fn wanted(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Wanted>>> {
+        let (fields, keys) = (self.tree.fields(), self.keys());
+        let all = fields.of_all(keys);
+        let mut wanted = Vec::with_capacity(all.len());
+        let mut possible = true;
+        for &(name, value) in key {
+            let variable = keys.iter().find(|&&variable| self.means(name, variable));
+            let Some(&variable) = variable else {
+                return Err(self.not_a_key(name));
+            };
+            let described = &self.plan.variables[variable];
+            let word = encode(name, &described.ty, value, dictionary)?;
+            possible &= word.is_some() && (value != KeyValue::Null || described.nullable);
+            let (low, high) = word.unwrap_or_default();
+            for at in fields.positions(keys, variable) {
+                let word = match fields.field(all[at]).aspect {
+                    Aspect::Word => low,
+                    Aspect::High => high,
+                    Aspect::Null => u64::from(value == KeyValue::Null),
+                };
+                if wanted.iter().any(|&(other, w)| other == at && w != word) {
+                    possible = false;
+                }
+                if !wanted.iter().any(|&(other, _)| other == at) {
+                    wanted.push((at, word));
+                }
+            }
+        }
+        wanted.sort_unstable();
+        Ok(possible.then_some(wanted))
+    }
+
+    fn not_a_key(&self, name: &str) -> Error {
+        if self.plan.outputs.iter().any(|output| output.name == name) {
+            return Error::Unsupported {
+                what: format!("looking for groups by {name:?}"),
+                why: "it is computed, and groups are told by the columns of GROUP BY".to_owned(),
+                instead: "filter the rows that are read".to_owned(),
+            };
+        }
+        let shown = |&variable: &VarId| {
+            let outputs = self.plan.outputs.iter();
+            let mut names = outputs.filter(|output| self.means(&output.name, variable));
+            let own = &self.plan.variables[variable].name;
+            names.next().map_or(own, |output| &output.name).clone()
+        };
+        Error::UnknownColumn {
+            table: String::new(),
+            column: name.to_owned(),
+            known: self.keys().iter().map(shown).collect(),
+        }
+    }
+}
+
+/// Where the group of a key is.
+enum Place {
+    Slot(u32),
+    /// The one row of a view without groups.
+    Always,
+    Nowhere,
+}
+
+/// The slot of a key, all of whose fields are wanted in their order.
+fn lookup(part: &Part, wanted: &[Wanted]) -> Option<u32> {
+    let columns: Vec<Vec<u64>> = wanted.iter().map(|&(_, word)| vec![word]).collect();
+    let fields: Vec<usize> = (0..columns.len()).collect();
+    let keys = Keys {
+        columns: &columns,
+        fields: &fields,
+        rows: 1,
+    };
+    let mut found = Vec::with_capacity(1);
+    part.find(keys, &mut KeyScratch::default(), &mut found);
+    found.first().copied().filter(|&slot| slot != ABSENT)
+}
+
+/// The word of a value of a type, and its upper half; `None` if no value of the type is equal to it, or
+/// no row has it. NULL has zeros.
+fn encode(
+    name: &str,
+    ty: &Type,
+    value: KeyValue<'_>,
+    dictionary: &Dictionary,
+) -> Result<Option<(u64, u64)>> {
+    let one = |word: u64| Some((word, 0));
+    Ok(match (ty, value) {
+        (_, KeyValue::Null) => one(0),
+        (Type::Utf8, KeyValue::Text(text)) => dictionary.id(text).map(|id| (u64::from(id), 0)),
+        (Type::Bool, KeyValue::Bool(value)) => one(u64::from(value)),
+        (Type::Float32 | Type::Float64, KeyValue::Real(value)) => {
+            // -0.0 is 0.0, and NaN is no key.
+            (!value.is_nan()).then(|| ((value + 0.0).to_bits(), 0))
+        }
+        (Type::Float32 | Type::Float64, KeyValue::Integer(value)) => {
+            let real = value as f64;
+            (real as i128 == value).then(|| (real.to_bits(), 0))
+        }
+        (Type::Decimal { .. }, KeyValue::Integer(units)) => {
+            Some((units as u64, (units >> 64) as u64))
+        }
+        (Type::Date32, KeyValue::Integer(days)) => i32::try_from(days)
+            .ok()
+            .map(|days| (i64::from(days) as u64, 0)),
+        (Type::Timestamp { .. }, KeyValue::Integer(ticks)) => {
+            i64::try_from(ticks).ok().map(|ticks| (ticks as u64, 0))
+        }
+        (ty, KeyValue::Integer(value)) if ty.is_integer() => {
+            let fits = |&(least, greatest): &(i128, i128)| least <= value && value <= greatest;
+            ty.integer_range().filter(fits).map(|_| (value as u64, 0))
+        }
+        (ty, value) => {
+            return Err(Error::Type {
+                place: format!("column {name:?}"),
+                expected: ty.to_string(),
+                found: match value {
+                    KeyValue::Bool(_) => "bool",
+                    KeyValue::Integer(_) => "an integer",
+                    KeyValue::Real(_) => "a float",
+                    _ => "string",
+                }
+                .to_owned(),
+            });
+        }
+    })
+}
+
+/// The first cell of a column.
+fn cell(cells: &Cells, ty: &Type, dictionary: &Dictionary) -> Cell {
+    if matches!(cells, Cells::Array(_)) {
+        return Cell::Other;
+    }
+    match (cells.value(0, ty, dictionary), ty) {
+        (None, _) => Cell::Null,
+        (Some(Value::Text(text)), _) => Cell::Text(text.to_owned()),
+        (Some(Value::Real(value)), _) => Cell::Real(value),
+        (Some(Value::Exact(value)), Type::Bool) => Cell::Bool(value != 0),
+        (Some(Value::Exact(units)), Type::Decimal { scale, .. }) => Cell::Decimal(units, *scale),
+        (Some(Value::Exact(_)), Type::Date32 | Type::Timestamp { .. }) => Cell::Other,
+        (Some(Value::Exact(value)), _) => Cell::Integer(value),
+    }
+}
