@@ -18,7 +18,7 @@ use ringview_query::Query;
 
 use crate::busy::{Busy, Hold};
 use crate::errors::{OrRaise, named};
-use crate::incoming::{Schemas, rows, schema};
+use crate::incoming::{Keep, Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
 use crate::stream::RowStream;
 use crate::watch::Watch;
@@ -318,7 +318,7 @@ impl Database {
         // A stream may run Python code, so the lock is not held while it is read.
         let lock = || self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
         let mut schemas = std::mem::take(&mut *lock());
-        let read = rows(data, &mut schemas, batches);
+        let read = rows(data, Keep::Shared, &mut schemas, batches);
         *lock() = schemas;
         read?;
         Ok(Part {
