@@ -7,7 +7,16 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Columns", "Database", "Dense", "MatrixChain", "RowStream", "Rows", "__version__"]
+__all__ = [
+    "Batches",
+    "Columns",
+    "Database",
+    "Dense",
+    "MatrixChain",
+    "RowStream",
+    "Rows",
+    "__version__",
+]
 
 __version__: str
 
@@ -21,8 +30,16 @@ class _Array(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
 
 _Reals = NDArray[np.float64]
-_Rows = tuple[str, int, _Stream | _Array, str | None]
-_Product = tuple[str, int, Sequence[tuple[_Stream | _Array, str | None]]]
+
+@final
+class Batches:
+    """Rows that were read, for changes to come."""
+
+    def __len__(self) -> int: ...
+
+_Data = _Stream | _Array | Batches
+_Rows = tuple[str, int, _Data, str | None]
+_Product = tuple[str, int, Sequence[tuple[_Data, str | None]]]
 
 @final
 class Columns:
@@ -72,14 +89,19 @@ class Database:
         self,
         ops: Sequence[_Rows | _Product],
         progress: Callable[[int], object] | None = None,
+        done: list[int] | None = None,
     ) -> None:
         """Apply changes, all or none.
 
         An op is a table, 1 to insert or -1 to delete, rows, and the name of a column that says how
         often each row counts, or None; or a table, 1 or -1, and factors, pairs of rows over
         disjoint columns and such a name, whose product is the change. `progress` is called with the
-        number of rows done; an exception from it undoes everything.
+        number of rows done; an exception from it undoes everything. `done` gets the number of all
+        rows once everything is applied: what is raised after that has undone nothing.
         """
+
+    def take(self, data: _Stream | _Array) -> Batches:
+        """Read rows, for a change that comes later; their memory may be written to after that."""
 
     def tables(self) -> list[str]:
         """The names of the tables, oldest first."""
@@ -142,16 +164,22 @@ class MatrixChain:
     def __new__(
         cls, matrices: Sequence[_Reals], changing: Sequence[int] | None = None
     ) -> MatrixChain: ...
-    def update(self, at: int, u: _Reals, v: _Reals) -> None:
-        """Add the sum of u[c] v[c]^T to a matrix, over the rows c of `u` and `v`."""
+    def update(self, at: int, u: _Reals, v: _Reals, done: list[bool] | None = None) -> None:
+        """Add the sum of u[c] v[c]^T to a matrix, over the rows c of `u` and `v`.
 
-    def update_row(self, at: int, row: int, delta: _Reals) -> None:
+        `done`, here and below, gets an entry once the matrix is changed: what is raised after that
+        has undone nothing.
+        """
+
+    def update_row(self, at: int, row: int, delta: _Reals, done: list[bool] | None = None) -> None:
         """Add to one row of a matrix."""
 
-    def update_column(self, at: int, column: int, delta: _Reals) -> None:
+    def update_column(
+        self, at: int, column: int, delta: _Reals, done: list[bool] | None = None
+    ) -> None:
         """Add to one column of a matrix."""
 
-    def update_dense(self, at: int, delta: _Reals) -> None:
+    def update_dense(self, at: int, delta: _Reals, done: list[bool] | None = None) -> None:
         """Add a matrix of the same shape."""
 
     def refresh(self) -> None:

@@ -12,11 +12,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
 
 from . import _native, arrow, notebook, sizes
-from .errors import UnsupportedError
+from .errors import UnsupportedError, after
 from .factors import Factors, products
 from .rows import Rows, to_arrow
 from .table import Table
-from .transaction import Transaction
+from .transaction import Change, Transaction
 from .view import Format, View
 
 if TYPE_CHECKING:
@@ -120,10 +120,16 @@ class Database:
             TypeMismatchError: Types do not fit, such as the SUM of a text.
             UnsupportedError: What a view cannot keep; the message says what can be kept.
             ArithmeticOverflowError: A sum over the rows that are there leaves its type.
+            KeyboardInterrupt: Ctrl-C; there is no such view, or the message says that there is.
 
         Complexity: that of loading all rows of its tables at once.
         """
-        self._native.create_view(name, self._query(sql, order, representation, nulls))
+        query = self._query(sql, order, representation, nulls)
+        try:
+            self._native.create_view(name, query)
+        except KeyboardInterrupt as interrupt:
+            after(interrupt, name in self._native.views(), f"there is a view {name!r}")
+            raise
         return View(self._native, name)
 
     def explain(
@@ -164,7 +170,10 @@ class Database:
         Args:
             table: Where to.
             rows: Arrow data (pyarrow, polars, DuckDB, ..), a pandas frame, a dict of columns or a
-                list of dicts. Columns are matched by name.
+                list of dicts. Columns are matched by name. All batches of a stream are read before
+                any is applied; for the main thread by a thread of its own, so that Ctrl-C is heard
+                whatever the producer does. One that is bound to its thread, such as a cursor of
+                sqlite3, goes in as a generator of batches, which is read where it is.
             multiplicity: A further column of integers: how often each row counts; negative deletes.
             progress: Called now and then with the number of rows done so far.
 
@@ -177,7 +186,8 @@ class Database:
             DuplicateKeyError: A second row with a unique key.
             StaticTableError: A static table that a view reads.
             ArithmeticOverflowError: A sum leaves its type.
-            KeyboardInterrupt: Ctrl-C; nothing was inserted.
+            KeyboardInterrupt: Ctrl-C; nothing was inserted, or the message says that all was.
+            Exception: What a producer of batches raises; nothing was inserted.
 
         Complexity: for each row and view, O(1) a node from its leaf to the root if every sibling is
         met by a full key, else the size of the groups met. See `View.explain`.
@@ -296,7 +306,7 @@ class Database:
         """
         sign = -1 if delete else 1
         terms = products(factors, self.tables[table], multiplicity)
-        self._native.apply([(table, sign, term) for term in terms], None)
+        self._change([(table, sign, term) for term in terms], None)
 
     def _repr_html_(self) -> str:
         """The tables and views, with rows and bytes, for notebooks."""
@@ -309,8 +319,15 @@ class Database:
         self, name: str, sign: int, rows: Rows, multiplicity: str | None, progress: Progress | None
     ) -> None:
         parts = to_arrow(rows, self.tables[name], multiplicity)
-        changes = [(name, sign, part, multiplicity) for part in parts]
-        self._native.apply(changes, progress)
+        self._change([(name, sign, part, multiplicity) for part in parts], progress)
+
+    def _change(self, changes: Sequence[Change], progress: Progress | None) -> None:
+        done: list[int] = []
+        try:
+            self._native.apply(changes, progress, done)
+        except BaseException as raised:
+            after(raised, done, "the changes were applied, and stay")
+            raise
 
     def _query(
         self,

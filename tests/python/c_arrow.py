@@ -1,7 +1,7 @@
 """Arrow data made by hand, byte by byte, as the C interface has it: odd, and wrong.
 
-What is made here never points to memory that is not there: that nobody could see. Buffers are longer
-than they need be, so that any other lie of the structures is safe to tell.
+What is made here never points to memory that is not there: that nobody could see. Buffers are
+longer than they need be, so that any other lie of the structures is safe to tell.
 """
 
 from __future__ import annotations
@@ -138,6 +138,7 @@ class Maker:
             validity = self.bits(offset, [not null for null in nulls])
         if format == b"n":
             return self.array(len(values), offset, [])
+        data: list[int | None]
         if format == b"b":
             data = [self.bits(offset, [bool(value) for value in values])]
         elif format == b"vu":
@@ -157,9 +158,7 @@ class Maker:
         self.random.shuffle(entries)
         null = entries.index(None)
         inside = [None if value is None else entries.index(value) for value in values]
-        keys = [
-            null if key is None and self.random.random() < 0.5 else key for key in inside
-        ]
+        keys = [null if key is None and self.random.random() < 0.5 else key for key in inside]
         made = self.column(key, keys)
         held = self.column(format, entries)
         made.dictionary = ctypes.addressof(held)

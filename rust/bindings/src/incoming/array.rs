@@ -60,7 +60,11 @@ pub(super) fn batch(array: FFI_ArrowArray, schema: &SchemaRef, keep: Keep) -> Ch
                     return Err(format!("has {held} rows, not {}", start + rows));
                 }
                 let owner = &owner;
-                let part = Part { array: child, owner, keep };
+                let part = Part {
+                    array: child,
+                    owner,
+                    keep,
+                };
                 part.rows(field.data_type(), before + start, rows)
             })
             .map_err(|why| format!("column {:?} {why}", field.name()))?;
@@ -218,7 +222,10 @@ impl Part<'_> {
         if start.is_null() {
             return Err(format!("has no buffer {at}"));
         }
-        let ends = start.addr().checked_add(from).and_then(|at| at.checked_add(bytes));
+        let ends = start
+            .addr()
+            .checked_add(from)
+            .and_then(|at| at.checked_add(bytes));
         if ends.is_none_or(|end| isize::try_from(end).is_err()) {
             return Err(format!("has a buffer {at} that ends beyond all memory"));
         }
@@ -365,7 +372,10 @@ fn gathered(
         let view = u128::from_ne_bytes(*view);
         let (length, buffer, start) = (view as u32, (view >> 64) as u32, (view >> 96) as u32);
         let range = start as usize..start as usize + length as usize;
-        moved[row] = match texts.get(buffer as usize).and_then(|texts| texts.get(range)) {
+        moved[row] = match texts
+            .get(buffer as usize)
+            .and_then(|texts| texts.get(range))
+        {
             _ if length <= INLINE => view,
             None => view | u128::from(u32::MAX) << 64,
             Some(text) => {

@@ -29,12 +29,37 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 pub(crate) use self::array::Keep;
-pub(crate) use self::schemas::Schemas;
+pub(crate) use self::reader::hears;
 use self::reader::{Item, Source};
+pub(crate) use self::schemas::Schemas;
 use crate::errors::named;
 use crate::outgoing::{SCHEMA, STREAM};
 
 const ARRAY: &CStr = c"arrow_array";
+
+/// Rows that were read, for changes to come.
+#[pyclass(frozen, module = "ringview._native")]
+#[derive(Debug)]
+pub(crate) struct Batches {
+    batches: Vec<RecordBatch>,
+}
+
+impl Batches {
+    pub(crate) fn new(batches: Vec<RecordBatch>) -> Batches {
+        Batches { batches }
+    }
+}
+
+#[pymethods]
+impl Batches {
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Batches(rows={})", self.__len__())
+    }
+}
 
 /// The schema of anything with `__arrow_c_schema__`.
 pub(crate) fn schema(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
@@ -42,7 +67,8 @@ pub(crate) fn schema(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
     schemas::read(source.py(), schema_in(&capsule.cast_into()?)?)
 }
 
-/// The rows of anything with `__arrow_c_array__` or `__arrow_c_stream__`. A stream is read to its end.
+/// The rows of anything with `__arrow_c_array__` or `__arrow_c_stream__`, or of [`Batches`]. A stream is
+/// read to its end.
 pub(crate) fn rows(
     source: &Bound<'_, PyAny>,
     keep: Keep,
@@ -50,6 +76,10 @@ pub(crate) fn rows(
     into: &mut Vec<RecordBatch>,
 ) -> PyResult<()> {
     let (py, class) = (source.py(), source.get_type());
+    if let Ok(taken) = source.cast_exact::<Batches>() {
+        into.extend(taken.get().batches.iter().cloned());
+        return Ok(());
+    }
     if let Some(export) = source.getattr_opt(intern!(py, "__arrow_c_array__"))? {
         into.push(exported(&export, keep, schemas)?);
         return Ok(());
@@ -72,14 +102,13 @@ pub(crate) fn rows(
 }
 
 /// The rows of a call of `__arrow_c_array__`.
-fn exported(
-    export: &Bound<'_, PyAny>,
-    keep: Keep,
-    schemas: &mut Schemas,
-) -> PyResult<RecordBatch> {
+fn exported(export: &Bound<'_, PyAny>, keep: Keep, schemas: &mut Schemas) -> PyResult<RecordBatch> {
     let py = export.py();
     let pair = export.call0()?.cast_into::<PyTuple>()?;
-    let (schema, array) = (pair.get_item(0)?.cast_into()?, pair.get_item(1)?.cast_into()?);
+    let (schema, array) = (
+        pair.get_item(0)?.cast_into()?,
+        pair.get_item(1)?.cast_into()?,
+    );
     let schema = schemas.find(py, schema_in(&schema)?)?;
     batch(py, array_in(&array)?, &schema, keep)
 }

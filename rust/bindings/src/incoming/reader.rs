@@ -77,13 +77,15 @@ impl Source {
                 *begun = true;
                 schema(stream).map(Some)
             }
-            Source::Reader(reader) => Python::attach(|py| {
-                match reader.call_method0(py, intern!(py, "read_next_batch")) {
-                    Ok(batch) => Ok(Some(Item::Batch(batch))),
-                    Err(end) if end.is_instance_of::<PyStopIteration>(py) => Ok(None),
-                    Err(raised) => Err(Failure::Raised(raised)),
-                }
-            }),
+            Source::Reader(reader) => {
+                Python::attach(
+                    |py| match reader.call_method0(py, intern!(py, "read_next_batch")) {
+                        Ok(batch) => Ok(Some(Item::Batch(batch))),
+                        Err(end) if end.is_instance_of::<PyStopIteration>(py) => Ok(None),
+                        Err(raised) => Err(Failure::Raised(raised)),
+                    },
+                )
+            }
         }
     }
 }

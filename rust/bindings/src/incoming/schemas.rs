@@ -79,10 +79,16 @@ fn parse(py: Python<'_>, schema: &FFI_ArrowSchema, shape: &Shape) -> PyResult<Sc
     }
     let columns = shape.children.iter().zip(schema.children());
     let fields = columns.map(|(shape, column)| {
-        let ty = DataType::try_from(column).map_err(|problem| {
-            let message = format!("column {:?}: {problem}", shape.name);
+        let refuse = |why: &str| {
+            let message = format!("column {:?}: {why}", shape.name);
             named(py, "TypeMismatchError", &message)
-        })?;
+        };
+        if let Some(kind) = shape.nested() {
+            return Err(refuse(&format!(
+                "tables do not hold values of {kind}; give each part a column, or a table, of its own"
+            )));
+        }
+        let ty = DataType::try_from(column).map_err(|problem| refuse(&problem.to_string()))?;
         Ok(Field::new(&shape.name, ty, shape.nullable))
     });
     Ok(Schema::new(fields.collect::<PyResult<Vec<_>>>()?))
@@ -112,11 +118,7 @@ struct Shape {
 
 impl Shape {
     /// Walks a schema down to `depth`; `seen` counts its fields.
-    fn of(
-        schema: &FFI_ArrowSchema,
-        depth: usize,
-        seen: &mut usize,
-    ) -> Result<Shape, &'static str> {
+    fn of(schema: &FFI_ArrowSchema, depth: usize, seen: &mut usize) -> Result<Shape, &'static str> {
         *seen += 1;
         if schema.release.is_none() {
             return Err("was released before it came");
@@ -141,6 +143,18 @@ impl Shape {
             nullable: schema.nullable(),
             dictionary: dictionary.map(Box::new),
             children,
+        })
+    }
+
+    /// The kind of a type that is made from others, which is not one of a table.
+    fn nested(&self) -> Option<&'static str> {
+        Some(match self.format.get(..2) {
+            Some("+l" | "+L" | "+v" | "+w") => "lists",
+            Some("+s") => "structs",
+            Some("+m") => "maps",
+            Some("+u") => "unions",
+            Some("+r") => "run-end encoding",
+            _ => return self.dictionary.as_ref()?.nested(),
         })
     }
 
