@@ -33,9 +33,6 @@ use super::refused;
 /// Time between two looks whether Ctrl-C came.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Batches that may wait to be taken.
-const AHEAD: usize = 2;
-
 /// What a stream hands out.
 pub(super) enum Item {
     Schema(FFI_ArrowSchema),
@@ -186,17 +183,18 @@ fn listening(
     source: Source,
     mut take: impl FnMut(Item) -> PyResult<()>,
 ) -> PyResult<()> {
-    let (send, mut receive) = sync_channel::<Message>(AHEAD);
+    let (send, mut receive) = sync_channel::<Message>(1);
+    let (go_on, asked) = sync_channel::<()>(1);
     let context = py
         .import(intern!(py, "contextvars"))?
         .call_method0(intern!(py, "copy_context"))?
         .unbind();
-    let read = Mutex::new(Some((source, send)));
+    let read = Mutex::new(Some((source, send, asked)));
     let run = PyCFunction::new_closure(py, None, None, move |args, _| {
         let taken = read.lock().ok().and_then(|mut read| read.take());
         args.py().detach(|| {
-            if let Some((source, send)) = taken {
-                hand_over(source, &send);
+            if let Some((source, send, asked)) = taken {
+                hand_over(source, &send, &asked);
             }
         });
     })?
@@ -210,12 +208,21 @@ fn listening(
     thread::Builder::new()
         .name("ringview-reader".to_owned())
         .spawn(work)?;
-    // Whatever ends this, the receiver goes, and with it the thread as soon as its producer lets it.
+    // Nothing more is asked of a stream that failed or was refused, and it is released before this
+    // returns. Only Ctrl-C leaves it behind: `go_on` goes, and the thread when its producer lets it.
+    let (mut go_on, mut outcome) = (Some(go_on), Ok(()));
     loop {
         match wait(py, &mut receive) {
-            Ok(message) => take(message.map_err(|failure| failure.raise(py))?)?,
+            Ok(message) => {
+                let taken = message
+                    .map_err(|failure| failure.raise(py))
+                    .and_then(&mut take);
+                let asked = go_on.take().filter(|_| taken.is_ok());
+                go_on = asked.filter(|go_on| go_on.send(()).is_ok());
+                outcome = outcome.and(taken);
+            }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => return outcome,
         }
         py.check_signals()?;
     }
@@ -225,8 +232,8 @@ fn wait(py: Python<'_>, receive: &mut Receiver<Message>) -> Result<Message, Recv
     py.detach(move || receive.recv_timeout(LOOK))
 }
 
-/// Sends every item until nobody wants more.
-fn hand_over(mut source: Source, send: &SyncSender<Message>) {
+/// Sends every item that is asked for; the stream is released before the sender goes.
+fn hand_over(mut source: Source, send: &SyncSender<Message>, asked: &Receiver<()>) {
     loop {
         let message = match source.next() {
             Ok(None) => return,
@@ -234,7 +241,7 @@ fn hand_over(mut source: Source, send: &SyncSender<Message>) {
             Err(failure) => Err(failure),
         };
         let ended = message.is_err();
-        if send.send(message).is_err() || ended {
+        if send.send(message).is_err() || ended || asked.recv().is_err() {
             return;
         }
     }
