@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Batches",
     "Columns",
     "Database",
     "Dense",
@@ -33,9 +34,17 @@ class _Array(Protocol):
 _Handle = str | tuple[str, int]
 _T = TypeVar("_T")
 _Reals = NDArray[np.float64]
-_Rows = tuple[str, int, _Stream | _Array, str | None]
-_Keyed = tuple[str, Literal["upsert", "update", "apply"], _Stream | _Array, str | None]
-_Product = tuple[str, int, Sequence[tuple[_Stream | _Array, str | None]]]
+
+@final
+class Batches:
+    """Rows that were read, for changes to come."""
+
+    def __len__(self) -> int: ...
+
+_Data = _Stream | _Array | Batches
+_Rows = tuple[str, int, _Data, str | None]
+_Keyed = tuple[str, Literal["upsert", "update", "apply"], _Data, str | None]
+_Product = tuple[str, int, Sequence[tuple[_Data, str | None]]]
 
 @final
 class Columns:
@@ -106,6 +115,7 @@ class Database:
         self,
         ops: Sequence[_Rows | _Product | _Keyed],
         progress: Callable[[int], object] | None = None,
+        done: list[int] | None = None,
         net: bool = False,
     ) -> None:
         """Apply changes, all or none.
@@ -114,9 +124,13 @@ class Database:
         often each row counts, or None; or a table, 1 or -1, and factors, pairs of rows over
         disjoint columns and such a name, whose product is the change; or a table, how its rows are
         changed by their key, rows, and for "apply" the name of a column of words. `progress` is
-        called with the number of rows done; an exception from it undoes everything. If `net`, the
-        net effect counts.
+        called with the number of rows done; an exception from it undoes everything. `done` gets the
+        number of all rows once everything is applied: what is raised after that has undone nothing.
+        If `net`, the net effect counts.
         """
+
+    def take(self, data: _Stream | _Array) -> Batches:
+        """Read rows, for a change that comes later; their memory may be written to after that."""
 
     def tables(self) -> list[str]:
         """The names of the tables, oldest first."""
@@ -218,16 +232,22 @@ class MatrixChain:
     def __new__(
         cls, matrices: Sequence[_Reals], changing: Sequence[int] | None = None
     ) -> MatrixChain: ...
-    def update(self, at: int, u: _Reals, v: _Reals) -> None:
-        """Add the sum of u[c] v[c]^T to a matrix, over the rows c of `u` and `v`."""
+    def update(self, at: int, u: _Reals, v: _Reals, done: list[bool] | None = None) -> None:
+        """Add the sum of u[c] v[c]^T to a matrix, over the rows c of `u` and `v`.
 
-    def update_row(self, at: int, row: int, delta: _Reals) -> None:
+        `done`, here and below, gets an entry once the matrix is changed: what is raised after that
+        has undone nothing.
+        """
+
+    def update_row(self, at: int, row: int, delta: _Reals, done: list[bool] | None = None) -> None:
         """Add to one row of a matrix."""
 
-    def update_column(self, at: int, column: int, delta: _Reals) -> None:
+    def update_column(
+        self, at: int, column: int, delta: _Reals, done: list[bool] | None = None
+    ) -> None:
         """Add to one column of a matrix."""
 
-    def update_dense(self, at: int, delta: _Reals) -> None:
+    def update_dense(self, at: int, delta: _Reals, done: list[bool] | None = None) -> None:
         """Add a matrix of the same shape."""
 
     def refresh(self) -> None:

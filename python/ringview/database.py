@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar
 
 from . import _native, arrow, notebook, sizes
-from .errors import ExistsError, InvalidValueError, TypeMismatchError, UnsupportedError
+from .errors import ExistsError, InvalidValueError, TypeMismatchError, UnsupportedError, after
 from .factors import Factors, products
 from .rows import Rows, to_arrow
 from .table import Table
-from .transaction import Transaction
+from .transaction import Change, Transaction
 from .view import Format, View
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ class Database:
             TypeMismatchError: Types do not fit, such as the SUM of a text.
             UnsupportedError: What a view cannot keep; the message says what can be kept.
             ArithmeticOverflowError: A sum over the rows that are there leaves its type.
+            KeyboardInterrupt: Ctrl-C; there is no such view, or the message says that there is.
 
         Complexity: that of loading all rows of its tables at once.
         """
@@ -165,7 +166,13 @@ class Database:
                 raise ExistsError(f"the view {name!r} exists already with other SQL: {old.sql}")
             return old
         query = self._query(sql, order, representation, nulls)
-        self._native.create_view(name, query, sql, create_or_replace)
+        before = self.views.get(name)
+        try:
+            self._native.create_view(name, query, sql, create_or_replace)
+        except KeyboardInterrupt as interrupt:
+            made = self.views.get(name)
+            after(interrupt, made is not None and made != before, f"there is a view {name!r}")
+            raise
         return self.views[name]
 
     def explain(
@@ -206,7 +213,10 @@ class Database:
         Args:
             table: Where to.
             rows: Arrow data (pyarrow, polars, DuckDB, ..), a pandas frame, a dict of columns or a
-                list of dicts. Columns are matched by name.
+                list of dicts. Columns are matched by name. All batches of a stream are read before
+                any is applied; for the main thread by a thread of its own, so that Ctrl-C is heard
+                whatever the producer does. One that is bound to its thread, such as a cursor of
+                sqlite3, goes in as a generator of batches, which is read where it is.
             multiplicity: A further column of integers: how often each row counts; negative deletes.
             progress: Called now and then with the number of rows done so far.
 
@@ -219,7 +229,8 @@ class Database:
             DuplicateKeyError: A second row with a unique key.
             StaticTableError: A static table that a view reads.
             ArithmeticOverflowError: A sum leaves its type.
-            KeyboardInterrupt: Ctrl-C; nothing was inserted.
+            KeyboardInterrupt: Ctrl-C; nothing was inserted, or the message says that all was.
+            Exception: What a producer of batches raises; nothing was inserted.
 
         Complexity: for each row and view, O(1) a node from its leaf to the root if every sibling is
         met by a full key, else the size of the groups met. See `View.explain`.
@@ -463,7 +474,7 @@ class Database:
         """
         sign = -1 if delete else 1
         terms = products(factors, self.tables[table], multiplicity)
-        self._native.apply([(table, sign, term) for term in terms], None)
+        self._change([(table, sign, term) for term in terms], None)
 
     def close(self) -> None:
         """Forget all tables and views and free their memory; twice does nothing.
@@ -504,8 +515,17 @@ class Database:
         self, name: str, sign: int, rows: Rows, multiplicity: str | None, progress: Progress | None
     ) -> None:
         parts = to_arrow(rows, self.tables[name], multiplicity)
-        changes = [(name, sign, part, multiplicity) for part in parts]
-        self._native.apply(changes, progress)
+        self._change([(name, sign, part, multiplicity) for part in parts], progress)
+
+    def _change(
+        self, changes: Sequence[Change], progress: Progress | None, *, net: bool = False
+    ) -> None:
+        done: list[int] = []
+        try:
+            self._native.apply(changes, progress, done, net)
+        except BaseException as raised:
+            after(raised, done, "the changes were applied, and stay")
+            raise
 
     def _change_by_key(
         self,
@@ -516,7 +536,7 @@ class Database:
         progress: Progress | None,
     ) -> None:
         parts = to_arrow(rows, self.tables[name], op=op)
-        self._native.apply([(name, how, part, op) for part in parts], progress)
+        self._change([(name, how, part, op) for part in parts], progress)
 
     def _query(
         self,

@@ -142,3 +142,20 @@ class SingularSystemError(RingviewError, ValueError):
 
 class TooFewRowsError(RingviewError, ValueError):
     """A view has no rows, or fewer than a statistic or a model needs."""
+
+
+def after(raised: BaseException, done: object, what: str) -> None:
+    """Let an exception that came after all was done, as Ctrl-C may, say so.
+
+    >>> interrupt = KeyboardInterrupt()
+    >>> after(interrupt, [3], "the rows are in")
+    >>> interrupt
+    KeyboardInterrupt('interrupted after the call was done: the rows are in')
+    """
+    if not done:
+        return
+    text = f"interrupted after the call was done: {what}"
+    if raised.args:
+        raised.add_note(text)
+    else:
+        raised.args = (text,)

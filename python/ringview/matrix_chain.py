@@ -9,7 +9,7 @@ view that a change reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import index
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._native import MatrixChain as _Native
-from .errors import InvalidValueError, TypeMismatchError
+from .errors import InvalidValueError, TypeMismatchError, after
 
 if TYPE_CHECKING:
     from ._native import Dense
@@ -96,7 +96,7 @@ class MatrixChain(Sequence[Array]):
         [[15.0]]
         """
         at = _position(i, len(self))
-        self._native.update(at, _columns(u, "u"), _columns(v, "v"))
+        self._change(self._native.update, at, _columns(u, "u"), _columns(v, "v"))
 
     def update_row(self, i: int, row: int, delta: ArrayLike) -> None:
         """Add a vector to one row of matrix i. O(p^2) a level, less where a row suffices.
@@ -112,7 +112,7 @@ class MatrixChain(Sequence[Array]):
         """
         at = _position(i, len(self))
         place = _position(row, self._native.matrix(at).shape[0], f"row of matrix {at}")
-        self._native.update_row(at, place, _vector(delta, "the delta of a row"))
+        self._change(self._native.update_row, at, place, _vector(delta, "the delta of a row"))
 
     def update_column(self, i: int, col: int, delta: ArrayLike) -> None:
         """Add a vector to one column of matrix i. O(p^2) a level, less where a column suffices.
@@ -128,7 +128,7 @@ class MatrixChain(Sequence[Array]):
         """
         at = _position(i, len(self))
         place = _position(col, self._native.matrix(at).shape[1], f"column of matrix {at}")
-        self._native.update_column(at, place, _vector(delta, "the delta of a column"))
+        self._change(self._native.update_column, at, place, _vector(delta, "the delta of a column"))
 
     def update_dense(self, i: int, delta: ArrayLike) -> None:
         """Add a matrix of the same shape to matrix i, in the factors that are found in it.
@@ -150,7 +150,15 @@ class MatrixChain(Sequence[Array]):
         given = _real(delta, "the delta")
         if given.ndim != 2:
             raise InvalidValueError(f"the delta has {given.ndim} dimensions; it must have 2")
-        self._native.update_dense(at, given)
+        self._change(self._native.update_dense, at, given)
+
+    def _change(self, call: Callable[..., None], *arguments: object) -> None:
+        done: list[bool] = []
+        try:
+            call(*arguments, done)
+        except KeyboardInterrupt as interrupt:
+            after(interrupt, done, "the matrix was changed, and stays so")
+            raise
 
     def refresh(self) -> None:
         """Compute every view anew from the matrices: the rounding of earlier changes goes.

@@ -1,27 +1,32 @@
 """A transaction: changes that are applied together or not at all.
 
-Invariant: nothing reaches the engine before the block ends; it then takes all changes in one call,
-so views move once. Cost: what the changes cost, plus O(values) for Python rows as they come.
+Invariant: rows are taken as they are at each call: a stream is read, memory copied, so that both
+may be used for something else at once. Nothing changes before the block ends; the engine then takes
+all changes in one call, so views move once. Cost: what the changes cost, plus the copy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from .errors import RingviewError
-from .factors import Factors, Product, products
+from .factors import Factors, products
 from .rows import Rows, to_arrow
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ._native import Batches
     from .arrow import Arrow
     from .database import Database
 
 How = Literal["upsert", "update", "apply"]
 Change = (
-    tuple[str, int, "Arrow", str | None]
-    | tuple[str, How, "Arrow", str | None]
-    | tuple[str, int, Product]
+    tuple[str, int, "Arrow | Batches", str | None]
+    | tuple[str, How, "Arrow | Batches", str | None]
+    | tuple[str, int, "Sequence[tuple[pa.Table | Batches, str | None]]"]
 )
 
 
@@ -44,11 +49,11 @@ class Transaction:
         self._changes: list[Change] | None = None
 
     def insert(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None:
-        """Add `rows` to `table` at the end of the block; see `Database.insert`."""
+        """Add `rows`, as they are now, to `table` at the end; see `Database.insert`."""
         self._add(table, 1, rows, multiplicity)
 
     def delete(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None:
-        """Take `rows` from `table` at the end of the block; see `Database.delete`."""
+        """Take `rows`, as they are now, from `table` at the end; see `Database.delete`."""
         self._add(table, -1, rows, multiplicity)
 
     def upsert(self, table: str, rows: Rows) -> None:
@@ -56,7 +61,7 @@ class Transaction:
         self._add_by_key(table, "upsert", rows, None)
 
     def update(self, table: str, rows: Rows) -> None:
-        """Change rows found by their key at the end of the block; see `Database.update`."""
+        """Change rows found by their key, at the end of the block; see `Database.update`."""
         self._add_by_key(table, "update", rows, None)
 
     def apply(self, table: str, rows: Rows, *, op: str) -> None:
@@ -74,16 +79,20 @@ class Transaction:
         """Change `table` by a product at the end of the block; see `Database.update_factorised`."""
         changes, held = self._collected(), self._database.tables[table]
         sign = -1 if delete else 1
-        changes += [(table, sign, term) for term in products(factors, held, multiplicity)]
+        take = self._database._native.take
+        for term in products(factors, held, multiplicity):
+            changes.append((table, sign, [(take(factor), times) for factor, times in term]))
 
     def _add(self, table: str, sign: int, rows: Rows, multiplicity: str | None) -> None:
         changes, held = self._collected(), self._database.tables[table]
         parts = to_arrow(rows, held, multiplicity)
-        changes += [(table, sign, part, multiplicity) for part in parts]
+        taken = [self._database._native.take(part) for part in parts]
+        changes += [(table, sign, part, multiplicity) for part in taken]
 
     def _add_by_key(self, table: str, how: How, rows: Rows, op: str | None) -> None:
         changes, held = self._collected(), self._database.tables[table]
-        changes += [(table, how, part, op) for part in to_arrow(rows, held, op=op)]
+        taken = [self._database._native.take(part) for part in to_arrow(rows, held, op=op)]
+        changes += [(table, how, part, op) for part in taken]
 
     def _collected(self) -> list[Change]:
         if self._changes is None:
@@ -106,7 +115,7 @@ class Transaction:
         """Apply them all, unless an exception leaves the block."""
         changes, self._changes = self._changes, None
         if kind is None and changes:
-            self._database._native.apply(changes, None, self._net)
+            self._database._change(changes, None, net=self._net)
 
     def __repr__(self) -> str:
         if self._changes is None:

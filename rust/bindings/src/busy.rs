@@ -1,16 +1,30 @@
-//! One call at a time on a database, whichever threads call.
+//! One call at a time on a value, whichever threads call.
 //!
 //! Invariant: a thread that waits for another's call has let go of the interpreter, so the two cannot
-//! wait for each other; a call from within a call (from a progress callback) is an error, not a wait
-//! without end. Cost: a few nanoseconds where nobody else calls.
+//! wait for each other; the main thread hears Ctrl-C as it waits; a call from within a call (from a
+//! progress callback) is an error, not a wait without end. So is a call in a forked process on a value
+//! that a thread of the parent was using: that thread is not there, and what it left half done is
+//! neither used nor dropped. A value that nobody used is the child's own copy.
+//! Cost: a few nanoseconds where nobody else calls.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
+use pyo3::types::PyCFunction;
 
 use crate::errors::named;
+use crate::incoming::hears;
+
+/// How often this process is a fork of the one that loaded the module.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Time between two looks whether Ctrl-C came.
+const LOOK: Duration = Duration::from_millis(20);
 
 thread_local! {
     static HERE: u8 = const { 0 };
@@ -21,65 +35,186 @@ fn this_thread() -> usize {
     HERE.with(|here| std::ptr::from_ref(here).addr())
 }
 
+/// Sees to it that forks are counted, where there are any.
+pub(crate) fn count_forks(py: Python<'_>) -> PyResult<()> {
+    let os = py.import("os")?;
+    if !os.hasattr("register_at_fork")? {
+        return Ok(());
+    }
+    let count = PyCFunction::new_closure(py, None, None, |_, _| {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    })?;
+    let options = pyo3::types::PyDict::new(py);
+    options.set_item("after_in_child", count)?;
+    os.call_method("register_at_fork", (), Some(&options))?;
+    Ok(())
+}
+
 /// A value that one call at a time may use.
 #[derive(Debug)]
 pub(crate) struct Busy<T> {
-    value: Mutex<T>,
+    value: Mutex<ManuallyDrop<T>>,
+    /// What it is called in messages.
+    name: &'static str,
     /// The thread whose call is running; 0 if none is.
     holder: AtomicUsize,
+    /// The `FORKS` of the process that used it last.
+    process: AtomicU32,
+    /// Where the main thread waits, and what wakes it; whoever finds it taken looks again later.
+    bench: Mutex<()>,
+    bell: Condvar,
 }
 
 /// The value, for the time of a call.
 #[derive(Debug)]
 pub(crate) struct Hold<'a, T> {
-    pub(crate) value: MutexGuard<'a, T>,
+    pub(crate) value: Held<'a, T>,
+    _ring: Ring<'a>,
+}
+
+/// A guard.
+#[derive(Debug)]
+pub(crate) struct Held<'a, T> {
+    guard: MutexGuard<'a, ManuallyDrop<T>>,
     holder: &'a AtomicUsize,
 }
 
-impl<T> Busy<T> {
-    pub(crate) fn new(value: T) -> Busy<T> {
+/// Wakes the main thread when the guard before it is gone.
+#[derive(Debug)]
+struct Ring<'a>(&'a Condvar);
+
+impl<T: Send> Busy<T> {
+    pub(crate) fn new(value: T, name: &'static str) -> Busy<T> {
         Busy {
-            value: Mutex::new(value),
+            value: Mutex::new(ManuallyDrop::new(value)),
+            name,
             holder: AtomicUsize::new(0),
+            process: AtomicU32::new(FORKS.load(Ordering::Relaxed)),
+            bench: Mutex::new(()),
+            bell: Condvar::new(),
         }
     }
 
     /// Waits until no other thread's call is running.
     pub(crate) fn hold(&self, py: Python<'_>) -> PyResult<Hold<'_, T>> {
+        self.check_process(py)?;
         // Only this thread can have stored its own number, so order does not matter.
         if self.holder.load(Ordering::Relaxed) == this_thread() {
-            return Err(named(
-                py,
-                "RingviewError",
-                "the database is in the middle of a call that reports its progress; \
+            let message = format!(
+                "{} is in the middle of a call that reports its progress; \
                  use it when that call is done",
-            ));
+                self.name
+            );
+            return Err(named(py, "RingviewError", &message));
         }
-        let Ok(value) = self.value.lock_py_attached(py) else {
-            return Err(named(
-                py,
-                "RingviewError",
-                "an earlier call on this database failed in a way that should be impossible, \
-                 so its contents cannot be relied on; create a new one, and please report the bug",
-            ));
+        let guard = match self.value.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::WouldBlock) => self.wait(py)?,
+            Err(TryLockError::Poisoned(_)) => return Err(self.broken(py)),
         };
         self.holder.store(this_thread(), Ordering::Relaxed);
         Ok(Hold {
-            value,
-            holder: &self.holder,
+            value: Held {
+                guard,
+                holder: &self.holder,
+            },
+            _ring: Ring(&self.bell),
         })
     }
 
     /// Uses the value now, unless a call is running.
     pub(crate) fn if_idle(&self, use_it: impl FnOnce(&mut T)) {
         if let Ok(mut value) = self.value.try_lock() {
-            use_it(&mut value);
+            use_it(&mut **value);
         }
+    }
+
+    /// In a forked process, the first that comes finds out whether the value is whole: as long as
+    /// nobody here has used it, who holds its lock is a thread of the parent. Attached throughout,
+    /// so that no other thread of this process comes between.
+    fn check_process(&self, py: Python<'_>) -> PyResult<()> {
+        let forks = FORKS.load(Ordering::Relaxed);
+        if self.process.load(Ordering::Relaxed) == forks {
+            return Ok(());
+        }
+        let within = self.holder.load(Ordering::Relaxed) == this_thread();
+        if !within && matches!(self.value.try_lock(), Err(TryLockError::WouldBlock)) {
+            let message = format!(
+                "this process was forked while a thread was using {}, so it is half changed here; \
+                 make a new one, fork while no call is running, or start processes by spawn",
+                self.name
+            );
+            return Err(named(py, "RingviewError", &message));
+        }
+        self.process.store(forks, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn wait(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, ManuallyDrop<T>>> {
+        if !hears(py)? {
+            return self.value.lock_py_attached(py).map_err(|_| self.broken(py));
+        }
+        loop {
+            py.detach(|| match self.bench.try_lock() {
+                Ok(seat) => drop(self.bell.wait_timeout(seat, LOOK)),
+                Err(_) => std::thread::sleep(LOOK / 20),
+            });
+            py.check_signals()?;
+            match self.value.try_lock() {
+                Ok(guard) => return Ok(guard),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Poisoned(_)) => return Err(self.broken(py)),
+            }
+        }
+    }
+
+    fn broken(&self, py: Python<'_>) -> PyErr {
+        let message = format!(
+            "an earlier call on {} failed in a way that should be impossible, \
+             so its contents cannot be relied on; create a new one, and please report the bug",
+            self.name
+        );
+        named(py, "RingviewError", &message)
     }
 }
 
-impl<T> Drop for Hold<'_, T> {
+impl<T> Drop for Busy<T> {
+    fn drop(&mut self) {
+        // Nobody of this process can hold it any more. A thread of another left it as it was.
+        if matches!(self.value.try_lock(), Err(TryLockError::WouldBlock)) {
+            return;
+        }
+        let value = match self.value.get_mut() {
+            Ok(value) => value,
+            Err(broken) => broken.into_inner(),
+        };
+        // SAFETY: it is dropped here alone, and not used again.
+        unsafe { ManuallyDrop::drop(value) }
+    }
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for Held<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
     fn drop(&mut self) {
         self.holder.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Ring<'_> {
+    fn drop(&mut self) {
+        self.0.notify_one();
     }
 }

@@ -12,6 +12,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 use ringview_engine::{Matrix, MatrixChain as Engine, chain_explanation};
 use ringview_explain::Format;
 
@@ -51,63 +52,79 @@ impl MatrixChain {
             py.detach(|| Engine::new(matrices, changing.as_deref(), &mut || watch.look_now()));
         let engine = watch.finish(py, made)?;
         Ok(MatrixChain {
-            engine: Busy::new(engine),
+            engine: Busy::new(engine, "the chain"),
         })
     }
 
-    /// Adds the sum of `u[c] v[c]^T` to a matrix, over the rows c of `u` and `v`.
+    /// Adds the sum of `u[c] v[c]^T` to a matrix, over the rows c of `u` and `v`. `done`, here and below,
+    /// is a list that gets an entry once the matrix is changed: what is raised after that undoes nothing.
+    #[pyo3(signature = (at, u, v, done=None))]
     fn update(
         &self,
         py: Python<'_>,
         at: usize,
         u: &Bound<'_, PyAny>,
         v: &Bound<'_, PyAny>,
+        done: Option<&Bound<'_, PyList>>,
     ) -> PyResult<()> {
         let (u, v) = (matrix(u, "the factor u")?, matrix(v, "the factor v")?);
-        self.change(py, |engine, watch| {
+        self.change(py, done, |engine, watch| {
             engine.update(at, u, v, &mut || watch.look_now())
         })
     }
 
     /// Adds to one row of a matrix.
+    #[pyo3(signature = (at, row, delta, done=None))]
     fn update_row(
         &self,
         py: Python<'_>,
         at: usize,
         row: usize,
         delta: &Bound<'_, PyAny>,
+        done: Option<&Bound<'_, PyList>>,
     ) -> PyResult<()> {
         let delta = values(delta, 1)?.1;
-        self.change(py, |engine, watch| {
+        self.change(py, done, |engine, watch| {
             engine.update_row(at, row, delta, &mut || watch.look_now())
         })
     }
 
     /// Adds to one column of a matrix.
+    #[pyo3(signature = (at, column, delta, done=None))]
     fn update_column(
         &self,
         py: Python<'_>,
         at: usize,
         column: usize,
         delta: &Bound<'_, PyAny>,
+        done: Option<&Bound<'_, PyList>>,
     ) -> PyResult<()> {
         let delta = values(delta, 1)?.1;
-        self.change(py, |engine, watch| {
+        self.change(py, done, |engine, watch| {
             engine.update_column(at, column, delta, &mut || watch.look_now())
         })
     }
 
     /// Adds a matrix of the same shape.
-    fn update_dense(&self, py: Python<'_>, at: usize, delta: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(signature = (at, delta, done=None))]
+    fn update_dense(
+        &self,
+        py: Python<'_>,
+        at: usize,
+        delta: &Bound<'_, PyAny>,
+        done: Option<&Bound<'_, PyList>>,
+    ) -> PyResult<()> {
         let delta = matrix(delta, "the delta")?;
-        self.change(py, |engine, watch| {
+        self.change(py, done, |engine, watch| {
             engine.update_dense(at, delta, &mut || watch.look_now())
         })
     }
 
     /// Computes every view anew.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, |engine, watch| engine.refresh(&mut || watch.look_now()))
+        self.change(py, None, |engine, watch| {
+            engine.refresh(&mut || watch.look_now())
+        })
     }
 
     /// The product as it is now, an array that is not written again.
@@ -152,13 +169,15 @@ impl MatrixChain {
     fn change(
         &self,
         py: Python<'_>,
+        done: Option<&Bound<'_, PyList>>,
         run: impl FnOnce(&mut Engine, &mut Watch) -> ringview_core::Result<()> + Send,
     ) -> PyResult<()> {
         let mut engine = self.engine.hold(py)?;
         let engine = &mut *engine.value;
         let mut watch = Watch::new(None, 0);
-        let done = py.detach(|| run(engine, &mut watch));
-        watch.finish(py, done)
+        let changed = py.detach(|| run(engine, &mut watch));
+        watch.finish(py, changed)?;
+        done.map_or(Ok(()), |done| done.append(true))
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use ringview_core::{Schema, Type};
 use ringview_engine::{
     ByKey, Change as EngineChange, Database as Engine, Direction, Keyed, Op, Options, Product,
@@ -22,7 +22,7 @@ use crate::busy::{Busy, Hold};
 use crate::errors::{OrRaise, named};
 use crate::follower::{Bell, Follower, hand_over};
 use crate::handle::Handle;
-use crate::incoming::{Schemas, rows, schema};
+use crate::incoming::{Batches, Keep, Schemas, rows, schema};
 use crate::lookup::{self, Names};
 use crate::outgoing::{Columns, Rows};
 use crate::stream::RowStream;
@@ -87,7 +87,7 @@ impl Database {
             memory_limit,
         };
         Database {
-            engine: Busy::new(Engine::new(options)),
+            engine: Busy::new(Engine::new(options), "the database"),
             closed: AtomicBool::new(false),
             bell: Bell::default(),
             schemas: Mutex::default(),
@@ -114,7 +114,9 @@ impl Database {
 
     /// Forgets a table that no view reads.
     fn drop_table(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        self.engine(py)?.value.drop_table(name).or_raise(py)
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        py.detach(|| engine.drop_table(name)).or_raise(py)
     }
 
     /// Declares a view by a query in JSON, and fills it from the rows that are there; `sql` is what
@@ -146,7 +148,9 @@ impl Database {
 
     /// Forgets a view.
     fn drop_view(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        let done = self.engine(py)?.value.drop_view(name).or_raise(py);
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        let done = py.detach(|| engine.drop_view(name)).or_raise(py);
         self.bell.ring();
         done
     }
@@ -155,13 +159,16 @@ impl Database {
     /// column of multiplicities or None); or (table, 1 or -1, factors), the product of rows over
     /// disjoint columns, each factor a pair of Arrow data and such a name; or (table, "upsert",
     /// "update" or "apply", Arrow data, for "apply" the name of a column of words, else None), rows by
-    /// their key. `progress` is called with the number of rows done. If `net`, the net effect counts.
-    #[pyo3(signature = (ops, progress=None, net=false))]
+    /// their key. `progress` is called with the number of rows done. `done`, a list, gets that number
+    /// once everything is applied: what is raised after that has undone nothing. If `net`, the net
+    /// effect counts.
+    #[pyo3(signature = (ops, progress=None, done=None, net=false))]
     fn apply(
         &self,
         py: Python<'_>,
         ops: Vec<Bound<'_, PyTuple>>,
         progress: Option<Py<PyAny>>,
+        done: Option<&Bound<'_, PyList>>,
         net: bool,
     ) -> PyResult<()> {
         let mut batches = Vec::with_capacity(ops.len());
@@ -179,13 +186,24 @@ impl Database {
         let mut watch = Watch::new(progress, total);
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
-        let mut run = || match net {
+        let mut run = |watch: &mut Watch| match net {
             false => engine.apply(&ops, &mut |done| watch.poll(done)),
             true => engine.apply_net(&ops, &mut |done| watch.poll(done)),
         };
-        let done = if total < FEW { run() } else { py.detach(run) };
+        let applied = match total < FEW {
+            true => watch.attached(py, run),
+            false => py.detach(|| run(&mut watch)),
+        };
         self.bell.ring();
-        watch.finish(py, done)
+        watch.finish(py, applied)?;
+        done.map_or(Ok(()), |done| done.append(total))
+    }
+
+    /// Reads rows, for a change that comes later; the caller may write to its memory after that.
+    fn take(&self, data: &Bound<'_, PyAny>) -> PyResult<Batches> {
+        let mut batches = Vec::new();
+        self.rows(data, Keep::Copied, &mut batches)?;
+        Ok(Batches::new(batches))
     }
 
     /// The names of the tables, oldest first.
@@ -307,21 +325,18 @@ impl Database {
 
     /// How many rows a view has.
     fn view_len(&self, py: Python<'_>, view: Handle) -> PyResult<usize> {
-        self.engine_with_view(py, &view)?
-            .value
-            .view_len(view.name())
-            .or_raise(py)
+        let engine = self.engine_with_view(py, &view)?;
+        let engine = &*engine.value;
+        py.detach(|| engine.view_len(view.name())).or_raise(py)
     }
 
     /// How a view is maintained, with what each node holds, in a form of `Explanation`.
     fn view_explain(&self, py: Python<'_>, view: Handle, format: &str) -> PyResult<String> {
         let format = Format::from_str(format).or_raise(py)?;
-        let explanation = self
-            .engine_with_view(py, &view)?
-            .value
-            .view_explanation(view.name())
-            .or_raise(py)?;
-        explanation.render(format).or_raise(py)
+        let engine = self.engine_with_view(py, &view)?;
+        let engine = &*engine.value;
+        let explained = || engine.view_explanation(view.name())?.render(format);
+        py.detach(explained).or_raise(py)
     }
 
     /// The SQL of a view, if it was created with any.
@@ -393,7 +408,9 @@ impl Database {
     /// Bytes held, part by part.
     fn memory_usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let parts = PyDict::new(py);
-        for (part, bytes) in self.engine(py)?.value.memory_usage() {
+        let engine = self.engine(py)?;
+        let engine = &*engine.value;
+        for (part, bytes) in py.detach(|| engine.memory_usage()) {
             parts.set_item(part, bytes)?;
         }
         Ok(parts)
@@ -403,8 +420,10 @@ impl Database {
     fn plan(&self, py: Python<'_>, query_json: &str, format: &str) -> PyResult<String> {
         let format = Format::from_str(format).or_raise(py)?;
         let query = Query::from_json(query_json).or_raise(py)?;
-        let explanation = self.engine(py)?.value.explanation(&query).or_raise(py)?;
-        explanation.render(format).or_raise(py)
+        let engine = self.engine(py)?;
+        let engine = &*engine.value;
+        let explained = || engine.explanation(&query)?.render(format);
+        py.detach(explained).or_raise(py)
     }
 
     /// Forgets all tables and views, for good; whoever asks for them afterwards is told.
@@ -505,16 +524,25 @@ impl Database {
         batches: &mut Vec<RecordBatch>,
     ) -> PyResult<Part<'py>> {
         let start = batches.len();
-        // A stream may run Python code, so the lock is not held while it is read.
-        let lock = || self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut schemas = std::mem::take(&mut *lock());
-        let read = rows(data, &mut schemas, batches);
-        *lock() = schemas;
-        read?;
+        self.rows(data, Keep::Shared, batches)?;
         Ok(Part {
             multiplicity,
             batches: start..batches.len(),
         })
+    }
+
+    fn rows(
+        &self,
+        data: &Bound<'_, PyAny>,
+        keep: Keep,
+        batches: &mut Vec<RecordBatch>,
+    ) -> PyResult<()> {
+        // A stream may run Python code, so the lock is not held while it is read.
+        let lock = || self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut schemas = std::mem::take(&mut *lock());
+        let read = rows(data, keep, &mut schemas, batches);
+        *lock() = schemas;
+        read
     }
 }
 

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `database` | the class `Database` |
 //! | `chain` | the class `MatrixChain` |
-//! | `busy` | one call at a time, without deadlock |
+//! | `busy` | one call at a time, without deadlock, in forked processes too |
 //! | `watch` | Ctrl-C and progress during long calls |
 //! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
 //! | `outgoing` | schemas and rows handed to such a library |
@@ -41,12 +41,15 @@ mod _native {
     #[pymodule_export]
     use super::follower::Follower;
     #[pymodule_export]
+    use super::incoming::Batches;
+    #[pymodule_export]
     use super::outgoing::{Columns, Rows};
     #[pymodule_export]
     use super::stream::RowStream;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::busy::count_forks(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

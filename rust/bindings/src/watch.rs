@@ -1,8 +1,14 @@
-//! Ctrl-C and progress during long calls.
+//! Ctrl-C and progress during long calls, and the interpreter for the others.
+//!
+//! A call that looks small begins with the interpreter in its hands, as letting it go would take longer than
+//! the call; when it turns out not to be, it is let go after all, at the second look.
 //!
 //! Cost: a call that handles few rows never looks; a long one looks once in `EVERY` rows, and when it
 //! is asked again with no row more done: what one row, or one chunk of them, means takes long.
 
+use std::ptr::NonNull;
+
+use pyo3::ffi;
 use pyo3::prelude::*;
 use ringview_core::Error;
 
@@ -21,7 +27,16 @@ pub(crate) struct Watch {
     /// Rows done when it was last asked.
     asked: u64,
     raised: Option<PyErr>,
+    /// Whether the call began with the interpreter in its hands.
+    attached: bool,
+    looks: u32,
+    /// The state of this thread while the interpreter is let go.
+    away: Option<NonNull<ffi::PyThreadState>>,
 }
+
+// SAFETY: the state of a thread is handed over for the time of a call that runs in that same thread:
+// `Python::detach` asks for it where nothing is sent anywhere.
+unsafe impl Send for Watch {}
 
 impl Watch {
     pub(crate) fn new(progress: Option<Py<PyAny>>, total: u64) -> Watch {
@@ -31,6 +46,32 @@ impl Watch {
             seen: 0,
             asked: 0,
             raised: None,
+            attached: false,
+            looks: 0,
+            away: None,
+        }
+    }
+
+    /// Runs a call that is likely to be small without letting the interpreter go beforehand.
+    pub(crate) fn attached<T>(&mut self, _py: Python<'_>, run: impl FnOnce(&mut Watch) -> T) -> T {
+        self.attached = true;
+        let done = run(self);
+        self.come_back();
+        self.attached = false;
+        done
+    }
+
+    /// Lets the interpreter go until `come_back`.
+    fn leave(&mut self) {
+        // SAFETY: this thread holds the interpreter, as `attached` is told by who does, and nothing
+        // of Python is touched before `come_back` but by `look`, which comes back first.
+        self.away = NonNull::new(unsafe { ffi::PyEval_SaveThread() });
+    }
+
+    fn come_back(&mut self) {
+        if let Some(state) = self.away.take() {
+            // SAFETY: it is what `PyEval_SaveThread` gave to this thread, once.
+            unsafe { ffi::PyEval_RestoreThread(state.as_ptr()) }
         }
     }
 
@@ -53,6 +94,7 @@ impl Watch {
 
     #[cold]
     fn look(&mut self, done: u64) -> ringview_core::Result<()> {
+        self.come_back();
         let looked = Python::attach(|py| {
             py.check_signals()?;
             match &self.progress {
@@ -60,6 +102,10 @@ impl Watch {
                 None => Ok(()),
             }
         });
+        self.looks += 1;
+        if self.attached && self.looks > 1 {
+            self.leave();
+        }
         looked.map_err(|error| {
             self.raised = Some(error);
             Error::Interrupted
@@ -67,11 +113,22 @@ impl Watch {
     }
 
     /// What a watched call comes to: what stopped it goes before the engine's own words for it.
-    pub(crate) fn finish<T>(self, py: Python<'_>, done: ringview_core::Result<T>) -> PyResult<T> {
-        match (done, self.raised) {
+    pub(crate) fn finish<T>(
+        mut self,
+        py: Python<'_>,
+        done: ringview_core::Result<T>,
+    ) -> PyResult<T> {
+        match (done, self.raised.take()) {
             (Ok(done), _) => Ok(done),
             (Err(_), Some(raised)) => Err(raised),
             (Err(error), None) => Err(error).or_raise(py),
         }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Only where a call panicked.
+        self.come_back();
     }
 }

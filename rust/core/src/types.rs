@@ -144,7 +144,11 @@ impl Type {
                 scale: *scale,
             },
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Utf8,
-            DataType::Dictionary(_, value) if Type::from_arrow(value)? == Type::Utf8 => Type::Utf8,
+            DataType::Dictionary(key, value)
+                if key.is_dictionary_key_type() && value.is_string() =>
+            {
+                Type::Utf8
+            }
             DataType::Date32 => Type::Date32,
             DataType::Timestamp(unit, timezone) => Type::Timestamp {
                 unit: *unit,

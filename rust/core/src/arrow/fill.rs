@@ -1,9 +1,11 @@
 //! Raw words of one Arrow array: its own values, one word each, before any change of type.
 //!
 //! Invariant: afterwards the column has one word a row, NULLs are 0 and marked, floats are canonical
-//! (no -0.0, one NaN), decimals have their high halves. The type of the array is looked at once an
-//! array, so plain numbers are one tight loop; strings cost a hash each, dictionary-encoded ones a
-//! hash for each entry in use.
+//! (no -0.0, one NaN), decimals have their high halves. Places of texts, views and keys of dictionaries
+//! are checked as they are read, and so is UTF-8: who handed the array in may have made it without any
+//! check. What stands under a NULL is not looked at.
+//! The type of the array is looked at once an array, so plain numbers are one tight loop; strings cost
+//! a hash each, dictionary-encoded ones a hash for each entry in use.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -12,11 +14,12 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayAccessor, ArrowNativeTypeOp, downcast_integer};
+use arrow_array::{Array, ArrowNativeTypeOp, downcast_integer};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::fix::Misfit;
+use super::texts::Texts;
 use crate::column::{Column, high_half};
 use crate::{Dictionary, Error};
 
@@ -65,9 +68,9 @@ pub(super) fn fill(
         DataType::Boolean => column
             .words
             .extend(array.as_boolean().values().iter().map(u64::from)),
-        DataType::Utf8 => strings(array.as_string::<i32>(), nulls, dict, column)?,
-        DataType::LargeUtf8 => strings(array.as_string::<i64>(), nulls, dict, column)?,
-        DataType::Utf8View => strings(array.as_string_view(), nulls, dict, column)?,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            strings(&Texts::of(array), nulls, dict, column)?;
+        }
         DataType::Dictionary(key, _) => {
             macro_rules! keyed {
                 ($key:ty) => {
@@ -144,25 +147,33 @@ fn decimals<T: ArrowPrimitiveType<Native: Into<i128> + ArrowNativeTypeOp>>(
         .extend(values.iter().map(|&value| high_half(value.into())));
 }
 
-fn strings<'a>(
-    array: impl ArrayAccessor<Item = &'a str>,
+fn strings(
+    texts: &Texts<'_>,
     nulls: Option<&NullBuffer>,
     dict: &mut Dictionary,
     column: &mut Column,
 ) -> Result<(), Fault> {
-    for row in 0..array.len() {
+    for row in 0..texts.len() {
         let id = match nulls {
             Some(nulls) if nulls.is_null(row) => 0,
-            _ => intern(array.value(row), row, dict)?,
+            _ => intern(texts, row, row, dict)?,
         };
         column.words.push(u64::from(id));
     }
     Ok(())
 }
 
-fn intern(text: &str, row: usize, dict: &mut Dictionary) -> Result<u32, Fault> {
+/// The id of text `place`, which row `row` holds.
+fn intern(
+    texts: &Texts<'_>,
+    place: usize,
+    row: usize,
+    dict: &mut Dictionary,
+) -> Result<u32, Fault> {
+    let misfit = |problem: String| Fault::Row(Misfit { row, problem });
+    let text = texts.get(place).map_err(|why| misfit(why.to_owned()))?;
     dict.intern(text).map_err(|error| match error {
-        Error::Value { problem, .. } => Fault::Row(Misfit { row, problem }),
+        Error::Value { problem, .. } => misfit(problem),
         other => Fault::Other(other),
     })
 }
@@ -188,14 +199,14 @@ fn dictionary<K: ArrowDictionaryKeyType>(
 
 /// The entries of an Arrow dictionary, translated when first met: a slice of a long array may use few.
 struct Entries<'a> {
-    values: &'a dyn Array,
+    texts: Texts<'a>,
     ids: Vec<Option<u32>>,
 }
 
 impl<'a> Entries<'a> {
     fn new(values: &'a dyn Array) -> Self {
         Entries {
-            values,
+            texts: Texts::of(values),
             ids: vec![None; values.len()],
         }
     }
@@ -205,16 +216,12 @@ impl<'a> Entries<'a> {
             Some(Some(id)) => return Ok(*id),
             Some(None) => {}
             None => {
-                let problem = format!("key {key} of a dictionary of {} entries", self.ids.len());
+                let entries = self.ids.len();
+                let problem = format!("its key is not one of the {entries} of its dictionary");
                 return Err(Fault::Row(Misfit { row, problem }));
             }
         }
-        let text = match self.values.data_type() {
-            DataType::Utf8 => self.values.as_string::<i32>().value(key),
-            DataType::LargeUtf8 => self.values.as_string::<i64>().value(key),
-            _ => self.values.as_string_view().value(key),
-        };
-        let id = intern(text, row, dict)?;
+        let id = intern(&self.texts, key, row, dict)?;
         self.ids[key] = Some(id);
         Ok(id)
     }
