@@ -219,6 +219,7 @@ impl ViewTree {
             },
             aggregates: self.tree.aggregates(),
             matrix: self.beside.matrix.as_ref(),
+            origins: self.beside.origins.len(),
             dictionary,
         }
     }
