@@ -1,7 +1,9 @@
 """The cofactor of a view: how many rows, their sums, and the sums of all products of two columns.
 
 Invariant: `count`, `sums` and `matrix` are those of one bag of rows, so any statistic of second
-order follows from them and never from the rows (F-IVM, section 7.2).
+order follows from them and never from the rows (F-IVM, section 7.2). They are kept as those of the
+distances of each column from an origin near its mean, which have the digits that tell how it
+varies: statistics are of these, and `sums` and `matrix` add the origin again.
 Cost: m(m + 1)/2 doubles for m numeric columns; categorical columns add a count and m sums for each
 category, and a count for each pair of categories. Every operation is O(size of its result).
 
@@ -31,6 +33,7 @@ except ImportError as error:
     raise ImportError("cofactors need NumPy: pip install 'ringview[ml]'") from error
 
 from .cofactor_arrow import groups, is_cofactor, names_of, parts
+from .cofactor_origin import shifted, shifted_sums, two_sum
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,6 +57,14 @@ class Cofactor:
         category_counts: How many rows each category has, (k,) a column.
         category_sums: The sums of the numeric columns within each category, (k, m) a column.
         pair_counts: How many rows each pair of categories of two columns has, (k, l) a pair.
+        origin: What the numeric columns are counted from, (m,); zero if None. With an origin,
+            `sums`, `matrix` and `category_sums` are given as those of the distances from it.
+        reach: How far each origin has moved while sums were rounded, (m,); zero if None. What
+            varies less than the rounding of that is taken to be constant.
+
+    The attributes are called as the arguments, and `sums`, `matrix` and `category_sums` are those
+    of the columns as they are; `shifted_sums`, `shifted_matrix` and `shifted_category_sums` are
+    those of their distances from `origin`.
 
     Raises:
         InvalidValueError: A shape that does not fit the names, or a name that comes twice.
@@ -66,17 +77,28 @@ class Cofactor:
     >>> cofactor.covariance()
     array([[ 1. ,  3.5],
            [ 3.5, 13. ]])
+
+    Seconds since 1970, of which a sum of squares keeps nothing below a minute:
+
+    >>> seconds = np.array([[1.7e9 + 1], [1.7e9 + 2], [1.7e9 + 6]])
+    >>> near = seconds - 1.7e9
+    >>> Cofactor(["t"], 3, near.sum(axis=0), near.T @ near, origin=[1.7e9]).covariance()
+    array([[7.]])
     """
 
     __slots__ = (
+        "_plain",
+        "_plain_categories",
         "categories",
         "category_counts",
-        "category_sums",
         "count",
-        "matrix",
         "names",
+        "origin",
         "pair_counts",
-        "sums",
+        "reach",
+        "shifted_category_sums",
+        "shifted_matrix",
+        "shifted_sums",
     )
 
     def __init__(
@@ -89,18 +111,27 @@ class Cofactor:
         category_counts: Mapping[str, ArrayLike] | None = None,
         category_sums: Mapping[str, ArrayLike] | None = None,
         pair_counts: Mapping[Pair, ArrayLike] | None = None,
+        *,
+        origin: ArrayLike | None = None,
+        reach: ArrayLike | None = None,
     ) -> None:
+        m = len(names)
         self.names: list[str] = list(names)
         self.count = int(count)
-        self.sums: Array = np.asarray(sums, dtype=np.float64)
-        self.matrix: Array = np.asarray(matrix, dtype=np.float64)
+        self.origin: Array = np.asarray(np.zeros(m) if origin is None else origin, np.float64)
+        self.reach: Array = np.asarray(np.zeros(m) if reach is None else reach, np.float64)
+        self.shifted_sums: Array = np.asarray(sums, dtype=np.float64)
+        self.shifted_matrix: Array = np.asarray(matrix, dtype=np.float64)
         self.categories: dict[str, list[Any]] = {}
         self.category_counts: dict[str, Array] = {}
-        self.category_sums: dict[str, Array] = {}
+        self.shifted_category_sums: dict[str, Array] = {}
         self.pair_counts: dict[Pair, Array] = {}
-        m = len(self.names)
-        _check_shape("sums", self.sums, (m,))
-        _check_shape("matrix", self.matrix, (m, m))
+        self._plain: tuple[Array, Array] | None = None
+        self._plain_categories: dict[str, Array] | None = None
+        _check_shape("sums", self.shifted_sums, (m,))
+        _check_shape("matrix", self.shifted_matrix, (m, m))
+        _check_shape("origin", self.origin, (m,))
+        _check_shape("reach", self.reach, (m,))
         if categories:
             self._take_categories(
                 categories, category_counts or {}, category_sums or {}, pair_counts or {}
@@ -120,7 +151,7 @@ class Cofactor:
             self.categories[name] = list(values)
             for kept, given, what, shape in (
                 (self.category_counts, counts, "counts", (size,)),
-                (self.category_sums, sums, "sums", (size, len(self.names))),
+                (self.shifted_category_sums, sums, "sums", (size, len(self.names))),
             ):
                 if name not in given:
                     raise InvalidValueError(f"the {what} of the categories of {name!r} are missing")
@@ -139,9 +170,11 @@ class Cofactor:
         """The cofactor in one row of the column that `COFACTOR(x, y)` gives.
 
         Args:
-            column: Structs of count, sums and products (upper triangle, row by row); with
-                categorical columns also of `categories`, a list of (value, count, sums) for each
-                of them, and `pairs`, a list of (left, right, count) for each two.
+            column: Structs of count, sums and products (upper triangle, row by row), and of
+                `shifted`, the sums and products of distances from an origin; with categorical
+                columns also of `categories`, a list of (value, count, sums, shifted) for each
+                of them, and `pairs`, a list of (left, right, count) for each two. Without
+                `shifted` the origin is zero.
             field: Its field; the metadata `ringview.cofactor` holds the names as JSON.
             row: Which row.
 
@@ -158,7 +191,8 @@ class Cofactor:
             row = 0
         names = names_of(field)
         one = column.slice(row, 1)
-        return cls(names, *parts(one, len(names)))
+        given, distances = parts(one, len(names))
+        return cls(names, *given, **distances)
 
     @classmethod
     def from_table(cls, table: pa.Table) -> Cofactor:
@@ -180,6 +214,33 @@ class Cofactor:
         """All columns: the numeric ones, then the categorical ones."""
         return [*self.names, *self.categories]
 
+    @property
+    def sums(self) -> Array:
+        """The sum of each numeric column, (m,)."""
+        return self._as_they_are()[0]
+
+    @property
+    def matrix(self) -> Array:
+        """The sum of x * y for each two numeric columns, (m, m), symmetric."""
+        return self._as_they_are()[1]
+
+    @property
+    def category_sums(self) -> dict[str, Array]:
+        """The sums of the numeric columns within each category, (k, m) a categorical column."""
+        if self._plain_categories is None:
+            counts, by = self.category_counts, (self.origin, np.zeros_like(self.origin))
+            self._plain_categories = {
+                name: shifted_sums(counts[name][:, None], sums, by)
+                for name, sums in self.shifted_category_sums.items()
+            }
+        return self._plain_categories
+
+    def _as_they_are(self) -> tuple[Array, Array]:
+        if self._plain is None:
+            by = (self.origin, np.zeros_like(self.origin))
+            self._plain = shifted(self.count, self.shifted_sums, self.shifted_matrix, by)
+        return self._plain
+
     def mean(self) -> Array:
         """The mean of each numeric column.
 
@@ -187,7 +248,8 @@ class Cofactor:
             TooFewRowsError: There are no rows.
         """
         self._need_rows(1, "a mean")
-        return self.sums / self.count
+        found: Array = self.origin + self.shifted_sums / self.count
+        return found
 
     def covariance(self, ddof: int = 1) -> Array:
         """The covariance matrix of the numeric columns, as `numpy.cov` gives it. O(m^2).
@@ -223,11 +285,17 @@ class Cofactor:
         What is left of a constant column is rounding: its row and column are set to zero.
         """
         self.check_finite()
-        found: Array = self.matrix - np.outer(self.sums, self.sums / max(self.count, 1))
-        constant = found.diagonal() <= rounding(self.count) * self.matrix.diagonal()
+        sums = self.shifted_sums
+        found: Array = self.shifted_matrix - np.outer(sums, sums / max(self.count, 1))
+        constant = found.diagonal() <= rounding(self.count) * self.squares()
         if constant.any():
             found[constant] = 0
             found[:, constant] = 0
+        return found
+
+    def squares(self) -> Array:
+        """Sums of squares of distances from the origin, (m,): their rounding is in `scatter`."""
+        found: Array = self.shifted_matrix.diagonal() + max(self.count, 0) * self.reach**2
         return found
 
     def subset(self, names: Iterable[str]) -> Cofactor:
@@ -243,12 +311,14 @@ class Cofactor:
         return Cofactor(
             [self.names[i] for i in at],
             self.count,
-            self.sums[at],
-            self.matrix[np.ix_(at, at)],
+            self.shifted_sums[at],
+            self.shifted_matrix[np.ix_(at, at)],
             {name: self.categories[name] for name in kept},
             {name: self.category_counts[name] for name in kept},
-            {name: self.category_sums[name][:, at] for name in kept},
+            {name: self.shifted_category_sums[name][:, at] for name in kept},
             {p: found for p, found in self.pair_counts.items() if p[0] in kept and p[1] in kept},
+            origin=self.origin[at],
+            reach=self.reach[at],
         )
 
     def pairs(self, a: str, b: str) -> Array:
@@ -292,9 +362,10 @@ class Cofactor:
         Raises:
             ArithmeticOverflowError: With the name of the column.
         """
-        if np.isfinite(self.matrix).all() and np.isfinite(self.sums).all():
+        sums, matrix = self.shifted_sums, self.shifted_matrix
+        if np.isfinite(matrix).all() and np.isfinite(sums).all():
             return
-        bad = ~(np.isfinite(self.matrix.diagonal()) & np.isfinite(self.sums))
+        bad = ~(np.isfinite(matrix.diagonal()) & np.isfinite(sums))
         culprits = [name for name, wrong in zip(self.names, bad, strict=True) if wrong]
         raise ArithmeticOverflowError(
             f"the sums of {', '.join(map(repr, culprits or self.names))} went to infinity: divide "
@@ -321,7 +392,38 @@ class Cofactor:
                 f"cofactors of different columns do not add: {self.columns} and {other.columns}; "
                 "take a subset() that both have"
             )
-        other = other.subset(self.columns)
+        # From the origin of the larger part, so that the smaller one is rounded.
+        here = self.origin if self.count >= other.count else other.subset(self.names).origin
+        return self.counted_from(here)._plus_aligned(
+            other.subset(self.columns).counted_from(here), sign
+        )
+
+    def counted_from(self, origin: ArrayLike) -> Cofactor:
+        """The same, kept as sums of distances from another origin, (m,). O(m^2)."""
+        origin = np.asarray(origin, np.float64)
+        _check_shape("origin", origin, self.origin.shape)
+        by = two_sum(self.origin, -origin)
+        if not np.any(by[0]):
+            return self
+        sums, matrix = shifted(self.count, self.shifted_sums, self.shifted_matrix, by)
+        counts = self.category_counts
+        return Cofactor(
+            self.names,
+            self.count,
+            sums,
+            matrix,
+            self.categories,
+            counts,
+            {
+                name: shifted_sums(counts[name][:, None], found, by)
+                for name, found in self.shifted_category_sums.items()
+            },
+            self.pair_counts,
+            origin=origin,
+            reach=np.maximum(self.reach, np.abs(by[0]) if self.count else 0.0),
+        )
+
+    def _plus_aligned(self, other: Cofactor, sign: int) -> Cofactor:
         values = {
             name: list(dict.fromkeys([*mine, *other.categories[name]]))
             for name, mine in self.categories.items()
@@ -335,22 +437,27 @@ class Cofactor:
         def added(mine: Array, theirs: Array, *names: str) -> Array:
             return spread(self, mine, names) + sign * spread(other, theirs, names)
 
-        counts, sums = other.category_counts, other.category_sums
+        counts, sums = other.category_counts, other.shifted_category_sums
         return Cofactor(
             self.names,
             self.count + sign * other.count,
-            self.sums + sign * other.sums,
-            self.matrix + sign * other.matrix,
+            self.shifted_sums + sign * other.shifted_sums,
+            self.shifted_matrix + sign * other.shifted_matrix,
             values,
             {
                 name: added(found, counts[name], name)
                 for name, found in self.category_counts.items()
             },
-            {name: added(found, sums[name], name) for name, found in self.category_sums.items()},
+            {
+                name: added(found, sums[name], name)
+                for name, found in self.shifted_category_sums.items()
+            },
             {
                 (a, b): added(found, other.pairs(a, b), a, b)
                 for (a, b), found in self.pair_counts.items()
             },
+            origin=self.origin,
+            reach=np.maximum(self.reach, other.reach),
         )
 
     def _repr_html_(self) -> str:

@@ -25,20 +25,35 @@ _NAMES = b"ringview.cofactor"
 _GROUPS = b"ringview.groups"
 
 
-def parts(one: pa.StructArray, m: int) -> tuple[Any, ...]:
-    """Count, sums, matrix, and the categorical parts of the one row of an array."""
+def parts(one: pa.StructArray, m: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Count, sums, matrix, and the categorical parts of the one row of an array.
+
+    Then the origin that they are counted from and its reach, if the array has these.
+    """
+    distances: dict[str, Any] = {}
+    numbers = one
+    if one.type.get_field_index("shifted") >= 0:
+        numbers = one.field("shifted")
+        distances = {name: _list(numbers, name) for name in ("origin", "reach")}
     upper = _upper_triangle(m)
-    # flatten() of a field minds the offset of a slice, `.values` does not.
-    products = one.field("products").flatten().to_numpy()
+    products = _list(numbers, "products")
     matrix = np.empty((m, m))
     matrix[upper] = products
     matrix.T[upper] = products
-    sums = one.field("sums").flatten().to_numpy()
-    return one.field("count")[0].as_py(), sums, matrix, *_categories(one, m)
+    count = one.field("count")[0].as_py()
+    categories = _categories(one, m, "shifted" if distances else "sums")
+    return (count, _list(numbers, "sums"), matrix, *categories), distances
 
 
-def _categories(one: pa.StructArray, m: int) -> tuple[Any, ...]:
-    """Values, counts, sums of m numbers, counts of pairs."""
+def _list(one: pa.StructArray, name: str) -> Array:
+    """The numbers of a list in the one row of an array."""
+    # flatten() of a field minds the offset of a slice, `.values` does not.
+    found: Array = one.field(name).flatten().to_numpy()
+    return found
+
+
+def _categories(one: pa.StructArray, m: int, kept: str) -> tuple[Any, ...]:
+    """Values, counts, sums of m numbers (those in the field `kept`), counts of pairs."""
     values: dict[str, list[Any]] = {}
     counts: dict[str, Array] = {}
     sums: dict[str, Array] = {}
@@ -46,8 +61,7 @@ def _categories(one: pa.StructArray, m: int) -> tuple[Any, ...]:
     for name, entries in _lists(one, "categories"):
         values[name] = entries.field("value").to_pylist()
         counts[name] = entries.field("count").to_numpy().astype(np.float64)
-        flat = entries.field("sums").flatten().to_numpy()
-        sums[name] = flat.reshape(len(entries), m)
+        sums[name] = _list(entries, kept).reshape(len(entries), m)
     places = {name: {value: i for i, value in enumerate(v)} for name, v in values.items()}
     names = list(values)
     order = [(a, b) for at, b in enumerate(names) for a in names[:at]]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from materialised import cofactor
 from ringview import errors
@@ -57,6 +57,7 @@ def test_statistics_are_numpys(rows: list[tuple[int, int, int, str]]) -> None:
 
 
 @given(ROWS, ROWS)
+@settings(deadline=None)
 def test_rows_that_come_and_go_leave_nothing(
     stay: list[tuple[int, int, int, str]], go: list[tuple[int, int, int, str]]
 ) -> None:

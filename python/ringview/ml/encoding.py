@@ -70,8 +70,10 @@ class Encoding:
             return Cofactor(
                 wanted,
                 cofactor.count,
-                cofactor.sums[numeric],
-                cofactor.matrix[numeric][:, numeric],
+                cofactor.shifted_sums[numeric],
+                cofactor.shifted_matrix[numeric][:, numeric],
+                origin=cofactor.origin[numeric],
+                reach=cofactor.reach[numeric],
             )
 
         names = self.names if label is None else [*self.names, label]
@@ -80,8 +82,11 @@ class Encoding:
         at = np.array(
             [i for name, i in self._starts(label) if name not in self.categories], np.intp
         )
-        sums[at] = cofactor.sums[numeric]
-        matrix[np.ix_(at, at)] = cofactor.matrix[np.ix_(numeric, numeric)]
+        sums[at] = cofactor.shifted_sums[numeric]
+        matrix[np.ix_(at, at)] = cofactor.shifted_matrix[np.ix_(numeric, numeric)]
+        # Indicators are counted from zero.
+        origin, reach = np.zeros(len(names)), np.zeros(len(names))
+        origin[at], reach[at] = cofactor.origin[numeric], cofactor.reach[numeric]
         blocks: list[tuple[str, NDArray[np.intp], NDArray[np.intp]]] = []
         for name, start in self._starts(label):
             if name not in self.categories:
@@ -91,7 +96,7 @@ class Encoding:
             counts = cofactor.category_counts[name][theirs]
             sums[mine] = counts
             matrix[mine, mine] = counts
-            within = cofactor.category_sums[name][np.ix_(theirs, numeric)]
+            within = cofactor.shifted_category_sums[name][np.ix_(theirs, numeric)]
             matrix[np.ix_(mine, at)] = within
             matrix[np.ix_(at, mine)] = within.T
             for other, other_mine, other_theirs in blocks:
@@ -99,7 +104,7 @@ class Encoding:
                 matrix[np.ix_(mine, other_mine)] = pairs
                 matrix[np.ix_(other_mine, mine)] = pairs.T
             blocks.append((name, mine, theirs))
-        return Cofactor(names, cofactor.count, sums, matrix)
+        return Cofactor(names, cofactor.count, sums, matrix, origin=origin, reach=reach)
 
     def design(self, rows: Any) -> Array:
         """The matrix of the model for rows: a frame, a table, a dict of columns or an array.

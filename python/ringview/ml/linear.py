@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..cofactor import Cofactor, rounding
+from ..cofactor_origin import total
 from ..errors import InvalidValueError, TooFewRowsError
 from .encoding import Encoding
 from .solve import Equations, cholesky, descend
@@ -132,7 +133,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X = self._encoding.design(X)  # noqa: N806
         else:
             X = validate_data(self, X, reset=False, dtype=np.float64)  # noqa: N806
-        found: Array = X @ self.coef_ + self.intercept_
+        # About the mean, where the columns have the digits that tell rows apart.
+        found: Array = (X - self._center[:-1]) @ self.coef_ + self._center[-1]
         return found
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: N803
@@ -149,7 +151,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         form = np.append(-self.coef_, 1.0)
         scatter = both.scatter()
         residual = form @ scatter @ form
-        residual += both.count * (both.mean() @ form - self.intercept_) ** 2
+        residual += both.count * ((both.mean() - self._center) @ form) ** 2
         if scatter[-1, -1] == 0:
             return 1.0 if residual <= rounding(both.count) * both.matrix[-1, -1] else 0.0
         return float(1 - residual / scatter[-1, -1])
@@ -221,7 +223,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             both.check_finite()
             gram = both.matrix
         noise = rounding(rows)
-        squares = both.matrix.diagonal()[:-1]
+        squares = (both.squares() if self.fit_intercept else gram.diagonal())[:-1]
         equations = Equations(names, gram[:-1, :-1], gram[:-1, -1], squares, noise)
         if exact:
             coefficients = cholesky(equations, alpha)
@@ -241,8 +243,13 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.coef_ = coefficients
         self.coef_names_ = np.array(names, dtype=object)
         self.intercept_ = 0.0
+        self._center = np.zeros(len(names) + 1)
         if self.fit_intercept:
-            self.intercept_ = float(both.sums[-1] - both.sums[:-1] @ coefficients) / rows
+            origin, sums = both.origin, both.shifted_sums
+            near = float(sums[-1] - sums[:-1] @ coefficients) / rows
+            self.intercept_ = total([near, float(origin[-1])], origin[:-1], coefficients)
+            # The label at the mean of the features; with a penalty too.
+            self._center = both.mean()
         self.categories_ = encoding.categories
         self.n_rows_ = rows
         self.n_iter_ = steps

@@ -33,7 +33,7 @@ class Equations(NamedTuple):
     names: list[str]
     gram: Array  # X'X, symmetric
     moment: Array  # X'y
-    squares: Array  # the diagonal of X'X before it was centred
+    squares: Array  # the sums of squares whose rounding is on the diagonal of X'X
     rounding: float  # relative error of a sum
 
 

@@ -39,4 +39,8 @@ def read(source: Any) -> Cofactor:
 def of_arrays(names: list[str], *columns: Any) -> Cofactor:
     """The cofactor of columns at hand, each 1-d or 2-d."""
     rows = np.column_stack(columns)
-    return Cofactor(names, len(rows), rows.sum(axis=0), rows.T @ rows)
+    with np.errstate(over="ignore"):
+        origin = rows.mean(axis=0)
+    origin = np.where(np.isfinite(origin), origin, 0.0)
+    rows = rows - origin
+    return Cofactor(names, len(rows), rows.sum(axis=0), rows.T @ rows, origin=origin)

@@ -138,6 +138,16 @@ impl Part {
         &mut self.payloads
     }
 
+    /// Changes the payload of every key in place, between transactions: nothing is journalled.
+    pub fn rewrite(&mut self, mut change: impl FnMut(&mut [u64])) {
+        let (stride, live) = (self.stride, &self.live);
+        let is_live = |slot: usize| live[slot / 64] >> (slot % 64) & 1 == 1;
+        let payloads = self.payloads.chunks_exact_mut(stride).enumerate();
+        payloads
+            .filter(|(slot, _)| is_live(*slot))
+            .for_each(|(_, payload)| change(payload));
+    }
+
     /// Whether the slot holds a key.
     #[must_use]
     #[inline]

@@ -6,6 +6,7 @@
 //! payloads over m1 and m2 variables covers m1 + m2 (`product`). Sums are without fused rounding: the
 //! same input gives the same bits on every machine.
 
+mod origin;
 mod product;
 mod terms;
 

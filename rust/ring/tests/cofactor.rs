@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use ringview_ring::{
-    Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Groups, Overflow, PayloadRing, Rows,
-    Slab, lift_rows,
+    Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Expansion, Groups, Overflow,
+    PayloadRing, Rows, Slab, lift_rows,
 };
 
 /// The payload of weighted rows over m variables, by definition.
@@ -198,4 +198,78 @@ fn what_leaves_its_range_is_refused() {
         &mut Vec::new(),
     );
     assert_eq!(found, Err(Overflow { component: 0 }));
+}
+
+/// What two payloads are off by, as a share of the sums of magnitudes.
+fn near(found: &[u64], exact: &[f64]) -> bool {
+    let real = |word: &u64| f64::from_bits(*word);
+    let mut pairs = found.iter().map(real).zip(exact);
+    pairs.all(|(found, exact)| (found - exact).abs() <= 1e-15 * exact.abs())
+}
+
+proptest! {
+    /// Whole numbers that are moved to another origin are to the last digit what their rows are there,
+    /// and back again.
+    #[test]
+    fn payloads_move_with_their_rows(
+        rows in relation(4),
+        by in prop::collection::vec(prop::sample::select(vec![0i64, 3, -1 << 20, 1 << 23]), 4),
+    ) {
+        let shape = CofactorShape { variables: 4 };
+        let moved: Vec<(Vec<f64>, i64)> = rows
+            .iter()
+            .map(|(row, times)| {
+                let row = row.iter().zip(&by).map(|(x, &by)| x + by as f64);
+                (row.collect(), *times)
+            })
+            .collect();
+        let mut payload = naive(4, &rows);
+        let scratch = &mut Vec::new();
+        let there: Vec<Expansion> = by.iter().map(|&by| Expansion::from(by as f64)).collect();
+        shape.shift(&mut payload, &there, scratch);
+        prop_assert!(same(&payload, &naive(4, &moved)));
+        let back: Vec<Expansion> = there.iter().map(|by| by.negated()).collect();
+        shape.recentre(&mut payload, &back, scratch);
+        if payload[0] != 1 {
+            prop_assert!(same(&payload, &naive(4, &rows)));
+        }
+    }
+
+    /// An origin takes no digits: what is added is rounded once.
+    #[test]
+    fn what_is_shown_is_rounded_once(
+        digits in prop::collection::vec(-1000i64..1000, 1..9),
+        origin in 1i64 << 40..1 << 50,
+    ) {
+        let shape = CofactorShape { variables: 1 };
+        let rows: Vec<(Vec<f64>, i64)> = digits.iter().map(|&x| (vec![x as f64], 1)).collect();
+        let mut payload = naive(1, &rows);
+        shape.shift(&mut payload, &[Expansion::from(origin as f64)], &mut Vec::new());
+        let there = || digits.iter().map(|&x| i128::from(x + origin));
+        let exact = [there().sum::<i128>() as f64, there().map(|x| x * x).sum::<i128>() as f64];
+        prop_assert_eq!(f64::from_bits(payload[1]), exact[0]);
+        prop_assert_eq!(f64::from_bits(payload[2]), exact[1]);
+    }
+}
+
+/// In a view, what stands for one row is that row after a move, to the bit: else a delete of it would
+/// leave something behind.
+#[test]
+fn one_row_stays_one_row() {
+    let shape = CofactorShape { variables: 2 };
+    let mut payload = naive(2, &[(vec![0.1, 1e9 + 0.3], 1)]);
+    let by = [-0.7, -1e9].map(Expansion::from);
+    shape.recentre(&mut payload, &by, &mut Vec::new());
+    let row = vec![f64::from_bits(payload[1]), f64::from_bits(payload[2])];
+    assert_eq!(payload, naive(2, &[(row.clone(), 1)]));
+    assert!(near(&payload[1..3], &[0.1 - 0.7, 1e9 + 0.3 - 1e9]));
+}
+
+/// Sums that leave the range on the way to being shown are infinite, not NaN.
+#[test]
+fn what_leaves_the_range_is_shown_as_infinite() {
+    let shape = CofactorShape { variables: 1 };
+    let mut payload = vec![1 << 40, 0, 1e10f64.to_bits()];
+    shape.shift(&mut payload, &[Expansion::from(-1e200)], &mut Vec::new());
+    assert_eq!(f64::from_bits(payload[2]), f64::INFINITY);
 }

@@ -2,7 +2,8 @@
 //!
 //! Invariant: it has taken the rows that the tree has taken. The tree of the degree-m payloads is the
 //! view's but for its ring, so a key of one root is a key of the other; a row of the result has
-//! behind the tree's payload the degree-m payload of its key, then what the companions say of it.
+//! behind the tree's payload the degree-m payload of its key, then what the companions say of it, then
+//! the origins of features. Within a transaction these are what they were before it.
 //! Cost: what a view of its own would cost, but for the plan.
 
 use std::collections::HashMap;
@@ -29,6 +30,8 @@ pub(crate) struct Beside {
     pub(crate) summarized: Vec<Companion>,
     /// What the categories of a COFACTOR are read from.
     pub(crate) tallied: Vec<Companion>,
+    /// What the degree-m payloads are counted from, here or in the tree of the view.
+    pub(crate) origins: Vec<u64>,
 }
 
 impl Beside {
@@ -53,6 +56,7 @@ impl Beside {
                 .map(companion)
                 .collect::<Result<_>>()?,
             tallied: categories.map(companion).collect::<Result<_>>()?,
+            origins: Vec::new(),
         })
     }
 
@@ -89,6 +93,21 @@ impl Beside {
     pub(crate) fn settle(&self) -> Result<()> {
         self.matrix.iter().try_for_each(Maintained::settle)?;
         self.companions().try_for_each(Companion::settle)
+    }
+
+    /// Before a commit: as that of a tree.
+    pub(crate) fn recentres(&mut self) -> bool {
+        self.matrix.as_mut().is_some_and(Maintained::recentres)
+    }
+
+    /// After a commit of the view's tree too: takes the origins as they are by now.
+    pub(crate) fn take_origins(&mut self, tree: &dyn Maintained) {
+        let origins = match &self.matrix {
+            Some(matrix) => Maintained::origins(matrix),
+            None => tree.origins(),
+        };
+        self.origins.clear();
+        self.origins.extend_from_slice(origins);
     }
 
     pub(crate) fn commit(&mut self, dictionary: &Dictionary) {
@@ -152,7 +171,8 @@ impl Beside {
 
     /// Words of all that a row has behind the tree's payload.
     pub(crate) fn width(&self) -> usize {
-        self.matrix_root().map_or(0, Part::stride) + SUMMARY * self.summarized.len()
+        let matrix = self.matrix_root().map_or(0, Part::stride);
+        matrix + SUMMARY * self.summarized.len() + self.origins.len()
     }
 
     /// What rows with these keys have behind the tree's payload; `columns` are the fields of the
@@ -224,6 +244,9 @@ impl Beside {
             }
             start += SUMMARY;
         }
+        for row in words.chunks_exact_mut(width.max(1)) {
+            row[start..].copy_from_slice(&self.origins);
+        }
         Further { words, width }
     }
 }
@@ -261,7 +284,7 @@ impl Further {
         self.width
     }
 
-    /// That of a row: the degree-m payload, then a summary a companion.
+    /// That of a row: the degree-m payload, a summary a companion, the origins.
     pub(crate) fn row(&self, row: usize) -> &[u64] {
         &self.words[row * self.width..][..self.width]
     }

@@ -3,8 +3,10 @@
 //! Invariant: within a group the categories of a feature come in order, each with at least one row;
 //! the counts of a feature add up to the count of the group, and so do those of a pair of features.
 //! The column of the result has, behind count, sums and products, a struct `categories` with a list
-//! of (value, count, sums) for each feature and, from two features on, a struct `pairs` with a list
-//! of (left, right, count) for each two. Cost: O(categories, and pairs that occur).
+//! of (value, count, sums, shifted) for each feature and, from two features on, a struct `pairs` with a
+//! list of (left, right, count) for each two. `shifted` are the sums of the distances from the origins
+//! that the group's payload is counted from; sums have digits enough to tell them when they are read.
+//! Cost: O(categories, and pairs that occur).
 
 use std::sync::Arc;
 
@@ -14,10 +16,13 @@ use arrow_array::{ArrayRef, FixedSizeListArray, Float64Array, ListArray, StructA
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use ringview_core::{Dictionary, Error, Result, Type};
+use ringview_ring::{Expansion, Number};
 
 use crate::cells::Cells;
-use crate::companion::{Companion, Tally};
+use crate::cofactor::origins_of;
+use crate::companion::{Companion, SUM, Tally};
 use crate::overflow;
+use crate::result::ResultRows;
 
 /// The tallies of a group, one a companion.
 pub(crate) type Tallies = Arc<[Tally]>;
@@ -69,7 +74,9 @@ pub(crate) fn fields(plan: &CofactorPlan) -> Vec<Field> {
             .map(|(value, name)| Field::new(*name, value.ty.to_arrow(), false))
             .collect();
         fields.push(Field::new("count", DataType::Int64, false));
-        fields.extend(sums.map(|sums| Field::new("sums", sums.clone(), false)));
+        for name in ["sums", "shifted"] {
+            fields.extend(sums.map(|sums| Field::new(name, sums.clone(), false)));
+        }
         let list = DataType::List(item(DataType::Struct(fields.into())));
         Field::new(&companion.name, list, false)
     };
@@ -93,7 +100,7 @@ fn item(data: DataType) -> FieldRef {
 /// The column of a COFACTOR with its categories.
 pub(crate) fn column(
     plan: &CofactorPlan,
-    rows: &[Tallies],
+    rows: &ResultRows,
     numbers: &ArrayRef,
     dictionary: &Dictionary,
 ) -> Result<ArrayRef> {
@@ -108,8 +115,8 @@ pub(crate) fn column(
             unreachable!("structs of lists")
         };
         let array = |(list, (at, companion)): (&FieldRef, (usize, &Planned))| {
-            let tallies: Vec<&Tally> = rows.iter().map(|row| &row[at]).collect();
-            list_of(list.data_type(), companion, &tallies, dictionary)
+            let tallies: Vec<&Tally> = rows.tallies.iter().map(|row| &row[at]).collect();
+            list_of(list.data_type(), companion, (&tallies, rows), dictionary)
         };
         let arrays = lists
             .iter()
@@ -130,7 +137,7 @@ pub(crate) fn column(
 fn list_of(
     list: &DataType,
     companion: &Planned,
-    tallies: &[&Tally],
+    (tallies, rows): (&[&Tally], &ResultRows),
     dictionary: &Dictionary,
 ) -> Result<ArrayRef> {
     let DataType::List(item) = list else {
@@ -139,10 +146,12 @@ fn list_of(
     let DataType::Struct(fields) = item.data_type() else {
         unreachable!("a list of structs")
     };
+    // Of a pair there are counts alone.
     let sums = match fields.last().map(|field| field.data_type()) {
-        Some(DataType::FixedSizeList(_, size)) => *size as usize,
-        _ => 0,
+        Some(DataType::FixedSizeList(item, size)) => Some((item, *size)),
+        _ => None,
     };
+    let m = sums.map_or(0, |(_, size)| size as usize);
     let words = |value: &Type| 1 + usize::from(matches!(value, Type::Decimal { .. }));
     let starts: Vec<usize> = companion
         .values
@@ -153,8 +162,8 @@ fn list_of(
             Some(start)
         })
         .collect();
-    let count_at: usize = companion.values.iter().map(|value| words(&value.ty)).sum();
-    let width = count_at + 1 + sums;
+    let count_at: usize = companion.values.iter().map(|v| words(&v.ty)).sum();
+    let width = count_at + 1 + SUM * m;
     let entries = || tallies.iter().flat_map(|tally| tally.chunks_exact(width));
     let word = |at: usize| entries().map(|entry| entry[at]).collect::<Vec<u64>>();
 
@@ -171,11 +180,24 @@ fn list_of(
         columns.push(cells.array(&value.ty, dictionary)?);
     }
     columns.push(Cells::of_words(word(count_at)).array(&Type::Int64, dictionary)?);
-    if let Some(DataType::FixedSizeList(item, size)) = fields.last().map(|field| field.data_type())
-    {
-        let sums = entries().flat_map(|entry| &entry[count_at + 1..]);
-        let sums: Vec<f64> = sums.map(|&word| f64::from_bits(word)).collect();
-        columns.push(lists_of(item, *size, sums, entries().count())?);
+    if let Some((item, size)) = sums {
+        let (mut plain, mut shifted) = (Vec::new(), Vec::new());
+        let payloads = rows.payloads.chunks_exact(rows.width);
+        for (tally, payload) in tallies.iter().zip(payloads) {
+            let origins = &origins_of(payload, m)[..m];
+            for entry in tally.chunks_exact(width) {
+                let (count, sums) = (entry[count_at] as i64, &entry[count_at + 1..]);
+                for (sum, &origin) in sums.chunks_exact(SUM).zip(origins) {
+                    let sum = Expansion::load(sum, 0);
+                    let moved = Expansion::from(count).scaled(-f64::from_bits(origin));
+                    plain.push(sum.value());
+                    shifted.push(sum.sum(moved).value());
+                }
+            }
+        }
+        let entries = entries().count();
+        columns.push(lists_of(item, size, plain, entries)?);
+        columns.push(lists_of(item, size, shifted, entries)?);
     }
     let mut offsets = vec![0];
     let mut end = 0;

@@ -85,17 +85,32 @@ impl ChangeLog {
                 column.extend(more);
             }
         }
+        self.enter(&columns, &before, beside);
+    }
+
+    /// After `record`: takes in that every row of `result` will be shown otherwise. O(keys).
+    pub(crate) fn record_all(&mut self, result: &Part, beside: &Beside) {
+        let slots: Vec<u32> = result.iter().collect();
+        let column = |field| slots.iter().map(|&s| result.field(s, field)).collect();
+        let columns: Vec<Vec<u64>> = (0..result.layout().fields()).map(column).collect();
+        let payloads: Vec<_> = slots.iter().map(|&s| Some(result.payload(s))).collect();
+        self.enter(&columns, &payloads, beside);
+    }
+
+    /// Takes in what keys had before the running transaction, those that are not there yet.
+    fn enter(&mut self, columns: &[Vec<u64>], before: &[Option<&[u64]>], beside: &Beside) {
+        let fields: Vec<usize> = (0..columns.len()).collect();
         let mut slots = Vec::new();
         let keys = Keys {
-            columns: &columns,
+            columns,
             fields: &fields,
             rows: before.len(),
         };
         self.old.locate(keys, &mut self.scratch, &mut slots);
-        let further = beside.before(&columns, before.len());
+        let further = beside.before(columns, before.len());
         let mut tallies =
-            categories::tallies_before(&beside.tallied, &columns, before.len()).into_iter();
-        for (row, (&slot, before)) in slots.iter().zip(&before).enumerate() {
+            categories::tallies_before(&beside.tallied, columns, before.len()).into_iter();
+        for (row, (&slot, before)) in slots.iter().zip(before).enumerate() {
             let tallies = tallies.next();
             let known = self.old.payload(slot)[0];
             if known == ABSENT {

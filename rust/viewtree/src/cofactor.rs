@@ -1,27 +1,31 @@
-//! Payloads of the degree-m matrix ring: rows lifted group by group, and the result as Arrow.
+//! Payloads of the degree-m matrix ring: rows lifted group by group, their features counted from
+//! origins.
+//!
+//! Invariant: between transactions every payload of a tree is counted from the same origins. Cost: a
+//! subtraction a value, where it is read.
+
+mod column;
+mod origins;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use crate::plan::{CofactorPlan, Plan};
-use arrow_array::{ArrayRef, Int64Array, StructArray};
-use arrow_schema::{DataType, Field, Fields};
 use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
-use ringview_query::{OutputKind, PlanOutput};
-use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Groups, lift_rows};
+use ringview_query::Kind;
+use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, lift_rows};
 
-use crate::categories;
-use crate::cells::Cells;
-use crate::leaf::{LeafProgram, Selection, Values};
+use crate::leaf::{LeafProgram, Selection};
 use crate::overflow;
-use crate::payloads::{Aggregates, Payloads, number};
+use crate::payloads::Payloads;
+use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
-use crate::result::ResultRows;
+use crate::tree::Tree;
+use crate::view::View;
 
-/// The metadata key under which the names of the features travel, as a JSON list.
-const NAMES: &str = "ringview.cofactor";
-/// And the one for the columns by which the view groups.
-const GROUPS: &str = "ringview.groups";
+pub(crate) use column::origins_of;
+use origins::{Origins, subtract};
+
+/// How many times the rows that came so far a batch is that is looked at before it is read.
+const MANY: u64 = 8;
 
 /// A leaf: its program, the columns that must not be NULL, and room for a batch.
 #[derive(Clone, Debug)]
@@ -40,6 +44,9 @@ struct Leaf {
 pub(crate) struct CofactorPayloads {
     plan: CofactorPlan,
     leaves: BTreeMap<usize, Leaf>,
+    /// By feature.
+    kinds: Vec<Kind>,
+    origins: Origins,
 }
 
 impl CofactorPayloads {
@@ -49,6 +56,7 @@ impl CofactorPayloads {
         schemas: &[Schema],
     ) -> Result<Self> {
         let mut leaves = BTreeMap::new();
+        let mut kinds = vec![Kind::Real; cofactor.names.len()];
         for (node, description) in plan.tree.nodes.iter().enumerate() {
             let Some(atom) = description.atom else {
                 continue;
@@ -61,11 +69,18 @@ impl CofactorPayloads {
                 values: Vec::new(),
                 times: Vec::new(),
             };
+            // Component 0 is the count.
+            let features = cofactor.nodes[node].iter();
+            for (&feature, kind) in features.zip(leaf.program.kinds().skip(1)) {
+                kinds[feature] = kind;
+            }
             leaves.insert(node, leaf);
         }
         Ok(Self {
             plan: cofactor.clone(),
             leaves,
+            origins: Origins::new(kinds.len()),
+            kinds,
         })
     }
 
@@ -131,10 +146,26 @@ impl Payloads for CofactorPayloads {
         out: &mut Vec<u64>,
     ) -> Result<()> {
         let shape = self.shape(leaf);
+        let features = &self.plan.nodes[leaf];
         let Some(leaf) = self.leaves.get_mut(&leaf) else {
             unreachable!("every leaf has a program")
         };
-        leaf.fill(batch, selection, sign, shape.variables)?;
+        leaf.count(batch, selection, sign)?;
+        leaf.values.clear();
+        leaf.values.resize(leaf.times.len() * shape.variables, 0.0);
+        if leaf.times.is_empty() {
+            out.clear();
+            return Ok(());
+        }
+        for (at, &feature) in features.iter().enumerate() {
+            // Component 0 is the count.
+            let (kind, values) = (
+                self.kinds[feature],
+                leaf.program.factor(at + 1, batch, selection)?,
+            );
+            let origin = self.origins.of(feature, kind, values);
+            subtract(kind, values, origin, &mut leaf.values[at..], features.len());
+        }
         out.clear();
         if matches!(groups, Groups::Each(_)) {
             // A row by itself stays a row.
@@ -157,12 +188,147 @@ impl Payloads for CofactorPayloads {
         leaves.for_each(|leaf| leaf.program.forget_strings(gone));
     }
 
+    fn foresee(tree: &mut Tree<Self>, leaf: usize, batch: &Batch) -> Result<()> {
+        tree.make_room_for_many(leaf, batch)
+    }
+
+    fn origins(&self) -> &[u64] {
+        self.origins.shown()
+    }
+
+    fn recentres(tree: &mut Tree<Self>) -> bool {
+        tree.look_at_means()
+    }
+
+    fn commit(tree: &mut Tree<Self>) {
+        tree.move_origins();
+    }
+
+    fn rollback(&mut self) {
+        self.origins.rollback();
+    }
+
     fn memory_usage(&self) -> usize {
         self.leaves
             .values()
             .map(|leaf| leaf.program.memory_usage())
             .sum()
     }
+}
+
+impl Tree<CofactorPayloads> {
+    /// Whether the coming commit will move origins, as the root tells by now.
+    fn look_at_means(&mut self) -> bool {
+        let Self {
+            plan,
+            views,
+            payloads,
+            ..
+        } = self;
+        let CofactorPayloads {
+            plan: cofactor,
+            kinds,
+            origins,
+            ..
+        } = payloads;
+        let Some(root) = &views[plan.tree.root].part else {
+            return false;
+        };
+        let rows = views.iter().map(View::reached).sum();
+        if !origins.is_due(rows, root.len()) {
+            return false;
+        }
+        // Keys without rows are about to go.
+        let groups = root.iter().map(|slot| root.payload(slot));
+        let groups = groups.filter(|payload| payload[0] != 0);
+        let order = &cofactor.nodes[plan.tree.root];
+        let covering = |features: &[usize]| covering(cofactor, views, features);
+        origins.look(rows, (groups, order), kinds, covering)
+    }
+
+    /// Before rows are read at a leaf: where they are many times those that came so far, and far from
+    /// their origins, the few payloads that there are move, lest the many are rounded from afar.
+    fn make_room_for_many(&mut self, leaf: usize, batch: &Batch) -> Result<()> {
+        let Self {
+            views,
+            payloads,
+            work,
+            steps,
+            ..
+        } = self;
+        let selection = &work.selection;
+        let coming = selection.len() as u64;
+        let earlier = views[leaf].reached() - coming;
+        if earlier == 0 || coming < MANY * earlier {
+            return Ok(());
+        }
+        let CofactorPayloads {
+            plan,
+            leaves,
+            kinds,
+            origins,
+        } = payloads;
+        let Some(program) = leaves.get_mut(&leaf).map(|leaf| &mut leaf.program) else {
+            return Ok(());
+        };
+        for (at, &feature) in plan.nodes[leaf].iter().enumerate() {
+            let values = program.factor(at + 1, batch, selection)?;
+            origins.foresee((feature, kinds[feature]), values, (earlier, coming));
+        }
+        let rows = views.iter().map(View::reached).sum();
+        let moved = origins.move_now(rows, |features| covering(plan, views, features));
+        let Some(by) = moved else { return Ok(()) };
+        for (view, by) in moving(plan, views, &by) {
+            let (shape, scratch) = (view.shape, &mut Vec::new());
+            *steps += view.rewrite(|payload| shape.recentre(payload, &by, scratch)) as u64;
+        }
+        Ok(())
+    }
+
+    /// After a commit: moves the origins that are to be moved, in all payloads, and forgets those of
+    /// features that no payload covers any more.
+    fn move_origins(&mut self) {
+        let Self {
+            views,
+            payloads,
+            steps,
+            ..
+        } = self;
+        let CofactorPayloads { plan, origins, .. } = payloads;
+        if let Some(by) = origins.commit() {
+            for (view, by) in moving(plan, views, &by) {
+                let (shape, scratch) = (view.shape, &mut Vec::new());
+                if let Some(part) = &mut view.part {
+                    part.rewrite(|payload| shape.recentre(payload, &by, scratch));
+                    *steps += part.len() as u64;
+                }
+            }
+        }
+        origins.keep(|feature| {
+            let mut nodes = views.iter().zip(&plan.nodes).rev();
+            nodes.any(|(view, features)| features.contains(&feature) && view.filled().is_some())
+        });
+    }
+}
+
+/// How many keys kept views have that cover one of some features.
+fn covering(plan: &CofactorPlan, views: &[View<Cofactor>], features: &[usize]) -> usize {
+    let covers = |node: &Vec<usize>| node.iter().any(|feature| features.contains(feature));
+    let nodes = plan.nodes.iter().zip(views);
+    let parts = nodes.filter(|(node, _)| covers(node));
+    let parts = parts.filter_map(|(_, view)| view.part.as_ref());
+    parts.map(|part| part.len()).sum()
+}
+
+/// The views that cover a feature that moves, each with how its own features do.
+fn moving<'a>(
+    plan: &'a CofactorPlan,
+    views: &'a mut [View<Cofactor>],
+    by: &'a [Expansion],
+) -> impl Iterator<Item = (&'a mut View<Cofactor>, Vec<Expansion>)> {
+    let own = |features: &Vec<usize>| features.iter().map(|&f| by[f]).collect::<Vec<_>>();
+    let views = views.iter_mut().zip(plan.nodes.iter().map(own));
+    views.filter(|(_, by)| by.iter().any(|by| *by != Expansion::default()))
 }
 
 impl Leaf {
@@ -182,8 +348,8 @@ impl Leaf {
         Ok(())
     }
 
-    /// The features of the selected rows, row by row, and their multiplicities.
-    fn fill(&mut self, batch: &Batch, selection: &Selection, sign: i64, m: usize) -> Result<()> {
+    /// The multiplicities of the selected rows.
+    fn count(&mut self, batch: &Batch, selection: &Selection, sign: i64) -> Result<()> {
         let rows = selection.len();
         self.times.clear();
         match &batch.multiplicity {
@@ -196,115 +362,10 @@ impl Leaf {
                 }
             }
         }
-        self.values.clear();
-        self.values.resize(rows * m, 1.0);
-        for feature in 0..m {
-            // Component 0 is the count.
-            if let Values::Words(words) = self.program.factor(feature + 1, batch, selection)? {
-                let targets = self.values.iter_mut().skip(feature).step_by(m);
-                targets
-                    .zip(words)
-                    .for_each(|(value, &word)| *value = f64::from_bits(word));
-            }
-        }
         Ok(())
     }
 }
 
 fn row_of(selection: &Selection, at: usize) -> usize {
     selection.rows().map_or(at, |rows| rows[at] as usize)
-}
-
-impl Aggregates for CofactorPayloads {
-    fn field(&self, plan: &Plan, output: &PlanOutput) -> Field {
-        if !matches!(output.kind, OutputKind::Cofactor) {
-            return number(output);
-        }
-        let is_group = |output: &&PlanOutput| matches!(output.kind, OutputKind::Group { .. });
-        let groups = plan.outputs.iter().filter(is_group);
-        let metadata = [
-            (NAMES.to_owned(), json_list(self.plan.names.iter())),
-            (
-                GROUPS.to_owned(),
-                json_list(groups.map(|group| &group.name)),
-            ),
-        ];
-        let numbers = struct_fields(self.plan.names.len());
-        let categories = categories::fields(&self.plan);
-        let fields = numbers.iter().cloned();
-        let data = DataType::Struct(fields.chain(categories.into_iter().map(Arc::new)).collect());
-        Field::new(&output.name, data, false).with_metadata(metadata.into())
-    }
-
-    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
-        let payloads = || rows.payloads.chunks_exact(rows.width);
-        if matches!(output.kind, OutputKind::Count { .. }) {
-            return Ok(Cells::of_words(
-                payloads().map(|payload| payload[0]).collect(),
-            ));
-        }
-        let order = &self.plan.nodes[plan.tree.root];
-        let m = order.len();
-        // Where the features that were asked for stand in the payload.
-        let at = self.positions(plan.tree.root, 0..m);
-        let triangle = |i: usize, j: usize| {
-            let (i, j) = (at[i].min(at[j]), at[i].max(at[j]));
-            1 + m + i * m - (i * i - i) / 2 + (j - i)
-        };
-        let (mut counts, mut sums, mut products) = (Vec::new(), Vec::new(), Vec::new());
-        for payload in payloads() {
-            let real = |word: usize| f64::from_bits(payload[word]);
-            counts.push(payload[0] as i64);
-            sums.extend(at.iter().map(|&feature| real(1 + feature)));
-            for i in 0..m {
-                products.extend((i..m).map(|j| real(triangle(i, j))));
-            }
-        }
-        let fields = struct_fields(m);
-        let list = |field: usize, values: Vec<f64>| -> Result<ArrayRef> {
-            let DataType::FixedSizeList(item, size) = fields[field].data_type() else {
-                unreachable!("the lists of the struct")
-            };
-            categories::lists_of(item, *size, values, rows.rows)
-        };
-        let columns = vec![
-            Arc::new(Int64Array::from(counts)) as ArrayRef,
-            list(1, sums)?,
-            list(2, products)?,
-        ];
-        let column = StructArray::new(fields.clone(), columns, None);
-        Ok(Cells::Array(Arc::new(column)))
-    }
-}
-
-fn struct_fields(m: usize) -> Fields {
-    let list = |name: &str, size: usize| {
-        let item = Arc::new(Field::new("item", DataType::Float64, false));
-        Field::new(name, DataType::FixedSizeList(item, size as i32), false)
-    };
-    Fields::from(vec![
-        Field::new("count", DataType::Int64, false),
-        list("sums", m),
-        list("products", m * (m + 1) / 2),
-    ])
-}
-
-/// A JSON list of strings.
-fn json_list<'a>(texts: impl Iterator<Item = &'a String>) -> String {
-    let strings: Vec<String> = texts.map(|text| json_string(text)).collect();
-    format!("[{}]", strings.join(", "))
-}
-
-/// A JSON string.
-fn json_string(text: &str) -> String {
-    let mut out = String::from('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => out.extend(['\\', character]),
-            control if control < ' ' => out.push_str(&format!("\\u{:04x}", control as u32)),
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
 }

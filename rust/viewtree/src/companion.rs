@@ -8,11 +8,13 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Schema, Type};
 use ringview_query as query;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
+use ringview_ring::{Expansion, Number, PayloadRing, SumProduct};
 
 use crate::delta::RowDelta;
 use crate::fields::{Aspect, Fields};
@@ -25,14 +27,17 @@ use crate::tree::Tree;
 /// Words of a summary: how many values, then the least and the greatest, two words each.
 pub(crate) const SUMMARY: usize = 5;
 
+/// Words of a sum: an expansion's.
+pub(crate) const SUM: usize = <Expansion as Number>::WORDS;
+
 /// The values of one column, or of two together, by group.
 pub(crate) struct Companion {
     tree: Tree<SumProductPayloads>,
     /// The fields of the root's key that tell the group, in the order of `groups`.
     key: Vec<usize>,
     values: Vec<ValueFields>,
-    /// The words of the root's payload that hold sums.
-    sums: Vec<usize>,
+    /// The words of the root's payload that hold sums, each the parts of an expansion.
+    sums: Vec<Range<usize>>,
     /// The fields of the view's key (positions among them) in the order of `groups`.
     outer: Vec<usize>,
     groups: Part,
@@ -49,7 +54,7 @@ struct ValueFields {
 }
 
 /// The values of a group, in their order, and what the companion says of each, one after the other:
-/// the words of the value, a count, the sums.
+/// the words of the value, a count, the sums, `SUM` words each.
 pub(crate) type Tally = Vec<u64>;
 
 impl Companion {
@@ -80,9 +85,14 @@ impl Companion {
             }
         };
         let shape = tree.payloads.shape(plan.tree.root);
+        let elements = shape.elements();
+        let words = |at: usize| {
+            let end = elements.get(at + 1).map(|next| next.word);
+            elements[at].word..end.unwrap_or_else(|| SumProduct::stride(&shape))
+        };
         let sums = plan.outputs.iter().filter_map(|output| match &output.kind {
             // One product, of one column.
-            query::OutputKind::Sum { terms, .. } => Some(shape.elements()[*terms.first()?].word),
+            query::OutputKind::Sum { terms, .. } => Some(words(*terms.first()?)),
             _ => None,
         });
         Ok(Self {
@@ -311,7 +321,11 @@ impl Companion {
                     .get(&slot)
                     .map_or_else(|| root.payload(slot), |was| *was);
                 tally.push(payload[0]);
-                tally.extend(self.sums.iter().map(|&word| payload[word]));
+                for sum in &self.sums {
+                    let mut words = [0; SUM];
+                    words[..sum.len()].copy_from_slice(&payload[sum.clone()]);
+                    tally.extend(words);
+                }
             }
             tally
         };

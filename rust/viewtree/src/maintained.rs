@@ -43,6 +43,8 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     ) -> Result<bool>;
     /// Whether the running transaction's changes can stay: all sums that are kept fit.
     fn settle(&self) -> Result<()>;
+    /// Before a commit: whether it will show results otherwise that the transaction left alone.
+    fn recentres(&mut self) -> bool;
     /// The running transaction's changes stay.
     fn commit(&mut self);
     /// The running transaction's changes are undone.
@@ -67,6 +69,8 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     ) -> Result<()>;
     /// The fields of the variables.
     fn fields(&self) -> &Fields;
+    /// What the rows of a result end with, as of the last commit.
+    fn origins(&self) -> &[u64];
     /// How payloads are shown.
     fn aggregates(&self) -> &dyn Aggregates;
     /// What each node holds.
@@ -113,13 +117,19 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
         }
     }
 
+    fn recentres(&mut self) -> bool {
+        P::recentres(self)
+    }
+
     fn commit(&mut self) {
         self.commit_root();
+        P::commit(self);
     }
 
     fn rollback(&mut self) {
         self.views.iter_mut().for_each(View::rollback);
         self.watches.iter_mut().flatten().for_each(Watch::rollback);
+        self.payloads.rollback();
     }
 
     fn seal(&mut self) {
@@ -154,6 +164,10 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
 
     fn fields(&self) -> &Fields {
         &self.fields
+    }
+
+    fn origins(&self) -> &[u64] {
+        self.payloads.origins()
     }
 
     fn aggregates(&self) -> &dyn Aggregates {

@@ -83,6 +83,38 @@ pub(crate) trait Payloads: Send + Sync {
     /// Forgets what filters know of strings that have gone.
     fn forget_strings(&mut self, gone: &Gone);
 
+    /// Before the selected rows of a batch are read at a leaf.
+    fn foresee(_tree: &mut Tree<Self>, _leaf: usize, _batch: &Batch) -> Result<()>
+    where
+        Self: Sized,
+    {
+        Ok(())
+    }
+
+    /// What the rows of a result end with, as of the last commit: the origins that payloads are
+    /// counted from.
+    fn origins(&self) -> &[u64] {
+        &[]
+    }
+
+    /// Before a commit: whether it will show payloads otherwise that the transaction left alone.
+    fn recentres(_tree: &mut Tree<Self>) -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
+    /// The running transaction's changes have been committed.
+    fn commit(_tree: &mut Tree<Self>)
+    where
+        Self: Sized,
+    {
+    }
+
+    /// The running transaction's changes are undone.
+    fn rollback(&mut self) {}
+
     /// Bytes that it takes.
     fn memory_usage(&self) -> usize;
 }

@@ -99,8 +99,10 @@ impl ResultRows {
         let slots: Vec<u32> = part.iter().collect();
         let mut all = Self::keyed(part, &slots, beside);
         if part.layout().fields() == 0 && all.rows == 0 {
-            all.payloads.resize(part.stride(), 0);
+            all.payloads.resize(all.width, 0);
             all.rows = 1;
+            all.tallies = categories::tallies(&beside.tallied, &all.columns, all.rows);
+            return all;
         }
         all.beside(part, beside)
     }
@@ -170,6 +172,8 @@ pub(crate) struct Assembler<'a> {
     pub(crate) aggregates: &'a dyn Aggregates,
     /// Where the degree-m payloads are kept beside sums.
     pub(crate) matrix: Option<&'a Tree<CofactorPayloads>>,
+    /// How many words of origins a row ends with.
+    pub(crate) origins: usize,
     pub(crate) dictionary: &'a Dictionary,
 }
 
@@ -381,8 +385,7 @@ impl Assembler<'_> {
                 };
                 match (self.plan.features(), &column) {
                     (Some(plan), Cells::Array(numbers)) if !plan.categories.is_empty() => {
-                        categories::column(plan, &rows.tallies, numbers, self.dictionary)
-                            .map(Cells::Array)
+                        categories::column(plan, rows, numbers, self.dictionary).map(Cells::Array)
                     }
                     _ => Ok(column),
                 }
@@ -412,15 +415,17 @@ impl Assembler<'_> {
     /// Rows of the degree-m payloads alone.
     fn of_matrix(&self, rows: &ResultRows, matrix: &Tree<CofactorPayloads>) -> ResultRows {
         let width = matrix.result().map_or(0, Part::stride);
-        let start = rows.width - SUMMARY * self.plan.companions.len() - width;
+        let origins = self.origins;
+        let ends = rows.width - origins;
+        let start = ends - SUMMARY * self.plan.companions.len() - width;
         let payloads = rows.payloads.chunks_exact(rows.width);
         ResultRows {
             rows: rows.rows,
             payloads: payloads
-                .flat_map(|payload| &payload[start..][..width])
+                .flat_map(|payload| payload[start..][..width].iter().chain(&payload[ends..]))
                 .copied()
                 .collect(),
-            width,
+            width: width + origins,
             ..ResultRows::default()
         }
     }
@@ -431,7 +436,8 @@ impl Assembler<'_> {
         rows: &'r ResultRows,
         companion: usize,
     ) -> impl Iterator<Item = &'r [u64]> + use<'r> {
-        let at = rows.width - SUMMARY * (self.plan.companions.len() - companion);
+        let ends = rows.width - self.origins;
+        let at = ends - SUMMARY * (self.plan.companions.len() - companion);
         let payloads = rows.payloads.chunks_exact(rows.width);
         payloads.map(move |payload| &payload[at..][..SUMMARY])
     }

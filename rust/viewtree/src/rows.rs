@@ -310,6 +310,7 @@ impl ViewTree {
             },
             aggregates: self.tree.aggregates(),
             matrix: self.beside.matrix.as_ref(),
+            origins: self.beside.origins.len(),
             dictionary,
         }
     }

@@ -48,7 +48,7 @@ pub(crate) struct Tree<P: Payloads> {
 pub(crate) struct Work {
     pub(crate) keys: KeyScratch,
     pub(crate) spare: Spare,
-    selection: Selection,
+    pub(crate) selection: Selection,
     slots: Vec<u32>,
     rows: Vec<u32>,
     pub(crate) grouper: Grouper,
@@ -308,6 +308,7 @@ impl<P: Payloads> Tree<P> {
             .select(path.leaf, batch, dictionary, selection)?;
         delta.rows = selection.len();
         self.views[path.leaf].reached_by(delta.rows);
+        P::foresee(self, path.leaf, batch)?;
         let node = &self.plan.tree.nodes[path.leaf];
         let atom = node.atom.unwrap_or_default();
         for (&register, id) in path.keys.iter().zip(self.fields.of_all(&node.keys)) {
@@ -319,7 +320,7 @@ impl<P: Payloads> Tree<P> {
             let column = batch.column(column);
             let out = &mut delta.columns[register];
             out.clear();
-            key_column(field.aspect, column, selection, out);
+            key_column(field.aspect, column, &self.work.selection, out);
         }
         let Work {
             selection,

@@ -75,6 +75,11 @@ impl<R: PayloadRing> View<R> {
         self.updates
     }
 
+    /// The same, with those of the running transaction.
+    pub(crate) fn reached(&self) -> u64 {
+        self.updates + self.pending
+    }
+
     /// V := V + dV. The delta may come out with fewer rows, of the same sum.
     pub(crate) fn add(
         &mut self,
@@ -168,6 +173,18 @@ impl<R: PayloadRing> View<R> {
             }
         }
         out
+    }
+
+    /// Changes the payload of every key within a transaction; how many there are.
+    pub(crate) fn rewrite(&mut self, mut change: impl FnMut(&mut [u64])) -> usize {
+        let Some(part) = &mut self.part else { return 0 };
+        self.touched = true;
+        let (slots, stride) = (part.iter().collect::<Vec<_>>(), part.stride());
+        let payloads = part.write(&slots);
+        for &slot in &slots {
+            change(&mut payloads[slot as usize * stride..][..stride]);
+        }
+        slots.len()
     }
 
     /// The slots that the rows of the last delta went to.

@@ -64,7 +64,8 @@ impl ViewTree {
                 Box::new(Tree::new(Arc::clone(&plan), payloads))
             }
         };
-        let beside = Beside::new(&plan, schemas, tree.fields())?;
+        let mut beside = Beside::new(&plan, schemas, tree.fields())?;
+        beside.take_origins(&*tree);
         let factorised = plan.bag == Some(Representation::Factorised);
         let factorised = factorised.then(|| Factorised::new(&plan, &mut *tree));
         Ok(Self {
@@ -154,14 +155,19 @@ impl ViewTree {
 
     /// Keeps the changes since the last commit; `dictionary` knows the strings that came.
     pub fn commit(&mut self, dictionary: &Dictionary) {
+        let all_move = self.tree.recentres() | self.beside.recentres();
         if let (Some(log), Some(result)) = (self.followers.open(), self.tree.result()) {
             log.record(result, &self.beside);
+            if all_move {
+                log.record_all(result, &self.beside);
+            }
         }
         self.beside.commit(dictionary);
         if let Some(factorised) = &mut self.factorised {
             factorised.before_commit(&*self.tree);
         }
         self.tree.commit();
+        self.beside.take_origins(&*self.tree);
         if let (Some(log), Some(result)) = (self.followers.open(), self.tree.result()) {
             log.settle(result);
         }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::bind::PlanAtom;
 use crate::bind::bound::Bound;
 use crate::bind::companion::{Companion, Deriver, Wanted, known};
-use crate::bind::expr::{Expr, Kind};
+use crate::bind::expr::Expr;
 use crate::bind::scalar::{Purpose, Scope, number_kind};
 use crate::bind::variables::{Place, Variables, resolve};
 use crate::logical::{ColumnRef, Nulls, Output, Query};
@@ -134,7 +134,7 @@ impl Named<'_> {
         distinct(&names, &numeric, deriver.variables)?;
         let categorical = numeric.split_off(self.columns.len());
         for &place in &numeric {
-            real(
+            number(
                 scopes[place.0].name(place.1),
                 scopes[place.0].ty(place.1),
                 place.1,
@@ -200,21 +200,22 @@ impl Features {
         self.categories.iter().chain(pairs)
     }
 
-    /// A numeric feature as a real, read from a column of an atom.
+    /// A numeric feature as it is, read from a column of an atom: it becomes a real where its origin is
+    /// subtracted.
     ///
     /// # Errors
     /// `Type` for a column of no numbers.
     pub fn value(atom: &PlanAtom, column: usize) -> Result<Expr> {
         let field = &atom.schema.fields()[column];
-        real(format!("{}.{}", atom.alias, field.name), &field.ty, column)
+        number(format!("{}.{}", atom.alias, field.name), &field.ty, column)
     }
 }
 
-fn real(place: String, ty: &Type, column: usize) -> Result<Expr> {
+fn number(place: String, ty: &Type, column: usize) -> Result<Expr> {
     let kind = number_kind(ty, Purpose::Sum).ok_or_else(|| Error::Type {
         place,
         expected: "a number".to_owned(),
         found: ty.to_string(),
     })?;
-    Expr::column(column, ty.clone(), kind).convert(Kind::Real)
+    Ok(Expr::column(column, ty.clone(), kind))
 }

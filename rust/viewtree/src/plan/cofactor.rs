@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use crate::plan::build::planned;
 use crate::plan::payload::Payload;
 use crate::plan::{Companion, Component, Factor, Plan, Planning, Source, ViewTree};
-use ringview_query::{Features, Kind, PlanAtom, Variable};
+use ringview_query::{Features, PlanAtom, Variable};
 
 /// Two categorical features, planned.
 pub type CategoryPair = ringview_query::CategoryPair<Plan>;
 
 /// The payloads of a degree-m matrix ring over a tree.
 ///
-/// The components of a leaf are its count, then the features that are lifted there, as reals; the
+/// The components of a leaf are its count, then the features that are lifted there, as they are; the
 /// components of an inner node are its count alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CofactorPlan {
@@ -71,16 +71,13 @@ impl CofactorPlan {
             found.refuse_null((atom, column), atoms);
             let leaf = tree.nodes.iter().position(|node| node.atom == Some(atom));
             let leaf = leaf.unwrap_or(tree.root);
-            let value = Some(Features::value(&atoms[atom], column)?);
-            let not_null = Vec::new();
-            let source = Source::Leaf(Factor { not_null, value });
-            payload.append(
-                leaf,
-                Component {
-                    kind: Kind::Real,
-                    source,
-                },
-            );
+            let value = Features::value(&atoms[atom], column)?;
+            let kind = value.kind;
+            let source = Source::Leaf(Factor {
+                not_null: Vec::new(),
+                value: Some(value),
+            });
+            payload.append(leaf, Component { kind, source });
             found.nodes[leaf].push(feature);
         }
         for &place in &features.categorical {

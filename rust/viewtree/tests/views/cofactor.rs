@@ -221,3 +221,35 @@ fn null_features_are_refused_and_leave_no_trace() {
     view.commit(&Dictionary::new());
     assert_eq!(view.result(&Dictionary::new()).unwrap(), before);
 }
+
+/// A fact that jumps about in a large dimension moves the mean each time by far more than it deviates:
+/// what moving origins handles stays within what rows handle.
+#[test]
+fn origins_move_no_more_often_than_rows_pay_for() {
+    let (query, columns) = cofactor(&["R", "S"], &["R.a = S.a"], &[], &["R.b", "S.e"]);
+    let mut tables = tables();
+    let (plan, mut view) = tables.view(&query);
+    view.seal();
+    let (keys, changes) = (1000, 3000);
+    let dictionary = Dictionary::new();
+    let dimension = |a: i64| (vec![Some(a), Some(0), Some(a * 10_007 + 7)], 1);
+    let dimension: Vec<(Row, i64)> = (0..keys).map(dimension).collect();
+    feed(&plan, &mut view, "S", &batch(3, &dimension), 1).unwrap();
+    view.commit(&dictionary);
+    tables.apply("S", &dimension);
+    let fact = |step: i64| vec![(vec![Some(step * 389 % keys), Some(step)], 1)];
+    let before = view.steps();
+    for step in 0..changes {
+        feed(&plan, &mut view, "R", &batch(2, &fact(step)), 1).unwrap();
+        if step > 0 {
+            feed(&plan, &mut view, "R", &batch(2, &fact(step - 1)), -1).unwrap();
+        }
+        view.commit(&dictionary);
+    }
+    let steps = view.steps() - before;
+    assert!(steps < 40 * changes as u64, "{steps} steps");
+    view.check();
+    tables.apply("R", &fact(changes - 1));
+    let result = found(&view.result(&dictionary).unwrap());
+    assert_eq!(result, tables.cofactors(&query, &columns));
+}
