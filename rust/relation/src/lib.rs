@@ -8,7 +8,7 @@
 //! | `directory` | the one of the two that fits, and the batch look-ups over it |
 //! | `part` | the relation part: key words and payload words by slot |
 //! | `journal` | what a part must remember to undo a transaction |
-//! | `index` | a secondary index: the slots of each group, walked with constant delay |
+//! | `part/index` | a secondary index: the slots of each group, walked with constant delay |
 //! | `rows` | the multiset of base rows of a table |
 //!
 //! Every look-up, insert, delete and count is O(1) expected, whatever the keys; a slot is stable while
@@ -18,7 +18,6 @@
 mod dense;
 mod directory;
 mod hash;
-mod index;
 mod journal;
 mod layout;
 mod part;
@@ -26,9 +25,9 @@ mod rows;
 
 pub use directory::{KeyScratch, Keys};
 pub use hash::HashDirectory;
-pub use index::Index;
 pub use journal::{Change, Journal};
 pub use layout::{KeyField, KeyLayout};
+pub use part::index::Index;
 pub use part::{Moved, Part};
 pub use rows::{Action, Actions, KeyedDelta, Net, RowStore};
 

@@ -8,14 +8,15 @@
 //! hashed anew under a seed that nobody knows, on which nothing else depends (`lookup`). Room follows
 //! the keys (`shrink`). A batch is looked up column by column.
 
+pub(crate) mod index;
 mod lookup;
 mod shrink;
 
 use crate::ABSENT;
 use crate::directory::{Directory, Hashing};
-use crate::index::Index;
 use crate::journal::{Change, Journal, Undo};
 use crate::layout::KeyLayout;
+use crate::part::index::Index;
 
 pub use shrink::Moved;
 

@@ -1,0 +1,130 @@
+"""What imports what: crates from their manifests and sources, modules of a crate, Python packages.
+
+Read as text, so that no build is needed. A module is a file; its name is its path within the crate,
+`join/climb` or, for `join/mod.rs`, `join`. Paths in code are followed to the deepest module that
+they name. Test modules and doc comments do not count. Cost: linear in the sources.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+Arrows = dict[str, set[str]]
+
+
+def crates() -> Arrows:
+    """The crates, each with the crates of ours that it is built on or names in its sources."""
+    found: Arrows = {}
+    for manifest in sorted(ROOT.glob("rust/*/Cargo.toml")):
+        name = manifest.parent.name
+        dependencies = tomllib.loads(manifest.read_text())["dependencies"]
+        declared = {d.removeprefix("ringview-") for d in dependencies if d.startswith("ringview-")}
+        text = "\n".join(source(path) for path in manifest.parent.glob("src/**/*.rs"))
+        named = set(re.findall(r"\bringview_(\w+)::", text)) - {name}
+        found[name] = declared | named
+    return found
+
+
+def modules(crate: str) -> Arrows:
+    """The modules of a crate, each with those that it names."""
+    base = ROOT / "rust" / crate / "src"
+    files = {module(path, base): path for path in base.rglob("*.rs") if "tests" not in path.parts}
+    found: Arrows = {}
+    for name, path in files.items():
+        found[name] = {target for target in targets(name, source(path), set(files))} - {name}
+    return found
+
+
+def module(path: Path, base: Path) -> str:
+    """The name of a file's module."""
+    parts = path.relative_to(base).with_suffix("").parts
+    return "/".join(parts[:-1] if parts[-1] == "mod" else parts)
+
+
+def folder(name: str, known: set[str]) -> str:
+    """The folder that a module lies in: its own, where others lie below it."""
+    below = any(other.startswith(f"{name}/") for other in known)
+    return name if below else name.rpartition("/")[0]
+
+
+def source(path: Path) -> str:
+    """The code of a file without comments and without the tests at its end."""
+    text = re.sub(r"//.*", "", path.read_text())
+    return text.split("#[cfg(test)]")[0]
+
+
+def targets(name: str, text: str, known: set[str]) -> Iterator[str]:
+    """The modules that paths in some code lead to, but for declarations of modules below."""
+    parent = name.rpartition("/")[0]
+    text = expanded(text)
+    for start, path in re.findall(r"\b(crate|super|self)((?:::\w+)+)", text):
+        steps = path.split("::")[1:]
+        if start == "super":
+            steps = [*parent.split("/"), *steps] if parent else steps
+        elif start == "self":
+            steps = [*name.split("/"), *steps]
+        while steps and "/".join(steps) not in known:
+            steps.pop()
+        yield "/".join(steps) if steps else "lib"
+
+
+def expanded(text: str) -> str:
+    """Groups of imports written out: `a::{b, c::d}` becomes `a::b a::c::d`."""
+    group = re.compile(r"((?:\w+::)+)\{([^{}]*)\}")
+    while found := group.search(text):
+        prefix, names = found.groups()
+        whole = [prefix + name.strip() for name in names.split(",") if name.strip()]
+        whole = [path.removesuffix("::self") for path in whole]
+        text = text[: found.start()] + " , ".join(whole) + text[found.end() :]
+    return text
+
+
+def circles(arrows: Arrows) -> list[set[str]]:
+    """The sets of modules that import each other, directly or on a way round."""
+    reach = {name: reachable(name, arrows) for name in arrows}
+    found: list[set[str]] = []
+    for name in sorted(arrows):
+        circle = {other for other in reach[name] if name in reach.get(other, set())}
+        if len(circle) > 1 and circle not in found:
+            found.append(circle)
+    return found
+
+
+def reachable(name: str, arrows: Arrows) -> set[str]:
+    """All that a module leads to."""
+    seen: set[str] = set()
+    rest = [name]
+    while rest:
+        for target in arrows.get(rest.pop(), set()) - seen:
+            seen.add(target)
+            rest.append(target)
+    return seen
+
+
+def packages() -> Arrows:
+    """The parts of the Python package, each with those that it imports, wherever in its code."""
+    base = ROOT / "python" / "ringview"
+    found: Arrows = {}
+    for path in sorted(base.rglob("*.py")):
+        name = path.relative_to(base).parts[0].removesuffix(".py")
+        tree = ast.parse(path.read_text())
+        found.setdefault(name, set())
+        package = ["ringview", *path.relative_to(base).parts[:-1]]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                above = package[: len(package) - node.level + 1] if node.level else []
+                stem = ".".join([*above, *([node.module] if node.module else [])])
+                names = [f"{stem}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                continue
+            parts = [n.split(".") for n in names if n.startswith("ringview.")]
+            found[name] |= {part[1] for part in parts} - {name}
+    return found
