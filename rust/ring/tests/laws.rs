@@ -289,7 +289,13 @@ proptest! {
                 SumProduct::widen(&wide.right, &shape_of(&wide.right), &right),
             );
             let (mut out, mut wide_out, mut narrow) = (Vec::new(), Vec::new(), Vec::new());
-            SumProduct::multiply(&wide.product, (whole(&wide_left), Rows::Picked(&rows)), (whole(&wide_right), &slots), groups, &mut (), &mut wide_out).unwrap();
+            let widely = SumProduct::multiply(&wide.product, (whole(&wide_left), Rows::Picked(&rows)), (whole(&wide_right), &slots), groups, &mut (), &mut wide_out);
+            if widely.is_err() {
+                // Counts stay as wide as they are.
+                let counts = Err(Overflow { component: 0 });
+                prop_assert!(shift == 0 && widely == counts);
+                continue;
+            }
             let fits = SumProduct::narrow(&wide.out, &shape_of(&wide.out), &wide_out, &mut narrow);
             let plain = SumProduct::multiply(&product, (whole(&left), Rows::Picked(&rows)), (whole(&right), &slots), groups, &mut (), &mut out);
             if plain.is_ok() {
