@@ -169,11 +169,11 @@ class Database:
         before = self.views.get(name)
         try:
             self._native.create_view(name, query, sql, create_or_replace)
+            return self.views[name]
         except KeyboardInterrupt as interrupt:
             made = self.views.get(name)
             after(interrupt, made is not None and made != before, f"there is a view {name!r}")
             raise
-        return self.views[name]
 
     def explain(
         self,

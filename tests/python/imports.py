@@ -37,7 +37,7 @@ def modules(crate: str) -> Arrows:
     files = {module(path, base): path for path in base.rglob("*.rs") if "tests" not in path.parts}
     found: Arrows = {}
     for name, path in files.items():
-        found[name] = {target for target in targets(name, source(path), set(files))} - {name}
+        found[name] = set(targets(name, source(path), set(files))) - {name}
     return found
 
 

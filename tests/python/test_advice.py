@@ -457,7 +457,7 @@ def test_a_row_that_is_deleted_is_given_whole() -> None:
     db.insert("r", {"a": [1], "b": [2]})
     with pytest.raises(errors.InvalidValueError) as refused:
         db.delete("r", {"a": [1]})
-    assert "the row as it was inserted when it is deleted" in str(refused.value)
+    assert "a delete gives rows as they are there, with every column" in str(refused.value)
     # NULL is no stand-in for what is not known.
     with pytest.raises(errors.OverDeleteError):
         db.delete("r", {"a": [1], "b": [None]})

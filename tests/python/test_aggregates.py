@@ -286,10 +286,11 @@ def test_integer_statistics_are_exact() -> None:
 def test_what_a_view_computes_may_overflow() -> None:
     db = database()
     view = db.create_view("v", "SELECT SUM(x) * SUM(x) AS square FROM r")
-    db.insert("r", [row(1, 2**40)])
+    db.insert("r", [row(1, 2**20)])
     with pytest.raises(errors.ArithmeticOverflowError, match="square"):
-        view.to_arrow()
-    db.delete("r", [row(1, 2**40)])
+        db.insert("r", [row(1, 2**40)])
+    assert view.scalar() == 2**40
+    db.delete("r", [row(1, 2**20)])
     assert view.scalar() is None
 
 
@@ -323,7 +324,7 @@ REFUSED = [
     ("SELECT a FROM r GROUP BY a HAVING SUM(x)", errors.TypeMismatchError, 35, "condition"),
     ("SELECT SUM(x) + 1 AS n FROM r GROUP BY n", errors.QueryError, 40, "no aggregate"),
     ("SELECT COALESCE(SUM(x), 'a') FROM r", errors.QueryError, 25, "'a'"),
-    ("SELECT SUM(x / 2) FROM r", errors.UnsupportedError, 12, "divide aggregates"),
+    ("SELECT SUM(x / 2) FROM r", errors.UnsupportedError, 12, "divide the aggregate"),
     ("SELECT COFACTOR(x) + 1 FROM r", errors.UnsupportedError, 8, "output of its own"),
     ("SELECT ROUND(SUM(x)) FROM r", errors.UnsupportedError, 8, "no function 'ROUND'"),
 ]

@@ -161,7 +161,7 @@ FAILURES: dict[str, tuple[type[Exception], str, Callable[[rv.Transaction], None]
     ),
     "a dictionary without the key": (
         errors.InvalidValueError,
-        "key 7 of a dictionary of 1 entries",
+        "its key is not one of the 1 of its dictionary",
         lambda tx: tx.insert(
             "s",
             pa.table(
@@ -176,7 +176,7 @@ FAILURES: dict[str, tuple[type[Exception], str, Callable[[rv.Transaction], None]
         ),
     ),
     "a stream that fails": (
-        errors.InvalidValueError,
+        RuntimeError,
         "no more",
         lambda tx: tx.insert("r", _failing()),
     ),
