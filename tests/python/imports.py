@@ -2,7 +2,8 @@
 
 Read as text, so that no build is needed. A module is a file; its name is its path within the crate,
 `join/climb` or, for `join/mod.rs`, `join`. Paths in code are followed to the deepest module that
-they name. Test modules and doc comments do not count. Cost: linear in the sources.
+they name; the crate's root, which only hands on, is none. Test modules and comments do not
+count. Cost: linear in the sources.
 """
 
 from __future__ import annotations
@@ -60,18 +61,25 @@ def source(path: Path) -> str:
 
 
 def targets(name: str, text: str, known: set[str]) -> Iterator[str]:
-    """The modules that paths in some code lead to, but for declarations of modules below."""
+    """The modules that paths in some code lead to."""
     parent = name.rpartition("/")[0]
     text = expanded(text)
-    for start, path in re.findall(r"\b(crate|super|self)((?:::\w+)+)", text):
+    below = re.findall(r"\bmod (\w+);", text)
+    whole = "|".join(["crate", "super", "self", *below])
+    for start, path in re.findall(rf"(?<![:\w])({whole})((?:::\w+)+)", text):
         steps = path.split("::")[1:]
+        if start in below and name != "lib":
+            steps = [*name.split("/"), start, *steps]
+        elif start in below:
+            steps = [start, *steps]
         if start == "super":
             steps = [*parent.split("/"), *steps] if parent else steps
         elif start == "self":
             steps = [*name.split("/"), *steps]
         while steps and "/".join(steps) not in known:
             steps.pop()
-        yield "/".join(steps) if steps else "lib"
+        if steps:
+            yield "/".join(steps)
 
 
 def expanded(text: str) -> str:

@@ -2,7 +2,7 @@
 
 use ringview_chain::MatrixChain;
 use ringview_explain::Explanation;
-use ringview_viewtree::plan::conditions;
+use ringview_viewtree::plan::explanation::conditions;
 
 /// The tree of a chain: what each view holds, what a change costs, and the class of the join. O(views).
 #[must_use]

@@ -19,7 +19,7 @@ use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_ring::{Expansion, Number};
 
 use crate::cells::Cells;
-use crate::cofactor::origins_of;
+use crate::cofactors::origins_of;
 use crate::companion::{Companion, SUM, Tally};
 use crate::overflow;
 use crate::result::ResultRows;

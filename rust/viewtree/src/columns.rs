@@ -4,6 +4,7 @@
 //! value is NULL, and what does not fit its type is an overflow. Cost: O(rows) a column.
 
 use crate::plan::Plan;
+use arrow_schema::Field;
 use ringview_core::Result;
 use ringview_query as query;
 use ringview_query::{Kind, OutputKind, PlanOutput};
@@ -13,6 +14,25 @@ use crate::cells::Cells;
 use crate::overflow;
 use crate::result::ResultRows;
 use crate::statistics::{Moments, Sum};
+use crate::tree::payloads::SumProductPayloads;
+
+/// How payloads are shown: the columns of a result that are no groups.
+pub(crate) trait Aggregates {
+    /// The Arrow field of an output of the plan.
+    fn field(&self, plan: &Plan, output: &PlanOutput) -> Field;
+
+    /// The column of an output, from the payloads of the rows.
+    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells>;
+}
+
+/// The field of an output that is no group: only counts are never NULL.
+pub(crate) fn number(output: &PlanOutput) -> Field {
+    let counts = matches!(
+        output.kind,
+        OutputKind::Count { .. } | OutputKind::Distinct { .. }
+    );
+    Field::new(&output.name, output.ty.to_arrow(), !counts)
+}
 
 /// How counts and sums become columns.
 pub(crate) struct Numbers<'a> {
@@ -209,4 +229,15 @@ fn wide_decimal((high, low): (i128, i128), scale: i8) -> Sum {
     let digits = Expansion::from(high).product(Expansion::from(1i128 << 64));
     let unit = Expansion::of_decimal(1, scale);
     Sum::Real(digits.sum(Expansion::from(low)).product(unit))
+}
+
+impl Aggregates for SumProductPayloads {
+    fn field(&self, _: &Plan, output: &PlanOutput) -> Field {
+        number(output)
+    }
+
+    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
+        let shape = &self.shapes[plan.tree.root];
+        Numbers { plan, shape }.column(rows, output)
+    }
 }

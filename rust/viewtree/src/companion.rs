@@ -20,9 +20,9 @@ use crate::delta::RowDelta;
 use crate::fields::{Aspect, Fields};
 use crate::maintained::{Maintained, NodeStatus};
 use crate::multiset::OrderedSlots;
-use crate::payloads::SumProductPayloads;
 use crate::program::ProductPlan;
 use crate::tree::Tree;
+use crate::tree::payloads::SumProductPayloads;
 
 /// Words of a summary: how many values, then the least and the greatest, two words each.
 pub(crate) const SUMMARY: usize = 5;

@@ -6,12 +6,12 @@ use ringview_core::{Dictionary, HoldsStrings, Meter, Result};
 use ringview_relation::Part;
 use ringview_ring::Overflow;
 
+use crate::columns::Aggregates;
 use crate::delta::RowDelta;
-use crate::factors::FactorRows;
+use crate::factors::{FactorRows, Factored};
 use crate::fields::Fields;
-use crate::indicator::Watch;
-use crate::payloads::{Aggregates, Payloads};
 use crate::tree::Tree;
+use crate::tree::indicator::Watch;
 use crate::view::View;
 
 /// What a node of the tree holds at the moment.
@@ -89,7 +89,7 @@ impl fmt::Debug for dyn Maintained {
     }
 }
 
-impl<P: Payloads + Aggregates> Maintained for Tree<P> {
+impl<P: Factored + Aggregates> Maintained for Tree<P> {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         Tree::apply(self, rows, meter)
     }
@@ -107,7 +107,7 @@ impl<P: Payloads + Aggregates> Maintained for Tree<P> {
         if self.watches[atom].is_some() || !self.views.iter().all(View::fits) {
             return Ok(false);
         }
-        P::apply_factors(self, atom, factors, sign, dict, meter)
+        P::apply_factors(self, atom, (factors, sign), dict, meter)
     }
 
     fn settle(&self) -> Result<()> {

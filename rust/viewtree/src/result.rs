@@ -16,10 +16,10 @@ use crate::beside::{Beside, Further};
 use crate::categories::{self, Tallies};
 use crate::cells::{Cells, retain};
 use crate::cofactor::CofactorPayloads;
+use crate::columns::Aggregates;
 use crate::companion::SUMMARY;
 use crate::computed::Measures;
 use crate::fields::{Aspect, Fields};
-use crate::payloads::Aggregates;
 use crate::tree::Tree;
 
 /// Rows of a result: fields of the keys column by column, payloads row by row, each with what stands

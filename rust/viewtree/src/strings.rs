@@ -12,9 +12,10 @@ use ringview_query::VarId;
 use ringview_relation::Part;
 
 use crate::categories::Tallies;
+use crate::columns::Aggregates;
 use crate::factorised;
-use crate::payloads::{Aggregates, Payloads};
 use crate::tree::Tree;
+use crate::tree::payloads::Payloads;
 use crate::view_tree::ViewTree;
 
 /// Marks the ids in some fields of the keys of a part.

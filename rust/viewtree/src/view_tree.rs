@@ -15,9 +15,9 @@ use crate::factorised::Factorised;
 use crate::factors::FactorRows;
 use crate::followers::Followers;
 use crate::maintained::{Maintained, NodeStatus};
-use crate::payloads::SumProductPayloads;
 use crate::settle::Fallible;
 use crate::tree::Tree;
+use crate::tree::payloads::SumProductPayloads;
 use ringview_relation::Part;
 
 /// Rows of a product of factors that are multiplied out at a time.

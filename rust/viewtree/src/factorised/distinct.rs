@@ -15,8 +15,8 @@ use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 use super::leaf_rows::LeafRows;
 use crate::delta::{Delta, Spare};
 use crate::fields::Fields;
-use crate::indicator::Watch;
 use crate::overflow;
+use crate::tree::indicator::Watch;
 use crate::view::View;
 
 /// The relations of a view as sets.

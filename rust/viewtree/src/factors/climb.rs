@@ -7,9 +7,9 @@ use ringview_ring::{PayloadRing, Rows, SumProduct};
 use super::factor::{Factor, Layouts};
 use crate::delta::{Delta, Spare};
 use crate::partners::Partners;
-use crate::payloads::SumProductPayloads;
 use crate::program::{Access, Level, Path, Step};
 use crate::tree::Tree;
+use crate::tree::payloads::SumProductPayloads;
 
 /// Rows of a product that are multiplied out at a time.
 const BLOCK: usize = 1 << 16;

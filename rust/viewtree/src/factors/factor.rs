@@ -12,7 +12,7 @@ use ringview_ring::{
 use crate::delta::{Delta, Spare};
 use crate::fields::Fields;
 use crate::group::Grouper;
-use crate::payloads::widest;
+use crate::tree::payloads::widest;
 
 /// A factor.
 #[derive(Clone, Debug)]

@@ -12,8 +12,8 @@ use super::factor::{Factor, Layouts};
 use crate::delta::{Delta, Spare};
 use crate::group::Grouper;
 use crate::leaf::{LeafProgram, Selection};
-use crate::payloads::{LeafRows, SumProductPayloads, number_kind};
 use crate::program::Path;
+use crate::tree::payloads::{LeafRows, SumProductPayloads, number_kind};
 use crate::tree::{Tree, key_column};
 
 /// The factors of the delta of a leaf.

@@ -26,8 +26,8 @@ use std::borrow::Borrow;
 use ringview_core::{Batch, Dictionary, Meter, Result};
 
 use crate::overflow;
-use crate::payloads::SumProductPayloads;
 use crate::tree::Tree;
+use crate::tree::payloads::{Payloads, SumProductPayloads};
 
 /// One factor of a change: rows over some of the columns of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,18 +38,39 @@ pub struct FactorRows {
     pub batch: Batch,
 }
 
-/// Applies the product of some factors to the leaf of an atom, and climbs.
-pub(crate) fn apply(
-    tree: &mut Tree<SumProductPayloads>,
-    atom: usize,
-    (rows, sign): (&[FactorRows], i64),
-    dictionary: &Dictionary,
-    meter: &Meter<'_>,
-) -> Result<()> {
-    let path = tree.path(atom);
-    let mut factors = leaf::read(tree, &path, (rows, sign), dictionary, meter)?;
-    climb::store(tree, path.leaf, &path.keys, &mut factors, meter)?;
-    climb::climb(tree, &path, factors, meter)
+/// Payloads that may be products of what the factors of a change have.
+pub(crate) trait Factored: Payloads {
+    /// Applies a change in factors to a tree, if its payloads are such products; else says so and
+    /// does nothing.
+    fn apply_factors(
+        _tree: &mut Tree<Self>,
+        _atom: usize,
+        _factors: (&[FactorRows], i64),
+        _dictionary: &Dictionary,
+        _meter: &Meter<'_>,
+    ) -> Result<bool>
+    where
+        Self: Sized,
+    {
+        Ok(false)
+    }
+}
+
+impl Factored for SumProductPayloads {
+    /// At the leaf of the atom, then up.
+    fn apply_factors(
+        tree: &mut Tree<Self>,
+        atom: usize,
+        factors: (&[FactorRows], i64),
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<bool> {
+        let path = tree.path(atom);
+        let mut factors = leaf::read(tree, &path, factors, dictionary, meter)?;
+        climb::store(tree, path.leaf, &path.keys, &mut factors, meter)?;
+        climb::climb(tree, &path, factors, meter)?;
+        Ok(true)
+    }
 }
 
 impl FactorRows {

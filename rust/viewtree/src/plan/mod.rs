@@ -9,7 +9,7 @@
 pub(crate) mod build;
 mod classes;
 pub(crate) mod cofactor;
-pub(crate) mod explanation;
+pub mod explanation;
 pub(crate) mod factorised;
 mod meetings;
 pub(crate) mod payload;
@@ -26,7 +26,6 @@ pub type Companion = ringview_query::Companion<Plan>;
 
 pub use build::Planning;
 pub use cofactor::{CategoryPair, CofactorPlan};
-pub use explanation::conditions;
 pub use split::{LeafPart, split_leaf};
 
 /// A checked query with its variable order, view tree and payloads.

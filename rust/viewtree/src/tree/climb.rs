@@ -12,8 +12,8 @@ use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 use super::{Tree, Work};
 use crate::delta::Delta;
 use crate::partners::Partners;
-use crate::payloads::Payloads;
 use crate::program::{Access, Level, Path, Step};
+use crate::tree::payloads::Payloads;
 use crate::widening::WideFactors;
 
 /// Words of wide products that follow each other in the cache.

@@ -6,6 +6,9 @@
 //! Cost: the rows of the delta, times one probe a sibling, or times the groups that it walks.
 
 mod climb;
+pub(crate) mod indicator;
+pub(crate) mod intersect;
+pub(crate) mod payloads;
 
 use std::sync::Arc;
 
@@ -17,12 +20,12 @@ use ringview_ring::{Overflow, PayloadRing};
 use crate::delta::{Delta, RowDelta, Spare};
 use crate::fields::{Aspect, Fields};
 use crate::group::Grouper;
-use crate::indicator::{Indicator, Watch};
-use crate::intersect::Intersection;
 use crate::leaf::Selection;
 use crate::overflow;
-use crate::payloads::Payloads;
 use crate::program::{self, Path, ProductPlan};
+use crate::tree::indicator::{Indicator, Watch};
+use crate::tree::intersect::Intersection;
+use crate::tree::payloads::Payloads;
 use crate::view::View;
 
 /// The views of a plan and the paths between them.

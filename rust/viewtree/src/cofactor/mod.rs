@@ -4,7 +4,6 @@
 //! Invariant: between transactions every payload of a tree is counted from the same origins. Cost: a
 //! subtraction a value, where it is read.
 
-mod column;
 mod origins;
 
 use std::collections::BTreeMap;
@@ -15,13 +14,12 @@ use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups,
 
 use crate::leaf::{LeafProgram, Selection};
 use crate::overflow;
-use crate::payloads::Payloads;
 use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
 use crate::tree::Tree;
+use crate::tree::payloads::Payloads;
 use crate::view::View;
 
-pub(crate) use column::origins_of;
 use origins::{Origins, subtract};
 
 /// How many times the rows that came so far a batch is that is looked at before it is read.
@@ -42,7 +40,7 @@ struct Leaf {
 /// The payloads of COFACTOR.
 #[derive(Clone, Debug)]
 pub(crate) struct CofactorPayloads {
-    plan: CofactorPlan,
+    pub(crate) plan: CofactorPlan,
     leaves: BTreeMap<usize, Leaf>,
     /// By feature.
     kinds: Vec<Kind>,
@@ -85,7 +83,11 @@ impl CofactorPayloads {
     }
 
     /// Where the features stand in the payload of a node.
-    fn positions(&self, node: usize, features: impl Iterator<Item = usize>) -> Vec<usize> {
+    pub(crate) fn positions(
+        &self,
+        node: usize,
+        features: impl Iterator<Item = usize>,
+    ) -> Vec<usize> {
         let all = &self.plan.nodes[node];
         features
             .filter_map(|feature| all.iter().position(|other| *other == feature))

@@ -13,10 +13,11 @@ use ringview_core::Result;
 use ringview_query::{OutputKind, PlanOutput};
 use ringview_ring::{CofactorShape, Expansion};
 
-use super::CofactorPayloads;
 use crate::categories;
 use crate::cells::Cells;
-use crate::payloads::{Aggregates, number};
+use crate::cofactor::CofactorPayloads;
+use crate::columns::{Aggregates, number};
+use crate::factors::Factored;
 use crate::plan::Plan;
 use crate::result::ResultRows;
 
@@ -48,6 +49,9 @@ impl Lists {
         }
     }
 }
+
+/// Rows are lifted whole.
+impl Factored for CofactorPayloads {}
 
 impl Aggregates for CofactorPayloads {
     fn field(&self, plan: &Plan, output: &PlanOutput) -> Field {

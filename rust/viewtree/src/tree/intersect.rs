@@ -14,9 +14,9 @@ use ringview_relation::{ABSENT, KeyScratch, Keys};
 use ringview_ring::{PayloadRing, Rows};
 
 use crate::delta::Delta;
-use crate::payloads::Payloads;
 use crate::program::{Access, Path, Step};
 use crate::tree::Tree;
+use crate::tree::payloads::Payloads;
 
 /// Pairs looked up at a time, and pairs found in a block.
 const BLOCK: usize = 1 << 14;

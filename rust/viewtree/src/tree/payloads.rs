@@ -7,21 +7,16 @@
 use std::collections::BTreeMap;
 
 use crate::plan::{Component, Plan, Source};
-use arrow_schema::Field;
-use ringview_core::{Batch, Dictionary, Error, Gone, Meter, Result, Schema};
-use ringview_query::{Kind, OutputKind, PlanOutput};
+use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
+use ringview_query::Kind;
 use ringview_ring::{
     Common, Element, Expansion, Groups, Number, NumberKind, PayloadRing, SumProduct,
     SumProductShape, TermProduct, Wide, Widen, sum_groups,
 };
 
-use crate::cells::Cells;
-use crate::columns::Numbers;
-use crate::factors::FactorRows;
 use crate::leaf::{LeafProgram, Selection, Values};
 use crate::overflow;
 use crate::program::ProductPlan;
-use crate::result::ResultRows;
 use crate::tree::Tree;
 
 /// What a tree asks of the source of its payloads.
@@ -64,22 +59,6 @@ pub(crate) trait Payloads: Send + Sync {
         Err(problem)
     }
 
-    /// Applies a change in factors to a tree, if its payloads are products of what the factors have;
-    /// else says so and does nothing.
-    fn apply_factors(
-        _tree: &mut Tree<Self>,
-        _atom: usize,
-        _factors: &[FactorRows],
-        _sign: i64,
-        _dictionary: &Dictionary,
-        _meter: &Meter<'_>,
-    ) -> Result<bool>
-    where
-        Self: Sized,
-    {
-        Ok(false)
-    }
-
     /// Forgets what filters know of strings that have gone.
     fn forget_strings(&mut self, gone: &Gone);
 
@@ -119,29 +98,11 @@ pub(crate) trait Payloads: Send + Sync {
     fn memory_usage(&self) -> usize;
 }
 
-/// How payloads are shown: the columns of a result that are no groups.
-pub(crate) trait Aggregates {
-    /// The Arrow field of an output of the plan.
-    fn field(&self, plan: &Plan, output: &PlanOutput) -> Field;
-
-    /// The column of an output, from the payloads of the rows.
-    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells>;
-}
-
-/// The field of an output that is no group: only counts are never NULL.
-pub(crate) fn number(output: &PlanOutput) -> Field {
-    let counts = matches!(
-        output.kind,
-        OutputKind::Count { .. } | OutputKind::Distinct { .. }
-    );
-    Field::new(&output.name, output.ty.to_arrow(), !counts)
-}
-
 /// The payloads of counts and sums.
 #[derive(Clone, Debug)]
 pub(crate) struct SumProductPayloads {
     components: Vec<Vec<Component>>,
-    shapes: Vec<SumProductShape>,
+    pub(crate) shapes: Vec<SumProductShape>,
     leaves: BTreeMap<usize, LeafProgram>,
     /// Of the atoms.
     pub(crate) schemas: Vec<Schema>,
@@ -297,18 +258,6 @@ impl Payloads for SumProductPayloads {
         rows.read(program, &wide, out).map(|()| true)
     }
 
-    fn apply_factors(
-        tree: &mut Tree<Self>,
-        atom: usize,
-        factors: &[FactorRows],
-        sign: i64,
-        dictionary: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<bool> {
-        crate::factors::apply(tree, atom, (factors, sign), dictionary, meter)?;
-        Ok(true)
-    }
-
     fn forget_strings(&mut self, gone: &Gone) {
         let leaves = self.leaves.values_mut();
         leaves.for_each(|leaf| leaf.forget_strings(gone));
@@ -316,17 +265,6 @@ impl Payloads for SumProductPayloads {
 
     fn memory_usage(&self) -> usize {
         self.leaves.values().map(LeafProgram::memory_usage).sum()
-    }
-}
-
-impl Aggregates for SumProductPayloads {
-    fn field(&self, _: &Plan, output: &PlanOutput) -> Field {
-        number(output)
-    }
-
-    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
-        let shape = &self.shapes[plan.tree.root];
-        Numbers { plan, shape }.column(rows, output)
     }
 }
 

@@ -14,9 +14,9 @@ use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Moved, Part};
 use ringview_ring::PayloadRing;
 
 use crate::delta::Delta;
-use crate::payloads::Payloads;
 use crate::program::Path;
 use crate::tree::Tree;
+use crate::tree::payloads::Payloads;
 use crate::view::View;
 
 /// The indicator projections of one atom, and what its leaf held when they were brought up to date.
