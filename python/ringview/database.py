@@ -13,17 +13,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar
 
 from . import _native, arrow, notebook, sizes
+from .changing import Progress, change, change_by_key, change_rows
 from .errors import ExistsError, InvalidValueError, TypeMismatchError, UnsupportedError, after
 from .factors import Factors, products
-from .rows import Rows, to_arrow
+from .rows import Rows
 from .table import Table
-from .transaction import Change, Transaction
+from .transaction import Transaction
 from .view import Format, View
 
 if TYPE_CHECKING:
     from .sql.order import Order
 
-Progress = Callable[[int], object]
 Representation = Literal["factorised", "listing"]
 Item = TypeVar("Item")
 
@@ -241,7 +241,7 @@ class Database:
         >>> len(table)
         3
         """
-        self._apply(table, 1, rows, multiplicity, progress)
+        change_rows(self.tables[table], 1, rows, multiplicity, progress)
 
     def delete(
         self,
@@ -274,7 +274,7 @@ class Database:
         Traceback (most recent call last):
         ringview.errors.OverDeleteError: ...
         """
-        self._apply(table, -1, rows, multiplicity, progress)
+        change_rows(self.tables[table], -1, rows, multiplicity, progress)
 
     def upsert(self, table: str, rows: Rows, *, progress: Progress | None = None) -> None:
         """Add rows, each in the place of the one with the same `unique` key if there is one.
@@ -304,7 +304,7 @@ class Database:
         >>> view.scalar()
         61
         """
-        self._change_by_key(table, "upsert", rows, None, progress)
+        change_by_key(self.tables[table], "upsert", rows, None, progress)
 
     def update(self, table: str, rows: Rows, *, progress: Progress | None = None) -> None:
         """Change rows that are there, found by their `unique` key.
@@ -331,7 +331,7 @@ class Database:
         Traceback (most recent call last):
         ringview.errors.UnknownKeyError: table "r" holds no row with the unique key (id = 3), ...
         """
-        self._change_by_key(table, "update", rows, None, progress)
+        change_by_key(self.tables[table], "update", rows, None, progress)
 
     def apply(self, table: str, rows: Rows, *, op: str, progress: Progress | None = None) -> None:
         """Apply a feed of changes: rows, each with a word that says what it does, in their order.
@@ -364,7 +364,7 @@ class Database:
         >>> view.to_arrow().to_pylist()
         [{'n': 1, 'a': 11}]
         """
-        self._change_by_key(table, "apply", rows, op, progress)
+        change_by_key(self.tables[table], "apply", rows, op, progress)
 
     def transaction(self, *, net: bool = False) -> Transaction:
         """A block whose changes are applied together when it ends, or not at all.
@@ -474,7 +474,7 @@ class Database:
         """
         sign = -1 if delete else 1
         terms = products(factors, self.tables[table], multiplicity)
-        self._change([(table, sign, term) for term in terms], None)
+        change(self._native, [(table, sign, term) for term in terms], None)
 
     def close(self) -> None:
         """Forget all tables and views and free their memory; twice does nothing.
@@ -510,33 +510,6 @@ class Database:
         if self._native.is_closed():
             return "Database(closed)"
         return f"Database(tables={self._native.tables()}, views={self._native.views()})"
-
-    def _apply(
-        self, name: str, sign: int, rows: Rows, multiplicity: str | None, progress: Progress | None
-    ) -> None:
-        parts = to_arrow(rows, self.tables[name], multiplicity)
-        self._change([(name, sign, part, multiplicity) for part in parts], progress)
-
-    def _change(
-        self, changes: Sequence[Change], progress: Progress | None, *, net: bool = False
-    ) -> None:
-        done: list[int] = []
-        try:
-            self._native.apply(changes, progress, done, net)
-        except BaseException as raised:
-            after(raised, done, "the changes were applied, and stay")
-            raise
-
-    def _change_by_key(
-        self,
-        name: str,
-        how: Literal["upsert", "update", "apply"],
-        rows: Rows,
-        op: str | None,
-        progress: Progress | None,
-    ) -> None:
-        parts = to_arrow(rows, self.tables[name], op=op)
-        self._change([(name, how, part, op) for part in parts], progress)
 
     def _query(
         self,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import arrow, notebook
-from .rows import Rows, to_arrow
+from .changing import change_by_key, change_rows
+from .rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +120,7 @@ class Table:
         >>> table.to_arrow().to_pylist()
         [{'a': 2}]
         """
-        self._apply(1, rows, multiplicity, progress)
+        change_rows(self, 1, rows, multiplicity, progress)
 
     def delete(
         self,
@@ -129,18 +130,30 @@ class Table:
         progress: Callable[[int], object] | None = None,
     ) -> None:
         """Take rows away; see `Database.delete`."""
-        self._apply(-1, rows, multiplicity, progress)
+        change_rows(self, -1, rows, multiplicity, progress)
 
-    def _apply(
-        self,
-        sign: int,
-        rows: Rows,
-        multiplicity: str | None,
-        progress: Callable[[int], object] | None,
+    def upsert(self, rows: Rows, *, progress: Callable[[int], object] | None = None) -> None:
+        """Add rows, or put them in the place of those with their key; see `Database.upsert`.
+
+        >>> import ringview as rv
+        >>> table = rv.Database().create_table("r", {"id": "int64", "a": "int64"}, unique="id")
+        >>> table.upsert({"id": [1, 2], "a": [10, 20]})
+        >>> table.update({"id": [2], "a": [21]})
+        >>> table.delete({"id": [1]})
+        >>> table.to_arrow().to_pylist()
+        [{'id': 2, 'a': 21}]
+        """
+        change_by_key(self, "upsert", rows, None, progress)
+
+    def update(self, rows: Rows, *, progress: Callable[[int], object] | None = None) -> None:
+        """Change rows that are there, found by their key; see `Database.update`."""
+        change_by_key(self, "update", rows, None, progress)
+
+    def apply(
+        self, rows: Rows, *, op: str, progress: Callable[[int], object] | None = None
     ) -> None:
-        parts = to_arrow(rows, self, multiplicity)
-        changes = [(self.name, sign, part, multiplicity) for part in parts]
-        self._native.apply(changes, progress)
+        """Apply a feed of changes, a word a row in the column `op`; see `Database.apply`."""
+        change_by_key(self, "apply", rows, op, progress)
 
     def __len__(self) -> int:
         """Rows, each counted as often as it was inserted."""

@@ -7,27 +7,16 @@ all changes in one call, so views move once. Cost: what the changes cost, plus t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
+from .changing import Change, How, change
 from .errors import RingviewError
 from .factors import Factors, products
 from .rows import Rows, to_arrow
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ._native import Batches
-    from .arrow import Arrow
     from .database import Database
-
-How = Literal["upsert", "update", "apply"]
-Change = (
-    tuple[str, int, "Arrow | Batches", str | None]
-    | tuple[str, How, "Arrow | Batches", str | None]
-    | tuple[str, int, "Sequence[tuple[pa.Table | Batches, str | None]]"]
-)
 
 
 class Transaction:
@@ -115,7 +104,7 @@ class Transaction:
         """Apply them all, unless an exception leaves the block."""
         changes, self._changes = self._changes, None
         if kind is None and changes:
-            self._database._change(changes, None, net=self._net)
+            change(self._database._native, changes, None, net=self._net)
 
     def __repr__(self) -> str:
         if self._changes is None:

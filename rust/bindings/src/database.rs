@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use ringview_core::{Schema, Type};
 use ringview_engine::{
-    ByKey, Change as EngineChange, Database as Engine, Direction, Keyed, Op, Options, Product,
-    Rows as FactorRows, TableStatus,
+    ByKey, Change as EngineChange, Database as Engine, Direction, Keyed, Op, Options, Poll,
+    Product, Rows as FactorRows, TableStatus,
 };
 use ringview_explain::Format;
 use ringview_query::Query;
@@ -253,8 +253,7 @@ impl Database {
     fn view_result(&self, py: Python<'_>, view: Handle) -> PyResult<Rows> {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
-        let batch = py.detach(|| engine.view_result(view.name())).or_raise(py)?;
-        Ok(Rows::new(batch))
+        read(py, |poll| engine.view_result_with(view.name(), poll))
     }
 
     /// What moved in a view since the last call, with a last column of multiplicities, given to
@@ -302,16 +301,16 @@ impl Database {
     fn view_slice(&self, py: Python<'_>, view: Handle, start: u64, stop: u64) -> PyResult<Rows> {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
-        let slice = || engine.view_slice(view.name(), start, stop);
-        Ok(Rows::new(py.detach(slice).or_raise(py)?))
+        let rows = (start, stop);
+        read(py, |poll| engine.view_slice_with(view.name(), rows, poll))
     }
 
     /// Rows of a view drawn with replacement.
     fn view_draw(&self, py: Python<'_>, view: Handle, rows: u64, seed: u64) -> PyResult<Rows> {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
-        let draw = || engine.view_draw(view.name(), rows, seed);
-        Ok(Rows::new(py.detach(draw).or_raise(py)?))
+        let drawn = (rows, seed);
+        read(py, |poll| engine.view_draw_with(view.name(), drawn, poll))
     }
 
     /// A stream of the rows that a view has now.
@@ -544,6 +543,16 @@ impl Database {
         *lock() = schemas;
         read
     }
+}
+
+/// Rows that take long to make: made without the interpreter, and given up at Ctrl-C.
+fn read(
+    py: Python<'_>,
+    make: impl FnOnce(Poll<'_>) -> ringview_core::Result<RecordBatch> + Send,
+) -> PyResult<Rows> {
+    let mut watch = Watch::new(None, 0);
+    let made = py.detach(|| make(&mut |done| watch.poll(done)));
+    Ok(Rows::new(watch.finish(py, made)?))
 }
 
 /// What the sign of a change says.

@@ -199,7 +199,6 @@ impl PayloadRing for SumProduct {
         (): &mut (),
         out: &mut Vec<u64>,
     ) -> Result<usize, Overflow> {
-        use NumberKind::{Decimal, Integer, Real};
         out.clear();
         out.resize(groups.len() * product.out, 0);
         for (component, term) in product.terms.iter().enumerate() {
@@ -212,22 +211,11 @@ impl PayloadRing for SumProduct {
                 slots,
                 groups,
             };
-            let overflow = match (term.left.kind, term.right.kind, term.out.kind) {
-                (Integer, Integer, Integer) => factors.multiply::<i64, i64, i64>(out),
-                (Integer, Decimal, _) => factors.multiply::<i64, i128, i128>(out),
-                (Decimal, Integer, _) => factors.multiply::<i128, i64, i128>(out),
-                (Decimal, Decimal, _) => factors.multiply::<i128, i128, i128>(out),
-                (Integer, Integer, Decimal) => factors.multiply::<i64, i64, i128>(out),
-                (Integer, Integer, Real) => factors.multiply::<i64, i64, Expansion>(out),
-                (Integer, Real, _) => factors.multiply::<i64, Expansion, Expansion>(out),
-                (Real, Integer, _) => factors.multiply::<Expansion, i64, Expansion>(out),
-                (Real, Real, _) => factors.multiply::<Expansion, Expansion, Expansion>(out),
-                (_, _, NumberKind::Wide) => factors.multiply_common::<i256>(out),
-                (NumberKind::Wide, _, _) | (_, NumberKind::Wide, _) => {
-                    factors.multiply_common::<Expansion>(out)
-                }
-                // The plan converts decimals to reals where a row is read.
-                (Decimal, Real, _) | (Real, Decimal, _) => true,
+            let kinds = [term.left.kind, term.right.kind, term.out.kind];
+            let overflow = if kinds == [NumberKind::Integer; 3] {
+                factors.multiply::<i64, i64, i64>(out)
+            } else {
+                factors.multiply_kinds(out)
             };
             refuse(overflow, component)?;
         }
@@ -425,6 +413,30 @@ impl Factors<'_> {
             l.widen().mul(r.widen())
         };
         self.sum(times, out)
+    }
+
+    /// The same of numbers of any kinds: apart, so that products of integers stay a small loop.
+    #[inline(never)]
+    fn multiply_kinds(&self, out: &mut [u64]) -> bool {
+        use NumberKind::{Decimal, Integer, Real};
+        let term = self.term;
+        match (term.left.kind, term.right.kind, term.out.kind) {
+            (Integer, Integer, Integer) => self.multiply::<i64, i64, i64>(out),
+            (Integer, Decimal, _) => self.multiply::<i64, i128, i128>(out),
+            (Decimal, Integer, _) => self.multiply::<i128, i64, i128>(out),
+            (Decimal, Decimal, _) => self.multiply::<i128, i128, i128>(out),
+            (Integer, Integer, Decimal) => self.multiply::<i64, i64, i128>(out),
+            (Integer, Integer, Real) => self.multiply::<i64, i64, Expansion>(out),
+            (Integer, Real, _) => self.multiply::<i64, Expansion, Expansion>(out),
+            (Real, Integer, _) => self.multiply::<Expansion, i64, Expansion>(out),
+            (Real, Real, _) => self.multiply::<Expansion, Expansion, Expansion>(out),
+            (_, _, NumberKind::Wide) => self.multiply_common::<i256>(out),
+            (NumberKind::Wide, _, _) | (_, NumberKind::Wide, _) => {
+                self.multiply_common::<Expansion>(out)
+            }
+            // The plan converts decimals to reals where a row is read.
+            (Decimal, Real, _) | (Real, Decimal, _) => true,
+        }
     }
 
     /// The same of numbers of any kinds, where speed is of no matter.

@@ -37,6 +37,8 @@ pub(crate) struct Tree<P: Payloads> {
     paths: Vec<Arc<Path<P::Ring>>>,
     /// By atom: its indicator projections, if it has any.
     pub(crate) watches: Vec<Option<Watch<P::Ring>>>,
+    /// Whether any atom has.
+    is_watched: bool,
     pub(crate) payloads: P,
     pub(crate) work: Work,
     pub(crate) scratch: <P::Ring as PayloadRing>::Scratch,
@@ -118,6 +120,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             fields,
             views,
             paths,
+            is_watched: watches.iter().any(Option::is_some),
             watches,
             payloads,
             work,
@@ -185,6 +188,9 @@ impl<P: Payloads> Tree<P> {
         let mut root = None;
         for (id, view) in self.views.iter_mut().enumerate() {
             let moved = view.commit();
+            if moved.is_none() && !self.is_watched {
+                continue;
+            }
             let atom = self.plan.tree.nodes[id].atom;
             if let Some(watch) = atom.and_then(|atom| self.watches[atom].as_mut()) {
                 watch.commit(moved.as_ref());

@@ -1,0 +1,59 @@
+"""Changes on their way to the engine: all of them or none, and an interrupt tells which.
+
+Cost: what the changes cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from .errors import after
+from .rows import Rows, to_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from . import _native
+    from .arrow import Arrow
+    from .table import Table
+
+Progress = Callable[[int], object]
+How = Literal["upsert", "update", "apply"]
+Change = (
+    tuple[str, int, "Arrow | _native.Batches", str | None]
+    | tuple[str, How, "Arrow | _native.Batches", str | None]
+    | tuple[str, int, "Sequence[tuple[pa.Table | _native.Batches, str | None]]"]
+)
+
+
+def change(
+    native: _native.Database,
+    changes: Sequence[Change],
+    progress: Progress | None,
+    *,
+    net: bool = False,
+) -> None:
+    """Apply changes at once."""
+    done: list[int] = []
+    try:
+        native.apply(changes, progress, done, net)
+    except BaseException as raised:
+        after(raised, done, "the changes were applied, and stay")
+        raise
+
+
+def change_rows(
+    table: Table, sign: int, rows: Rows, multiplicity: str | None, progress: Progress | None
+) -> None:
+    """Insert rows (1) or delete them (-1)."""
+    parts = to_arrow(rows, table, multiplicity)
+    change(table._native, [(table.name, sign, part, multiplicity) for part in parts], progress)
+
+
+def change_by_key(
+    table: Table, how: How, rows: Rows, op: str | None, progress: Progress | None
+) -> None:
+    """Change rows that are found by their key."""
+    parts = to_arrow(rows, table, op=op)
+    change(table._native, [(table.name, how, part, op) for part in parts], progress)
