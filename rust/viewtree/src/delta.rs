@@ -84,7 +84,10 @@ impl Delta {
 
     /// Brings widened payloads back to their shape, if all fit.
     pub(crate) fn narrow<R: PayloadRing>(&mut self, shape: &R::Shape) {
-        let Some(wide) = R::widened(shape).filter(|_| self.wide) else {
+        if !self.wide {
+            return;
+        }
+        let Some(wide) = R::widened(shape) else {
             return;
         };
         let mut narrow = Vec::new();
