@@ -14,12 +14,12 @@
 //! | `delta` | a batch on its way up, folded where that is cheap |
 //! | `group` | which rows of a batch have equal keys, found before payloads are computed |
 //! | `partners` | the pairs of rows and partners where a row has many |
-//! | `intersect` | the partners that several siblings agree on, by the smallest group |
 //! | `view` | one view and its part |
-//! | `indicator` | which keys a relation has: what bounds views over parts of cycles |
-//! | `tree` | the climb |
-//! | `factors` | the climb of a change that is a product of factors |
-//! | `payloads`, `cofactor` | where payloads come from: sums of products, the degree-m ring |
+//! | `tree/` | a tree at work: the climb |
+//! | `tree/payloads`, `cofactor/` | where payloads come from: sums of products, the degree-m ring |
+//! | `tree/indicator` | which keys a relation has: what bounds views over parts of cycles |
+//! | `tree/intersect` | the partners that several siblings agree on, by the smallest group |
+//! | `factors/` | the climb of a change that is a product of factors |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
 //! | `beside` | all that stands beside a tree: companions, COFACTOR where there are sums |
 //! | `categories` | the categorical features of COFACTOR, read from companions |
@@ -27,6 +27,7 @@
 //! | `lookup` | groups by their keys |
 //! | `followers` | who is told what moved, each with a place of its own |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
+//! | `cofactors` | the column of a COFACTOR |
 //! | `maintained` | a tree behind an interface that does not name its ring |
 //! | `bag` | the rows of a join as a listing |
 //! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |

@@ -135,7 +135,8 @@ pub struct PlanOutput {
     pub kind: OutputKind,
 }
 
-/// Where a column of the result comes from. What are terms here are components of the root in a plan.
+/// Where a column of the result comes from. In a bound query the numbers are those of its terms; a plan
+/// puts the components of its root in their place ([`OutputKind::placed`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum OutputKind {
