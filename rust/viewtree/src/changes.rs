@@ -11,8 +11,8 @@ use ringview_relation::{Change, KeyScratch, Keys, Part};
 
 use crate::beside::Beside;
 use crate::categories::{self, Tallies};
-use crate::followers::Segment;
 use crate::result::ResultRows;
+use ringview_view::answer::followers::Segment;
 
 /// What the result had for a key: the first word of the log's payload.
 const ABSENT: u64 = 1;

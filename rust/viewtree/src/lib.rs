@@ -25,7 +25,6 @@
 //! | `categories` | the categorical features of COFACTOR, read from companions |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
 //! | `lookup` | groups by their keys |
-//! | `followers` | who is told what moved, each with a place of its own |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `cofactors` | the column of a COFACTOR |
 //! | `maintained` | a tree behind an interface that does not name its ring |
@@ -52,7 +51,6 @@ mod explain;
 mod factorised;
 mod factors;
 mod fields;
-mod followers;
 mod group;
 mod leaf;
 mod lookup;
@@ -72,9 +70,9 @@ mod view_tree;
 mod widening;
 
 pub use factors::FactorRows;
-pub use followers::Follower;
 pub use lookup::{Cell, Key, KeyValue};
 pub use maintained::NodeStatus;
+pub use ringview_view::answer::followers::Follower;
 pub use rows::RowStream;
 pub use view_tree::ViewTree;
 

@@ -16,9 +16,9 @@ use ringview_relation::Part;
 use crate::bag;
 use crate::changes::ChangeLog;
 use crate::factorised::{self, Place};
-use crate::followers::Follower;
 use crate::result::{Assembler, ResultRows};
 use crate::view_tree::ViewTree;
+use ringview_view::answer::followers::Follower;
 
 /// The rows of a view, a block at a time: those that it had when the stream was made.
 #[derive(Debug)]

@@ -13,12 +13,12 @@ use crate::cofactor::CofactorPayloads;
 use crate::delta::RowDelta;
 use crate::factorised::Factorised;
 use crate::factors::FactorRows;
-use crate::followers::Followers;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::settle::Fallible;
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
 use ringview_relation::Part;
+use ringview_view::answer::followers::Followers;
 
 /// Rows of a product of factors that are multiplied out at a time.
 const BLOCK: usize = 1 << 16;

@@ -20,11 +20,11 @@ use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use crate::delta::{Delta, Spare};
 use crate::fields::Fields;
-use crate::followers::Segment;
 use crate::maintained::Maintained;
 use crate::overflow;
 use crate::result::ResultRows;
 use crate::view::View;
+use ringview_view::answer::followers::Segment;
 
 use super::columns;
 use super::leaf_rows::LeafRows;

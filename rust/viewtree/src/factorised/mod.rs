@@ -27,13 +27,13 @@ use ringview_query::{OutputKind, VarId};
 use ringview_relation::Part;
 
 use crate::delta::RowDelta;
-use crate::followers::{Follower, Followers};
 use crate::maintained::Maintained;
 use crate::result::ResultRows;
 use change_log::{Moved, Ways};
 use distinct::Distinct;
 use leaf_rows::LeafRows;
 use reader::{Reader, Views};
+use ringview_view::answer::followers::{Follower, Followers};
 use shape::Shape;
 use starts::Starts;
 

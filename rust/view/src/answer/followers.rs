@@ -39,7 +39,7 @@ impl Follower {
 }
 
 /// What moved between two places.
-pub(crate) trait Segment {
+pub trait Segment {
     /// Whether nothing did.
     fn is_empty(&self) -> bool;
     /// Bytes allocated.
@@ -48,7 +48,7 @@ pub(crate) trait Segment {
 
 /// The followers of a view, and what moved since the first of them looked.
 #[derive(Debug)]
-pub(crate) struct Followers<S> {
+pub struct Followers<S> {
     places: Vec<Weak<AtomicU64>>,
     /// With the place where each starts, ascending.
     segments: Vec<(u64, S)>,
@@ -67,12 +67,12 @@ impl<S> Default for Followers<S> {
 
 impl<S: Segment> Followers<S> {
     /// One more, who is to be given the whole view first.
-    pub(crate) fn join(&mut self) -> Follower {
+    pub fn join(&mut self) -> Follower {
         self.enter(START)
     }
 
     /// One more, who is given what moves from now on.
-    pub(crate) fn join_here(&mut self, empty: impl FnOnce() -> S) -> Follower {
+    pub fn join_here(&mut self, empty: impl FnOnce() -> S) -> Follower {
         let here = self.here(empty);
         self.enter(here)
     }
@@ -84,25 +84,25 @@ impl<S: Segment> Followers<S> {
     }
 
     /// The segment that the running transaction writes to; `None` if there is nobody to read it.
-    pub(crate) fn open(&mut self) -> Option<&mut S> {
+    pub fn open(&mut self) -> Option<&mut S> {
         self.segments.last_mut().map(|(_, open)| open)
     }
 
     /// What moved since a follower's place, in parts, oldest first; `None` if it was given nothing yet.
-    pub(crate) fn since(&self, follower: &Follower) -> Option<Vec<&S>> {
+    pub fn since(&self, follower: &Follower) -> Option<Vec<&S>> {
         let place = follower.place();
         let behind = self.segments.iter().filter(|(start, _)| *start >= place);
         (place != START).then(|| behind.map(|(_, segment)| segment).collect())
     }
 
     /// Whether anything was logged since a follower's place; `None` if it was given nothing yet.
-    pub(crate) fn has_moved(&self, follower: &Follower) -> Option<bool> {
+    pub fn has_moved(&self, follower: &Follower) -> Option<bool> {
         let parts = self.since(follower)?;
         Some(parts.iter().any(|part| !part.is_empty()))
     }
 
     /// A follower was given all that there is; what nobody needs any more goes.
-    pub(crate) fn advance(
+    pub fn advance(
         &mut self,
         follower: &Follower,
         empty: impl FnOnce() -> S,
@@ -114,7 +114,7 @@ impl<S: Segment> Followers<S> {
     }
 
     /// Whether somebody left since this was last asked. O(followers).
-    pub(crate) fn lost_one(&mut self) -> bool {
+    pub fn lost_one(&mut self) -> bool {
         let before = self.places.len();
         self.places.retain(|place| place.strong_count() > 0);
         self.places.len() < before
@@ -122,7 +122,7 @@ impl<S: Segment> Followers<S> {
 
     /// Drops what lies before all places, and makes one segment of those between which nobody stands.
     /// `merge` takes a segment into the one before it, given those behind; it may refuse.
-    pub(crate) fn tidy(&mut self, mut merge: impl FnMut(&mut S, &S, &[(u64, S)]) -> bool) {
+    pub fn tidy(&mut self, mut merge: impl FnMut(&mut S, &S, &[(u64, S)]) -> bool) {
         self.places.retain(|place| place.strong_count() > 0);
         let all = self.places.iter().filter_map(Weak::upgrade);
         let mut places: Vec<u64> = all.map(|place| place.load(Ordering::Relaxed)).collect();
@@ -144,7 +144,7 @@ impl<S: Segment> Followers<S> {
     }
 
     /// All that is logged.
-    pub(crate) fn segments(&self) -> impl Iterator<Item = &S> {
+    pub fn segments(&self) -> impl Iterator<Item = &S> {
         self.segments.iter().map(|(_, segment)| segment)
     }
 
@@ -159,7 +159,8 @@ impl<S: Segment> Followers<S> {
         here
     }
 
-    pub(crate) fn memory_usage(&self) -> usize {
+    /// Bytes of what is logged.
+    pub fn memory_usage(&self) -> usize {
         let segments = self.segments.iter();
         segments.map(|(_, segment)| segment.memory_usage()).sum()
     }

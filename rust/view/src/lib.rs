@@ -1,0 +1,7 @@
+//! What every kind of view can do, whatever keeps it fresh: the floor that all engines stand on.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `answer/` | what is read of a view, and who is told what moved in it |
+
+pub mod answer;
