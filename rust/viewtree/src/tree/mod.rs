@@ -16,11 +16,11 @@ use crate::plan::Plan;
 use ringview_core::{Column, Meter, Result};
 use ringview_relation::{KeyScratch, Moved, Part};
 use ringview_ring::{Overflow, PayloadRing};
+use ringview_view::read::Selection;
 
 use crate::delta::{Delta, RowDelta, Spare};
 use crate::fields::{Aspect, Fields};
 use crate::group::Grouper;
-use crate::leaf::Selection;
 use crate::overflow;
 use crate::program::{self, Path, ProductPlan};
 use crate::tree::indicator::{Indicator, Watch};

@@ -143,9 +143,7 @@ impl Tables {
     /// The plan and an empty view of a query.
     pub fn view(&self, query: &Query) -> (Arc<Plan>, ViewTree) {
         let plan = Arc::new(Plan::new(bind(query, self).unwrap(), Planning::default()).unwrap());
-        let schema = |atom: &Atom| Schema::clone(&self.table(&atom.table).unwrap().schema);
-        let schemas: Vec<Schema> = query.atoms.iter().map(schema).collect();
-        let view = ViewTree::new(Arc::clone(&plan), &schemas).unwrap();
+        let view = ViewTree::new(Arc::clone(&plan)).unwrap();
         (plan, view)
     }
 

@@ -19,14 +19,17 @@ enum Token {
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     tokens: Vec<Token>,
     insensitive: bool,
 }
 
 impl Pattern {
-    /// Compiles a pattern; `Error::Value` if it ends with its escape character.
-    pub(crate) fn new(pattern: &str, escape: Option<char>, insensitive: bool) -> Result<Pattern> {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// `Value` if it ends with its escape character.
+    pub fn new(pattern: &str, escape: Option<char>, insensitive: bool) -> Result<Pattern> {
         let exactly = |character| {
             Token::Exactly(if insensitive {
                 fold(character)
@@ -61,7 +64,8 @@ impl Pattern {
     }
 
     /// Whether the whole text matches.
-    pub(crate) fn matches(&self, text: &str) -> bool {
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
         // Greedy: only the last `%` ever has to take more characters.
         let (mut rest, mut token) = (text, 0);
         let mut retry: Option<(&str, usize)> = None;

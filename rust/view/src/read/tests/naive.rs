@@ -1,7 +1,6 @@
 //! Expressions and conditions, evaluated slowly: one row at a time, NULL by NULL.
 
-use crate::plan::Factor;
-use ringview_query::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
+use ringview_query::{Comparison, Expr, Factor, Kind, Number, Op, Predicate, TextOperand};
 
 use super::super::predicate::{FALSE, TRUE, UNKNOWN};
 use super::random::{Row, TEXTS};

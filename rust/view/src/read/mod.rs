@@ -1,9 +1,17 @@
-//! What a leaf reads from a batch of rows: which rows take part, and the factor of each.
+//! What rows of a table are to a view: which take part, and the numbers that each contributes.
 //!
+//! It is compiled from an atom of a bound query, the columns of it that are keys, and a list of
+//! factors: what an engine plans beyond that is its own affair.
 //! Invariant: a selected row passes the filter, and none of the columns that it joins on is NULL; no
 //! selected row has NaN in a key. A factor has one number for each selected row, 0 where a column that it
 //! must not be NULL is. Cost: O(rows) for each node of an expression, a column at a time; once warm
 //! nothing is allocated, and a plain column without NULLs is not even copied.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `predicate`, `textual`, `like` | conditions, in three-valued logic; those on one string column |
+//! | `scalar/`, `number`, `input` | expressions, the kinds of numbers, and where columns are found |
+//! | `text` | expressions as messages show them |
 
 mod input;
 mod like;
@@ -15,19 +23,18 @@ mod tests;
 mod text;
 mod textual;
 
-use crate::plan::{Factor, LeafPart, Plan, Source as Origin};
 use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
-use ringview_query::{Expr, Kind, Variable};
+use ringview_query::{Expr, Factor, Kind, PlanAtom};
 
 use input::Input;
-pub(crate) use like::Pattern;
+pub use like::Pattern;
 use number::Source;
 use predicate::{Check, TRUE, nulls};
 use scalar::Scalar;
 
 /// The rows of a batch that take part. Keep one and refill it: it holds the memory.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Selection {
+pub struct Selection {
     rows: Vec<u32>,
     verdicts: Vec<u8>,
     len: usize,
@@ -36,19 +43,27 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// How many rows.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Which rows, ascending; `None` if all of the batch.
-    pub(crate) fn rows(&self) -> Option<&[u32]> {
+    #[must_use]
+    pub fn rows(&self) -> Option<&[u32]> {
         (!self.all).then_some(&self.rows)
     }
 }
 
 /// One number a selected row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Values<'a> {
+pub enum Values<'a> {
     /// 1 in every row, of kind Int.
     Ones,
     /// A word a row, two (low half first) for decimals.
@@ -57,9 +72,9 @@ pub(crate) enum Values<'a> {
     Long(&'a [u64]),
 }
 
-/// The filter and the factors of one leaf, compiled.
+/// The filter and the factors of one atom, compiled.
 #[derive(Clone, Debug)]
-pub(crate) struct LeafProgram {
+pub struct AtomProgram {
     table: String,
     filter: Option<Check>,
     not_null: Vec<usize>,
@@ -81,102 +96,72 @@ struct FactorProgram {
     words: Vec<u64>,
 }
 
-impl LeafProgram {
-    /// Compiles the leaf at `node` of the plan, whose atom has the given schema.
-    pub(crate) fn compile(plan: &Plan, node: usize, schema: &Schema) -> Result<LeafProgram> {
-        Self::compile_leaf(plan, (node, schema), Scalar::compile)
+impl AtomProgram {
+    /// Compiles what is read of an atom: its filter; `keys`, the columns that are keys; `factors`, each
+    /// 1 in every row where absent.
+    ///
+    /// # Errors
+    /// What its expressions cannot be compiled for.
+    pub fn compile(atom: &PlanAtom, keys: &[usize], factors: &[Option<Factor>]) -> Result<Self> {
+        Self::compile_with(atom, keys, factors, Scalar::compile)
     }
 
     /// The same for sums of reals, which take what a row computes without a rounding.
-    pub(crate) fn compile_long(plan: &Plan, node: usize, schema: &Schema) -> Result<LeafProgram> {
-        Self::compile_leaf(plan, (node, schema), Scalar::compile_long)
+    ///
+    /// # Errors
+    /// As `compile`.
+    pub fn compile_long(
+        atom: &PlanAtom,
+        keys: &[usize],
+        factors: &[Option<Factor>],
+    ) -> Result<Self> {
+        Self::compile_with(atom, keys, factors, Scalar::compile_long)
     }
 
-    fn compile_leaf(
-        plan: &Plan,
-        (node, schema): (usize, &Schema),
+    fn compile_with(
+        atom: &PlanAtom,
+        keys: &[usize],
+        factors: &[Option<Factor>],
         scalar: CompileScalar,
-    ) -> Result<LeafProgram> {
-        let index = plan.tree.nodes[node].atom.ok_or_else(|| Error::Value {
-            place: format!("view {}", plan.tree.nodes[node].name),
-            problem: "it is no leaf, so it reads no rows".to_owned(),
-        })?;
-        let factors = plan.payload.nodes[node]
-            .iter()
-            .map(|component| match &component.source {
-                Origin::Leaf(factor) => Some(factor.clone()),
-                Origin::Count | Origin::Product { .. } => None,
-            });
-        let whole = LeafPart {
-            factors: Vec::new(),
-            filter: plan.atoms[index].filter.clone(),
-            components: factors.collect(),
-        };
-        Self::compile_atom(plan, (index, schema), &whole, |_| true, scalar)
-    }
-
-    /// Compiles what a part of the leaf of an atom computes for sums, over the columns that are
-    /// `owned`.
-    pub(crate) fn compile_part(
-        plan: &Plan,
-        index: usize,
-        schema: &Schema,
-        part: &LeafPart,
-        owned: impl Fn(usize) -> bool,
-    ) -> Result<LeafProgram> {
-        Self::compile_atom(plan, (index, schema), part, owned, Scalar::compile_long)
-    }
-
-    fn compile_atom(
-        plan: &Plan,
-        (index, schema): (usize, &Schema),
-        part: &LeafPart,
-        owned: impl Fn(usize) -> bool,
-        scalar: CompileScalar,
-    ) -> Result<LeafProgram> {
-        let atom = &plan.atoms[index];
+    ) -> Result<Self> {
         let place = format!("{} (as {})", atom.table, atom.alias);
-        let is_float_key = |&(of, column): &(usize, usize)| {
-            of == index && owned(column) && schema.fields()[column].ty.is_float()
-        };
-        // NaN equals nothing, so it cannot join; a row of a join may hold it.
-        let listed = plan.bag.is_some() && !plan.distinct;
-        let compared = |v: &&Variable| !listed || v.columns.len() > 1;
-        let columns = plan.variables.iter().filter(compared);
-        let columns = columns.flat_map(|v| &v.columns);
-        let name = |&(_, column): &(usize, usize)| (column, schema.fields()[column].name.clone());
+        let fields = atom.schema.fields();
+        let is_float = |column: &&usize| fields[**column].ty.is_float();
+        let name = |&column: &usize| (column, fields[column].name.clone());
         let factor = |factor: &Option<Factor>| {
-            FactorProgram::compile(factor.as_ref(), &place, schema, scalar)
+            FactorProgram::compile(factor.as_ref(), &place, &atom.schema, scalar)
         };
-        let join_columns = atom.join_columns_not_null.iter().copied();
-        Ok(LeafProgram {
+        let filter = atom.filter.as_ref();
+        Ok(Self {
             table: atom.table.clone(),
-            filter: match &part.filter {
-                Some(filter) => Some(Check::compile(filter, &place, schema)?),
-                None => None,
-            },
-            not_null: join_columns.filter(|&column| owned(column)).collect(),
-            float_keys: columns.filter(|c| is_float_key(c)).map(name).collect(),
-            factors: part.components.iter().map(factor).collect::<Result<_>>()?,
+            filter: filter
+                .map(|filter| Check::compile(filter, &place, &atom.schema))
+                .transpose()?,
+            not_null: atom.join_columns_not_null.clone(),
+            float_keys: keys.iter().filter(is_float).map(name).collect(),
+            factors: factors.iter().map(factor).collect::<Result<_>>()?,
         })
     }
 
-    /// The kind of each component.
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = Kind> {
+    /// The kind of each factor.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         let kind = |factor: &FactorProgram| factor.value.as_ref().map_or(Kind::Int, Scalar::kind);
         self.factors.iter().map(kind)
     }
 
     /// Forgets what its filter knows of strings that have gone.
-    pub(crate) fn forget_strings(&mut self, gone: &Gone) {
+    pub fn forget_strings(&mut self, gone: &Gone) {
         if let Some(filter) = &mut self.filter {
             filter.forget_strings(gone);
         }
     }
 
-    /// Finds the rows that take part. `Error::NotANumber` if one has NaN in a key; its row is
-    /// counted within the batch.
-    pub(crate) fn select(
+    /// Finds the rows that take part.
+    ///
+    /// # Errors
+    /// `NotANumber` if one has NaN in a key; its row is counted within the batch. `Overflow` where the
+    /// filter computes what does not fit.
+    pub fn select(
         &mut self,
         batch: &Batch,
         dictionary: &Dictionary,
@@ -205,9 +190,11 @@ impl LeafProgram {
             .try_for_each(|(column, name)| self.refuse_nan(batch, *column, name, into))
     }
 
-    /// The component at `index` of the leaf for each selected row. `Error::Overflow` or, where a
-    /// double is not finite, `Error::Value` names the expression.
-    pub(crate) fn factor<'a>(
+    /// The factor at `index`, for each selected row.
+    ///
+    /// # Errors
+    /// `Overflow` or, where a double is not finite, `Value` names the expression.
+    pub fn factor<'a>(
         &'a mut self,
         index: usize,
         batch: &'a Batch,
@@ -217,7 +204,8 @@ impl LeafProgram {
     }
 
     /// Bytes that grow with the dictionary.
-    pub(crate) fn memory_usage(&self) -> usize {
+    #[must_use]
+    pub fn memory_usage(&self) -> usize {
         self.filter.as_ref().map_or(0, Check::memory_usage)
     }
 

@@ -1,86 +1,37 @@
-//! The leaf's programs against an evaluator that takes one row at a time.
+//! The programs of atoms against an evaluator that takes one row at a time.
 
 mod naive;
 mod random;
 
-use crate::plan::{Class, Component, Factor, Node, Plan, Source, SumProduct, ViewTree};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ringview_core::{Dictionary, Error, Type};
-use ringview_query::{Comparison, Kind, Number, Op, PlanAtom, Predicate, Variable};
+use ringview_core::{Dictionary, Error};
+use ringview_query::{Comparison, Factor, Kind, Number, Op, PlanAtom, Predicate};
 
 use super::predicate::TRUE;
-use super::{LeafProgram, Selection, Values};
+use super::{AtomProgram, Selection, Values};
 use naive::{Over, columns_of, decide, is_null, naive_factor};
 use random::{Row, any_expression, batch, column, condition, make, row, schema};
 
-fn plan(filter: Option<Predicate>, not_null: Vec<usize>, factors: Vec<Factor>) -> Plan {
-    let count = Component {
-        kind: Kind::Int,
-        source: Source::Count,
-    };
-    let component = |factor: Factor| Component {
-        kind: factor.value.as_ref().map_or(Kind::Int, |v| v.kind),
-        source: Source::Leaf(factor),
-    };
-    Plan {
-        atoms: vec![PlanAtom {
-            table: "data".to_owned(),
-            alias: "x".to_owned(),
-            filter,
-            columns: (0..7).collect(),
-            join_columns_not_null: not_null,
-            is_static: false,
-            unique: None,
-            schema: std::sync::Arc::new(schema()),
-            rows: None,
-        }],
-        variables: vec![Variable {
-            name: "f".to_owned(),
-            columns: vec![(0, 4)],
-            others: Vec::new(),
-            ty: Type::Float64,
-            nullable: true,
-            free: true,
-        }],
-        order: Vec::new(),
-        tree: ViewTree {
-            nodes: vec![Node {
-                name: "x".to_owned(),
-                atom: Some(0),
-                indicator: None,
-                variables: Vec::new(),
-                keys: vec![0],
-                children: Vec::new(),
-                parent: None,
-                stored: true,
-            }],
-            root: 0,
-        },
-        cofactor: None,
-        matrix: None,
-        payload: SumProduct {
-            nodes: vec![
-                std::iter::once(count)
-                    .chain(factors.into_iter().map(component))
-                    .collect(),
-            ],
-        },
-        outputs: Vec::new(),
-        measures: Vec::new(),
-        having: None,
-        bag: None,
-        distinct: false,
-        companions: Vec::new(),
-        class: Class {
-            acyclic: true,
-            hierarchical: true,
-            q_hierarchical: true,
-            free_connex: true,
-            width: 1.0,
-            space: 1.0,
-        },
+fn atom(filter: Option<Predicate>, not_null: Vec<usize>) -> PlanAtom {
+    PlanAtom {
+        table: "data".to_owned(),
+        alias: "x".to_owned(),
+        filter,
+        columns: (0..7).collect(),
+        join_columns_not_null: not_null,
+        is_static: false,
+        unique: None,
+        schema: std::sync::Arc::new(schema()),
+        rows: None,
     }
+}
+
+/// The program of an atom with the key f: a count, then the factors.
+fn program(filter: Option<Predicate>, not_null: Vec<usize>, factors: Vec<Factor>) -> AtomProgram {
+    let factors = std::iter::once(None).chain(factors.into_iter().map(Some));
+    let factors: Vec<Option<Factor>> = factors.collect();
+    AtomProgram::compile(&atom(filter, not_null), &[4], &factors).unwrap()
 }
 
 proptest! {
@@ -101,8 +52,7 @@ proptest! {
             Factor { not_null: present.clone(), value: Some(expr) },
             Factor { not_null: present, value: None },
         ];
-        let plan = plan(filter.clone(), not_null.clone(), factors.clone());
-        let mut program = LeafProgram::compile(&plan, 0, &schema()).unwrap();
+        let mut program = program(filter.clone(), not_null.clone(), factors.clone());
         let mut dictionary = Dictionary::new();
         let mut selection = Selection::default();
         for rows in batches {
@@ -155,7 +105,7 @@ fn nan_in_a_key_names_the_row_unless_it_is_filtered_away() {
     let mut dictionary = Dictionary::new();
     let batch = batch(&rows, &mut dictionary);
     let mut selection = Selection::default();
-    let mut all = LeafProgram::compile(&plan(None, vec![], vec![]), 0, &schema()).unwrap();
+    let mut all = program(None, vec![], vec![]);
     assert_eq!(
         all.select(&batch, &dictionary, &mut selection),
         Err(Error::NotANumber {
@@ -174,7 +124,7 @@ fn nan_in_a_key_names_the_row_unless_it_is_filtered_away() {
             },
         ),
     };
-    let mut some = LeafProgram::compile(&plan(Some(first), vec![], vec![]), 0, &schema()).unwrap();
+    let mut some = program(Some(first), vec![], vec![]);
     assert_eq!(some.select(&batch, &dictionary, &mut selection), Ok(()));
     assert_eq!(selection.rows(), Some(&[0][..]));
 }
@@ -188,8 +138,7 @@ fn doubles_that_no_delete_could_take_out_are_refused() {
         not_null: vec![4],
         value: Some(column(4, Kind::Real)),
     };
-    let mut program =
-        LeafProgram::compile(&plan(None, vec![], vec![factor]), 0, &schema()).unwrap();
+    let mut program = program(None, vec![], vec![factor]);
     let mut selection = Selection::default();
     program.select(&batch, &dictionary, &mut selection).unwrap();
     let problem = program
@@ -215,8 +164,7 @@ fn overflow_names_the_expression() {
         not_null: vec![0, 1],
         value: Some(make(Kind::Int, product)),
     };
-    let mut program =
-        LeafProgram::compile(&plan(None, vec![], vec![factor]), 0, &schema()).unwrap();
+    let mut program = program(None, vec![], vec![factor]);
     let mut selection = Selection::default();
     program.select(&batch, &dictionary, &mut selection).unwrap();
     assert_eq!(
