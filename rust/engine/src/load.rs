@@ -33,6 +33,7 @@ impl Database {
         poll: Poll<'_>,
     ) -> Result<()> {
         self.check_new(name)?;
+        no_blocks(query)?;
         let plan = Plan::new(bind(query, self)?, planning)?;
         for atom in &plan.atoms {
             let table = &self.tables[self.table_index(&atom.table)?];
@@ -100,6 +101,18 @@ impl Database {
             })?;
         }
         Ok(())
+    }
+}
+
+/// Blocks are accepted in a query, and kept by nobody yet.
+pub(crate) fn no_blocks(query: &Query) -> Result<()> {
+    match query.blocks.first() {
+        None => Ok(()),
+        Some(block) => Err(Error::Unsupported {
+            what: format!("the block {:?} of a query", block.name),
+            why: "views read tables only".to_owned(),
+            instead: "write the query without WITH and subqueries in FROM".to_owned(),
+        }),
     }
 }
 

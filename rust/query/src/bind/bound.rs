@@ -39,6 +39,8 @@ pub struct TableInfo {
     pub rows: Option<u64>,
     /// Columns of which no two rows agree.
     pub unique: Option<Vec<usize>>,
+    /// Of a view: further columns, by name, that hold more than a value and cannot be read.
+    pub cofactors: Vec<String>,
 }
 
 /// A checked query.

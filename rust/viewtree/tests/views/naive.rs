@@ -36,6 +36,7 @@ impl Catalog for Tables {
             is_static,
             rows: None,
             unique: self.unique.contains(&name).then(|| vec![0]),
+            cofactors: Vec::new(),
         })
     }
 }
@@ -104,6 +105,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         });
     }
     Query {
+        blocks: Vec::new(),
         atoms,
         joins,
         group_by,

@@ -6,14 +6,49 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Dataset, Order, Random, Relation};
+use crate::common::data::{Dataset, Order, Random, Relation};
+use crate::common::system::System;
+use crate::rivals::first_order;
+use crate::workloads::{ByHand, Size, Stream};
 
 const NODES: u64 = 75_879;
 const EDGES: usize = 508_837;
 const RELATIONS: [(&str, [&str; 2]); 3] = [("R", ["a", "b"]), ("S", ["b", "c"]), ("T", ["c", "a"])];
 
+/// The stream of the three, all changing.
+pub(crate) struct Triangles;
+
+impl Stream for Triangles {
+    fn name(&self) -> &'static str {
+        "triangles"
+    }
+
+    fn generate(&self, order: Order, size: &Size) -> Result<Dataset, String> {
+        generate(order, size.edges.as_deref(), size.share)
+    }
+
+    fn streamed(&self) -> &'static [usize] {
+        &[0, 1, 2]
+    }
+
+    fn summed(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn is_cyclic(&self) -> bool {
+        true
+    }
+
+    fn by_hand(&self, program: ByHand) -> Option<Box<dyn System>> {
+        match program {
+            ByHand::Arrays | ByHand::Tables => None,
+            ByHand::FirstOrder => Some(Box::new(first_order::Triangles::default())),
+        }
+    }
+}
+
 /// A file has the sources, then the targets, as raw little-endian int32; a share takes the first of them.
-pub(crate) fn generate(order: Order, file: Option<&Path>, share: usize) -> Result<Dataset, String> {
+fn generate(order: Order, file: Option<&Path>, share: usize) -> Result<Dataset, String> {
     let columns = match file {
         Some(path) => read(path, share)?,
         None => skewed(NODES / share as u64, EDGES / share),

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use serde::Serialize;
 
-use crate::data::{Dataset, Order, Slice};
-use crate::roster::SystemName;
-use crate::settings::{Phase, Settings};
-use crate::system::{Reading, System, Totals};
-use crate::workload::{Stream, Workload};
+use super::roster::SystemName;
+use super::settings::{Phase, Settings};
+use crate::common::clock::{on_core, resident};
+use crate::common::data::{Dataset, Order, Slice};
+use crate::common::system::{Reading, System, Totals};
+use crate::workloads::Workload;
 
 /// Batches are cut in stretches of this many, between which the clock rests.
 const STRETCH: usize = 16_384;
@@ -42,7 +43,7 @@ struct Line {
 pub(crate) fn matrix(settings: &Settings) -> Result<(), String> {
     for &workload in &settings.workloads {
         for &order in &settings.orders {
-            let data = workload.generate(order, settings)?;
+            let data = workload.stream.generate(order, &settings.size)?;
             for &batch in &settings.batches {
                 let cell = Cell {
                     settings,
@@ -50,7 +51,7 @@ pub(crate) fn matrix(settings: &Settings) -> Result<(), String> {
                     order,
                     batch,
                     data: &data,
-                    stream: data.stream(workload.streamed(), batch),
+                    stream: data.stream(workload.stream.streamed(), batch),
                 };
                 for repetition in 0..settings.repeat {
                     cell.take_turns(repetition)?;
@@ -79,7 +80,7 @@ impl Cell<'_> {
             let Some(mut system) = name.build(self.workload, self.data) else {
                 continue;
             };
-            for &relation in self.workload.loaded() {
+            for &relation in self.workload.stream.loaded() {
                 system.apply(relation, self.data.batch(relation), 1);
             }
             let mut phase =
@@ -157,7 +158,11 @@ impl Cell<'_> {
                 "shuffled"
             },
             batch: self.batch,
-            scale: (self.workload.stream == Stream::Housing).then_some(self.settings.scale),
+            scale: self
+                .workload
+                .stream
+                .is_scaled()
+                .then_some(self.settings.size.scale),
             system: name.name(),
             phase: phase.name(),
             repetition,
@@ -179,21 +184,4 @@ impl Cell<'_> {
         );
         Ok(result)
     }
-}
-
-/// Resident bytes of this process, where the system tells.
-pub(crate) fn resident() -> Option<i64> {
-    let pages: i64 = std::fs::read_to_string("/proc/self/statm")
-        .ok()?
-        .split(' ')
-        .nth(1)?
-        .parse()
-        .ok()?;
-    Some(pages * 4096)
-}
-
-/// Time that this thread has spent on a core.
-pub(crate) fn on_core() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -13,11 +13,11 @@ use ringview_engine::Planning;
 use ringview_engine::{Database, Direction, Op, Options};
 use ringview_query::Query;
 
-use crate::data::Dataset;
-use crate::measure::{on_core, resident};
-use crate::query::{Shown, query};
-use crate::system::{Reading, System, Totals, totals_of_matrix};
-use crate::workload::Workload;
+use super::query::{Shown, query};
+use crate::common::clock::{on_core, resident};
+use crate::common::data::Dataset;
+use crate::common::system::{Reading, System, Totals, totals_of_matrix};
+use crate::workloads::Workload;
 
 const VIEW: &str = "view";
 const WELL_FORMED: &str = "the benches' own tables and queries are well formed";
@@ -52,7 +52,7 @@ impl Engine {
             trust_deletes,
             ..Options::default()
         });
-        let streamed = workload.streamed();
+        let streamed = workload.stream.streamed();
         for (index, relation) in data.relations.iter().enumerate() {
             let schema = Schema::from_arrow(&data.batch(index).schema()).expect(WELL_FORMED);
             let is_static = !streamed.contains(&index);
@@ -68,7 +68,7 @@ impl Engine {
                 .iter()
                 .map(|relation| relation.name)
                 .collect(),
-            missing: workload.loaded().len(),
+            missing: workload.stream.loaded().len(),
             query,
             planning: Planning {
                 indicators: form != Form::Plain,

@@ -10,8 +10,8 @@ use arrow_array::RecordBatch;
 
 use super::moments::Moments;
 use super::shape::{Key, Shape};
-use crate::data::Dataset;
-use crate::system::{System, Totals};
+use crate::common::data::Dataset;
+use crate::common::system::{System, Totals};
 
 type Row = (Key, Vec<f64>);
 

@@ -9,9 +9,9 @@ use std::array;
 use arrow_array::RecordBatch;
 
 use super::runs;
-use crate::data::values;
-use crate::system::{System, Totals};
-use crate::table::{BLOCK, Chains, Head, Maps, OneKey, Row, Slab, hash, pair};
+use crate::common::data::values;
+use crate::common::system::{System, Totals};
+use crate::rivals::table::{BLOCK, Chains, Head, Maps, OneKey, Row, Slab, hash, pair};
 
 pub(crate) const INVENTORY: usize = 0;
 pub(crate) const LOCATION: usize = 1;

@@ -1,13 +1,10 @@
 //! The systems that can be measured, and which program stands behind each for a workload.
 
-use crate::data::Dataset;
-use crate::engine::{Engine, Form};
-use crate::first_order;
-use crate::handwritten::{fact::Fact, housing::Housing, retailer::Retailer};
-use crate::strategies;
-use crate::system::System;
-use crate::table::{Arrays, Tables};
-use crate::workload::{Asked, Stream, Workload};
+use crate::common::data::Dataset;
+use crate::common::system::System;
+use crate::ringview::{Engine, Form};
+use crate::rivals::strategies;
+use crate::workloads::{Asked, ByHand, Workload};
 
 /// A way of keeping the result fresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,36 +68,24 @@ impl SystemName {
         let engine = |trusted: bool, form: Form| -> Option<Box<dyn System>> {
             Some(Box::new(Engine::new(workload, data, trusted, form)))
         };
-        match (self, workload.asked) {
-            (S::RingviewTrusted, _) => return engine(true, Form::Whole),
-            (S::RingviewChecked, _) => return engine(false, Form::Whole),
-            (S::RingviewScalars, Cofactor) => return engine(true, Form::Numbers),
-            (S::RingviewPlain, Sum | Cofactor) if workload.stream == Stream::Triangles => {
-                return engine(true, Form::Plain);
-            }
-            (S::RingviewListing, Join) => return engine(true, Form::Listing),
-            (S::FirstOrder, Cofactor) => return Some(Box::new(strategies::FirstOrder::new(data))),
-            (S::Recursive, Cofactor) => {
-                let streamed = workload.streamed();
-                return Some(Box::new(strategies::Recursive::new(data, streamed)));
-            }
-            (_, Sum) => {}
-            _ => return None,
-        }
         // What is written by hand is written for sums.
-        Some(match (self, workload.stream) {
-            (S::HandwrittenArrays, Stream::Retailer) => Box::new(Retailer::<Arrays>::new()),
-            (S::HandwrittenArrays, Stream::RetailerFact) => Box::new(Fact::<Arrays>::new()),
-            (S::HandwrittenArrays, Stream::Housing) => Box::new(Housing::<Arrays>::new()),
-            (S::HandwrittenTables, Stream::Retailer) => Box::new(Retailer::<Tables>::new()),
-            (S::HandwrittenTables, Stream::RetailerFact) => Box::new(Fact::<Tables>::new()),
-            (S::HandwrittenTables, Stream::Housing) => Box::new(Housing::<Tables>::new()),
-            (S::FirstOrder, Stream::Retailer | Stream::RetailerFact) => {
-                Box::new(first_order::Retailer::new())
+        let by_hand = |program| workload.stream.by_hand(program);
+        let is_cyclic = workload.stream.is_cyclic();
+        match (self, workload.asked) {
+            (S::RingviewTrusted, _) => engine(true, Form::Whole),
+            (S::RingviewChecked, _) => engine(false, Form::Whole),
+            (S::RingviewScalars, Cofactor) => engine(true, Form::Numbers),
+            (S::RingviewPlain, Sum | Cofactor) if is_cyclic => engine(true, Form::Plain),
+            (S::RingviewListing, Join) => engine(true, Form::Listing),
+            (S::FirstOrder, Cofactor) => Some(Box::new(strategies::FirstOrder::new(data))),
+            (S::Recursive, Cofactor) => {
+                let streamed = workload.stream.streamed();
+                Some(Box::new(strategies::Recursive::new(data, streamed)))
             }
-            (S::FirstOrder, Stream::Housing) => Box::new(first_order::Housing::new()),
-            (S::FirstOrder, Stream::Triangles) => Box::new(first_order::Triangles::default()),
-            _ => return None,
-        })
+            (S::HandwrittenArrays, Sum) => by_hand(ByHand::Arrays),
+            (S::HandwrittenTables, Sum) => by_hand(ByHand::Tables),
+            (S::FirstOrder, Sum) => by_hand(ByHand::FirstOrder),
+            _ => None,
+        }
     }
 }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow_array::RecordBatch;
 
 use super::moments::Moments;
-use crate::data::{Dataset, values};
-use crate::system::{Totals, digest, totals_of_matrix};
+use crate::common::data::{Dataset, values};
+use crate::common::system::{Totals, digest, totals_of_matrix};
 
 /// The values of some attributes.
 pub(crate) type Key = Vec<i32>;

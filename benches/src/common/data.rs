@@ -1,11 +1,7 @@
-//! The generated streams: what a relation is, how it is put in order, how it is cut into batches.
+//! Relations: what one is, how it is put in order, how it is cut into batches.
 //!
 //! Invariant: the same seed gives the same rows in the same order on every machine. All columns are int32 and not
 //! nullable; all features are uniform integers from 0 to 100. Everything is in memory before a clock starts.
-
-pub(crate) mod edges;
-pub(crate) mod housing;
-pub(crate) mod retailer;
 
 use std::fs;
 use std::io::{self, Write};
@@ -47,7 +43,7 @@ pub(crate) struct Dataset {
 }
 
 impl Dataset {
-    fn new(mut relations: Vec<Relation>, order: Order) -> Self {
+    pub(crate) fn new(mut relations: Vec<Relation>, order: Order) -> Self {
         if order == Order::Shuffled {
             let mut random = Random::new(0x5eed);
             relations
@@ -121,7 +117,7 @@ struct Exported<'a> {
 
 impl Relation {
     /// A relation with the given keys and `features` more columns of uniform integers, `prefix0`, `prefix1` and so on.
-    fn new(
+    pub(crate) fn new(
         name: &'static str,
         keys: &[&str],
         key_columns: Vec<Vec<i32>>,
@@ -177,10 +173,10 @@ pub(crate) fn values(batch: &RecordBatch, column: usize) -> &[i32] {
 }
 
 /// SplitMix64: small, fast, and the same everywhere.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -193,11 +189,11 @@ impl Random {
     }
 
     /// Uniform below `bound`, by the high half of a product.
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    fn features(&mut self, rows: usize) -> Vec<i32> {
+    pub(crate) fn features(&mut self, rows: usize) -> Vec<i32> {
         (0..rows).map(|_| self.below(101) as i32).collect()
     }
 }

@@ -11,8 +11,8 @@ use arrow_array::RecordBatch;
 
 use super::moments::Moments;
 use super::shape::{Key, Shape};
-use crate::data::Dataset;
-use crate::system::{System, Totals};
+use crate::common::data::Dataset;
+use crate::common::system::{System, Totals};
 
 /// A component of a delta: its view, by which index it is read, and at which attributes.
 struct Part {

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
 
-use crate::data::values;
-use crate::system::{System, Totals};
+use crate::common::data::values;
+use crate::common::system::{System, Totals};
 
 /// `COUNT(*)` of R(a, b), S(b, c), T(c, a).
 #[derive(Default)]

@@ -9,9 +9,9 @@ use arrow_array::RecordBatch;
 
 use super::retailer::{CENSUS, INVENTORY, ITEM, LOCATION, WEATHER};
 use super::runs;
-use crate::data::values;
-use crate::system::{System, Totals};
-use crate::table::{BLOCK, Maps, OneKey, Row, Slab, hash, pair};
+use crate::common::data::values;
+use crate::common::system::{System, Totals};
+use crate::rivals::table::{BLOCK, Maps, OneKey, Row, Slab, hash, pair};
 
 struct Around {
     key: u64,

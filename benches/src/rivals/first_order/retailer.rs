@@ -7,10 +7,12 @@ use std::array;
 
 use arrow_array::RecordBatch;
 
-use crate::data::values;
-use crate::handwritten::retailer::{CENSUS, INVENTORY, ITEM, LOCATION, Place, Stock, WEATHER};
-use crate::system::{System, Totals};
-use crate::table::{Chains, Dense, Head, OneKey, Row, Slab, hash, pair};
+use crate::common::data::values;
+use crate::common::system::{System, Totals};
+use crate::rivals::handwritten::retailer::{
+    CENSUS, INVENTORY, ITEM, LOCATION, Place, Stock, WEATHER,
+};
+use crate::rivals::table::{Chains, Dense, Head, OneKey, Row, Slab, hash, pair};
 
 /// Rows of Weather with one (locn, dateid), and the chain of Inventory there.
 struct Day {

@@ -3,9 +3,9 @@
 use arrow_array::RecordBatch;
 
 use super::runs;
-use crate::data::values;
-use crate::system::{System, Totals};
-use crate::table::{Maps, OneKey};
+use crate::common::data::values;
+use crate::common::system::{System, Totals};
+use crate::rivals::table::{Maps, OneKey};
 
 /// How many rows each of the six relations has for a postcode.
 type Counts = [i64; 6];

@@ -2,7 +2,11 @@
 //!
 //! Inventory has 30 distinct ksn for each (locn, dateid). A share keeps the shape with fewer locations.
 
-use super::{Dataset, Order, Random, Relation};
+use crate::common::data::{Dataset, Order, Random, Relation};
+use crate::common::system::System;
+use crate::rivals::table::{Arrays, Tables};
+use crate::rivals::{first_order, handwritten};
+use crate::workloads::{ByHand, Size, Stream};
 
 const LOCATIONS: i32 = 1_317;
 const ZIPS: i32 = 1_302;
@@ -10,8 +14,37 @@ const ITEMS: i32 = 5_618;
 const DATES: i32 = 128;
 const ITEMS_A_DAY: usize = 30;
 
+/// The stream of all five, all changing.
+pub(crate) struct Retailer;
+
+impl Stream for Retailer {
+    fn name(&self) -> &'static str {
+        "retailer"
+    }
+
+    fn generate(&self, order: Order, size: &Size) -> Result<Dataset, String> {
+        Ok(generate(order, size.share))
+    }
+
+    fn streamed(&self) -> &'static [usize] {
+        &[0, 1, 2, 3, 4]
+    }
+
+    fn summed(&self) -> Option<&'static str> {
+        Some("inventoryunits")
+    }
+
+    fn by_hand(&self, program: ByHand) -> Option<Box<dyn System>> {
+        Some(match program {
+            ByHand::Arrays => Box::new(handwritten::retailer::Retailer::<Arrays>::new()),
+            ByHand::Tables => Box::new(handwritten::retailer::Retailer::<Tables>::new()),
+            ByHand::FirstOrder => Box::new(first_order::Retailer::new()),
+        })
+    }
+}
+
 /// Inventory, Location, Census, Item, Weather: 5,234,093 rows, in the order of the stream.
-pub(crate) fn generate(order: Order, share: usize) -> Dataset {
+fn generate(order: Order, share: usize) -> Dataset {
     let locations = LOCATIONS / share as i32;
     let mut random = Random::new(0x4e7a);
     let inventory = inventory(locations, &mut random);

@@ -2,10 +2,10 @@
 
 use arrow_array::RecordBatch;
 
-use crate::data::values;
-use crate::handwritten::runs;
-use crate::system::{System, Totals};
-use crate::table::{Chains, Dense, Head, OneKey};
+use crate::common::data::values;
+use crate::common::system::{System, Totals};
+use crate::rivals::handwritten::runs;
+use crate::rivals::table::{Chains, Dense, Head, OneKey};
 
 /// The rows of one relation: rows of one postcode are alike here, so a chain of slots is all there is to keep.
 #[derive(Default)]

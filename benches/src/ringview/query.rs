@@ -6,10 +6,10 @@
 use ringview_query::Query;
 use serde_json::{Value, json};
 
-use crate::data::Dataset;
-use crate::engine::Form;
-use crate::system::digest;
-use crate::workload::{Asked, Stream, Workload};
+use super::engine::Form;
+use crate::common::data::Dataset;
+use crate::common::system::digest;
+use crate::workloads::{Asked, Workload};
 
 /// How a result is read.
 pub(crate) enum Shown {
@@ -44,7 +44,8 @@ pub(crate) fn query(workload: Workload, data: &Dataset, form: Form) -> (Query, S
     let mut rest = json!({});
     let (outputs, shown) = match (workload.asked, form) {
         (Asked::Sum | Asked::Real, _) => {
-            let summed = features.iter().find(|f| Some(&*f.name) == summed(workload));
+            let column = workload.stream.summed();
+            let summed = features.iter().find(|f| Some(&*f.name) == column);
             let sum = summed.map(|feature| sum(&feature.name, argument(workload, feature)));
             (std::iter::once(count).chain(sum).collect(), Shown::Pair)
         }
@@ -100,14 +101,6 @@ fn natural(data: &Dataset) -> (Vec<Feature>, Vec<Value>) {
         }
     }
     (features, joins)
-}
-
-fn summed(workload: Workload) -> Option<&'static str> {
-    match workload.stream {
-        Stream::Retailer | Stream::RetailerFact => Some("inventoryunits"),
-        Stream::Housing => Some("postcode"),
-        Stream::Triangles => None,
-    }
 }
 
 /// What is summed.

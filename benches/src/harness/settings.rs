@@ -1,10 +1,8 @@
 //! What one run measures: the matrix of workloads, orders, batch sizes and systems, and the passes over each stream.
 
-use std::path::PathBuf;
-
-use crate::data::{Order, housing};
-use crate::roster::SystemName;
-use crate::workload::Workload;
+use super::roster::SystemName;
+use crate::common::data::Order;
+use crate::workloads::{Size, Workload};
 
 /// One pass over the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,27 +42,20 @@ pub(crate) struct Settings {
     pub(crate) repeat: usize,
     pub(crate) seconds: Option<f64>,
     pub(crate) deletes: Option<Phase>,
-    /// One in so many rows is there.
-    pub(crate) share: usize,
-    /// Of Housing.
-    pub(crate) scale: usize,
-    /// A file of edges for the triangles, in the place of generated ones.
-    pub(crate) edges: Option<PathBuf>,
+    pub(crate) size: Size,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            workloads: Workload::all().map(|(workload, _)| workload).collect(),
+            workloads: Workload::all().collect(),
             orders: vec![Order::Sorted, Order::Shuffled],
             batches: vec![1_000],
             systems: SystemName::ALL.into(),
             repeat: 1,
             seconds: None,
             deletes: None,
-            share: 1,
-            scale: housing::SCALE,
-            edges: None,
+            size: Size::default(),
         }
     }
 }
