@@ -180,6 +180,13 @@ impl Members {
         }
     }
 
+    /// The words of the number of a term.
+    #[must_use]
+    pub fn words(&self, term: usize) -> Range<usize> {
+        let element = self.element(term);
+        element.word..element.word + element.kind.words()
+    }
+
     /// What kind of number a term of the query is.
     pub(crate) fn kind(&self, term: usize) -> Kind {
         self.sums()

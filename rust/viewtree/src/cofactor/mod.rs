@@ -14,6 +14,7 @@ use ringview_query::Kind;
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, lift_rows};
 use ringview_view::read::{AtomProgram, Selection};
 
+use crate::factors::Factored;
 use crate::overflow;
 use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
@@ -41,7 +42,7 @@ struct Leaf {
 /// The payloads of COFACTOR.
 #[derive(Clone, Debug)]
 pub(crate) struct CofactorPayloads {
-    pub(crate) plan: CofactorPlan,
+    plan: CofactorPlan,
     leaves: BTreeMap<usize, Leaf>,
     /// By feature.
     kinds: Vec<Kind>,
@@ -82,7 +83,7 @@ impl CofactorPayloads {
     }
 
     /// Where the features stand in the payload of a node.
-    pub(crate) fn positions(
+    fn positions(
         &self,
         node: usize,
         features: impl Iterator<Item = usize>,
@@ -216,6 +217,9 @@ impl Payloads for CofactorPayloads {
             .sum()
     }
 }
+
+/// Rows are lifted whole.
+impl Factored for CofactorPayloads {}
 
 impl Tree<CofactorPayloads> {
     /// Whether the coming commit will move origins, as the root tells by now.

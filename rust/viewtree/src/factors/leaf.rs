@@ -7,6 +7,7 @@ use crate::plan::{LeafPart, Plan, split_leaf};
 use ringview_core::{Batch, Dictionary, Meter, Result};
 use ringview_query::PlanAtom;
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
+use ringview_view::answer::number_kind;
 use ringview_view::read::{AtomProgram, Selection, key_column};
 
 use super::FactorRows;
@@ -15,7 +16,7 @@ use crate::delta::{Delta, Spare};
 use crate::group::Grouper;
 use crate::program::Path;
 use crate::tree::Tree;
-use crate::tree::payloads::{LeafRows, SumProductPayloads, number_kind};
+use crate::tree::payloads::{LeafRows, SumProductPayloads};
 
 /// The factors of the delta of a leaf.
 pub(super) fn read(
