@@ -69,6 +69,11 @@ impl Fields {
         fields
     }
 
+    /// How each field is packed, by its number.
+    pub(crate) fn packing(&self) -> Vec<KeyField> {
+        self.all.iter().map(|field| field.key).collect()
+    }
+
     /// A field by its number.
     pub(crate) fn field(&self, id: usize) -> Field {
         self.all[id]
