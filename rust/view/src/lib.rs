@@ -2,6 +2,8 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `read/` | what rows of a table are to a view: filters, factors |
 //! | `answer/` | what is read of a view, and who is told what moved in it |
 
 pub mod answer;
+pub mod read;

@@ -8,7 +8,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `plan/` | what a bound query becomes: variable order, views, payloads, and how that is told |
-//! | `leaf` | what a leaf reads from rows: filters, factors, lifting functions |
 //! | `fields` | variables as the fields of keys |
 //! | `program` | a plan as the delta rules of its relations |
 //! | `delta` | rows of a relation, as a view is told of them |
@@ -46,7 +45,6 @@ mod explain;
 mod factorised;
 mod factors;
 mod fields;
-mod leaf;
 mod lookup;
 mod maintained;
 mod multiset;

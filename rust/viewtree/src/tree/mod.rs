@@ -15,10 +15,10 @@ use ringview_core::{Column, Meter, Result};
 use ringview_relation::join::{self, Climb, Path};
 use ringview_relation::{Delta, Moved, Part, Relation};
 use ringview_ring::{Overflow, PayloadRing};
+use ringview_view::read::Selection;
 
 use crate::delta::RowDelta;
 use crate::fields::{Aspect, Fields};
-use crate::leaf::Selection;
 use crate::program::{self, ProductPlan};
 use crate::tree::indicator::{Indicator, Watch};
 use crate::tree::payloads::Payloads;
