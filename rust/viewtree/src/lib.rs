@@ -8,7 +8,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `plan/` | what a bound query becomes: variable order, views, payloads, and how that is told |
-//! | `fields` | variables as the fields of keys |
 //! | `program` | a plan as the delta rules of its relations |
 //! | `delta` | rows of a relation, as a view is told of them |
 //! | `tree/` | a tree at work: views as relations, and what climbs over them |
@@ -44,7 +43,6 @@ mod delta;
 mod explain;
 mod factorised;
 mod factors;
-mod fields;
 mod lookup;
 mod maintained;
 mod multiset;

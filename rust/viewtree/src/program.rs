@@ -7,7 +7,8 @@
 use ringview_relation::join::{Join, LevelRule, Rule};
 use ringview_ring::PayloadRing;
 
-use crate::fields::Fields;
+use ringview_view::fields::Fields;
+
 use crate::plan::Plan;
 
 /// How the payloads of a plan are multiplied: the ring's part of a delta rule.

@@ -18,11 +18,11 @@ use ringview_query::VarId;
 use ringview_relation::{ABSENT, Delta, KeyLayout, KeyScratch, Keys, Part, Relation, Spare};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
-use crate::fields::Fields;
 use crate::maintained::Maintained;
 use crate::overflow;
 use crate::result::ResultRows;
 use ringview_view::answer::followers::Segment;
+use ringview_view::fields::Fields;
 
 use super::columns;
 use super::leaf_rows::LeafRows;

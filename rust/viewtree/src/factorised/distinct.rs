@@ -13,9 +13,9 @@ use ringview_relation::{Delta, KeyScratch, Part, Relation, Spare};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use super::leaf_rows::LeafRows;
-use crate::fields::Fields;
 use crate::overflow;
 use crate::tree::indicator::Watch;
+use ringview_view::fields::Fields;
 
 /// The relations of a view as sets.
 #[derive(Debug)]

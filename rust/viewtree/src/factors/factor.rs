@@ -9,8 +9,8 @@ use ringview_ring::{
     TermProduct,
 };
 
-use crate::fields::Fields;
 use crate::tree::payloads::widest;
+use ringview_view::fields::Fields;
 
 /// A factor.
 #[derive(Clone, Debug)]

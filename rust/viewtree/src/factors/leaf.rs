@@ -9,12 +9,12 @@ use ringview_query::PlanAtom;
 use ringview_relation::join::Path;
 use ringview_relation::{Delta, Grouper, Spare};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
-use ringview_view::read::{AtomProgram, Selection};
+use ringview_view::read::{AtomProgram, Selection, key_column};
 
 use super::FactorRows;
 use super::factor::{Factor, Layouts};
+use crate::tree::Tree;
 use crate::tree::payloads::{LeafRows, SumProductPayloads, number_kind};
-use crate::tree::{Tree, key_column};
 
 /// The factors of the delta of a leaf.
 pub(super) fn read(

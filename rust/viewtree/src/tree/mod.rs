@@ -11,14 +11,14 @@ pub(crate) mod payloads;
 use std::sync::Arc;
 
 use crate::plan::Plan;
-use ringview_core::{Column, Meter, Result};
+use ringview_core::{Meter, Result};
 use ringview_relation::join::{self, Climb, Path};
 use ringview_relation::{Delta, Moved, Part, Relation};
 use ringview_ring::{Overflow, PayloadRing};
-use ringview_view::read::Selection;
+use ringview_view::fields::Fields;
+use ringview_view::read::{Selection, key_column};
 
 use crate::delta::RowDelta;
-use crate::fields::{Aspect, Fields};
 use crate::program::{self, ProductPlan};
 use crate::tree::indicator::{Indicator, Watch};
 use crate::tree::payloads::Payloads;
@@ -54,7 +54,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
     /// An empty tree. Views over static relations alone are kept until `seal`, even where no
     /// change will ever join with them: loading does.
     pub(crate) fn new(plan: Arc<Plan>, payloads: P) -> Self {
-        let fields = Fields::new(&plan);
+        let fields = Fields::new(&plan.variables);
         let nodes = &plan.tree.nodes;
         let view = |node: usize| {
             // Indicators that change are told from their leaf, which is stored.
@@ -356,31 +356,5 @@ impl<P: Payloads> Tree<P> {
 
     pub(crate) fn refuse(&self, node: usize, fault: Overflow) -> ringview_core::Error {
         self.views[node].refusal(fault)
-    }
-}
-
-/// Appends what a field holds of the selected rows of a column.
-pub(crate) fn key_column(
-    aspect: Aspect,
-    column: &Column,
-    selection: &Selection,
-    out: &mut Vec<u64>,
-) {
-    let rows = selection.rows();
-    match aspect {
-        Aspect::Word => pick(rows, &column.words, |&word| word, out),
-        Aspect::High => pick(rows, &column.high, |&word| word, out),
-        Aspect::Null => match &column.valid {
-            Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
-            None => out.resize(selection.len(), 0),
-        },
-    }
-}
-
-/// Appends the values of the rows named, or of all.
-fn pick<T>(rows: Option<&[u32]>, from: &[T], word: impl Fn(&T) -> u64, out: &mut Vec<u64>) {
-    match rows {
-        None => out.extend(from.iter().map(word)),
-        Some(rows) => out.extend(rows.iter().map(|&row| word(&from[row as usize]))),
     }
 }
