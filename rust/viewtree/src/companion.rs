@@ -118,7 +118,7 @@ impl Companion {
     }
 
     fn parts(&self) -> impl Iterator<Item = &Part> {
-        self.tree.views.iter().filter_map(|view| view.part.as_ref())
+        self.tree.views.iter().filter_map(|view| view.part())
     }
 
     /// Bytes that it takes.
@@ -140,7 +140,7 @@ impl Companion {
     }
 
     pub(crate) fn steps(&self) -> u64 {
-        self.tree.steps
+        self.tree.work.steps
     }
 
     /// Checks the invariants; for tests.
