@@ -1,6 +1,6 @@
 //! A view by its name: the query as it came, the atoms that it reads, and what maintains it.
 
-use ringview_core::{Result, Schema};
+use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::{PlanAtom, Query};
 use ringview_view::{Answer, Follower, View};
@@ -24,8 +24,8 @@ pub(crate) struct NamedView {
 }
 
 impl NamedView {
-    /// An empty view; `schemas` are those of the plan's atoms.
-    pub(crate) fn new(name: &str, query: &Query, plan: Plan, schemas: &[Schema]) -> Result<Self> {
+    /// An empty view.
+    pub(crate) fn new(name: &str, query: &Query, plan: Plan) -> Result<Self> {
         let outputs = plan.outputs.iter();
         Ok(Self {
             name: name.to_owned(),
@@ -35,7 +35,7 @@ impl NamedView {
             query: query.clone(),
             atoms: plan.atoms.clone(),
             columns: outputs.map(|output| output.name.clone()).collect(),
-            tree: ringview_viewtree::view(plan.into(), schemas)?,
+            tree: ringview_viewtree::view(plan.into())?,
         })
     }
 

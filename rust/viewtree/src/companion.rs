@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Schema, Type};
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
 use ringview_query as query;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 use ringview_ring::{Expansion, Number, PayloadRing, SumProduct};
@@ -61,12 +61,11 @@ impl Companion {
     /// An empty companion of a view with these fields and this root key.
     pub(crate) fn new(
         companion: &crate::plan::Companion,
-        schemas: &[Schema],
         fields: &Fields,
         keys: &[query::VarId],
     ) -> Result<Self> {
         let plan = Arc::new(companion.plan.clone());
-        let payloads = SumProductPayloads::compile(&plan, schemas)?;
+        let payloads = SumProductPayloads::compile(&plan)?;
         let tree = Tree::new(Arc::clone(&plan), payloads);
         let inner_keys = &plan.tree.nodes[plan.tree.root].keys;
         let (mut key, mut outer) = (Vec::new(), Vec::new());

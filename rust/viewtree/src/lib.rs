@@ -8,7 +8,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `plan/` | what a bound query becomes: variable order, views, payloads, and how that is told |
-//! | `leaf` | what a leaf reads from rows: filters, factors, lifting functions |
 //! | `fields` | variables as the fields of keys |
 //! | `program` | a plan compiled to the paths of its relations |
 //! | `delta` | a batch on its way up, folded where that is cheap |
@@ -54,7 +53,6 @@ mod factors;
 mod fields;
 mod group;
 mod groups;
-mod leaf;
 mod listing;
 mod logged;
 mod lookup;

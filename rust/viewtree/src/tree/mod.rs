@@ -17,11 +17,11 @@ use ringview_core::{Column, Meter, Result};
 use ringview_relation::{KeyScratch, Moved, Part};
 use ringview_ring::{Overflow, PayloadRing};
 use ringview_view::RowDelta;
+use ringview_view::read::Selection;
 
 use crate::delta::{Delta, Spare};
 use crate::fields::{Aspect, Fields};
 use crate::group::Grouper;
-use crate::leaf::Selection;
 use crate::overflow;
 use crate::program::{self, Path, ProductPlan};
 use crate::tree::indicator::{Indicator, Watch};
