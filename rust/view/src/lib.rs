@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `view` | [`View`]: rows go in, and stay or are undone |
 //! | `rows` | how rows of tables arrive: one by one, or as products of factors |
-//! | `read/` | what rows of a table are to a view: filters, factors |
+//! | `fields` | variables as the fields of keys |
+//! | `read/` | what rows of a table are to a view: filters, factors, keys |
 //! | `answer/` | what is read of a view, and who is told what moved in it |
 
 pub mod answer;
+pub mod fields;
 pub mod read;
 mod rows;
 mod view;

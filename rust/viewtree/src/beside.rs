@@ -17,9 +17,9 @@ use ringview_view::RowDelta;
 
 use crate::cofactor::CofactorPayloads;
 use crate::companion::{Companion, SUMMARY};
-use crate::fields::Fields;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::tree::Tree;
+use ringview_view::fields::Fields;
 
 /// Everything beside the tree of a view.
 #[derive(Default)]

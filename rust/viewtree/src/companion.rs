@@ -17,12 +17,12 @@ use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 use ringview_ring::{Expansion, Number, PayloadRing, SumProduct};
 use ringview_view::RowDelta;
 
-use crate::fields::{Aspect, Fields};
 use crate::maintained::{Maintained, NodeStatus};
 use crate::multiset::OrderedSlots;
 use crate::program::ProductPlan;
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
+use ringview_view::fields::{Aspect, Fields};
 
 /// Words of a summary: how many values, then the least and the greatest, two words each.
 pub(crate) const SUMMARY: usize = 5;

@@ -8,7 +8,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `plan/` | what a bound query becomes: variable order, views, payloads, and how that is told |
-//! | `fields` | variables as the fields of keys |
 //! | `program` | a plan compiled to the paths of its relations |
 //! | `delta` | a batch on its way up, folded where that is cheap |
 //! | `group` | which rows of a batch have equal keys, found before payloads are computed |
@@ -50,7 +49,6 @@ mod delta;
 mod explain;
 mod factorised;
 mod factors;
-mod fields;
 mod group;
 mod groups;
 mod listing;

@@ -11,9 +11,11 @@
 //! |---|---|
 //! | `predicate`, `textual`, `like` | conditions, in three-valued logic; those on one string column |
 //! | `scalar/`, `number`, `input` | expressions, the kinds of numbers, and where columns are found |
+//! | `keys` | columns as the fields of keys |
 //! | `text` | expressions as messages show them |
 
 mod input;
+mod keys;
 mod like;
 mod number;
 mod predicate;
@@ -27,6 +29,7 @@ use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
 use ringview_query::{Expr, Factor, Kind, PlanAtom};
 
 use input::Input;
+pub use keys::key_column;
 pub use like::Pattern;
 use number::Source;
 use predicate::{Check, TRUE, nulls};

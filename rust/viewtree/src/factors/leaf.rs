@@ -7,14 +7,14 @@ use crate::plan::{LeafPart, Plan, split_leaf};
 use ringview_core::{Batch, Dictionary, Meter, Result};
 use ringview_query::PlanAtom;
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
-use ringview_view::read::{AtomProgram, Selection};
+use ringview_view::read::{AtomProgram, Selection, key_column};
 
 use super::factor::{Factor, Layouts};
 use crate::delta::{Delta, Spare};
 use crate::group::Grouper;
 use crate::program::Path;
+use crate::tree::Tree;
 use crate::tree::payloads::{LeafRows, SumProductPayloads, number_kind};
-use crate::tree::{Tree, key_column};
 use ringview_view::FactorRows;
 
 /// The factors of the delta of a leaf.

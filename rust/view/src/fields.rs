@@ -6,14 +6,13 @@
 
 use std::ops::Range;
 
-use crate::plan::Plan;
 use ringview_core::Type;
-use ringview_query::VarId;
+use ringview_query::{VarId, Variable};
 use ringview_relation::{KeyField, KeyLayout};
 
 /// Which part of a variable a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aspect {
+pub enum Aspect {
     /// The word.
     Word,
     /// The upper half of a decimal.
@@ -24,28 +23,33 @@ pub(crate) enum Aspect {
 
 /// A field of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Field {
-    pub(crate) variable: VarId,
-    pub(crate) aspect: Aspect,
-    pub(crate) key: KeyField,
+pub struct Field {
+    /// Whose it is.
+    pub variable: VarId,
+    /// Which part.
+    pub aspect: Aspect,
+    /// How it is packed into a key.
+    pub key: KeyField,
     /// Whether it holds ids of strings.
-    pub(crate) is_text: bool,
+    pub is_text: bool,
 }
 
-/// The fields of all variables of a plan, numbered.
+/// The fields of all variables of a query, numbered.
 #[derive(Clone, Debug)]
-pub(crate) struct Fields {
+pub struct Fields {
     all: Vec<Field>,
     of: Vec<Range<usize>>,
 }
 
 impl Fields {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    /// Those of some variables, in their order.
+    #[must_use]
+    pub fn new(variables: &[Variable]) -> Self {
         let mut fields = Self {
             all: Vec::new(),
             of: Vec::new(),
         };
-        for (variable, description) in plan.variables.iter().enumerate() {
+        for (variable, description) in variables.iter().enumerate() {
             let start = fields.all.len();
             let ty = &description.ty;
             let mut push = |aspect, bits, signed| {
@@ -70,31 +74,36 @@ impl Fields {
     }
 
     /// A field by its number.
-    pub(crate) fn field(&self, id: usize) -> Field {
+    #[must_use]
+    pub fn field(&self, id: usize) -> Field {
         self.all[id]
     }
 
     /// The fields of some variables, in their order.
-    pub(crate) fn of_all(&self, variables: &[VarId]) -> Vec<usize> {
+    #[must_use]
+    pub fn of_all(&self, variables: &[VarId]) -> Vec<usize> {
         variables.iter().flat_map(|&v| self.of[v].clone()).collect()
     }
 
     /// Where the fields of a variable stand among those of a key of these variables.
-    pub(crate) fn positions(&self, keys: &[VarId], variable: VarId) -> Vec<usize> {
+    #[must_use]
+    pub fn positions(&self, keys: &[VarId], variable: VarId) -> Vec<usize> {
         let all = self.of_all(keys);
         let own = |&at: &usize| self.all[all[at]].variable == variable;
         (0..all.len()).filter(own).collect()
     }
 
     /// Which fields of a key of these variables hold ids of strings.
-    pub(crate) fn texts(&self, keys: &[VarId]) -> Vec<usize> {
+    #[must_use]
+    pub fn texts(&self, keys: &[VarId]) -> Vec<usize> {
         let all = self.of_all(keys);
         let is_text = |&at: &usize| self.all[all[at]].is_text;
         (0..all.len()).filter(is_text).collect()
     }
 
     /// The layout of a key of these fields.
-    pub(crate) fn layout(&self, ids: &[usize]) -> KeyLayout {
+    #[must_use]
+    pub fn layout(&self, ids: &[usize]) -> KeyLayout {
         let keys: Vec<KeyField> = ids.iter().map(|&id| self.all[id].key).collect();
         KeyLayout::new(&keys)
     }
