@@ -2,47 +2,55 @@
 //!
 //! `columns` are registers: a path says which of them are live at each step. Rows may repeat a
 //! key; they are summed where that is cheap (`group`), and every step is right whether or not
-//! they were: the delta rules are linear.
+//! they were: the delta rules are linear. Cost of summing: O(rows), expected where it hashes.
 
-use ringview_relation::KeyLayout;
 use ringview_ring::{Overflow, PayloadRing, Slab};
 
 use crate::group::Grouper;
+use crate::layout::KeyLayout;
 
 /// A batch of keys and payloads.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Delta {
-    pub(crate) rows: usize,
-    pub(crate) columns: Vec<Vec<u64>>,
-    pub(crate) payload: Vec<u64>,
+pub struct Delta {
+    /// How many rows.
+    pub rows: usize,
+    /// Registers, each a column of as many values as there are rows, or unused.
+    pub columns: Vec<Vec<u64>>,
+    /// The payloads, row by row.
+    pub payload: Vec<u64>,
     /// Words of a payload: the ring's stride, or less where it keeps single rows shorter.
-    pub(crate) width: usize,
+    pub width: usize,
     /// Whether they are of the ring's widened shape: a sum among them does not fit.
-    pub(crate) wide: bool,
+    pub wide: bool,
 }
 
 /// Room for gathering, kept between batches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spare {
+pub struct Spare {
     words: Vec<u64>,
     first: Vec<u32>,
     groups: Vec<u32>,
 }
 
 impl Delta {
-    pub(crate) fn with_registers(registers: usize) -> Self {
+    /// An empty delta with so many registers.
+    #[must_use]
+    pub fn with_registers(registers: usize) -> Self {
         Self {
             columns: vec![Vec::new(); registers],
             ..Self::default()
         }
     }
 
-    pub(crate) fn slab(&self) -> Slab<'_> {
+    /// Its payloads.
+    #[must_use]
+    #[inline]
+    pub fn slab(&self) -> Slab<'_> {
         Slab::delta(&self.payload, self.width)
     }
 
     /// Keeps the rows named, in that order, in the registers that are live.
-    pub(crate) fn gather(&mut self, live: &[usize], rows: &[u32], spare: &mut Spare) {
+    pub fn gather(&mut self, live: &[usize], rows: &[u32], spare: &mut Spare) {
         for &register in live {
             let column = &mut self.columns[register];
             spare.words.clear();
@@ -58,7 +66,7 @@ impl Delta {
     ///
     /// # Errors
     /// The fault that asked for it, where there is no such shape.
-    pub(crate) fn widen<R: PayloadRing>(
+    fn widen<R: PayloadRing>(
         &mut self,
         shape: &R::Shape,
         fault: Overflow,
@@ -73,7 +81,7 @@ impl Delta {
     }
 
     /// Brings widened payloads back to their shape, if all fit.
-    pub(crate) fn narrow<R: PayloadRing>(&mut self, shape: &R::Shape) {
+    pub fn narrow<R: PayloadRing>(&mut self, shape: &R::Shape) {
         if !self.wide {
             return;
         }
@@ -88,8 +96,11 @@ impl Delta {
         }
     }
 
-    /// Sums rows that have equal keys and stand one after the other.
-    pub(crate) fn fold<R: PayloadRing>(
+    /// Sums rows that have equal keys and stand one after the other; `layout` is the key's.
+    ///
+    /// # Errors
+    /// `Overflow` where a sum fits no widened payload either; the rows are then of no use.
+    pub fn fold<R: PayloadRing>(
         &mut self,
         shape: &R::Shape,
         keys: &[usize],
