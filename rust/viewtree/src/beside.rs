@@ -12,13 +12,13 @@ use crate::plan::{CofactorPlan, Plan};
 use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_query::VarId;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
+use ringview_view::RowDelta;
 use ringview_view::answer::values::{Tallies, When, by_row, no_tallies};
 use ringview_view::answer::{Further, Members};
 use ringview_view::fields::Fields;
 
 use crate::cofactor::CofactorPayloads;
 use crate::companion::Companion;
-use crate::delta::RowDelta;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::tree::Tree;
 

@@ -9,12 +9,10 @@ use std::sync::Arc;
 use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_query::{self as query, OutputKind, VarId};
 use ringview_relation::Part;
-use ringview_view::answer::values::{
-    GroupValues, SUMMARY, Tally, ValueFields, ValueSource, When,
-};
+use ringview_view::RowDelta;
+use ringview_view::answer::values::{GroupValues, SUMMARY, Tally, ValueFields, ValueSource, When};
 use ringview_view::fields::{Aspect, Fields};
 
-use crate::delta::RowDelta;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::plan;
 use crate::tree::Tree;
@@ -130,8 +128,7 @@ impl Companion {
 
     /// The same, by what is quickly counted.
     pub(crate) fn bytes(&self) -> usize {
-        self.parts().map(Part::memory_usage).sum::<usize>()
-            + self.values.bytes(self.tree.result())
+        self.parts().map(Part::memory_usage).sum::<usize>() + self.values.bytes(self.tree.result())
     }
 
     /// What each node of its tree holds.

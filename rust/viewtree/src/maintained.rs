@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use ringview_core::{Dictionary, HoldsStrings, Meter, Result};
+use ringview_core::{HoldsStrings, Meter, Result};
 use ringview_relation::{Part, Relation};
 use ringview_ring::Overflow;
+use ringview_view::{ProductDelta, RowDelta};
 
-use crate::columns::Aggregates;
-use crate::delta::RowDelta;
-use crate::factors::{FactorRows, Factored};
+use crate::factors::Factored;
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
 use ringview_view::fields::Fields;
@@ -32,14 +31,7 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     /// Applies rows of one relation.
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
     /// Applies the product of some factors; false, and nothing done, if this ring cannot.
-    fn apply_factors(
-        &mut self,
-        atom: usize,
-        factors: &[FactorRows],
-        sign: i64,
-        dict: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<bool>;
+    fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool>;
     /// Whether the running transaction's changes can stay: all sums that are kept fit.
     fn settle(&self) -> Result<()>;
     /// Before a commit: whether it will show results otherwise that the transaction left alone.
@@ -70,8 +62,6 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     fn fields(&self) -> &Fields;
     /// What the rows of a result end with, as of the last commit.
     fn origins(&self) -> &[u64];
-    /// How payloads are shown.
-    fn aggregates(&self) -> &dyn Aggregates;
     /// What each node holds.
     fn describe(&self) -> Vec<NodeStatus>;
     /// Bytes beside those of the nodes.
@@ -88,25 +78,18 @@ impl fmt::Debug for dyn Maintained {
     }
 }
 
-impl<P: Factored + Aggregates> Maintained for Tree<P> {
+impl<P: Factored> Maintained for Tree<P> {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         Tree::apply(self, rows, meter)
     }
 
-    fn apply_factors(
-        &mut self,
-        atom: usize,
-        factors: &[FactorRows],
-        sign: i64,
-        dict: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<bool> {
+    fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool> {
         // Indicator projections are told from the rows of the leaf.
         // What does not fit at the moment is met row by row.
-        if self.watches[atom].is_some() || !self.views.iter().all(Relation::fits) {
+        if self.watches[product.atom].is_some() || !self.views.iter().all(Relation::fits) {
             return Ok(false);
         }
-        P::apply_factors(self, atom, (factors, sign), dict, meter)
+        P::apply_factors(self, product, meter)
     }
 
     fn settle(&self) -> Result<()> {
@@ -167,10 +150,6 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
 
     fn origins(&self) -> &[u64] {
         self.payloads.origins()
-    }
-
-    fn aggregates(&self) -> &dyn Aggregates {
-        &self.payloads
     }
 
     fn describe(&self) -> Vec<NodeStatus> {

@@ -83,11 +83,7 @@ impl CofactorPayloads {
     }
 
     /// Where the features stand in the payload of a node.
-    fn positions(
-        &self,
-        node: usize,
-        features: impl Iterator<Item = usize>,
-    ) -> Vec<usize> {
+    fn positions(&self, node: usize, features: impl Iterator<Item = usize>) -> Vec<usize> {
         let all = &self.plan.nodes[node];
         features
             .filter_map(|feature| all.iter().position(|other| *other == feature))

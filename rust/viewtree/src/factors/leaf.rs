@@ -9,10 +9,10 @@ use ringview_query::PlanAtom;
 use ringview_relation::join::Path;
 use ringview_relation::{Delta, Grouper, Spare};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
+use ringview_view::FactorRows;
 use ringview_view::answer::number_kind;
 use ringview_view::read::{AtomProgram, Selection, key_column};
 
-use super::FactorRows;
 use super::factor::{Factor, Layouts};
 use crate::tree::Tree;
 use crate::tree::payloads::{LeafRows, SumProductPayloads};

@@ -53,7 +53,11 @@ impl CofactorPlan {
     fn columns(&self, node: usize) -> FeatureColumns {
         let categories = |companion: &Companion, sums| Categories {
             name: companion.name.clone(),
-            types: companion.values.iter().map(|value| value.ty.clone()).collect(),
+            types: companion
+                .values
+                .iter()
+                .map(|value| value.ty.clone())
+                .collect(),
             sums,
         };
         let numeric = self.names.len();
@@ -61,7 +65,11 @@ impl CofactorPlan {
         FeatureColumns {
             names: self.names.clone(),
             order: self.nodes[node].clone(),
-            categories: self.categories.iter().map(|one| categories(one, numeric)).collect(),
+            categories: self
+                .categories
+                .iter()
+                .map(|one| categories(one, numeric))
+                .collect(),
             pairs: pairs.collect(),
         }
     }

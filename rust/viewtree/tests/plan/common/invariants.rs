@@ -204,7 +204,11 @@ fn outputs(plan: &Plan) {
                     &moments.yy,
                 ];
                 let places = &plan.payload.terms;
-                assert!(sums.into_iter().flatten().all(|term| places[*term] < root.len()));
+                assert!(
+                    sums.into_iter()
+                        .flatten()
+                        .all(|term| places[*term] < root.len())
+                );
             }
             OutputKind::Extreme { companion, .. } | OutputKind::Distinct { companion } => {
                 let beside = &plan.companions[*companion];
