@@ -29,7 +29,7 @@ fn source() -> ValueSource {
             fields: vec![1],
             ty: Type::Int64,
         }],
-        sums: vec![1..4],
+        sums: std::iter::once(1..4).collect(),
         ordered: true,
     }
 }
