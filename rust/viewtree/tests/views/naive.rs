@@ -36,6 +36,7 @@ impl Catalog for Tables {
             is_static,
             rows: None,
             unique: self.unique.contains(&name).then(|| vec![0]),
+            cofactors: Vec::new(),
         })
     }
 }
@@ -104,6 +105,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         });
     }
     Query {
+        blocks: Vec::new(),
         atoms,
         joins,
         group_by,
@@ -143,9 +145,7 @@ impl Tables {
     /// The plan and an empty view of a query.
     pub fn view(&self, query: &Query) -> (Arc<Plan>, ViewTree) {
         let plan = Arc::new(Plan::new(bind(query, self).unwrap(), Planning::default()).unwrap());
-        let schema = |atom: &Atom| Schema::clone(&self.table(&atom.table).unwrap().schema);
-        let schemas: Vec<Schema> = query.atoms.iter().map(schema).collect();
-        let view = ViewTree::new(Arc::clone(&plan), &schemas).unwrap();
+        let view = ViewTree::new(Arc::clone(&plan)).unwrap();
         (plan, view)
     }
 
