@@ -70,7 +70,7 @@ impl Random {
     pub(crate) fn failures(&mut self, w: f64) -> Skip {
         // The logarithm of 1 - w, right for a w far below 2^-53 too.
         let real = log(self.unit()) / log1p(-w);
-        if !(real < 2f64.powi(FAR as i32)) {
+        if real.is_nan() || real >= (1u128 << FAR) as f64 {
             return Skip {
                 items: 1 << FAR,
                 more: true,
