@@ -1,27 +1,32 @@
-//! What expressions, conditions and aggregates are, as SQL says it: the naive database's arithmetic.
-
-use std::cmp::Ordering;
+//! What expressions, conditions and aggregates are, as SQL says it.
 
 use ringview_query::{ColumnRef, Comparison, Condition, Function, Literal, Measure, Scalar};
 
-use super::{Row, Value};
+use crate::value::Value;
 
-/// A measure over the rows of a group; integers alone are subtracted.
-pub(super) fn compute_group<'a>(
+/// Reads a column of a row of a join.
+pub type Get<'a> = &'a dyn Fn(&ColumnRef) -> Value;
+
+/// A measure over the rows of a group, each with how often it is there; integers alone are subtracted.
+#[must_use]
+pub fn compute_group<R>(
     measure: &Measure,
-    group: &[Vec<&'a Row>],
-    get: &dyn Fn(&[&'a Row], &ColumnRef) -> Value,
+    group: &[(R, i64)],
+    get: &dyn Fn(&R, &ColumnRef) -> Value,
 ) -> Value {
     let of = |side: &Measure| compute_group(side, group, get);
     match measure {
-        Measure::Group { column } => get(&group[0], column),
+        Measure::Group { column } => get(&group[0].0, column),
         Measure::Aggregate {
             function,
             arguments,
         } => {
-            let value = |rows: &Vec<&'a Row>| match arguments.first() {
-                None => Value::Int(1),
-                Some(scalar) => compute(scalar, &|c| get(rows, c)),
+            let value = |(row, times): &(R, i64)| {
+                let value = match arguments.first() {
+                    None => Value::Int(1),
+                    Some(scalar) => compute(scalar, &|c| get(row, c)),
+                };
+                (value, *times)
             };
             aggregate(*function, group.iter().map(value))
         }
@@ -34,46 +39,49 @@ pub(super) fn compute_group<'a>(
     }
 }
 
-fn aggregate(function: Function, values: impl Iterator<Item = Value>) -> Value {
-    let values: Vec<Value> = values.filter(|v| *v != Value::Null).collect();
-    let real = |value: &Value| match value {
-        Value::Int(v) => *v as f64,
-        Value::Real(v) => *v,
+fn aggregate(function: Function, values: impl Iterator<Item = (Value, i64)>) -> Value {
+    let values: Vec<(Value, i64)> = values.filter(|(v, _)| *v != Value::Null).collect();
+    let count: i64 = values.iter().map(|(_, times)| times).sum();
+    let real = |(value, times): &(Value, i64)| match value {
+        Value::Int(v) => (v * times) as f64,
+        Value::Real(v) => *v * *times as f64,
         _ => f64::NAN,
     };
+    let whole = |(value, times): &(Value, i64)| match value {
+        Value::Int(v) => v * times,
+        other => panic!("{other:?} among integers"),
+    };
     match (function, &values[..]) {
-        (Function::Count, _) => Value::Int(values.len() as i64),
+        (Function::Count, _) => Value::Int(count),
         (Function::CountDistinct, values) => {
-            let different = |at: &usize| !values[..*at].contains(&values[*at]);
-            Value::Int((0..values.len()).filter(different).count() as i64)
+            let mut different: Vec<&Value> = values.iter().map(|(value, _)| value).collect();
+            different.sort();
+            different.dedup();
+            Value::Int(different.len() as i64)
         }
         (_, []) => Value::Null,
-        (Function::Min | Function::Max, values) => {
-            let wanted = match function {
-                Function::Min => Ordering::Less,
-                _ => Ordering::Greater,
-            };
-            let better = |best: Value, other: &Value| match other.partial_cmp(&best) {
-                Some(order) if order == wanted => other.clone(),
-                _ => best,
-            };
-            values.iter().fold(values[0].clone(), better)
-        }
-        (Function::Sum, [Value::Int(_), ..]) => Value::Int(
-            values
-                .iter()
-                .map(|v| if let Value::Int(v) = v { *v } else { 0 })
-                .sum(),
-        ),
+        (Function::Min, values) => extreme(values.iter().map(|(value, _)| value).min()),
+        (Function::Max, values) => extreme(values.iter().map(|(value, _)| value).max()),
+        (Function::Sum, [(Value::Int(_), _), ..]) => Value::Int(values.iter().map(whole).sum()),
         (Function::Sum, _) => Value::Real(values.iter().map(real).sum::<f64>() + 0.0),
+        (Function::Avg, [(Value::Int(_), _), ..]) => {
+            let sum: i64 = values.iter().map(whole).sum();
+            Value::Real(sum as f64 / count as f64 + 0.0)
+        }
         (Function::Avg, _) => {
-            Value::Real(values.iter().map(real).sum::<f64>() / values.len() as f64 + 0.0)
+            Value::Real(values.iter().map(real).sum::<f64>() / count as f64 + 0.0)
         }
         (other, _) => panic!("{other:?} is not in the tests' queries"),
     }
 }
 
-fn compute(scalar: &Scalar, get: &dyn Fn(&ColumnRef) -> Value) -> Value {
+fn extreme(found: Option<&Value>) -> Value {
+    found.cloned().unwrap_or(Value::Null)
+}
+
+/// An expression over a row.
+#[must_use]
+pub fn compute(scalar: &Scalar, get: Get<'_>) -> Value {
     let two = |l: &Scalar, r: &Scalar, int: fn(i64, i64) -> i64, real: fn(f64, f64) -> f64| match (
         compute(l, get),
         compute(r, get),
@@ -110,12 +118,15 @@ fn literal(literal: &Literal) -> Value {
     }
 }
 
-pub(super) fn holds(condition: &Condition, get: &dyn Fn(&ColumnRef) -> Value) -> Option<bool> {
+/// Whether a condition holds of a row; `None` if that is unknown.
+#[must_use]
+pub fn holds(condition: &Condition, get: Get<'_>) -> Option<bool> {
     holds_of(condition, &|scalar| compute(scalar, get))
 }
 
-/// Of rows or of groups.
-pub(super) fn holds_of<S: std::fmt::Debug>(
+/// The same, of rows or of groups.
+#[must_use]
+pub fn holds_of<S: std::fmt::Debug>(
     condition: &Condition<S>,
     value: &dyn Fn(&S) -> Value,
 ) -> Option<bool> {
@@ -125,11 +136,7 @@ pub(super) fn holds_of<S: std::fmt::Debug>(
             left,
             right,
         } => {
-            let (left, right) = (value(left), value(right));
-            if left == Value::Null || right == Value::Null {
-                return None;
-            }
-            let order = left.partial_cmp(&right)?;
+            let order = value(left).compare(&value(right))?;
             Some(match comparison {
                 Comparison::Eq => order.is_eq(),
                 Comparison::Ne => order.is_ne(),
@@ -141,6 +148,21 @@ pub(super) fn holds_of<S: std::fmt::Debug>(
         }
         Condition::IsNull { operand } => Some(value(operand) == Value::Null),
         Condition::Not { operand } => holds_of(operand, value).map(|held| !held),
+        Condition::And { operands } => decided(operands, value, false),
+        Condition::Or { operands } => decided(operands, value, true),
         other => panic!("{other:?} is not in the tests' queries"),
+    }
+}
+
+/// AND (`decides` is false) or OR (true) in three-valued logic.
+fn decided<S: std::fmt::Debug>(
+    operands: &[Condition<S>],
+    value: &dyn Fn(&S) -> Value,
+    decides: bool,
+) -> Option<bool> {
+    let all: Vec<Option<bool>> = operands.iter().map(|one| holds_of(one, value)).collect();
+    match all.contains(&Some(decides)) {
+        true => Some(decides),
+        false => (!all.contains(&None)).then_some(!decides),
     }
 }
