@@ -14,6 +14,7 @@ use crate::delta::RowDelta;
 use crate::factorised::Factorised;
 use crate::factors::FactorRows;
 use crate::maintained::{Maintained, NodeStatus};
+use crate::moved::Feed;
 use crate::settle::Fallible;
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
@@ -38,6 +39,8 @@ pub struct ViewTree {
     pub(crate) factorised: Option<Factorised>,
     /// What a change may make unfit to be shown.
     pub(crate) fallible: Option<Fallible>,
+    /// What other views read of it.
+    pub(crate) feed: Option<Feed>,
 }
 
 impl fmt::Debug for ViewTree {
@@ -75,6 +78,7 @@ impl ViewTree {
             plan,
             tree,
             followers: Followers::default(),
+            feed: None,
         })
     }
 
@@ -177,6 +181,7 @@ impl ViewTree {
         if let Some(factorised) = &mut self.factorised {
             factorised.commit(&mut *self.tree);
         }
+        self.told();
     }
 
     /// Undoes the changes since the last commit, exactly.

@@ -331,6 +331,14 @@ impl Factorised {
         self.followers.join_here(|| ways.nothing())
     }
 
+    /// What the running transaction moved, for whoever was told everything before it: each row with its
+    /// multiplicity.
+    pub(crate) fn running(&self) -> Result<(ResultRows, Vec<i64>)> {
+        let fields = self.ways.as_ref().map_or(0, Ways::width);
+        let open: Vec<&Moved> = self.followers.segments().last().into_iter().collect();
+        Moved::read(&open, fields)
+    }
+
     /// What moved since a follower was last told, each row with its multiplicity; `None` if it was told
     /// nothing yet.
     pub(crate) fn changes(&self, follower: &Follower) -> Result<Option<(ResultRows, Vec<i64>)>> {
