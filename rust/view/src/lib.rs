@@ -2,6 +2,15 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `view` | [`View`]: rows go in, and stay or are undone |
+//! | `rows` | how rows of tables arrive: one by one, or as products of factors |
 //! | `answer/` | what is read of a view, and who is told what moved in it |
 
 pub mod answer;
+mod rows;
+mod view;
+
+pub use answer::followers::Follower;
+pub use answer::{Answer, Cell, Cursor, Key, KeyValue, Place, ResultColumn};
+pub use rows::{FactorRows, ProductDelta, RowDelta};
+pub use view::{View, multiplied_out};

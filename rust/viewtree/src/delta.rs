@@ -4,7 +4,6 @@
 //! key; they are summed where that is cheap (`group`), and every step is right whether or not
 //! they were: the delta rules are linear.
 
-use ringview_core::{Batch, Dictionary};
 use ringview_relation::KeyLayout;
 use ringview_ring::{Overflow, PayloadRing, Slab};
 
@@ -28,15 +27,6 @@ pub(crate) struct Spare {
     words: Vec<u64>,
     first: Vec<u32>,
     groups: Vec<u32>,
-}
-
-/// Rows of the relation at an atom that come (`sign` 1) or go (-1), as they are in its table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RowDelta<'a> {
-    pub(crate) atom: usize,
-    pub(crate) batch: &'a Batch,
-    pub(crate) sign: i64,
-    pub(crate) dictionary: &'a Dictionary,
 }
 
 impl Delta {

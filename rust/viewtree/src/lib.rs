@@ -25,17 +25,18 @@
 //! | `categories` | the categorical features of COFACTOR, read from companions |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
 //! | `moved` | what moved in the result, as rows for the views that read it |
-//! | `lookup` | groups by their keys |
+//! | `lookup` | rows of the root by their keys |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `cofactors` | the column of a COFACTOR |
 //! | `maintained` | a tree behind an interface that does not name its ring |
 //! | `bag` | the rows of a join as a listing |
-//! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
+//! | `factorised/` | the third form: the rows of a join as unions of products |
 //! | `explain` | what a view has now, beside what its plan says |
 //! | `strings` | which strings all of these hold |
 //! | `widening` | products of sums that do not fit, in passing |
 //! | `settle` | what may not fit its column is refused before it is kept |
-//! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
+//! | `view_tree` | a maintained view, whole, in any form |
+//! | `groups`, `listing`, `logged` | the forms that are the root's part, as answers, and what moves in them |
 
 mod bag;
 mod beside;
@@ -53,7 +54,10 @@ mod factorised;
 mod factors;
 mod fields;
 mod group;
+mod groups;
 mod leaf;
+mod listing;
+mod logged;
 mod lookup;
 mod maintained;
 mod moved;
@@ -62,7 +66,6 @@ mod partners;
 pub mod plan;
 mod program;
 mod result;
-mod rows;
 mod settle;
 mod statistics;
 mod strings;
@@ -71,12 +74,7 @@ mod view;
 mod view_tree;
 mod widening;
 
-pub use factors::FactorRows;
-pub use lookup::{Cell, Key, KeyValue};
-pub use maintained::NodeStatus;
-pub use ringview_view::answer::followers::Follower;
-pub use rows::RowStream;
-pub use view_tree::ViewTree;
+pub use view_tree::view;
 
 /// An overflow, with the words for where.
 pub(crate) fn overflow(place: String) -> ringview_core::Error {

@@ -10,28 +10,21 @@
 //! transaction. Cost: O(groups touched), or O(rows moved) of a join; of a factorised join they are
 //! logged as they move, and only while somebody reads.
 
+use std::borrow::Cow;
+
+use arrow_array::RecordBatch;
 use ringview_core::{Batch, Column, Dictionary, Encoder, Field, Meter, Result, Schema, Type};
-use ringview_query::{OutputKind, PlanOutput, Representation};
+use ringview_query::{OutputKind, PlanOutput, VarId};
 use ringview_relation::{Change, Part};
-use ringview_view::answer::followers::Follower;
 
 use crate::cells::{Cells, retain};
 use crate::overflow;
 use crate::plan::Plan;
 use crate::result::ResultRows;
-use crate::view_tree::ViewTree;
+use crate::view_tree::Kept;
 
-/// Slots of a part, or rows of a join, that are handed out at a time.
+/// Slots of a part that are handed out at a time.
 const BLOCK: usize = 1 << 16;
-
-/// What of a result other views read.
-#[derive(Debug)]
-pub(crate) struct Feed {
-    /// Which columns, of those that can be read.
-    needed: Vec<bool>,
-    /// Of a factorised join: where its log stands for them, at the last commit.
-    place: Option<Follower>,
-}
 
 /// Rows with the slots of their keys.
 struct Side {
@@ -39,223 +32,217 @@ struct Side {
     batch: Batch,
 }
 
+/// What is given with a request for rows: a dictionary that learns strings, and who is asked to go on.
+type Reading<'r, 'm> = (&'r mut Dictionary, &'r Meter<'m>);
+
 /// The columns of a result that can be read as columns of a table, in their order.
 fn readable(plan: &Plan) -> impl Iterator<Item = &PlanOutput> {
     let outputs = plan.outputs.iter();
     outputs.filter(|output| output.kind != OutputKind::Cofactor)
 }
 
-impl ViewTree {
-    /// Says which columns of the result other views read, of those that can be read; `None` where no
-    /// view does. Between transactions.
-    pub fn feed(&mut self, needed: Option<&[bool]>) {
-        let Some(needed) = needed else {
-            if self.feed.take().is_some() {
-                self.tidy();
-            }
-            return;
+/// What moved among groups: old rows and new ones.
+pub(crate) fn groups(
+    kept: &Kept,
+    needed: &[bool],
+    (dictionary, meter): Reading<'_, '_>,
+) -> Result<Batch> {
+    let Some(result) = kept.tree.result() else {
+        return Ok(Batch::new());
+    };
+    let touched = touched(result);
+    meter.work(touched.len() as u64)?;
+    if touched.is_empty() {
+        return Ok(Batch::new());
+    }
+    let (slots, rows) = before(kept, result, &touched);
+    let old = side(kept, (kept.keys(), needed), (slots, rows), dictionary)?;
+    let (slots, rows) = after(kept, result, &touched, dictionary);
+    let new = side(kept, (kept.keys(), needed), (slots, rows), dictionary)?;
+    meter.work((old.batch.rows + new.batch.rows) as u64)?;
+    Ok(difference(&old, &new))
+}
+
+/// What moved in a listing: rows with how much their multiplicity did.
+pub(crate) fn listing(
+    kept: &Kept,
+    needed: &[bool],
+    (dictionary, meter): Reading<'_, '_>,
+) -> Result<Batch> {
+    let Some(result) = kept.tree.result() else {
+        return Ok(Batch::new());
+    };
+    let touched = touched(result);
+    meter.work(touched.len() as u64)?;
+    let (mut slots, mut multiplicities) = (Vec::new(), Vec::new());
+    for &(slot, was) in &touched {
+        let now = match result.is_live(slot) {
+            true => result.payload(slot)[0] as i64,
+            false => 0,
         };
-        let place = match (self.feed.take(), &mut self.factorised) {
-            (Some(feed), _) => feed.place,
-            (None, Some(factorised)) => Some(factorised.join_here(&self.plan, &mut *self.tree)),
-            (None, None) => None,
-        };
-        let needed = needed.to_vec();
-        self.feed = Some(Feed { needed, place });
-    }
-
-    /// Behind a commit: what moved was told.
-    pub(crate) fn told(&mut self) {
-        if let (Some(feed), Some(factorised)) = (&self.feed, &mut self.factorised)
-            && let Some(place) = &feed.place
-        {
-            factorised.advance(place, &self.plan, &mut *self.tree);
+        let moved = now.checked_sub(was.map_or(0, |payload| payload[0] as i64));
+        let moved = moved.ok_or_else(|| overflow("a multiplicity among the changes".to_owned()))?;
+        if moved != 0 {
+            slots.push(slot);
+            multiplicities.push(moved);
         }
     }
+    let rows = ResultRows::keys_at(result, &slots);
+    let reading = (dictionary, meter);
+    weighed(kept, (kept.keys(), needed), (rows, multiplicities), reading)
+}
 
-    /// What the running transaction moved in the result, once it has settled, in the columns that other
-    /// views read: old rows and new ones, with their multiplicities. `dictionary` learns the strings
-    /// that are computed. O(groups touched), or O(rows moved) of a join.
-    ///
-    /// # Errors
-    /// `Overflow` for a multiplicity that does not fit, and for too many strings; what the meter says.
-    pub fn moved(&self, dictionary: &mut Dictionary, meter: &Meter<'_>) -> Result<Batch> {
-        let Some(feed) = &self.feed else {
-            return Ok(Batch::new());
-        };
-        if let Some(factorised) = &self.factorised {
-            let (rows, multiplicities) = factorised.running()?;
-            return self.weighed(rows, multiplicities, &feed.needed, dictionary);
+/// Groups from a slot on.
+pub(crate) fn groups_from(
+    kept: &Kept,
+    place: u64,
+    needed: &[bool],
+    (dictionary, meter): Reading<'_, '_>,
+) -> Result<(Batch, Option<u64>)> {
+    let Some(result) = kept.tree.result() else {
+        return Ok((Batch::new(), None));
+    };
+    let (slots, next) = slots_from(result, place);
+    meter.work(slots.len() as u64)?;
+    let rows = match result.layout().fields() {
+        0 => ResultRows::all(result, &kept.beside),
+        _ => ResultRows::of(result, &slots, &kept.beside),
+    };
+    let slots = vec![0; rows.rows];
+    let side = side(kept, (kept.keys(), needed), (slots, rows), dictionary)?;
+    Ok((side.batch, next))
+}
+
+/// Rows of a listing from a slot on.
+pub(crate) fn listing_from(
+    kept: &Kept,
+    place: u64,
+    needed: &[bool],
+    (dictionary, meter): Reading<'_, '_>,
+) -> Result<(Batch, Option<u64>)> {
+    let Some(result) = kept.tree.result() else {
+        return Ok((Batch::new(), None));
+    };
+    let (slots, next) = slots_from(result, place);
+    let counts = slots.iter().map(|&slot| result.payload(slot)[0] as i64);
+    let rows = (ResultRows::keys_at(result, &slots), counts.collect());
+    let batch = weighed(kept, (kept.keys(), needed), rows, (dictionary, meter))?;
+    Ok((batch, next))
+}
+
+/// Rows that were made into Arrow, in the columns that can be read, those that are needed.
+pub(crate) fn encoded(
+    kept: &Kept,
+    rows: &RecordBatch,
+    needed: &[bool],
+    dictionary: &mut Dictionary,
+) -> Result<Batch> {
+    let field = |output: &PlanOutput| Field::new(&output.name, output.ty.clone(), true);
+    let schema = Schema::new(readable(&kept.plan).map(field).collect())?;
+    let mut batch = Batch::new();
+    let mut encoder = Encoder::new("the rows of a join", &schema);
+    encoder.encode(rows, 0, needed, dictionary, None, &mut batch)?;
+    Ok(batch)
+}
+
+/// Rows of a join over some variables, with their multiplicities.
+pub(crate) fn weighed(
+    kept: &Kept,
+    columns: (&[VarId], &[bool]),
+    (rows, multiplicities): (ResultRows, Vec<i64>),
+    (dictionary, meter): Reading<'_, '_>,
+) -> Result<Batch> {
+    meter.work(rows.rows as u64)?;
+    let side = side(kept, columns, (vec![0; rows.rows], rows), dictionary)?;
+    Ok(Batch {
+        multiplicity: Some(multiplicities),
+        ..side.batch
+    })
+}
+
+/// The live slots from a place on, and the place behind them if there may be more.
+fn slots_from(result: &Part, place: u64) -> (Vec<u32>, Option<u64>) {
+    let end = result.slots().min(place as usize + BLOCK);
+    let slots = (place as u32..end as u32).filter(|&slot| result.is_live(slot));
+    (
+        slots.collect(),
+        (end < result.slots()).then_some(end as u64),
+    )
+}
+
+/// The rows of touched keys as they were, with the slots of those that were there.
+fn before(kept: &Kept, result: &Part, touched: &[Touched<'_>]) -> (Vec<u32>, ResultRows) {
+    let were = touched.iter().map(|&(slot, was)| (slot, was));
+    let (slots, mut rows) = present(result, were);
+    let further = kept.beside.before(&rows.columns, rows.rows);
+    rows.append(result.stride(), &further);
+    (slots, rows)
+}
+
+/// The rows of touched keys as they will be, with the slots of those that will be there.
+fn after(
+    kept: &Kept,
+    result: &Part,
+    touched: &[Touched<'_>],
+    dictionary: &Dictionary,
+) -> (Vec<u32>, ResultRows) {
+    let there = |slot| result.is_live(slot) && result.payload(slot)[0] != 0;
+    let will = |&(slot, _): &Touched<'_>| (slot, there(slot).then(|| result.payload(slot)));
+    let (slots, mut rows) = present(result, touched.iter().map(will));
+    let further = kept.beside.settling(&rows.columns, rows.rows, dictionary);
+    rows.append(result.stride(), &further);
+    (slots, rows)
+}
+
+/// The rows of slots that have a payload. An aggregate without GROUP BY has a row even over nothing.
+fn present<'a>(
+    result: &Part,
+    payloads: impl Iterator<Item = Touched<'a>>,
+) -> (Vec<u32>, ResultRows) {
+    let fields = result.layout().fields();
+    let zero = vec![0; result.stride()];
+    let mut rows = ResultRows::new(fields, result.stride());
+    let mut slots = Vec::new();
+    for (slot, payload) in payloads {
+        if let Some(payload) = payload.or((fields == 0).then_some(&zero[..])) {
+            rows.push(result, slot, payload, None);
+            slots.push(slot);
         }
-        let Some(result) = self.tree.result() else {
-            return Ok(Batch::new());
-        };
-        let touched = touched(result);
-        meter.work(touched.len() as u64)?;
-        if touched.is_empty() {
-            return Ok(Batch::new());
-        }
-        if self.plan.bag == Some(Representation::Listing) {
-            let (rows, multiplicities) = listed(result, &touched)?;
-            return self.weighed(rows, multiplicities, &feed.needed, dictionary);
-        }
-        let (slots, rows) = self.before(result, &touched);
-        let old = self.side(slots, rows, &feed.needed, dictionary)?;
-        let (slots, rows) = self.after(result, &touched, dictionary);
-        let new = self.side(slots, rows, &feed.needed, dictionary)?;
-        meter.work((old.batch.rows + new.batch.rows) as u64)?;
-        Ok(difference(&old, &new))
     }
+    (slots, rows)
+}
 
-    /// Some rows of the result as it is, in some of the columns that can be read, from a place on; and
-    /// the place behind them, if there may be more. The first place is 0. O(rows handed out).
-    ///
-    /// # Errors
-    /// As `result`.
-    pub fn rows_from(
-        &self,
-        place: u64,
-        needed: &[bool],
-        dictionary: &mut Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<(Batch, Option<u64>)> {
-        if self.factorised.is_some() {
-            return self.joined_from(place, needed, dictionary, meter);
-        }
-        let Some(result) = self.tree.result() else {
-            return Ok((Batch::new(), None));
-        };
-        let end = result.slots().min(place as usize + BLOCK);
-        let next = (end < result.slots()).then_some(end as u64);
-        let slots: Vec<u32> = (place as u32..end as u32)
-            .filter(|&slot| result.is_live(slot))
-            .collect();
-        meter.work(slots.len() as u64)?;
-        if self.plan.bag.is_some() {
-            let mut rows = ResultRows::new(result.layout().fields(), 0);
-            slots
-                .iter()
-                .for_each(|&slot| rows.push(result, slot, &[], None));
-            let counts = slots.iter().map(|&slot| result.payload(slot)[0] as i64);
-            let batch = self.weighed(rows, counts.collect(), needed, dictionary)?;
-            return Ok((batch, next));
-        }
-        let rows = match result.layout().fields() {
-            0 => ResultRows::all(result, &self.beside),
-            _ => ResultRows::of(result, &slots, &self.beside),
-        };
-        let slots = vec![0; rows.rows];
-        let side = self.side(slots, rows, needed, dictionary)?;
-        Ok((side.batch, next))
-    }
-
-    /// The same of a factorised join.
-    fn joined_from(
-        &self,
-        place: u64,
-        needed: &[bool],
-        dictionary: &mut Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<(Batch, Option<u64>)> {
-        let all = self.len(dictionary)? as u64;
-        let end = all.min(place + BLOCK as u64);
-        let rows = self.slice(place, end, dictionary, meter)?;
-        let field = |output: &PlanOutput| Field::new(&output.name, output.ty.clone(), true);
-        let schema = Schema::new(readable(&self.plan).map(field).collect())?;
-        let mut batch = Batch::new();
-        let mut encoder = Encoder::new("a join", &schema);
-        encoder.encode(&rows, 0, needed, dictionary, None, &mut batch)?;
-        Ok((batch, (end < all).then_some(end)))
-    }
-
-    /// The rows of touched keys as they were, with the slots of those that were there.
-    fn before(&self, result: &Part, touched: &[Touched<'_>]) -> (Vec<u32>, ResultRows) {
-        let fields = result.layout().fields();
-        let zero = vec![0; result.stride()];
-        let mut rows = ResultRows::new(fields, result.stride());
-        let mut slots = Vec::new();
-        for &(slot, was) in touched {
-            // An aggregate without GROUP BY has a row even over nothing.
-            if let Some(payload) = was.or((fields == 0).then_some(&zero[..])) {
-                rows.push(result, slot, payload, None);
-                slots.push(slot);
-            }
-        }
-        let further = self.beside.before(&rows.columns, rows.rows);
-        rows.append(result.stride(), &further);
-        (slots, rows)
-    }
-
-    /// The rows of touched keys as they will be, with the slots of those that will be there.
-    fn after(
-        &self,
-        result: &Part,
-        touched: &[Touched<'_>],
-        dictionary: &Dictionary,
-    ) -> (Vec<u32>, ResultRows) {
-        let fields = result.layout().fields();
-        let zero = vec![0; result.stride()];
-        let mut rows = ResultRows::new(fields, result.stride());
-        let mut slots = Vec::new();
-        for &(slot, _) in touched {
-            let there = result.is_live(slot) && result.payload(slot)[0] != 0;
-            let payload = there.then(|| result.payload(slot));
-            if let Some(payload) = payload.or((fields == 0).then_some(&zero[..])) {
-                rows.push(result, slot, payload, None);
-                slots.push(slot);
-            }
-        }
-        let further = self.beside.settling(&rows.columns, rows.rows, dictionary);
-        rows.append(result.stride(), &further);
-        (slots, rows)
-    }
-
-    /// Rows encoded, without those that HAVING leaves out.
-    fn side(
-        &self,
-        mut slots: Vec<u32>,
-        mut rows: ResultRows,
-        needed: &[bool],
-        dictionary: &mut Dictionary,
-    ) -> Result<Side> {
-        let assembler = self.assembler(dictionary);
+/// Rows encoded, without those that HAVING leaves out.
+fn side(
+    kept: &Kept,
+    (keys, needed): (&[VarId], &[bool]),
+    (mut slots, mut rows): (Vec<u32>, ResultRows),
+    dictionary: &mut Dictionary,
+) -> Result<Side> {
+    let outputs = || readable(&kept.plan).zip(needed.iter().copied());
+    let cells = {
+        let assembler = kept.assembler(Cow::Borrowed(keys), dictionary);
         if let Some(kept) = assembler.kept(&rows)? {
             rows.retain(&kept);
             retain(&mut slots, &kept);
         }
-        let outputs: Vec<(&PlanOutput, bool)> =
-            readable(&self.plan).zip(needed.iter().copied()).collect();
-        let wanted = outputs.iter().filter(|(_, needed)| *needed);
-        let cells = assembler.columns(&rows, wanted.map(|(output, _)| *output))?;
-        let mut cells = cells.into_iter();
-        let mut columns = Vec::with_capacity(outputs.len());
-        for (output, needed) in outputs {
-            let own = needed.then(|| cells.next()).flatten();
-            let own = own.map(|cells| encoded(cells, &output.ty, dictionary));
-            columns.push(own.transpose()?);
-        }
-        let batch = Batch {
-            rows: rows.rows,
-            columns,
-            multiplicity: None,
-        };
-        Ok(Side { slots, batch })
+        let wanted = outputs().filter(|(_, needed)| *needed);
+        let wanted: Vec<&PlanOutput> = wanted.map(|(output, _)| output).collect();
+        assembler.columns(&rows, wanted.iter().copied())?
+    };
+    let mut cells = cells.into_iter();
+    let mut columns = Vec::with_capacity(needed.len());
+    for (output, needed) in outputs() {
+        let own = needed.then(|| cells.next()).flatten();
+        let own = own.map(|cells| column(cells, &output.ty, dictionary));
+        columns.push(own.transpose()?);
     }
-
-    /// Rows of a join, with their multiplicities.
-    fn weighed(
-        &self,
-        rows: ResultRows,
-        multiplicities: Vec<i64>,
-        needed: &[bool],
-        dictionary: &mut Dictionary,
-    ) -> Result<Batch> {
-        let side = self.side(vec![0; rows.rows], rows, needed, dictionary)?;
-        Ok(Batch {
-            multiplicity: Some(multiplicities),
-            ..side.batch
-        })
-    }
+    let batch = Batch {
+        rows: rows.rows,
+        columns,
+        multiplicity: None,
+    };
+    Ok(Side { slots, batch })
 }
 
 /// A slot that the running transaction touched, and what it held before, if it did.
@@ -272,26 +259,6 @@ fn touched(result: &Part) -> Vec<Touched<'_>> {
     touched.sort_by_key(|&(slot, _)| slot);
     touched.dedup_by_key(|&mut (slot, _)| slot);
     touched
-}
-
-/// The rows of a listing whose multiplicity moved, and by how much.
-fn listed(result: &Part, touched: &[Touched<'_>]) -> Result<(ResultRows, Vec<i64>)> {
-    let mut rows = ResultRows::new(result.layout().fields(), 0);
-    let mut multiplicities = Vec::new();
-    for &(slot, was) in touched {
-        let now = match result.is_live(slot) {
-            true => result.payload(slot)[0] as i64,
-            false => 0,
-        };
-        let before = was.map_or(0, |payload| payload[0] as i64);
-        let moved = now.checked_sub(before);
-        let moved = moved.ok_or_else(|| overflow("a multiplicity of a row".to_owned()))?;
-        if moved != 0 {
-            rows.push(result, slot, &[], None);
-            multiplicities.push(moved);
-        }
-    }
-    Ok((rows, multiplicities))
 }
 
 /// Old rows with -1 and new ones with 1; what looks the same at one slot is neither.
@@ -342,7 +309,7 @@ fn same(old: &Batch, at: usize, new: &Batch, to: usize) -> bool {
 }
 
 /// A column of a result as a column of rows: NULLs are 0, floats canonical, strings known.
-fn encoded(cells: Cells, ty: &Type, dictionary: &mut Dictionary) -> Result<Column> {
+fn column(cells: Cells, ty: &Type, dictionary: &mut Dictionary) -> Result<Column> {
     let (mut words, mut high, valid) = match cells {
         Cells::Words { words, high, valid } => (words, high, valid),
         Cells::Texts(texts) => {

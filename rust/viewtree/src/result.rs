@@ -69,6 +69,15 @@ impl ResultRows {
         rows
     }
 
+    /// The keys at some slots of a part alone.
+    pub(crate) fn keys_at(part: &Part, slots: &[u32]) -> Self {
+        let mut rows = Self::new(part.layout().fields(), 0);
+        slots
+            .iter()
+            .for_each(|&slot| rows.push(part, slot, &[], None));
+        rows
+    }
+
     /// The same, whole, as they will be once the running transaction is kept; without tallies.
     pub(crate) fn settling(
         part: &Part,

@@ -7,7 +7,6 @@ use crate::plan::{LeafPart, split_leaf};
 use ringview_core::{Batch, Dictionary, Meter, Result};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
 
-use super::FactorRows;
 use super::factor::{Factor, Layouts};
 use crate::delta::{Delta, Spare};
 use crate::group::Grouper;
@@ -15,6 +14,7 @@ use crate::leaf::{LeafProgram, Selection};
 use crate::program::Path;
 use crate::tree::payloads::{LeafRows, SumProductPayloads, number_kind};
 use crate::tree::{Tree, key_column};
+use ringview_view::FactorRows;
 
 /// The factors of the delta of a leaf.
 pub(super) fn read(

@@ -16,8 +16,9 @@ use crate::plan::Plan;
 use ringview_core::{Column, Meter, Result};
 use ringview_relation::{KeyScratch, Moved, Part};
 use ringview_ring::{Overflow, PayloadRing};
+use ringview_view::RowDelta;
 
-use crate::delta::{Delta, RowDelta, Spare};
+use crate::delta::{Delta, Spare};
 use crate::fields::{Aspect, Fields};
 use crate::group::Grouper;
 use crate::leaf::Selection;
