@@ -240,6 +240,14 @@ impl Database {
         parts
     }
 
+    /// Checks the invariants of all views; for tests.
+    ///
+    /// # Panics
+    /// When one does not hold.
+    pub fn check(&self) {
+        self.views.iter().for_each(|view| view.tree.check());
+    }
+
     pub(crate) fn table_index(&self, name: &str) -> Result<usize> {
         let found = self.tables.iter().position(|table| table.name == name);
         found.ok_or_else(|| Error::UnknownTable {
