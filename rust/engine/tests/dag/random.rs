@@ -85,7 +85,9 @@ fn build(name: &str, nodes: &[Node], seed: &mut Seed<'_>) -> (Q, Node) {
     }
     let of_atom = |(at, atom): (usize, &&Node)| -> Vec<(String, Kind)> {
         let columns = atom.columns.iter();
-        columns.map(|(name, kind)| (format!("{at}.{name}"), *kind)).collect()
+        columns
+            .map(|(name, kind)| (format!("{at}.{name}"), *kind))
+            .collect()
     };
     let columns: Vec<(String, Kind)> = atoms.iter().enumerate().flat_map(of_atom).collect();
     let is_bag = seed.pick(4) == 0 && !atoms.iter().any(|atom| atom.is_bag);
@@ -213,8 +215,12 @@ fn row(table: usize) -> BoxedStrategy<Row> {
     let text = prop::sample::select(vec!["p", "q"]).prop_map(|t| Value::Text(t.to_owned()));
     let text = prop_oneof![4 => text, 1 => Just(Value::Null)];
     match table {
-        0 => (small(), small(), real).prop_map(|(a, b, x)| vec![a, b, x]).boxed(),
-        1 => (small(), small(), text).prop_map(|(b, c, t)| vec![b, c, t]).boxed(),
+        0 => (small(), small(), real)
+            .prop_map(|(a, b, x)| vec![a, b, x])
+            .boxed(),
+        1 => (small(), small(), text)
+            .prop_map(|(b, c, t)| vec![b, c, t])
+            .boxed(),
         _ => (small(), small()).prop_map(|(c, d)| vec![c, d]).boxed(),
     }
 }
@@ -272,7 +278,11 @@ fn apply_until(db: &mut Database, changes: &[Change], last: Option<u8>) -> Resul
     let mut asked = 0;
     db.apply(&ops, &mut |_| {
         asked += 1;
-        if asked > last { Err(Error::Interrupted) } else { Ok(()) }
+        if asked > last {
+            Err(Error::Interrupted)
+        } else {
+            Ok(())
+        }
     })
 }
 
@@ -318,9 +328,8 @@ impl Views {
 
 /// The tables, and rows of a view among them.
 fn with(tables: Tables, name: &str, query: &Query, rows: &[Row]) -> Tables {
-    let column = |output: &ringview_query::Output| {
-        (output.name().to_owned(), ringview_core::Type::Int64)
-    };
+    let column =
+        |output: &ringview_query::Output| (output.name().to_owned(), ringview_core::Type::Int64);
     let mut table = Table {
         columns: query.outputs.iter().map(column).collect(),
         ..Table::default()
@@ -376,7 +385,9 @@ fn history(seeds: &[Vec<u8>], fixed: Vec<Row>, before: &[Step], behind: &[Step])
 fn empty(db: &mut Database, model: &mut Model) {
     for table in 0..2 {
         let rows = &model.tables.get(TABLES[table].0).rows;
-        let all = rows.iter().flat_map(|(row, &n)| std::iter::repeat_n(row.clone(), n as usize));
+        let all = rows
+            .iter()
+            .flat_map(|(row, &n)| std::iter::repeat_n(row.clone(), n as usize));
         let change = [Change::delete(table, all.collect())];
         assert!(model.apply(&change));
         apply(db, &change).unwrap();

@@ -98,11 +98,15 @@ impl Q {
     }
 
     /// COALESCE of a measure and a constant.
-    pub fn or_else(mut self, name: &str, measure: Measure, value: Literal) -> Q {
+    pub fn or_else(self, name: &str, measure: Measure, value: Literal) -> Q {
         let operands = vec![measure, Measure::Literal { value }];
+        self.expression(name, Measure::Coalesce { operands })
+    }
+
+    pub fn expression(mut self, name: &str, value: Measure) -> Q {
         self.0.outputs.push(Output::Expression {
             name: name.to_owned(),
-            value: Measure::Coalesce { operands },
+            value,
         });
         self
     }
