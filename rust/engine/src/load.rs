@@ -3,7 +3,7 @@
 //! Invariant: a view comes with all its blocks or not at all. Cost: that of applying all rows of what it
 //! reads, in chunks; what is static first, so that what only it needs can be freed.
 
-use ringview_core::{Error, Meter, Result, Schema};
+use ringview_core::{Error, Meter, Result};
 use ringview_query::{PlanAtom, Query};
 use ringview_view::RowDelta;
 use ringview_viewtree::plan::Planning;
@@ -88,9 +88,7 @@ impl Database {
                 return Err(rows_are_gone(name, &table.name));
             }
         }
-        let schemas = planned.plan.atoms.iter().map(|atom| (*atom.schema).clone());
-        let schemas: Vec<Schema> = schemas.collect();
-        let mut view = NamedView::new((name, owner), planned, &schemas)?;
+        let mut view = NamedView::new((name, owner), planned)?;
         self.load(&mut view, true, family, meter)?;
         view.tree.seal();
         self.load(&mut view, false, family, meter)?;

@@ -1,6 +1,6 @@
 //! A view by its name: the query as it came, the atoms that it reads, and what maintains it.
 
-use ringview_core::{Result, Schema};
+use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::{PlanAtom, Query, TableInfo};
 use ringview_view::{Answer, Follower, View};
@@ -35,13 +35,8 @@ pub(crate) struct NamedView {
 }
 
 impl NamedView {
-    /// An empty view, or a block of the view of this name and number; `schemas` are those of the plan's
-    /// atoms.
-    pub(crate) fn new(
-        (name, owner): (&str, u64),
-        planned: Planned<'_>,
-        schemas: &[Schema],
-    ) -> Result<Self> {
+    /// An empty view, or a block of the view of this name and number.
+    pub(crate) fn new((name, owner): (&str, u64), planned: Planned<'_>) -> Result<Self> {
         let plan = planned.plan;
         let outputs = plan.outputs.iter();
         Ok(Self {
@@ -56,7 +51,7 @@ impl NamedView {
             readers: Vec::new(),
             atoms: plan.atoms.clone(),
             columns: outputs.map(|output| output.name.clone()).collect(),
-            tree: ringview_viewtree::view(plan.into(), schemas)?,
+            tree: ringview_viewtree::view(plan.into())?,
         })
     }
 

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Meter, Result, Type};
 use ringview_relation::Change;
-use ringview_view::{Answer, Cell, Key, KeyValue, ResultColumn};
+use ringview_view::{Answer, Cell, Key, KeyValue};
 
 use crate::logged::{Logged, Shows};
 use crate::moved;
@@ -84,10 +84,6 @@ impl Shows for Groups {
 impl Answer for ViewTree<Logged<Groups>> {
     fn schema(&self) -> SchemaRef {
         self.kept.schema_ref()
-    }
-
-    fn columns(&self) -> Vec<ResultColumn> {
-        self.kept.columns()
     }
 
     fn len(&self, dictionary: &Dictionary) -> Result<u64> {

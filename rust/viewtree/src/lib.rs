@@ -8,17 +8,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `plan/` | what a bound query becomes: variable order, views, payloads, and how that is told |
-//! | `leaf` | what a leaf reads from rows: filters, factors, lifting functions |
-//! | `fields` | variables as the fields of keys |
-//! | `program` | a plan compiled to the paths of its relations |
-//! | `delta` | a batch on its way up, folded where that is cheap |
-//! | `group` | which rows of a batch have equal keys, found before payloads are computed |
-//! | `partners` | the pairs of rows and partners where a row has many |
-//! | `view` | one view and its part |
-//! | `tree/` | a tree at work: the climb |
+//! | `program` | a plan as the delta rules of its relations |
+//! | `tree/` | a tree at work: views as relations, and what climbs over them |
 //! | `tree/payloads`, `cofactor/` | where payloads come from: sums of products, the degree-m ring |
 //! | `tree/indicator` | which keys a relation has: what bounds views over parts of cycles |
-//! | `tree/intersect` | the partners that several siblings agree on, by the smallest group |
 //! | `factors/` | the climb of a change that is a product of factors |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
 //! | `beside` | all that stands beside a tree: companions, COFACTOR where there are sums |
@@ -33,7 +26,6 @@
 //! | `factorised/` | the third form: the rows of a join as unions of products |
 //! | `explain` | what a view has now, beside what its plan says |
 //! | `strings` | which strings all of these hold |
-//! | `widening` | products of sums that do not fit, in passing |
 //! | `settle` | what may not fit its column is refused before it is kept |
 //! | `view_tree` | a maintained view, whole, in any form |
 //! | `groups`, `listing`, `logged` | the forms that are the root's part, as answers, and what moves in them |
@@ -48,21 +40,16 @@ mod cofactors;
 mod columns;
 mod companion;
 mod computed;
-mod delta;
 mod explain;
 mod factorised;
 mod factors;
-mod fields;
-mod group;
 mod groups;
-mod leaf;
 mod listing;
 mod logged;
 mod lookup;
 mod maintained;
 mod moved;
 mod multiset;
-mod partners;
 pub mod plan;
 mod program;
 mod result;
@@ -70,9 +57,7 @@ mod settle;
 mod statistics;
 mod strings;
 mod tree;
-mod view;
 mod view_tree;
-mod widening;
 
 pub use view_tree::view;
 

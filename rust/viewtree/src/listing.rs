@@ -5,7 +5,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Meter, Result};
-use ringview_view::{Answer, Key, ResultColumn};
+use ringview_view::{Answer, Key};
 
 use crate::bag;
 use crate::logged::{Logged, Shows};
@@ -59,10 +59,6 @@ fn len(kept: &Kept) -> Result<u64> {
 impl Answer for ViewTree<Logged<Listing>> {
     fn schema(&self) -> SchemaRef {
         self.kept.schema_ref()
-    }
-
-    fn columns(&self) -> Vec<ResultColumn> {
-        self.kept.columns()
     }
 
     fn len(&self, _dictionary: &Dictionary) -> Result<u64> {

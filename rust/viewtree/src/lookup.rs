@@ -12,9 +12,9 @@ use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 use ringview_view::{Cell, Key, KeyValue};
 
 use crate::cells::{Cells, Value};
-use crate::fields::Aspect;
 use crate::result::ResultRows;
 use crate::view_tree::Kept;
+use ringview_view::fields::Aspect;
 
 /// A field of the key of the root's part, and what it has to be.
 type Wanted = (usize, u64);

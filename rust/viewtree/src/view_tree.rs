@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema as ArrowSchema, SchemaRef};
-use ringview_core::{Batch, Dictionary, Held, Meter, Result, Schema};
+use ringview_core::{Batch, Dictionary, Held, Meter, Result};
 use ringview_explain::Explanation;
-use ringview_query::{OutputKind, Representation, VarId};
+use ringview_query::{Representation, VarId};
 use ringview_relation::Part;
-use ringview_view::{Answer, Follower, ProductDelta, ResultColumn, RowDelta, View, multiplied_out};
+use ringview_view::{Answer, Follower, ProductDelta, RowDelta, View, multiplied_out};
 
 use crate::beside::Beside;
 use crate::cofactor::CofactorPayloads;
@@ -120,12 +120,12 @@ pub(crate) trait Form: fmt::Debug + Send + Sync {
     fn check(&self, _kept: &Kept) {}
 }
 
-/// An empty view. `schemas` are those of the plan's atoms, in their order.
+/// An empty view.
 ///
 /// # Errors
 /// What the plan's expressions cannot be compiled for.
-pub fn view(plan: Arc<Plan>, schemas: &[Schema]) -> Result<Box<dyn View>> {
-    let mut kept = Kept::new(plan, schemas)?;
+pub fn view(plan: Arc<Plan>) -> Result<Box<dyn View>> {
+    let mut kept = Kept::new(plan)?;
     Ok(match kept.plan.bag {
         None => Box::new(ViewTree {
             form: Logged::new(Groups::of(&kept.plan)),
@@ -146,18 +146,18 @@ pub fn view(plan: Arc<Plan>, schemas: &[Schema]) -> Result<Box<dyn View>> {
 }
 
 impl Kept {
-    fn new(plan: Arc<Plan>, schemas: &[Schema]) -> Result<Self> {
+    fn new(plan: Arc<Plan>) -> Result<Self> {
         let tree: Box<dyn Maintained> = match &plan.cofactor {
             Some(cofactor) => {
-                let payloads = CofactorPayloads::compile(&plan, cofactor, schemas)?;
+                let payloads = CofactorPayloads::compile(&plan, cofactor)?;
                 Box::new(Tree::new(Arc::clone(&plan), payloads))
             }
             None => {
-                let payloads = SumProductPayloads::compile(&plan, schemas)?;
+                let payloads = SumProductPayloads::compile(&plan)?;
                 Box::new(Tree::new(Arc::clone(&plan), payloads))
             }
         };
-        let mut beside = Beside::new(&plan, schemas, tree.fields())?;
+        let mut beside = Beside::new(&plan, tree.fields())?;
         beside.take_origins(&*tree);
         Ok(Self { plan, tree, beside })
     }
@@ -210,18 +210,6 @@ impl Kept {
 
     pub(crate) fn schema_ref(&self) -> SchemaRef {
         Arc::new(self.schema())
-    }
-
-    pub(crate) fn columns(&self) -> Vec<ResultColumn> {
-        let (schema, outputs) = (self.schema(), &self.plan.outputs);
-        let columns = outputs.iter().zip(schema.fields());
-        columns
-            .map(|(output, field)| ResultColumn {
-                name: output.name.clone(),
-                ty: (output.kind != OutputKind::Cofactor).then(|| output.ty.clone()),
-                nullable: field.is_nullable(),
-            })
-            .collect()
     }
 
     /// What each node of the plan's tree holds.

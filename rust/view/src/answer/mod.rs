@@ -18,26 +18,11 @@ use ringview_core::{Dictionary, Error, Meter, Result, Type};
 pub use cursor::{Cursor, Place};
 pub use key::{Cell, Key, KeyValue};
 
-/// A column of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResultColumn {
-    /// Its name.
-    pub name: String,
-    /// Its type; `None` if no table could have such a column, as that of a COFACTOR: a view above cannot
-    /// read it.
-    pub ty: Option<Type>,
-    /// Whether it may hold NULL.
-    pub nullable: bool,
-}
-
 /// The rows of a view, as of its last commit. The dictionary that comes with a call knows all strings of
 /// the view; the meter limits the memory of what is made, and hears interrupts.
 pub trait Answer: Debug + Send + Sync {
     /// The schema of its rows. O(columns).
     fn schema(&self) -> SchemaRef;
-
-    /// Its columns, as a view above would read them. O(columns).
-    fn columns(&self) -> Vec<ResultColumn>;
 
     /// How many rows there are. O(1), or O(groups) with HAVING or for a listing.
     ///

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Error, Held, Meter, Result};
 use ringview_relation::Part;
-use ringview_view::{Answer, Cursor, Follower, Key, ResultColumn, RowDelta};
+use ringview_view::{Answer, Cursor, Follower, Key, RowDelta};
 
 use crate::moved;
 use crate::result::Assembler;
@@ -151,10 +151,6 @@ impl Form for Factorised {
 impl Answer for ViewTree<Factorised> {
     fn schema(&self) -> SchemaRef {
         self.kept.schema_ref()
-    }
-
-    fn columns(&self) -> Vec<ResultColumn> {
-        self.kept.columns()
     }
 
     fn len(&self, _dictionary: &Dictionary) -> Result<u64> {

@@ -53,7 +53,7 @@ impl Factored for SumProductPayloads {
         let path = tree.path(product.atom);
         let rows = (product.factors, product.sign);
         let mut factors = leaf::read(tree, &path, rows, product.dictionary, meter)?;
-        climb::store(tree, path.leaf, &path.keys, &mut factors, meter)?;
+        climb::store(tree, path.from, &path.keys, &mut factors, meter)?;
         climb::climb(tree, &path, factors, meter)?;
         Ok(true)
     }

@@ -148,7 +148,6 @@ pub fn run(mut tables: Tables, query: &Query, columns: &[ColumnRef], steps: &[St
     view.seal();
     let (_, mut company) = tables.view(&in_company(query, columns));
     company.seal();
-    let dictionary = Dictionary::new();
     for (table, rows, undo) in steps {
         let name = *tables.columns.keys().nth(*table).unwrap();
         let width = tables.columns[name].len();

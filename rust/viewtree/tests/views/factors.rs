@@ -115,7 +115,7 @@ fn run(query: &Query, steps: &[Step]) {
     view.seal();
     let check = |tables: &Tables, view: &dyn View| {
         view.check();
-        let found = rows(&result(&*view), false);
+        let found = rows(&result(view), false);
         assert_eq!(found, tables.evaluate(query));
     };
     let dictionary = Dictionary::new();
