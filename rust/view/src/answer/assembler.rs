@@ -79,7 +79,7 @@ impl Assembler<'_> {
         if let Some(kept) = &kept {
             rows.retain(kept);
         }
-        let batch = self.arrow(rows.rows, &self.columns(&rows)?, None)?;
+        let batch = self.arrow(rows.rows, &self.shown(&rows)?, None)?;
         Ok((batch, kept))
     }
 
@@ -91,7 +91,7 @@ impl Assembler<'_> {
         if let Some(kept) = self.kept(&rows)? {
             rows.retain(&kept);
         }
-        (rows.rows > 0).then(|| self.columns(&rows)).transpose()
+        (rows.rows > 0).then(|| self.shown(&rows)).transpose()
     }
 
     /// Whether these outputs of the rows that HAVING keeps can be shown.
@@ -142,7 +142,7 @@ impl Assembler<'_> {
             rows.retain(&kept);
             retain(&mut multiplicities, &kept);
         }
-        let mut outputs = self.columns(&rows)?;
+        let mut outputs = self.shown(&rows)?;
         let mut kept = vec![true; rows.rows];
         for row in 1..rows.rows {
             let pair = multiplicities[row - 1] == -1 && multiplicities[row] == 1;
@@ -153,7 +153,7 @@ impl Assembler<'_> {
         if kept.contains(&false) {
             rows.retain(&kept);
             retain(&mut multiplicities, &kept);
-            outputs = self.columns(&rows)?;
+            outputs = self.shown(&rows)?;
         }
         let column = Int64Array::from(multiplicities);
         self.arrow(column.len(), &outputs, Some(column))
@@ -209,7 +209,10 @@ impl Assembler<'_> {
     }
 
     /// Which rows HAVING keeps; `None` if there is none.
-    fn kept(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn kept(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
         let Some(having) = self.outputs.having else {
             return Ok(None);
         };
@@ -228,9 +231,20 @@ impl Assembler<'_> {
         })
     }
 
-    fn columns(&self, rows: &ResultRows) -> Result<Vec<Cells>> {
+    fn shown(&self, rows: &ResultRows) -> Result<Vec<Cells>> {
+        self.columns(rows, self.outputs.columns.iter())
+    }
+
+    /// Some columns of rows.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn columns<'o>(
+        &self,
+        rows: &ResultRows,
+        outputs: impl Iterator<Item = &'o PlanOutput> + Clone,
+    ) -> Result<Vec<Cells>> {
         let computed = |output: &PlanOutput| matches!(output.kind, OutputKind::Computed { .. });
-        let outputs = self.outputs.columns.iter();
         if !outputs.clone().any(computed) {
             return outputs.map(|output| self.column(rows, output)).collect();
         }

@@ -55,7 +55,16 @@ impl ResultRows {
         Self::gather(part, slots, fields, part.stride())
     }
 
-    /// The same, whole, as they will be once the running transaction is kept; without tallies.
+    /// The keys at some slots of a part alone.
+    #[must_use]
+    pub fn keys_at(part: &Part, slots: &[u32]) -> Self {
+        let mut rows = Self::new(part.layout().fields(), 0);
+        let mut slots = slots.iter();
+        slots.for_each(|&slot| rows.push(part, slot, &[], None));
+        rows
+    }
+
+    /// The rows at some slots, whole, as they will be once the running transaction is kept; without tallies.
     #[must_use]
     pub fn settling(
         part: &Part,
@@ -64,11 +73,7 @@ impl ResultRows {
         dictionary: &Dictionary,
     ) -> Self {
         let mut rows = Self::keyed(part, slots, further);
-        further.fill(
-            &rows.columns,
-            &mut rows.payloads,
-            When::Settling(dictionary),
-        );
+        rows.fill(further, When::Settling(dictionary));
         rows
     }
 
@@ -109,8 +114,13 @@ impl ResultRows {
     /// The same with what stands beside the part.
     fn filled(mut self, further: &dyn Further) -> Self {
         self.tallies = further.tallies(&self.columns, self.rows, When::Now);
-        further.fill(&self.columns, &mut self.payloads, When::Now);
+        self.fill(further, When::Now);
         self
+    }
+
+    /// Fills the members that stand beside the part, in rows that are as wide as all.
+    pub fn fill(&mut self, further: &dyn Further, when: When<'_>) {
+        further.fill(&self.columns, &mut self.payloads, when);
     }
 
     /// The payloads, row by row.
@@ -133,7 +143,7 @@ impl ResultRows {
     }
 
     /// Keeps some rows.
-    pub(crate) fn retain(&mut self, kept: &[bool]) {
+    pub fn retain(&mut self, kept: &[bool]) {
         for column in &mut self.columns {
             retain(column, kept);
         }
