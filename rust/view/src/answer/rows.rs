@@ -59,7 +59,7 @@ impl ResultRows {
     #[must_use]
     pub fn keys_at(part: &Part, slots: &[u32]) -> Self {
         let mut rows = Self::new(part.layout().fields(), 0);
-        let mut slots = slots.iter();
+        let slots = slots.iter();
         slots.for_each(|&slot| rows.push(part, slot, &[], None));
         rows
     }
