@@ -29,5 +29,7 @@ pub use cofactor::{Cofactor, CofactorProduct, CofactorScratch, CofactorShape, li
 pub use expansion::Expansion;
 pub use number::{Number, Widen};
 pub use payload::{GroupCursor, Groups, Overflow, PayloadRing, Rows, Slab, sum_groups};
-pub use sum_product::{Element, NumberKind, SumProduct, SumProductShape, Term, TermProduct};
+pub use sum_product::{
+    Element, LiftedReals, NumberKind, SumProduct, SumProductShape, Term, TermProduct,
+};
 pub use widening::{Common, Wide, Widened};
