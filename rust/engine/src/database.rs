@@ -11,6 +11,7 @@ use ringview_query::{Catalog, Query, TableInfo, bind};
 use ringview_viewtree::plan::{Plan, Planning};
 
 use crate::Poll;
+use crate::load::no_blocks;
 use crate::memory::Memory;
 use crate::strings::Leaving;
 use crate::table::{Reader, Table, TableStatus};
@@ -263,6 +264,7 @@ impl Database {
     /// # Errors
     /// What `create_view` would refuse in the query.
     pub fn plan(&self, query: &Query) -> Result<Plan> {
+        no_blocks(query)?;
         Plan::new(bind(query, self)?, Planning::default())
     }
 
@@ -364,6 +366,7 @@ impl Catalog for Database {
             // An empty table says nothing about what will come.
             rows: (!table.is_empty()).then(|| table.len()),
             unique: table.unique.clone(),
+            cofactors: Vec::new(),
         })
     }
 }

@@ -3,7 +3,7 @@
 //! Cost: that of applying all rows of its tables, in chunks; static tables first, so that what only
 //! they need can be freed.
 
-use ringview_core::{Error, HoldsStrings, Meter, Result, Schema};
+use ringview_core::{Error, HoldsStrings, Meter, Result};
 use ringview_query::{Query, bind};
 use ringview_viewtree::plan::{Plan, Planning};
 
@@ -33,16 +33,15 @@ impl Database {
         poll: Poll<'_>,
     ) -> Result<()> {
         self.check_new(name)?;
+        no_blocks(query)?;
         let plan = Plan::new(bind(query, self)?, planning)?;
-        let mut schemas: Vec<Schema> = Vec::with_capacity(plan.atoms.len());
         for atom in &plan.atoms {
             let table = &self.tables[self.table_index(&atom.table)?];
             if table.rows.is_none() && !table.is_empty() {
                 return Err(rows_are_gone(name, &table.name));
             }
-            schemas.push((*table.schema).clone());
         }
-        let mut view = View::new(name, query, plan, &schemas)?;
+        let mut view = View::new(name, query, plan)?;
         let meter = self.meter(poll);
         self.load(&mut view, true, &meter)?;
         view.tree.seal();
@@ -102,6 +101,18 @@ impl Database {
             })?;
         }
         Ok(())
+    }
+}
+
+/// Blocks are accepted in a query, and kept by nobody yet.
+pub(crate) fn no_blocks(query: &Query) -> Result<()> {
+    match query.blocks.first() {
+        None => Ok(()),
+        Some(block) => Err(Error::Unsupported {
+            what: format!("the block {:?} of a query", block.name),
+            why: "views read tables only".to_owned(),
+            instead: "write the query without WITH and subqueries in FROM".to_owned(),
+        }),
     }
 }
 

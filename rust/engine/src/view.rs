@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Result, Schema};
+use ringview_core::{Dictionary, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Query, Representation};
 use ringview_viewtree::plan::Plan;
@@ -23,8 +23,8 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// An empty view; `schemas` are those of the plan's atoms.
-    pub(crate) fn new(name: &str, query: &Query, plan: Plan, schemas: &[Schema]) -> Result<View> {
+    /// An empty view.
+    pub(crate) fn new(name: &str, query: &Query, plan: Plan) -> Result<View> {
         let plan = Arc::new(plan);
         Ok(View {
             name: name.to_owned(),
@@ -32,7 +32,7 @@ impl View {
             own: None,
             text: None,
             query: query.clone(),
-            tree: ViewTree::new(Arc::clone(&plan), schemas)?,
+            tree: ViewTree::new(Arc::clone(&plan))?,
             plan,
         })
     }

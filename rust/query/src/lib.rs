@@ -19,12 +19,12 @@ pub use bind::companion::{Companion, CompanionValue};
 pub use bind::features::{CategoryPair, Features};
 pub use bind::predicate::all;
 pub use bind::{
-    Bound, Catalog, Comparison, Computed, ComputedOp, Expr, Having, Kind, Moments, Number, Op,
-    OutputKind, PlanAtom, PlanOutput, Predicate, TableInfo, Term, TextOperand, VarId, Variable,
+    Bound, Catalog, Comparison, Computed, ComputedOp, Expr, Factor, Having, Kind, Moments, Number,
+    Op, OutputKind, PlanAtom, PlanOutput, Predicate, TableInfo, Term, TextOperand, VarId, Variable,
     bind,
 };
 pub use graph::order::OrderNode;
 pub use logical::{
-    Atom, Bag, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output, Query,
-    Representation, Scalar,
+    Atom, Bag, Block, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output,
+    Query, Representation, Scalar,
 };

@@ -11,18 +11,18 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Schema, Type};
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
 use ringview_query as query;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 use ringview_ring::{Expansion, Number, PayloadRing, SumProduct};
 
 use crate::delta::RowDelta;
-use crate::fields::{Aspect, Fields};
 use crate::maintained::{Maintained, NodeStatus};
 use crate::multiset::OrderedSlots;
 use crate::program::ProductPlan;
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
+use ringview_view::fields::{Aspect, Fields};
 
 /// Words of a summary: how many values, then the least and the greatest, two words each.
 pub(crate) const SUMMARY: usize = 5;
@@ -61,12 +61,11 @@ impl Companion {
     /// An empty companion of a view with these fields and this root key.
     pub(crate) fn new(
         companion: &crate::plan::Companion,
-        schemas: &[Schema],
         fields: &Fields,
         keys: &[query::VarId],
     ) -> Result<Self> {
         let plan = Arc::new(companion.plan.clone());
-        let payloads = SumProductPayloads::compile(&plan, schemas)?;
+        let payloads = SumProductPayloads::compile(&plan)?;
         let tree = Tree::new(Arc::clone(&plan), payloads);
         let inner_keys = &plan.tree.nodes[plan.tree.root].keys;
         let (mut key, mut outer) = (Vec::new(), Vec::new());

@@ -8,8 +8,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `plan/` | what a bound query becomes: variable order, views, payloads, and how that is told |
-//! | `leaf` | what a leaf reads from rows: filters, factors, lifting functions |
-//! | `fields` | variables as the fields of keys |
 //! | `program` | a plan compiled to the paths of its relations |
 //! | `delta` | a batch on its way up, folded where that is cheap |
 //! | `group` | which rows of a batch have equal keys, found before payloads are computed |
@@ -50,9 +48,7 @@ mod delta;
 mod explain;
 mod factorised;
 mod factors;
-mod fields;
 mod group;
-mod leaf;
 mod lookup;
 mod maintained;
 mod multiset;

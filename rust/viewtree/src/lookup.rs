@@ -12,9 +12,9 @@ use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 
 use crate::bag;
 use crate::cells::{Cells, Value};
-use crate::fields::Aspect;
 use crate::result::ResultRows;
 use crate::view_tree::ViewTree;
+use ringview_view::fields::Aspect;
 
 /// A value to look for.
 #[derive(Clone, Copy, Debug, PartialEq)]

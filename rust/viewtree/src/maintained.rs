@@ -9,10 +9,10 @@ use ringview_ring::Overflow;
 use crate::columns::Aggregates;
 use crate::delta::RowDelta;
 use crate::factors::{FactorRows, Factored};
-use crate::fields::Fields;
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
 use crate::view::View;
+use ringview_view::fields::Fields;
 
 /// What a node of the tree holds at the moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

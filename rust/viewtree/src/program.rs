@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use ringview_relation::{KeyLayout, Part};
 use ringview_ring::PayloadRing;
 
-use crate::fields::Fields;
+use ringview_view::fields::Fields;
 
 /// How the payloads of a plan are multiplied: the ring's part of compiling a path.
 pub(crate) trait ProductPlan<R: PayloadRing> {

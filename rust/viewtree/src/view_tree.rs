@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::plan::Plan;
-use ringview_core::{Batch, Dictionary, Meter, Result, Schema};
+use ringview_core::{Batch, Dictionary, Meter, Result};
 use ringview_query::Representation;
 
 use crate::beside::Beside;
@@ -49,22 +49,22 @@ impl fmt::Debug for ViewTree {
 }
 
 impl ViewTree {
-    /// An empty view. `schemas` are those of the plan's atoms, in their order.
+    /// An empty view.
     ///
     /// # Errors
     /// What the plan's expressions cannot be compiled for.
-    pub fn new(plan: Arc<Plan>, schemas: &[Schema]) -> Result<Self> {
+    pub fn new(plan: Arc<Plan>) -> Result<Self> {
         let mut tree: Box<dyn Maintained> = match &plan.cofactor {
             Some(cofactor) => {
-                let payloads = CofactorPayloads::compile(&plan, cofactor, schemas)?;
+                let payloads = CofactorPayloads::compile(&plan, cofactor)?;
                 Box::new(Tree::new(Arc::clone(&plan), payloads))
             }
             None => {
-                let payloads = SumProductPayloads::compile(&plan, schemas)?;
+                let payloads = SumProductPayloads::compile(&plan)?;
                 Box::new(Tree::new(Arc::clone(&plan), payloads))
             }
         };
-        let mut beside = Beside::new(&plan, schemas, tree.fields())?;
+        let mut beside = Beside::new(&plan, tree.fields())?;
         beside.take_origins(&*tree);
         let factorised = plan.bag == Some(Representation::Factorised);
         let factorised = factorised.then(|| Factorised::new(&plan, &mut *tree));

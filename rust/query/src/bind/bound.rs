@@ -39,6 +39,8 @@ pub struct TableInfo {
     pub rows: Option<u64>,
     /// Columns of which no two rows agree.
     pub unique: Option<Vec<usize>>,
+    /// Of a view: further columns, by name, that hold more than a value and cannot be read.
+    pub cofactors: Vec<String>,
 }
 
 /// A checked query.
@@ -122,6 +124,15 @@ pub struct Term {
     pub factors: BTreeMap<usize, Expr>,
     /// By atom: columns that must not be NULL, ascending.
     pub not_null: BTreeMap<usize, Vec<usize>>,
+}
+
+/// What a row of an atom contributes to a term, beside its multiplicity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Columns that must not be NULL, ascending; else the factor is 0.
+    pub not_null: Vec<usize>,
+    /// An expression over the columns of the atom; 1 where absent.
+    pub value: Option<Expr>,
 }
 
 /// One column of the result.

@@ -9,6 +9,7 @@
 //! | `variables`, `scalar`, `order` | columns, join classes, what is known of them, orders given |
 //! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
+//! | `seen` | what a bound query is to those that read its result |
 //! | `companion`, `features` | the values and categories that stand beside, as queries of their own |
 
 mod aggregate;
@@ -24,6 +25,7 @@ mod measures;
 mod order;
 pub(crate) mod predicate;
 mod scalar;
+mod seen;
 mod terms;
 pub(crate) mod variables;
 
@@ -33,7 +35,8 @@ use std::sync::Arc;
 use ringview_core::{Error, Result};
 
 pub use bound::{
-    Bound, Catalog, Moments, OutputKind, PlanAtom, PlanOutput, TableInfo, Term, VarId, Variable,
+    Bound, Catalog, Factor, Moments, OutputKind, PlanAtom, PlanOutput, TableInfo, Term, VarId,
+    Variable,
 };
 pub use computed::{Computed, ComputedOp, Having};
 pub use expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
@@ -49,7 +52,8 @@ use crate::graph::order::OrderNode;
 use crate::graph::set::Set;
 use crate::logical::{ColumnRef, Output, Query, Representation};
 
-/// Checks a query against the tables.
+/// Checks a query against the tables, and the views and blocks, which the catalog knows too: each block
+/// of the query itself is bound on its own.
 ///
 /// # Errors
 /// What is unknown, of the wrong type, or means nothing: each names it.
@@ -135,6 +139,7 @@ fn scopes<'a>(query: &'a Query, tables: &'a [TableInfo]) -> Vec<Scope<'a>> {
         table: &atom.table,
         alias: &atom.alias,
         schema: &table.schema,
+        cofactors: &table.cofactors,
     };
     query
         .atoms

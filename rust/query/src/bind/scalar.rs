@@ -16,6 +16,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) table: &'a str,
     pub(crate) alias: &'a str,
     pub(crate) schema: &'a Schema,
+    /// See `TableInfo`.
+    pub(crate) cofactors: &'a [String],
 }
 
 /// What arithmetic is done for: it decides how a uint64 is read.
@@ -28,6 +30,20 @@ pub(crate) enum Purpose {
 impl<'a> Scope<'a> {
     pub(crate) fn position(&self, column: &str) -> Result<usize> {
         let position = self.schema.fields().iter().position(|f| f.name == column);
+        if self.cofactors.iter().any(|name| name == column) {
+            return Err(Error::Unsupported {
+                what: format!(
+                    "reading the COFACTOR column {column:?} of view {:?}",
+                    self.table
+                ),
+                why: "it holds counts, sums and products of all its features, and is no value"
+                    .to_owned(),
+                instead:
+                    "select what is needed of it as columns of their own, such as COUNT, SUM or \
+                          COVAR_POP, or a COFACTOR here over what the view reads"
+                        .to_owned(),
+            });
+        }
         position.ok_or_else(|| Error::UnknownColumn {
             table: self.table.to_owned(),
             column: column.to_owned(),

@@ -3,13 +3,15 @@
 //! Invariant: none beyond its shape; [`crate::bind()`] checks names and types. Its JSON form is what
 //! other languages send, so field and variant names are a contract: unknown fields are refused.
 //! It is the paper's `SELECT X1, .., Xf, SUM(g(..) * ..) FROM R1 .. Rn GROUP BY X1, .., Xf`
-//! (section 2) with filters on single atoms.
+//! (section 2) with filters on single atoms, over tables, views and blocks.
 
+mod block;
 mod expression;
 
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+pub use block::Block;
 pub use expression::{Comparison, Condition, Function, Literal, Measure, Scalar};
 
 /// A join with group-by aggregates.
@@ -30,6 +32,9 @@ pub use expression::{Comparison, Condition, Function, Literal, Measure, Scalar};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Query {
+    /// Queries that atoms may read by their names, each before those that read it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Block>,
     /// The relations that are joined; a table may occur more than once.
     pub atoms: Vec<Atom>,
     /// Columns that must be equal, two at a time or more.
@@ -74,11 +79,11 @@ pub enum Representation {
     Listing,
 }
 
-/// One occurrence of a table in a query.
+/// One occurrence of a table, a view or a block in a query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Atom {
-    /// The table.
+    /// A block that stands before this query, else a table or a view.
     pub table: String,
     /// The name under which the query speaks of it.
     pub alias: String,
@@ -177,11 +182,16 @@ pub struct OrderRef {
 
 impl Query {
     /// Reads the JSON form.
+    ///
+    /// # Errors
+    /// `Value` for what is no query, and for blocks that cannot be.
     pub fn from_json(text: &str) -> Result<Query> {
-        serde_json::from_str(text).map_err(|problem| Error::Value {
+        let query: Query = serde_json::from_str(text).map_err(|problem| Error::Value {
             place: "the query".to_owned(),
             problem: problem.to_string(),
-        })
+        })?;
+        query.check_blocks()?;
+        Ok(query)
     }
 
     /// Writes the JSON form.

@@ -7,12 +7,13 @@
 mod origins;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
 use ringview_query::Kind;
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, lift_rows};
+use ringview_view::read::{AtomProgram, Selection};
 
-use crate::leaf::{LeafProgram, Selection};
 use crate::overflow;
 use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
@@ -28,10 +29,10 @@ const MANY: u64 = 8;
 /// A leaf: its program, the columns that must not be NULL, and room for a batch.
 #[derive(Clone, Debug)]
 struct Leaf {
-    program: LeafProgram,
+    program: AtomProgram,
     not_null: Vec<usize>,
     place: String,
-    schema: Schema,
+    schema: Arc<Schema>,
     /// Feature values row by row.
     values: Vec<f64>,
     times: Vec<i64>,
@@ -48,22 +49,20 @@ pub(crate) struct CofactorPayloads {
 }
 
 impl CofactorPayloads {
-    pub(crate) fn compile(
-        plan: &Plan,
-        cofactor: &CofactorPlan,
-        schemas: &[Schema],
-    ) -> Result<Self> {
+    pub(crate) fn compile(plan: &Plan, cofactor: &CofactorPlan) -> Result<Self> {
         let mut leaves = BTreeMap::new();
         let mut kinds = vec![Kind::Real; cofactor.names.len()];
         for (node, description) in plan.tree.nodes.iter().enumerate() {
             let Some(atom) = description.atom else {
                 continue;
             };
+            let of = &plan.atoms[atom];
+            let (keys, factors) = (plan.compared_columns(atom), plan.factors(node));
             let leaf = Leaf {
-                program: LeafProgram::compile(plan, node, &schemas[atom])?,
+                program: AtomProgram::compile(of, &keys, &factors)?,
                 not_null: cofactor.not_null[atom].clone(),
-                place: plan.atoms[atom].table.clone(),
-                schema: schemas[atom].clone(),
+                place: of.table.clone(),
+                schema: Arc::clone(&of.schema),
                 values: Vec::new(),
                 times: Vec::new(),
             };

@@ -19,12 +19,12 @@ use ringview_relation::{ABSENT, KeyLayout, KeyScratch, Keys, Part};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use crate::delta::{Delta, Spare};
-use crate::fields::Fields;
 use crate::maintained::Maintained;
 use crate::overflow;
 use crate::result::ResultRows;
 use crate::view::View;
 use ringview_view::answer::followers::Segment;
+use ringview_view::fields::Fields;
 
 use super::columns;
 use super::leaf_rows::LeafRows;

@@ -14,10 +14,10 @@ use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use super::leaf_rows::LeafRows;
 use crate::delta::{Delta, Spare};
-use crate::fields::Fields;
 use crate::overflow;
 use crate::tree::indicator::Watch;
 use crate::view::View;
+use ringview_view::fields::Fields;
 
 /// The relations of a view as sets.
 #[derive(Debug)]

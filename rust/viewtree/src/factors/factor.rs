@@ -10,9 +10,9 @@ use ringview_ring::{
 };
 
 use crate::delta::{Delta, Spare};
-use crate::fields::Fields;
 use crate::group::Grouper;
 use crate::tree::payloads::widest;
+use ringview_view::fields::Fields;
 
 /// A factor.
 #[derive(Clone, Debug)]

@@ -3,18 +3,19 @@
 //!
 //! Factors that a condition or an expression ties together are multiplied out first, row by row.
 
-use crate::plan::{LeafPart, split_leaf};
+use crate::plan::{LeafPart, Plan, split_leaf};
 use ringview_core::{Batch, Dictionary, Meter, Result};
+use ringview_query::PlanAtom;
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
+use ringview_view::read::{AtomProgram, Selection, key_column};
 
 use super::FactorRows;
 use super::factor::{Factor, Layouts};
 use crate::delta::{Delta, Spare};
 use crate::group::Grouper;
-use crate::leaf::{LeafProgram, Selection};
 use crate::program::Path;
+use crate::tree::Tree;
 use crate::tree::payloads::{LeafRows, SumProductPayloads, number_kind};
-use crate::tree::{Tree, key_column};
 
 /// The factors of the delta of a leaf.
 pub(super) fn read(
@@ -75,8 +76,7 @@ fn one(
     owned: impl Fn(usize) -> bool,
     dictionary: &Dictionary,
 ) -> Result<Factor> {
-    let schema = &tree.payloads.schemas[atom];
-    let mut program = LeafProgram::compile_part(&tree.plan, atom, schema, part, &owned)?;
+    let mut program = compile(&tree.plan, (atom, part), &owned)?;
     let kinds: Vec<_> = program.kinds().map(number_kind).collect();
     let shape = SumProductShape::new(&kinds);
     let mut selection = Selection::default();
@@ -120,4 +120,24 @@ fn one(
         shape,
         delta,
     })
+}
+
+/// What a part of a leaf computes for sums, over the columns that are `owned`.
+fn compile(
+    plan: &Plan,
+    (atom, part): (usize, &LeafPart),
+    owned: impl Fn(usize) -> bool,
+) -> Result<AtomProgram> {
+    let own = |columns: &[usize]| -> Vec<usize> {
+        let columns = columns.iter().copied();
+        columns.filter(|&column| owned(column)).collect()
+    };
+    let whole = &plan.atoms[atom];
+    let own_atom = PlanAtom {
+        filter: part.filter.clone(),
+        join_columns_not_null: own(&whole.join_columns_not_null),
+        ..whole.clone()
+    };
+    let keys = own(&plan.compared_columns(atom));
+    AtomProgram::compile_long(&own_atom, &keys, &part.components)
 }

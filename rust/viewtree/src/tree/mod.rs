@@ -13,14 +13,14 @@ pub(crate) mod payloads;
 use std::sync::Arc;
 
 use crate::plan::Plan;
-use ringview_core::{Column, Meter, Result};
+use ringview_core::{Meter, Result};
 use ringview_relation::{KeyScratch, Moved, Part};
 use ringview_ring::{Overflow, PayloadRing};
+use ringview_view::fields::Fields;
+use ringview_view::read::{Selection, key_column};
 
 use crate::delta::{Delta, RowDelta, Spare};
-use crate::fields::{Aspect, Fields};
 use crate::group::Grouper;
-use crate::leaf::Selection;
 use crate::overflow;
 use crate::program::{self, Path, ProductPlan};
 use crate::tree::indicator::{Indicator, Watch};
@@ -69,7 +69,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
     /// An empty tree. Views over static relations alone are kept until `seal`, even where no
     /// change will ever join with them: loading does.
     pub(crate) fn new(plan: Arc<Plan>, payloads: P) -> Self {
-        let fields = Fields::new(&plan);
+        let fields = Fields::new(&plan.variables);
         let nodes = &plan.tree.nodes;
         let mut parts: Vec<Option<Part>> = (0..nodes.len())
             .map(|node| {
@@ -410,31 +410,5 @@ impl<P: Payloads> Tree<P> {
             "a sum or count in the view {}",
             self.views[node].name
         ))
-    }
-}
-
-/// Appends what a field holds of the selected rows of a column.
-pub(crate) fn key_column(
-    aspect: Aspect,
-    column: &Column,
-    selection: &Selection,
-    out: &mut Vec<u64>,
-) {
-    let rows = selection.rows();
-    match aspect {
-        Aspect::Word => pick(rows, &column.words, |&word| word, out),
-        Aspect::High => pick(rows, &column.high, |&word| word, out),
-        Aspect::Null => match &column.valid {
-            Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
-            None => out.resize(selection.len(), 0),
-        },
-    }
-}
-
-/// Appends the values of the rows named, or of all.
-fn pick<T>(rows: Option<&[u32]>, from: &[T], word: impl Fn(&T) -> u64, out: &mut Vec<u64>) {
-    match rows {
-        None => out.extend(from.iter().map(word)),
-        Some(rows) => out.extend(rows.iter().map(|&row| word(&from[row as usize]))),
     }
 }

@@ -47,6 +47,7 @@ fn query(
     outputs: Vec<ringview_query::Output>,
 ) -> Query {
     Query {
+        blocks: Vec::new(),
         atoms,
         joins: joins
             .iter()

@@ -48,6 +48,7 @@ impl Tables {
                 is_static: false,
                 rows: None,
                 unique: None,
+                cofactors: Vec::new(),
             };
             tables.0.insert(name.trim().to_owned(), info);
         }
@@ -76,6 +77,7 @@ impl Tables {
             }
         }
         Query {
+            blocks: Vec::new(),
             atoms: names.iter().map(|name| atom(name)).collect(),
             joins: columns
                 .into_values()

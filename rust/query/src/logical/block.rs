@@ -1,0 +1,53 @@
+//! Blocks: queries within a query, which its atoms read by name (WITH, subqueries in FROM).
+//!
+//! Invariant, once checked: blocks have names, and hold no blocks of their own. An atom's name means the last block of that name that stands before it, else a table or a view
+//! of the database: so no query reads itself, and `WITH t AS (SELECT .. FROM t)` reads the table.
+
+use ringview_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::Query;
+
+/// A query that has a name within another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// Its name.
+    pub name: String,
+    /// What it is; without blocks of its own.
+    pub query: Query,
+}
+
+impl Query {
+    /// Checks the blocks by themselves.
+    ///
+    /// # Errors
+    /// `Value` for one without a name or with blocks of its own.
+    pub fn check_blocks(&self) -> Result<()> {
+        for block in &self.blocks {
+            if block.name.is_empty() {
+                return Err(Error::Value {
+                    place: "a block of the query".to_owned(),
+                    problem: "has no name, so no atom could speak of it; give it one".to_owned(),
+                });
+            }
+            if !block.query.blocks.is_empty() {
+                return Err(Error::Value {
+                    place: format!("the block {:?} of the query", block.name),
+                    problem: "has blocks of its own; put them before it, into the query's"
+                        .to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The block that an atom of block `reader` means by a name, or of the query itself where that is
+    /// the number of blocks; `None` for what is no block.
+    #[must_use]
+    pub fn block_before(&self, reader: usize, name: &str) -> Option<usize> {
+        self.blocks[..reader]
+            .iter()
+            .rposition(|block| block.name == name)
+    }
+}
