@@ -100,3 +100,23 @@ pub(crate) fn run<L: Loop>(work: L) -> L::Out {
     }
     work.run::<Split>()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Exact, Fused, Split};
+
+    proptest! {
+        #[test]
+        fn both_remainders_are_the_same(a in any::<f64>(), b in any::<f64>(), scale in -300i32..300) {
+            let near = b.abs().log2().clamp(-900.0, 900.0) as i32;
+            for a in [a, a / 2f64.powi(near), f64::from(scale), a * 10f64.powi(scale)] {
+                let product = a * b;
+                if a.is_finite() {
+                    prop_assert_eq!(Fused::remainder(a, b, product), Split::remainder(a, b, product));
+                }
+            }
+        }
+    }
+}
