@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from . import plot as plot
     from . import spark as spark
     from .matrix_chain import MatrixChain as MatrixChain
+    from .reservoir import Reservoir as Reservoir
 
 __all__ = [
     "Database",
@@ -48,10 +49,9 @@ __all__ = [
 
 # Parts that are imported when they are first named: most have needs of their own.
 _MODULES = ("job", "ml", "plot", "spark")
-_NAMES = {"MatrixChain": "matrix_chain"}
+_NAMES = {"MatrixChain": "matrix_chain", "Reservoir": "reservoir"}
 _LATER = {
     "PaiMap": "nested aggregates",
-    "Reservoir": "samples",
     "RpaiTree": "nested aggregates",
     "graph": "triangle counts",
 }

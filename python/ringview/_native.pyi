@@ -14,6 +14,7 @@ __all__ = [
     "Dense",
     "Follower",
     "MatrixChain",
+    "ReservoirLaw",
     "RowStream",
     "Rows",
     "__version__",
@@ -59,6 +60,32 @@ class Rows:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
     def __len__(self) -> int: ...
+
+@final
+class ReservoirLaw:
+    """The state of a reservoir without its items."""
+
+    def __new__(cls, k: int, seed: int) -> ReservoirLaw: ...
+    def copy(self) -> ReservoirLaw:
+        """The same state, apart."""
+
+    def to_pass(self) -> int:
+        """How many items need not be looked at."""
+
+    def pass_(self, items: int) -> None:
+        """Notes that so many of them, or all, were passed over."""
+
+    def advance(self, items: int) -> int | None:
+        """Of so many items, how many are passed over before one that is looked at."""
+
+    def stop(self, real: bool) -> int | None:
+        """The place that the item takes which is looked at; None if it is not real."""
+
+    def offer(self, items: int) -> list[tuple[int, int]]:
+        """Of so many items, all real, those that come in, each with its place, in order."""
+
+    def w(self) -> float:
+        """The largest key held: 1 until the reservoir is full."""
 
 @final
 class RowStream:

@@ -73,6 +73,12 @@ impl Fields {
         fields
     }
 
+    /// How each field is packed, by its number.
+    #[must_use]
+    pub fn packing(&self) -> Vec<KeyField> {
+        self.all.iter().map(|field| field.key).collect()
+    }
+
     /// A field by its number.
     #[must_use]
     pub fn field(&self, id: usize) -> Field {

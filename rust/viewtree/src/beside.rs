@@ -128,7 +128,7 @@ impl Beside {
     /// Bytes, by what is quickly counted.
     pub(crate) fn bytes(&self) -> usize {
         let views = self.matrix.iter().flat_map(|tree| &tree.views);
-        let parts = views.filter_map(|view| view.part.as_ref());
+        let parts = views.filter_map(|view| view.part());
         parts.map(Part::memory_usage).sum::<usize>()
             + self.companions().map(Companion::bytes).sum::<usize>()
     }

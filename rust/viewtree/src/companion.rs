@@ -355,7 +355,7 @@ impl Companion {
 
     /// Bytes that it takes.
     pub(crate) fn memory_usage(&self) -> usize {
-        let parts = self.tree.views.iter().filter_map(|view| view.part.as_ref());
+        let parts = self.tree.views.iter().filter_map(|view| view.part());
         let ordered = self.ordered.iter().map(|all| {
             let slots: usize = all.iter().map(OrderedSlots::memory_usage).sum();
             slots + all.capacity() * size_of::<OrderedSlots>()
@@ -368,7 +368,7 @@ impl Companion {
 
     /// The same, by what is quickly counted.
     pub(crate) fn bytes(&self) -> usize {
-        let parts = self.tree.views.iter().filter_map(|view| view.part.as_ref());
+        let parts = self.tree.views.iter().filter_map(|view| view.part());
         let ordered = self.ordered.as_ref().map_or(0, |all| {
             let slots = self.tree.result().map_or(0, Part::slots);
             slots * size_of::<u32>() + all.capacity() * size_of::<OrderedSlots>()
@@ -382,12 +382,12 @@ impl Companion {
     }
 
     pub(crate) fn steps(&self) -> u64 {
-        self.tree.steps
+        self.tree.work.steps
     }
 
     /// Checks the invariants; for tests.
     pub(crate) fn check(&self) {
-        for part in self.tree.views.iter().filter_map(|view| view.part.as_ref()) {
+        for part in self.tree.views.iter().filter_map(|view| view.part()) {
             part.check();
         }
         self.groups.check();

@@ -8,15 +8,11 @@
 //! | file | holds |
 //! |---|---|
 //! | `plan/` | what a bound query becomes: variable order, views, payloads, and how that is told |
-//! | `program` | a plan compiled to the paths of its relations |
-//! | `delta` | a batch on its way up, folded where that is cheap |
-//! | `group` | which rows of a batch have equal keys, found before payloads are computed |
-//! | `partners` | the pairs of rows and partners where a row has many |
-//! | `view` | one view and its part |
-//! | `tree/` | a tree at work: the climb |
+//! | `program` | a plan as the delta rules of its relations |
+//! | `delta` | rows of a relation, as a view is told of them |
+//! | `tree/` | a tree at work: views as relations, and what climbs over them |
 //! | `tree/payloads`, `cofactor/` | where payloads come from: sums of products, the degree-m ring |
 //! | `tree/indicator` | which keys a relation has: what bounds views over parts of cycles |
-//! | `tree/intersect` | the partners that several siblings agree on, by the smallest group |
 //! | `factors/` | the climb of a change that is a product of factors |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
 //! | `beside` | all that stands beside a tree: companions, COFACTOR where there are sums |
@@ -30,7 +26,6 @@
 //! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
 //! | `explain` | what a view has now, beside what its plan says |
 //! | `strings` | which strings all of these hold |
-//! | `widening` | products of sums that do not fit, in passing |
 //! | `settle` | what may not fit its column is refused before it is kept |
 //! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
 
@@ -48,11 +43,9 @@ mod delta;
 mod explain;
 mod factorised;
 mod factors;
-mod group;
 mod lookup;
 mod maintained;
 mod multiset;
-mod partners;
 pub mod plan;
 mod program;
 mod result;
@@ -61,9 +54,7 @@ mod settle;
 mod statistics;
 mod strings;
 mod tree;
-mod view;
 mod view_tree;
-mod widening;
 
 pub use factors::FactorRows;
 pub use lookup::{Cell, Key, KeyValue};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ringview_core::{Dictionary, HoldsStrings, Meter, Result};
-use ringview_relation::Part;
+use ringview_relation::{Part, Relation};
 use ringview_ring::Overflow;
 
 use crate::columns::Aggregates;
@@ -11,7 +11,6 @@ use crate::delta::RowDelta;
 use crate::factors::{FactorRows, Factored};
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
-use crate::view::View;
 use ringview_view::fields::Fields;
 
 /// What a node of the tree holds at the moment.
@@ -104,7 +103,7 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
     ) -> Result<bool> {
         // Indicator projections are told from the rows of the leaf.
         // What does not fit at the moment is met row by row.
-        if self.watches[atom].is_some() || !self.views.iter().all(View::fits) {
+        if self.watches[atom].is_some() || !self.views.iter().all(Relation::fits) {
             return Ok(false);
         }
         P::apply_factors(self, atom, (factors, sign), dict, meter)
@@ -127,7 +126,7 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
     }
 
     fn rollback(&mut self) {
-        self.views.iter_mut().for_each(View::rollback);
+        self.views.iter_mut().for_each(Relation::rollback);
         self.watches.iter_mut().flatten().for_each(Watch::rollback);
         self.payloads.rollback();
     }
@@ -141,11 +140,11 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
     }
 
     fn part(&self, node: usize) -> Option<&Part> {
-        self.views[node].part.as_ref()
+        self.views[node].part()
     }
 
     fn part_mut(&mut self, node: usize) -> Option<&mut Part> {
-        self.views[node].part.as_mut()
+        self.views[node].part_mut()
     }
 
     fn read(&mut self, rows: RowDelta<'_>) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
@@ -175,10 +174,10 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
     }
 
     fn describe(&self) -> Vec<NodeStatus> {
-        let status = |view: &View<P::Ring>| NodeStatus {
-            name: view.name.clone(),
-            rows: view.part.as_ref().map(Part::len),
-            bytes: view.part.as_ref().map_or(0, Part::memory_usage),
+        let status = |view: &Relation<P::Ring>| NodeStatus {
+            name: view.name().to_owned(),
+            rows: view.part().map(Part::len),
+            bytes: view.part().map_or(0, Part::memory_usage),
             updates: view.updates(),
         };
         self.views.iter().map(status).collect()
@@ -186,18 +185,18 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
 
     fn memory_usage(&self) -> usize {
         let watches = self.watches.iter().flatten().map(Watch::memory_usage);
-        let views = self.views.iter().map(View::memory_usage);
+        let views = self.views.iter().map(Relation::memory_usage);
         self.payloads.memory_usage() + watches.sum::<usize>() + views.sum::<usize>()
     }
 
     fn steps(&self) -> u64 {
-        self.steps
+        self.work.steps
     }
 
     fn check(&self) {
         self.views
             .iter()
-            .filter_map(|view| view.part.as_ref())
+            .filter_map(Relation::part)
             .for_each(Part::check);
         self.check_indicators();
     }

@@ -34,7 +34,7 @@ impl<P: Payloads + Aggregates> Tree<P> {
     /// The parts that hold strings, and in which fields.
     fn texts(&self) -> impl Iterator<Item = (&Part, Vec<usize>)> {
         let views = self.views.iter().zip(&self.plan.tree.nodes);
-        views.filter_map(|(view, node)| Some((view.part.as_ref()?, self.fields.texts(&node.keys))))
+        views.filter_map(|(view, node)| Some((view.part()?, self.fields.texts(&node.keys))))
     }
 }
 

@@ -6,14 +6,13 @@
 use crate::plan::{LeafPart, Plan, split_leaf};
 use ringview_core::{Batch, Dictionary, Meter, Result};
 use ringview_query::PlanAtom;
+use ringview_relation::join::Path;
+use ringview_relation::{Delta, Grouper, Spare};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
 use ringview_view::read::{AtomProgram, Selection, key_column};
 
 use super::FactorRows;
 use super::factor::{Factor, Layouts};
-use crate::delta::{Delta, Spare};
-use crate::group::Grouper;
-use crate::program::Path;
 use crate::tree::Tree;
 use crate::tree::payloads::{LeafRows, SumProductPayloads, number_kind};
 
@@ -25,7 +24,7 @@ pub(super) fn read(
     dictionary: &Dictionary,
     meter: &Meter<'_>,
 ) -> Result<Vec<Factor>> {
-    let atom = tree.plan.tree.nodes[path.leaf].atom.unwrap_or_default();
+    let atom = tree.plan.tree.nodes[path.from].atom.unwrap_or_default();
     let columns = rows.iter().map(|factor| factor.columns.len()).sum();
     let mut owners = vec![0; columns];
     for (at, factor) in rows.iter().enumerate() {
@@ -33,7 +32,7 @@ pub(super) fn read(
             owners[column] = at;
         }
     }
-    let parts = split_leaf(&tree.plan, path.leaf, &owners, rows.len())?;
+    let parts = split_leaf(&tree.plan, path.from, &owners, rows.len())?;
     let mut factors = Vec::with_capacity(parts.len());
     for (at, part) in parts.iter().enumerate() {
         let product;
@@ -81,7 +80,7 @@ fn one(
     let shape = SumProductShape::new(&kinds);
     let mut selection = Selection::default();
     program.select(batch, dictionary, &mut selection)?;
-    tree.steps += batch.rows as u64;
+    tree.work.steps += batch.rows as u64;
     let mut delta = Delta::with_registers(path.registers);
     delta.rows = selection.len();
     let mut registers = Vec::new();

@@ -67,7 +67,7 @@ impl Factored for SumProductPayloads {
     ) -> Result<bool> {
         let path = tree.path(atom);
         let mut factors = leaf::read(tree, &path, factors, dictionary, meter)?;
-        climb::store(tree, path.leaf, &path.keys, &mut factors, meter)?;
+        climb::store(tree, path.from, &path.keys, &mut factors, meter)?;
         climb::climb(tree, &path, factors, meter)?;
         Ok(true)
     }

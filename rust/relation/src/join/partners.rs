@@ -1,17 +1,19 @@
-//! The pairs of a delta's rows and their partners in a sibling, a block at a time.
+//! The pairs of a delta's rows and their partners in a relation, a block at a time.
 //!
-//! Cost: constant delay a pair, after one look-up of the group a row.
+//! Invariant: all blocks together hold each pair once, rows ascending; a block is no longer than its
+//! limit, whatever the groups are. Cost: constant delay a pair, after one look-up of the group a row.
 
-use ringview_relation::{KeyScratch, Keys, Part};
-
+use super::path::Access;
 use crate::delta::Delta;
-use crate::program::Access;
+use crate::directory::{KeyScratch, Keys};
+use crate::part::Part;
 
 /// Pairs in a block, and words of their payloads: what one climb holds in memory.
 const BLOCK: usize = 1 << 16;
 const BLOCK_WORDS: usize = 1 << 22;
 
 /// Where the partners of a row are.
+#[derive(Debug)]
 enum Lists {
     /// In the group (by row) of an index.
     Groups { index: usize, groups: Vec<u32> },
@@ -20,21 +22,25 @@ enum Lists {
 }
 
 /// The pairs still to come, and the current block of them.
-pub(crate) struct Partners {
+#[derive(Debug)]
+pub struct Partners {
     lists: Lists,
     fetch: Vec<(usize, usize)>,
     /// Pairs in a block.
     block: usize,
     row: usize,
     offset: usize,
-    pub(crate) rows: Vec<u32>,
-    pub(crate) slots: Vec<u32>,
+    /// The rows of the pairs.
+    pub rows: Vec<u32>,
+    /// Their partners, by slot.
+    pub slots: Vec<u32>,
 }
 
 impl Partners {
     /// Finds the partners of every row of `delta`; brings the index up to date first. What a pair
-    /// is multiplied to has `words` words.
-    pub(crate) fn of(
+    /// is multiplied to has `words` words. A probe has no such pairs.
+    #[must_use]
+    pub fn of(
         part: &mut Part,
         access: &Access,
         delta: &Delta,
@@ -77,16 +83,18 @@ impl Partners {
         }
     }
 
-    /// The field of the sibling's key that fills a register, if one does.
-    pub(crate) fn fetched(&self, register: usize) -> Option<usize> {
+    /// The field of the relation's key that fills a register, if one does.
+    #[must_use]
+    pub fn fetched(&self, register: usize) -> Option<usize> {
         self.fetch
             .iter()
             .find(|(_, to)| *to == register)
             .map(|(field, _)| *field)
     }
 
-    /// Fills `rows` and `slots` with the next pairs; true when none are left behind them.
-    pub(crate) fn next_block(&mut self, part: &Part, rows: usize) -> bool {
+    /// Fills `rows` and `slots` with the next pairs; true when none are left behind them. `rows`
+    /// is how many rows the delta has.
+    pub fn next_block(&mut self, part: &Part, rows: usize) -> bool {
         self.rows.clear();
         self.slots.clear();
         while self.row < rows {

@@ -6,12 +6,12 @@
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows, Slab};
 
 use crate::delta::Delta;
-use crate::view::View;
+use crate::relation::Relation;
 
-/// A delta and a sibling, a partner a row.
+/// A delta and a relation, a partner a row.
 pub(crate) struct WideFactors<'a, R: PayloadRing> {
     pub(crate) left: (&'a Delta, Rows<'a>),
-    pub(crate) right: (&'a View<R>, &'a [u32]),
+    pub(crate) right: (&'a Relation<R>, &'a [u32]),
 }
 
 impl<R: PayloadRing> WideFactors<'_, R> {
@@ -30,16 +30,16 @@ impl<R: PayloadRing> WideFactors<'_, R> {
         fault: Overflow,
     ) -> Result<(usize, bool), Overflow> {
         let widened = R::widened_product(product).ok_or(fault)?;
-        let ((delta, rows), (sibling, slots)) = (self.left, self.right);
+        let ((delta, rows), (relation, slots)) = (self.left, self.right);
         let wide = |shape: &R::Shape| R::widened(shape);
         let left = match wide(&widened.left) {
             Some(shape) if !delta.wide => R::widen(&widened.left, &shape, &delta.payload),
             _ => delta.payload.clone(),
         };
         let (right, width) = match wide(&widened.right) {
-            Some(shape) => (sibling.widened(&shape, slots), R::stride(&shape)),
+            Some(shape) => (relation.widened(&shape, slots), R::stride(&shape)),
             None => {
-                let all = sibling.payloads();
+                let all = relation.payloads();
                 let picked = slots.iter().flat_map(|&slot| all.row(slot as usize));
                 (picked.copied().collect(), all.width())
             }

@@ -2,10 +2,13 @@
 //!
 //! Runs of equal keys are found by comparing neighbours: sorted input folds without hashing. Where
 //! payloads are wide, keys that are scattered over the batch are found by hashing too, so that a
-//! wide product is computed into one sum a key.
+//! wide product is computed into one sum a key. Cost: O(rows), expected where keys are hashed.
 
-use ringview_relation::{KeyLayout, KeyScratch, Keys, Part};
 use ringview_ring::Groups;
+
+use crate::directory::{KeyScratch, Keys};
+use crate::layout::KeyLayout;
+use crate::part::Part;
 
 /// Batches below this size are not hashed.
 const WORTH_HASHING: usize = 16;
@@ -20,7 +23,7 @@ enum Kind {
 
 /// The groups of a batch; keeps its memory between batches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Grouper {
+pub struct Grouper {
     kind: Kind,
     rows: usize,
     breaks: Vec<bool>,
@@ -32,7 +35,7 @@ pub(crate) struct Grouper {
 
 impl Grouper {
     /// Groups rows by the key columns; `layout` is the key's, `hash` asks for scattered ones too.
-    pub(crate) fn group(
+    pub fn group(
         &mut self,
         columns: &[Vec<u64>],
         keys: &[usize],
@@ -44,7 +47,7 @@ impl Grouper {
     }
 
     /// As `group`, where groups of fewer rows than `least`, on average, are not worth being made.
-    pub(crate) fn group_from(
+    pub fn group_from(
         &mut self,
         least: usize,
         columns: &[Vec<u64>],
@@ -107,7 +110,9 @@ impl Grouper {
         }
     }
 
-    pub(crate) fn groups(&self) -> Groups<'_> {
+    /// The groups that were found last.
+    #[must_use]
+    pub fn groups(&self) -> Groups<'_> {
         match self.kind {
             Kind::Each => Groups::Each(self.rows),
             Kind::Runs => Groups::Runs {
@@ -122,7 +127,8 @@ impl Grouper {
     }
 
     /// The row that stands for each group, where a group may have several.
-    pub(crate) fn representatives(&self) -> Option<&[u32]> {
+    #[must_use]
+    pub fn representatives(&self) -> Option<&[u32]> {
         (self.kind != Kind::Each).then_some(&self.first)
     }
 }

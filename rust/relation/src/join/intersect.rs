@@ -1,48 +1,48 @@
-//! A step that joins with several siblings at once which all lack the same fields.
+//! A step that joins with several relations at once which all lack the same fields.
 //!
 //! dV * S * T where neither S nor T knows x: the x that a row has are those in its group of S and
 //! in its group of T. For each row the smallest group is walked, and what it holds is looked up in
 //! the others, as a worst-case optimal join intersects lists. Invariant: a block holds the pairs
-//! that all siblings have, with the slot of each; payloads are multiplied for these alone.
+//! that all relations have, with the slot of each; payloads are multiplied for these alone.
 //!
-//! Cost: for a row, the size of its smallest group times a probe a further sibling; a block of
-//! memory. On skewed data that is far below walking any one fixed sibling: a triangle costs
+//! Cost: for a row, the size of its smallest group times a probe a further relation; a block of
+//! memory. On skewed data that is far below walking any one fixed relation: a triangle costs
 //! O(N^(3/2)) in a bulk whatever the degrees are.
 
-use ringview_core::{Meter, Result};
-use ringview_relation::{ABSENT, KeyScratch, Keys};
+use ringview_core::Result;
 use ringview_ring::{PayloadRing, Rows};
 
+use super::climb::Climb;
+use super::path::{Access, Step};
+use crate::ABSENT;
 use crate::delta::Delta;
-use crate::program::{Access, Path, Step};
-use crate::tree::Tree;
-use crate::tree::payloads::Payloads;
+use crate::directory::{KeyScratch, Keys};
 
 /// Pairs looked up at a time, and pairs found in a block.
 const BLOCK: usize = 1 << 14;
 
 /// Room for intersecting, kept between batches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Intersection {
-    /// By sibling: the group of each row in its index.
+pub(super) struct Intersection {
+    /// By side: the group of each row in its index.
     groups: Vec<Vec<u32>>,
-    /// By sibling: the rows that walk it.
+    /// By side: the rows that walk it.
     walkers: Vec<Vec<u32>>,
-    /// Pairs of a walk: rows and the walked sibling's slots.
+    /// Pairs of a walk: rows and the walked relation's slots.
     rows: Vec<u32>,
     slots: Vec<u32>,
-    /// The keys of the pairs, by register, and where they are in the other siblings.
+    /// The keys of the pairs, by register, and where they are in the other relations.
     columns: Vec<Vec<u64>>,
     looked_up: Vec<Vec<u32>>,
-    /// What was found: rows and, by sibling, slots.
+    /// What was found: rows and, by side, slots.
     found_rows: Vec<u32>,
     found: Vec<Vec<u32>>,
     keys: KeyScratch,
 }
 
-/// One of the siblings: its node, how it is walked, and the registers of its whole key.
+/// One of the relations: its number, how it is walked, and the registers of its whole key.
 struct Side<'a> {
-    node: usize,
+    relation: usize,
     index: usize,
     bound: &'a [usize],
     fetch: &'a [(usize, usize)],
@@ -51,7 +51,7 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn new(node: usize, access: &'a Access) -> Option<Self> {
+    fn new(relation: usize, access: &'a Access) -> Option<Self> {
         let Access::Walk {
             index,
             bound,
@@ -70,7 +70,7 @@ impl<'a> Side<'a> {
             .filter_map(register)
             .collect();
         Some(Self {
-            node,
+            relation,
             index: *index,
             bound,
             fetch,
@@ -92,21 +92,20 @@ fn sides<R: PayloadRing>(steps: &[Step<R>]) -> Vec<Side<'_>> {
         return Vec::new();
     };
     let accesses = std::iter::once(&first.access).chain(&first.rivals);
-    let nodes = std::iter::once(first).chain(others);
-    let side = |(step, access): (&Step<R>, _)| Side::new(step.sibling, access);
-    nodes.zip(accesses).filter_map(side).collect()
+    let steps = std::iter::once(first).chain(others);
+    let side = |(step, access): (&Step<R>, _)| Side::new(step.relation, access);
+    steps.zip(accesses).filter_map(side).collect()
 }
 
-impl<P: Payloads> Tree<P> {
+impl<R: PayloadRing> Climb<'_, '_, R> {
     /// dV := dV * S * T * .. for a walk and its rivals, a block of found pairs at a time.
-    pub(crate) fn intersect(
+    pub(super) fn intersect(
         &mut self,
-        path: &Path<P::Ring>,
         (at, position): (usize, usize),
         delta: &mut Delta,
-        meter: &Meter<'_>,
     ) -> Result<()> {
-        let node = path.levels[at].node;
+        let path = self.path;
+        let into = path.levels[at].into;
         let step = &path.levels[at].steps[position];
         let end = position + 1 + step.rivals.len();
         let sides = sides(&path.levels[at].steps[position..end]);
@@ -120,23 +119,23 @@ impl<P: Payloads> Tree<P> {
             let mut cursor = (0, 0);
             while cursor.0 < room.walkers[walked].len() {
                 self.pairs(&sides[walked], walked, &mut cursor, &mut room);
-                self.met(node, room.rows.len(), meter)?;
+                self.met(into, room.rows.len())?;
                 self.look_up(&sides, walked, delta, &mut room);
                 if room.found_rows.len() >= BLOCK {
-                    let mut block = self.found(path, (at, position), &sides, delta, &mut room)?;
+                    let mut block = self.found((at, position), &sides, delta, &mut room)?;
                     self.work.intersection = room;
-                    self.climb(path, (at, end), &mut block, meter)?;
+                    self.climb((at, end), &mut block)?;
                     room = std::mem::take(&mut self.work.intersection);
                 }
             }
         }
-        let last = self.found(path, (at, position), &sides, delta, &mut room);
+        let last = self.found((at, position), &sides, delta, &mut room);
         self.work.intersection = room;
         *delta = last?;
         Ok(())
     }
 
-    /// Finds each row's group in each sibling, and lets it walk the smallest; rows with an empty one
+    /// Finds each row's group in each relation, and lets it walk the smallest; rows with an empty one
     /// have no partners. False if no row has any.
     fn choose(&mut self, sides: &[Side<'_>], delta: &Delta, room: &mut Intersection) -> bool {
         room.groups.resize_with(sides.len(), Vec::new);
@@ -145,7 +144,7 @@ impl<P: Payloads> Tree<P> {
         room.found.resize_with(sides.len(), Vec::new);
         room.found_rows.clear();
         for (side, groups) in sides.iter().zip(&mut room.groups) {
-            let part = self.views[side.node].part.as_mut();
+            let part = self.relations[side.relation].part_mut();
             let Some(part) = part.filter(|part| !part.is_empty()) else {
                 return false;
             };
@@ -163,7 +162,7 @@ impl<P: Payloads> Tree<P> {
         for row in 0..delta.rows {
             let size = |side: usize| -> usize {
                 let group = room.groups[side][row];
-                match &self.views[sides[side].node].part {
+                match self.relations[sides[side].relation].part() {
                     Some(part) => part.index_at(sides[side].index).group(group).len(),
                     None => 0,
                 }
@@ -177,7 +176,7 @@ impl<P: Payloads> Tree<P> {
         true
     }
 
-    /// The next pairs of rows and slots of one sibling; `cursor` is a walker and a place in its group.
+    /// The next pairs of rows and slots of one side; `cursor` is a walker and a place in its group.
     fn pairs(
         &mut self,
         side: &Side<'_>,
@@ -187,7 +186,7 @@ impl<P: Payloads> Tree<P> {
     ) {
         room.rows.clear();
         room.slots.clear();
-        let Some(part) = &self.views[side.node].part else {
+        let Some(part) = self.relations[side.relation].part() else {
             return;
         };
         let index = part.index_at(side.index);
@@ -203,12 +202,12 @@ impl<P: Payloads> Tree<P> {
             }
             *cursor = (cursor.0 + 1, 0);
         }
-        self.steps += room.rows.len() as u64;
+        self.work.steps += room.rows.len() as u64;
     }
 
-    /// Keeps of the pairs those that every other sibling has too.
+    /// Keeps of the pairs those that every other relation has too.
     fn look_up(&self, sides: &[Side<'_>], walked: usize, delta: &Delta, room: &mut Intersection) {
-        let Some(part) = &self.views[sides[walked].node].part else {
+        let Some(part) = self.relations[sides[walked].relation].part() else {
             return;
         };
         room.columns.resize_with(delta.columns.len(), Vec::new);
@@ -217,7 +216,7 @@ impl<P: Payloads> Tree<P> {
             .enumerate()
             .filter(|(other, _)| *other != walked)
         {
-            let Some(partner) = &self.views[side.node].part else {
+            let Some(partner) = self.relations[side.relation].part() else {
                 continue;
             };
             for &register in &side.key {
@@ -257,12 +256,12 @@ impl<P: Payloads> Tree<P> {
     /// Takes the pairs that were found out, as the delta that they make.
     fn found(
         &mut self,
-        path: &Path<P::Ring>,
         (at, position): (usize, usize),
         sides: &[Side<'_>],
         delta: &mut Delta,
         room: &mut Intersection,
     ) -> Result<Delta> {
+        let path = self.path;
         let level = &path.levels[at];
         let steps = &level.steps[position..position + sides.len()];
         let mut block = Delta::with_registers(path.registers);
@@ -272,7 +271,8 @@ impl<P: Payloads> Tree<P> {
         let live = steps.last().map_or(&[][..], |step| &step.live);
         for &register in live {
             let column = &mut block.columns[register];
-            match (sides[0].fetched(register), &self.views[sides[0].node].part) {
+            let part = self.relations[sides[0].relation].part();
+            match (sides[0].fetched(register), part) {
                 (Some(field), Some(part)) => {
                     column.extend(room.found[0].iter().map(|&slot| part.field(slot, field)));
                 }

@@ -1,22 +1,28 @@
-//! One view of the tree: its part, if it is kept, and what the running transaction did to it.
+//! A relation: a finite map from keys to payloads of a ring, and what the running transaction did
+//! to it.
+//!
+//! Invariant: between transactions it holds exactly the keys whose payload is not zero, and each sum
+//! fits its payload; in one, a sum may pass out of range as long as it comes back. A transaction
+//! is undone to the bit. Cost: O(1) expected a row added; sums that do not fit cost a search each.
 
 use std::collections::BTreeMap;
 
-use ringview_core::empty;
-use ringview_relation::{KeyScratch, Keys, Moved, Part};
+use ringview_core::{Error, empty};
 use ringview_ring::{Overflow, PayloadRing, Slab};
 
 use crate::delta::{Delta, Spare};
+use crate::directory::{KeyScratch, Keys};
+use crate::part::{Moved, Part};
 
-/// A delta with this many rows for each slot of the view is folded while it is stored.
+/// A delta with this many rows for each slot of the relation is folded while it is stored.
 const FOLD: usize = 2;
 
-/// A view. `part` is `None` where nothing ever joins with it.
+/// A relation. It may be one that is not kept: then it has a shape and no part.
 #[derive(Clone, Debug)]
-pub(crate) struct View<R: PayloadRing> {
-    pub(crate) name: String,
-    pub(crate) shape: R::Shape,
-    pub(crate) part: Option<Part>,
+pub struct Relation<R: PayloadRing> {
+    name: String,
+    shape: R::Shape,
+    part: Option<Part>,
     /// Slots whose count became 0 at some time in this transaction.
     emptied: Vec<u32>,
     /// Whether the running transaction wrote to it.
@@ -30,8 +36,10 @@ pub(crate) struct View<R: PayloadRing> {
     pending: u64,
 }
 
-impl<R: PayloadRing> View<R> {
-    pub(crate) fn new(name: String, shape: R::Shape, part: Option<Part>) -> Self {
+impl<R: PayloadRing> Relation<R> {
+    /// A relation over a part whose payloads are of this shape; without one it is not kept.
+    #[must_use]
+    pub fn new(name: String, shape: R::Shape, part: Option<Part>) -> Self {
         Self {
             name,
             shape,
@@ -45,19 +53,50 @@ impl<R: PayloadRing> View<R> {
         }
     }
 
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its payloads hold.
+    #[must_use]
+    #[inline]
+    pub fn shape(&self) -> &R::Shape {
+        &self.shape
+    }
+
+    /// Its part, if it is kept.
+    #[must_use]
+    #[inline]
+    pub fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
+    /// The same, to add or refresh an index, or to rewrite payloads between transactions. Rows come
+    /// and go by `add` alone.
+    #[inline]
+    pub fn part_mut(&mut self) -> Option<&mut Part> {
+        self.part.as_mut()
+    }
+
     /// It is kept no more.
-    pub(crate) fn let_go(&mut self) {
+    pub fn let_go(&mut self) {
         self.part = None;
         self.unfit.clear();
     }
 
     /// Its part, if it is kept and holds a key.
-    pub(crate) fn filled(&self) -> Option<&Part> {
+    #[must_use]
+    #[inline]
+    pub fn filled(&self) -> Option<&Part> {
         self.part.as_ref().filter(|part| !part.is_empty())
     }
 
     /// Its payloads, by slot.
-    pub(crate) fn payloads(&self) -> Slab<'_> {
+    #[must_use]
+    #[inline]
+    pub fn payloads(&self) -> Slab<'_> {
         let (words, width) = match &self.part {
             Some(part) => (part.payloads(), part.stride()),
             None => (&[][..], 0),
@@ -66,22 +105,27 @@ impl<R: PayloadRing> View<R> {
     }
 
     /// Rows of a change have reached it. Once a batch.
-    pub(crate) fn reached_by(&mut self, rows: usize) {
+    pub fn reached_by(&mut self, rows: usize) {
         self.pending += rows as u64;
     }
 
     /// Rows of changes that have reached it, those that were undone left out.
-    pub(crate) fn updates(&self) -> u64 {
+    #[must_use]
+    pub fn updates(&self) -> u64 {
         self.updates
     }
 
     /// The same, with those of the running transaction.
-    pub(crate) fn reached(&self) -> u64 {
+    #[must_use]
+    pub fn reached(&self) -> u64 {
         self.updates + self.pending
     }
 
-    /// V := V + dV. The delta may come out with fewer rows, of the same sum.
-    pub(crate) fn add(
+    /// R := R + dR. The delta may come out with fewer rows, of the same sum.
+    ///
+    /// # Errors
+    /// `Overflow` where a sum fits no widened payload either; the transaction must be rolled back.
+    pub fn add(
         &mut self,
         delta: &mut Delta,
         keys: &[usize],
@@ -120,6 +164,14 @@ impl<R: PayloadRing> View<R> {
         }
     }
 
+    /// That a sum does not fit here.
+    #[cold]
+    #[must_use]
+    pub fn refusal(&self, _fault: Overflow) -> Error {
+        let place = format!("a sum or count in the view {}", self.name);
+        Error::Overflow { place }
+    }
+
     /// The same where a sum does not fit: a row at a time, at the slots of `self.slots`. What fits again
     /// is a payload as any other.
     #[cold]
@@ -156,12 +208,14 @@ impl<R: PayloadRing> View<R> {
     }
 
     /// Whether all its sums fit.
-    pub(crate) fn fits(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn fits(&self) -> bool {
         self.unfit.is_empty()
     }
 
-    /// The payloads of some slots, widened.
-    pub(crate) fn widened(&self, wide: &R::Shape, slots: &[u32]) -> Vec<u64> {
+    /// The payloads of some slots, of the widened shape, in passing.
+    pub fn widened(&self, wide: &R::Shape, slots: &[u32]) -> Vec<u64> {
         let Some(part) = &self.part else {
             return Vec::new();
         };
@@ -176,7 +230,7 @@ impl<R: PayloadRing> View<R> {
     }
 
     /// Changes the payload of every key within a transaction; how many there are.
-    pub(crate) fn rewrite(&mut self, mut change: impl FnMut(&mut [u64])) -> usize {
+    pub fn rewrite(&mut self, mut change: impl FnMut(&mut [u64])) -> usize {
         let Some(part) = &mut self.part else { return 0 };
         self.touched = true;
         let (slots, stride) = (part.iter().collect::<Vec<_>>(), part.stride());
@@ -188,13 +242,14 @@ impl<R: PayloadRing> View<R> {
     }
 
     /// The slots that the rows of the last delta went to.
-    pub(crate) fn last_slots(&self) -> &[u32] {
+    #[must_use]
+    pub fn last_slots(&self) -> &[u32] {
         &self.slots
     }
 
     /// What the running transaction did stays. Who keeps slots beside the part follows where they
     /// went, if they moved.
-    pub(crate) fn commit(&mut self) -> Option<Moved> {
+    pub fn commit(&mut self) -> Option<Moved> {
         self.updates += std::mem::take(&mut self.pending);
         if !std::mem::take(&mut self.touched) {
             return None;
@@ -208,7 +263,7 @@ impl<R: PayloadRing> View<R> {
     }
 
     /// What the running transaction did is undone; slots stay where they are.
-    pub(crate) fn rollback(&mut self) {
+    pub fn rollback(&mut self) {
         self.pending = 0;
         if !std::mem::take(&mut self.touched) {
             return;
@@ -222,7 +277,8 @@ impl<R: PayloadRing> View<R> {
     }
 
     /// Bytes beside those of its part.
-    pub(crate) fn memory_usage(&self) -> usize {
+    #[must_use]
+    pub fn memory_usage(&self) -> usize {
         (self.emptied.capacity() + self.slots.capacity()) * size_of::<u32>()
     }
 }
