@@ -8,12 +8,11 @@ use std::marker::PhantomData;
 
 use arrow_buffer::i256;
 
-use super::{NumberKind, Term, TermProduct};
+use super::{Common, NumberKind, Term, TermProduct};
 use crate::expansion::sums::{Reals, Sums, bits};
 use crate::expansion::{Exact, Expansion};
 use crate::number::{Number, Widen};
 use crate::payload::{Groups, Rows, sum_groups};
-use crate::widening::Common;
 
 /// One component of a batch of products.
 pub(super) struct Factors<'a> {

@@ -11,17 +11,18 @@
 mod add;
 mod factors;
 mod lift;
+mod widening;
 
 use arrow_buffer::i256;
 
 use crate::algebra::CommutativeMonoid;
 use crate::expansion::Expansion;
 use crate::number::Number;
-use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab};
-use crate::widening::Widened;
+use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab, Widened};
 use add::{add_elements, add_integers};
 use factors::Factors;
 pub use lift::LiftedReals;
+pub use widening::{Common, Wide};
 
 /// The ring of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
