@@ -13,10 +13,10 @@ use crate::plan::{CofactorPlan, Plan};
 use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_query::VarId;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
+use ringview_view::RowDelta;
 
 use crate::cofactor::CofactorPayloads;
 use crate::companion::{Companion, SUMMARY};
-use crate::delta::RowDelta;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::tree::Tree;
 use ringview_view::fields::Fields;

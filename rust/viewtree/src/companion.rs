@@ -15,8 +15,8 @@ use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
 use ringview_query as query;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 use ringview_ring::{Expansion, Number, PayloadRing, SumProduct};
+use ringview_view::RowDelta;
 
-use crate::delta::RowDelta;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::multiset::OrderedSlots;
 use crate::program::ProductPlan;

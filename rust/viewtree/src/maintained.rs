@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use ringview_core::{Dictionary, HoldsStrings, Meter, Result};
+use ringview_core::{HoldsStrings, Meter, Result};
 use ringview_relation::{Part, Relation};
 use ringview_ring::Overflow;
+use ringview_view::{ProductDelta, RowDelta};
 
 use crate::columns::Aggregates;
-use crate::delta::RowDelta;
-use crate::factors::{FactorRows, Factored};
+use crate::factors::Factored;
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
 use ringview_view::fields::Fields;
@@ -32,14 +32,7 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     /// Applies rows of one relation.
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
     /// Applies the product of some factors; false, and nothing done, if this ring cannot.
-    fn apply_factors(
-        &mut self,
-        atom: usize,
-        factors: &[FactorRows],
-        sign: i64,
-        dict: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<bool>;
+    fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool>;
     /// Whether the running transaction's changes can stay: all sums that are kept fit.
     fn settle(&self) -> Result<()>;
     /// Before a commit: whether it will show results otherwise that the transaction left alone.
@@ -93,20 +86,13 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
         Tree::apply(self, rows, meter)
     }
 
-    fn apply_factors(
-        &mut self,
-        atom: usize,
-        factors: &[FactorRows],
-        sign: i64,
-        dict: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<bool> {
+    fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool> {
         // Indicator projections are told from the rows of the leaf.
         // What does not fit at the moment is met row by row.
-        if self.watches[atom].is_some() || !self.views.iter().all(Relation::fits) {
+        if self.watches[product.atom].is_some() || !self.views.iter().all(Relation::fits) {
             return Ok(false);
         }
-        P::apply_factors(self, atom, (factors, sign), dict, meter)
+        P::apply_factors(self, product, meter)
     }
 
     fn settle(&self) -> Result<()> {

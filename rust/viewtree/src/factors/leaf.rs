@@ -11,10 +11,10 @@ use ringview_relation::{Delta, Grouper, Spare};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
 use ringview_view::read::{AtomProgram, Selection, key_column};
 
-use super::FactorRows;
 use super::factor::{Factor, Layouts};
 use crate::tree::Tree;
 use crate::tree::payloads::{LeafRows, SumProductPayloads, number_kind};
+use ringview_view::FactorRows;
 
 /// The factors of the delta of a leaf.
 pub(super) fn read(

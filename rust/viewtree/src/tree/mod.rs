@@ -15,10 +15,10 @@ use ringview_core::{Meter, Result};
 use ringview_relation::join::{self, Climb, Path};
 use ringview_relation::{Delta, Moved, Part, Relation};
 use ringview_ring::{Overflow, PayloadRing};
+use ringview_view::RowDelta;
 use ringview_view::fields::Fields;
 use ringview_view::read::{Selection, key_column};
 
-use crate::delta::RowDelta;
 use crate::program::{self, ProductPlan};
 use crate::tree::indicator::{Indicator, Watch};
 use crate::tree::payloads::Payloads;

@@ -9,7 +9,7 @@ use arrow_array::{Array, RecordBatch};
 use ringview_core::{Batch, Column, Dictionary, Meter, Result, Type};
 use ringview_oracle::{Table, Value, cofactors, evaluate};
 use ringview_query::{Atom, Catalog, ColumnRef, Function, Output, Query, Scalar, TableInfo, bind};
-use ringview_viewtree::ViewTree;
+use ringview_view::{FactorRows, ProductDelta, RowDelta, View};
 use ringview_viewtree::plan::{Plan, Planning};
 
 /// A row of nullable integers.
@@ -135,9 +135,9 @@ impl Tables {
     }
 
     /// The plan and an empty view of a query.
-    pub fn view(&self, query: &Query) -> (Arc<Plan>, ViewTree) {
+    pub fn view(&self, query: &Query) -> (Arc<Plan>, Box<dyn View>) {
         let plan = Arc::new(Plan::new(bind(query, self).unwrap(), Planning::default()).unwrap());
-        let view = ViewTree::new(Arc::clone(&plan)).unwrap();
+        let view = ringview_viewtree::view(Arc::clone(&plan)).unwrap();
         (plan, view)
     }
 
@@ -212,16 +212,50 @@ pub fn batch(width: usize, rows: &[(Row, i64)]) -> Batch {
 }
 
 /// Applies rows at every atom of a table.
-pub fn feed(plan: &Plan, view: &mut ViewTree, table: &str, batch: &Batch, sign: i64) -> Result<()> {
+pub fn feed(
+    plan: &Plan,
+    view: &mut Box<dyn View>,
+    table: &str,
+    batch: &Batch,
+    sign: i64,
+) -> Result<()> {
     for (at, _) in plan
         .atoms
         .iter()
         .enumerate()
         .filter(|(_, atom)| atom.table == table)
     {
-        view.apply(at, batch, sign, &Dictionary::new(), &Meter::free())?;
+        let rows = RowDelta {
+            atom: at,
+            batch,
+            sign,
+            dictionary: &Dictionary::new(),
+        };
+        view.apply(rows, &Meter::free())?;
     }
     Ok(())
+}
+
+/// The result of a view over integers.
+pub fn result(view: &dyn View) -> RecordBatch {
+    let answer = view.answer();
+    answer.rows(&Dictionary::new(), &Meter::free()).unwrap()
+}
+
+/// Applies the rows of the product of some factors at an atom.
+pub fn multiply(
+    view: &mut Box<dyn View>,
+    atom: usize,
+    factors: &[FactorRows],
+    sign: i64,
+) -> Result<()> {
+    let product = ProductDelta {
+        atom,
+        factors,
+        sign,
+        dictionary: &Dictionary::new(),
+    };
+    view.apply_product(product, &Meter::free())
 }
 
 /// The rows of a result, with the multiplicities of its last column where it has them.
