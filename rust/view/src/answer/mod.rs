@@ -20,6 +20,7 @@
 //! | `cells`, `computed` | values by row, and what is computed of them |
 //! | `listing` | the rows of a join, each with its multiplicity |
 //! | `key`, `cursor` | values to look for; places to read on from |
+//! | `encoded` | rows of an answer as rows of a table |
 //! | `changes`, `followers` | what moved, and who is told |
 //! | `fallible` | what may not fit its column is refused before it is kept |
 
@@ -31,6 +32,7 @@ mod cofactors;
 mod columns;
 mod computed;
 mod cursor;
+mod encoded;
 mod fallible;
 pub mod followers;
 mod further;
@@ -52,6 +54,7 @@ pub use categories::Categories;
 pub use cells::{Cells, Value, retain};
 pub use changes::ChangeLog;
 pub use cursor::{Cursor, Place};
+pub use encoded::encoded;
 pub use fallible::Fallible;
 pub use further::Further;
 pub use key::{Cell, Key, KeyValue};
