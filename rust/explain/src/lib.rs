@@ -19,6 +19,7 @@ mod text;
 use serde::{Deserialize, Serialize};
 
 pub use format::Format;
+pub use text::power;
 
 /// How a view is kept, why, and what that costs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

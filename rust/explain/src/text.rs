@@ -252,8 +252,9 @@ pub(crate) fn shown(order: &[OrderFacts]) -> String {
     order.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// `O(N^1.5)`
-pub(crate) fn power(space: f64) -> String {
+/// A power of N as people read it: `O(1)`, `O(N)`, `O(N^1.5)`.
+#[must_use]
+pub fn power(space: f64) -> String {
     match number(space).as_str() {
         "0" => "O(1)".to_owned(),
         "1" => "O(N)".to_owned(),

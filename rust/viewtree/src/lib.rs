@@ -26,6 +26,7 @@
 //! | `explain` | what a view has now, beside what its plan says |
 //! | `strings` | which strings all of these hold |
 //! | `settle` | what may not fit its column is refused before it is kept |
+//! | `engine` | view trees, as the database asks for them |
 //! | `view_tree` | a maintained view, whole, in any form |
 //! | `groups`, `listing`, `logged` | the forms that are the root's part, as answers, and what moves in them |
 
@@ -39,6 +40,7 @@ mod cofactors;
 mod columns;
 mod companion;
 mod computed;
+mod engine;
 mod explain;
 mod factorised;
 mod factors;
@@ -57,6 +59,7 @@ mod strings;
 mod tree;
 mod view_tree;
 
+pub use engine::ViewTrees;
 pub use view_tree::view;
 
 /// An overflow, with the words for where.
