@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::{Below, Condition, Explanation, NodeFacts, OrderFacts};
+use crate::{Below, Condition, Explanation, NodeFacts, OrderFacts, Other};
 
 /// Characters of a part of a line.
 const LONG: usize = 240;
@@ -82,6 +82,9 @@ impl Explanation {
         let _ = writeln!(text, "\nwhy");
         let (engine, form) = (&self.engine, &self.form);
         let _ = writeln!(text, "  engine: {}; {}", engine.name, engine.because);
+        for other in &self.others {
+            let _ = writeln!(text, "  not taken: {}", elided(&other.line()));
+        }
         let _ = writeln!(text, "  kept as {}: {}", form.name, form.because);
         self.theory(text, "  ");
         for condition in self.told() {
@@ -161,9 +164,10 @@ impl Explanation {
 
     fn tree(&self, text: &mut String) {
         let mut lines = Vec::new();
-        if let Some(root) = self.nodes.len().checked_sub(1) {
-            self.lines(root, String::new(), String::new(), &mut lines);
-        }
+        let Some(root) = self.nodes.len().checked_sub(1) else {
+            return;
+        };
+        self.lines(root, String::new(), String::new(), &mut lines);
         let wide = |line: &(usize, String)| line.1.chars().count();
         let width = lines.iter().map(wide).max().unwrap_or(0).min(WIDE);
         let kept = |node: &NodeFacts| {
@@ -230,6 +234,17 @@ impl Condition {
         match self.holds {
             true => format!("{}: {}", self.name, self.means),
             false => format!("not {}: {}; so {}", self.name, self.because, self.means),
+        }
+    }
+}
+
+impl Other {
+    /// `recompute, which could, at O(N) a change; ..`, or `recompute, which cannot: ..`.
+    pub(super) fn line(&self) -> String {
+        let (name, because) = (&self.name, &self.because);
+        match &self.cost {
+            Some(cost) => format!("{name}, which could, at {cost} a change; {because}"),
+            None => format!("{name}, which cannot: {because}"),
         }
     }
 }
