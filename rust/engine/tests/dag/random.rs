@@ -383,7 +383,7 @@ fn history(seeds: &[Vec<u8>], fixed: Vec<Row>, before: &[Step], behind: &[Step])
 }
 
 fn empty(db: &mut Database, model: &mut Model) {
-    for table in 0..2 {
+    for table in [0, 1] {
         let rows = &model.tables.get(TABLES[table].0).rows;
         let all = rows
             .iter()
