@@ -407,3 +407,18 @@ proptest! {
         history(&seeds, fixed, &before, &behind);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+
+    #[test]
+    #[ignore = "the same for minutes"]
+    fn many_random_dags_equal_recomputation(
+        seeds in vec(vec(any::<u8>(), 24), 3..7),
+        fixed in vec(row(2), 0..4),
+        before in vec(step(), 0..4),
+        behind in vec(step(), 1..12),
+    ) {
+        history(&seeds, fixed, &before, &behind);
+    }
+}
