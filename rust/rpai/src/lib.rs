@@ -26,4 +26,5 @@ pub use cut::Cut;
 pub use key::{Key, Real};
 pub use pai_map::PaiMap;
 pub use payload::{Payload, Sums};
+pub use ringview_ring::Expansion;
 pub use tree::{Iter, RpaiTree, Tie};

@@ -45,7 +45,7 @@ pub struct PaiMap<K, P> {
     total: P,
     /// The sum of magnitudes.
     weight: P,
-    /// The payload that each changed key had, since the last commit; `None` if nobody wants to undo.
+    /// The payload that each changed key had, since `begin`.
     journal: Option<Vec<(K, P)>>,
 }
 
@@ -200,28 +200,21 @@ impl<K: Key, P: Payload> PaiMap<K, P> {
         self.entries.capacity() * (size_of::<(K, P)>() + 1) + journal * size_of::<(K, P)>()
     }
 
-    /// Notes changes from now on, so that they can be undone.
+    /// Notes changes from now on, until a commit or a rollback.
     pub fn begin(&mut self) {
-        self.journal = Some(Vec::new());
+        self.journal.get_or_insert_default();
     }
 
-    /// The changes since `begin`, or since the last commit, stay.
+    /// The changes since `begin` stay.
     pub fn commit(&mut self) {
-        if let Some(journal) = &mut self.journal {
-            journal.clear();
-        }
+        self.journal = None;
     }
 
-    /// Undoes the changes since `begin`, or since the last commit: each key gets back the payload that it
-    /// had. O(changes).
+    /// Undoes the changes since `begin`: each key gets back the payload that it had. O(changes).
     pub fn rollback(&mut self) {
-        let Some(mut journal) = self.journal.take() else {
-            return;
-        };
-        for (key, old) in journal.drain(..).rev() {
+        for (key, old) in self.journal.take().unwrap_or_default().into_iter().rev() {
             let undone = self.put(key, old);
             debug_assert!(undone.is_ok(), "what fitted fits again");
         }
-        self.journal = Some(journal);
     }
 }

@@ -9,6 +9,9 @@ use std::fmt::Debug;
 
 use ringview_ring::{CommutativeMonoid, Expansion, Group};
 
+/// Entries of a node of a tree at most.
+pub const WIDTH: usize = 32;
+
 /// What an index holds for each key.
 pub trait Payload: Group + Debug + Send + Sync + 'static {
     /// Its magnitude, component by component; `None` if that does not fit.
@@ -21,6 +24,14 @@ pub trait Payload: Group + Debug + Send + Sync + 'static {
     /// The difference, where it is known to fit.
     #[must_use]
     fn without(self, other: Self) -> Self;
+
+    /// The sum of the first so many, which is known to fit.
+    #[must_use]
+    #[inline(always)]
+    fn sum_of_first(all: &[Self; WIDTH], count: usize) -> Self {
+        let first = all[..count].iter();
+        first.fold(Self::ZERO, |sum, &payload| sum.with(payload))
+    }
 
     /// Whether two ways to the same sum agree: exactly, or for reals up to rounding beside `weight`.
     fn agrees(self, other: Self, weight: Self) -> bool;
@@ -42,6 +53,13 @@ macro_rules! integer_payloads {
             #[inline(always)]
             fn without(self, other: Self) -> Self {
                 self.wrapping_sub(other)
+            }
+
+            // All lanes, and no branch that depends on the count.
+            #[inline(always)]
+            fn sum_of_first(all: &[Self; WIDTH], count: usize) -> Self {
+                let counted = |at: usize| if at < count { all[at] } else { 0 };
+                (0..WIDTH).fold(0, |sum: Self, at| sum.wrapping_add(counted(at)))
             }
 
             fn agrees(self, other: Self, _weight: Self) -> bool {

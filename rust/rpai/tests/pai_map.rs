@@ -39,11 +39,15 @@ proptest! {
                 }
                 Op::Commit => {
                     map.commit();
+ map.begin();
                     tree.commit();
+ tree.begin();
                 }
                 Op::Rollback => {
                     map.rollback();
+ map.begin();
                     tree.rollback();
+ tree.begin();
                 }
             }
             let entries: Vec<_> = tree.iter().map(|(key, (), payload)| (key, payload)).collect();

@@ -8,12 +8,12 @@ use ringview_core::{Error, Result};
 
 use super::arena::Arena;
 use super::journal::Undo;
-use super::node::{FILL, Inner, LEAST, Node, WIDTH};
+use super::node::{FILL, Inner, LEAST, Node};
 use super::read::Path;
 use super::{RpaiTree, Tie};
 use crate::cut::Cut;
 use crate::key::Key;
-use crate::payload::Payload;
+use crate::payload::{Payload, WIDTH};
 
 pub(crate) fn overflow(place: &str) -> Error {
     Error::Overflow {
@@ -140,9 +140,10 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
 
     /// A new root above the root.
     fn raise(&mut self) -> u32 {
-        let (key, tie, _) = self.last().expect("a full root has entries");
+        let old = self.entries_of(0, self.root);
+        let last = old.len - 1;
         let mut root = Inner::empty();
-        let entry = (key.relative_to(self.base), tie, self.total);
+        let entry = (old.keys[last], old.ties[last], self.total);
         root.insert(0, entry, K::ZERO, self.root);
         self.root = self.inners.add(root);
         self.height += 1;

@@ -25,25 +25,20 @@ pub(super) enum Undo<K, P, T> {
 }
 
 impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
-    /// Notes changes from now on, so that they can be undone.
+    /// Notes changes from now on, until a commit or a rollback.
     pub fn begin(&mut self) {
-        self.journal = Some(Vec::new());
+        self.journal.get_or_insert_default();
     }
 
-    /// The changes since `begin`, or since the last commit, stay. O(1) amortised.
+    /// The changes since `begin` stay. O(1).
     pub fn commit(&mut self) {
-        if let Some(journal) = &mut self.journal {
-            journal.clear();
-        }
+        self.journal = None;
     }
 
-    /// Undoes the changes since `begin`, or since the last commit. O(changes log n).
+    /// Undoes the changes since `begin`. O(changes log n).
     pub fn rollback(&mut self) {
-        let Some(mut journal) = self.journal.take() else {
-            return;
-        };
-        let total = journal.len();
-        for undo in journal.drain(..).rev() {
+        let journal = self.journal.take().unwrap_or_default();
+        for undo in journal.into_iter().rev() {
             match undo {
                 Undo::Payload { key, tie, old } => {
                     let undone = self.put(key, tie, old);
@@ -52,11 +47,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
                 Undo::Slide {
                     first: (key, tie),
                     by,
-                } => self.slide(&Cut::before_entry(key, tie), K::ZERO.relative_to(by)),
+                } => self.slide_above(&Cut::before_entry(key, tie), K::ZERO.relative_to(by)),
             }
         }
-        debug_assert!(self.journal.is_none(), "undoing notes nothing");
-        self.steps.count(total);
-        self.journal = Some(journal);
     }
 }

@@ -75,7 +75,7 @@ pub struct RpaiTree<K, P, T = ()> {
     total: P,
     /// The sum of magnitudes.
     weight: P,
-    /// What would undo the changes since the last commit; `None` if nobody wants to.
+    /// What would undo the changes since `begin`.
     journal: Option<Vec<Undo<K, P, T>>>,
     steps: Steps,
 }

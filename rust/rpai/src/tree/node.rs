@@ -8,10 +8,8 @@
 
 use crate::cut::Cut;
 use crate::key::Key;
-use crate::payload::Payload;
+use crate::payload::{Payload, WIDTH};
 
-/// Entries of a node at most.
-pub(super) const WIDTH: usize = 32;
 /// Entries of a node at least, unless it is the root.
 pub(super) const LEAST: usize = 8;
 /// Entries that two neighbours may have together to become one node, and that a built node has.
@@ -97,10 +95,7 @@ impl<K: Key, P: Payload, T: Copy + Ord + Default> Entries<K, P, T> {
     /// The sum of the first so many payloads.
     #[inline(always)]
     pub(super) fn sum_before(&self, at: usize) -> P {
-        let payloads = &self.payloads[..at];
-        payloads
-            .iter()
-            .fold(P::ZERO, |sum, &payload| sum.with(payload))
+        P::sum_of_first(&self.payloads, at)
     }
 
     pub(super) fn sum(&self) -> P {

@@ -158,7 +158,12 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     /// The last entry below a cut. O(log n).
     #[must_use]
     pub fn predecessor(&self, cut: &Cut<K, T>) -> Option<(K, T, P)> {
-        let path = self.locate(cut);
+        self.entry_before(&self.locate(cut))
+    }
+
+    /// The entry before the end of a way.
+    #[inline]
+    pub(super) fn entry_before(&self, path: &Path<K>) -> Option<(K, T, P)> {
         let mut leaf = path.leaf;
         if let Some(at) = leaf.at.checked_sub(1) {
             leaf.at = at;
@@ -179,6 +184,13 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
         let at = at as u32;
         self.entry_at(&Step { node, at, base })
+    }
+
+    /// The greatest key. O(1): the root says it.
+    pub(super) fn greatest_key(&self) -> Option<K> {
+        let root = self.entries_of(0, self.root);
+        let last = root.len.checked_sub(1)?;
+        Some(root.keys[last].moved(self.base))
     }
 
     /// All entries in order.

@@ -11,6 +11,7 @@ use ringview_core::Result;
 
 use super::change::overflow;
 use super::journal::Undo;
+use super::read::Path;
 use super::{RpaiTree, Tie};
 use crate::cut::Cut;
 use crate::key::Key;
@@ -23,31 +24,37 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     /// # Errors
     /// `Overflow` if a key would not fit.
     pub fn shift_keys(&mut self, cut: &Cut<K, T>, by: K) -> Result<()> {
-        let Some((key, tie, _)) = self.successor(cut) else {
+        let path = self.locate(cut);
+        let Some((key, tie, _)) = self.entry_at(&path.leaf) else {
             return Ok(());
         };
         // Order is kept among them, so the ends tell whether all fit.
-        let last = self.last().map_or(key, |(last, _, _)| last);
+        let last = self.greatest_key().unwrap_or(key);
         let (landing, furthest) = (key.shifted(by), last.shifted(by));
         let landing = landing.ok_or_else(|| overflow("a shifted key"))?;
         furthest.ok_or_else(|| overflow("a shifted key"))?;
-        let stays = (by < K::ZERO).then(|| self.predecessor(cut)).flatten();
+        let stays = (by < K::ZERO).then(|| self.entry_before(&path)).flatten();
         match stays {
             Some((greatest, its, _)) if (greatest, its) >= (landing, tie) => {
                 self.cross(cut, by, (landing, tie), (greatest, its));
             }
             _ if by == K::ZERO => {}
-            _ => self.slide(cut, by),
+            _ => self.slide(&path, by),
         }
         Ok(())
     }
 
     /// Moves what is above a cut, where order is kept.
-    pub(super) fn slide(&mut self, cut: &Cut<K, T>, by: K) {
+    pub(super) fn slide_above(&mut self, cut: &Cut<K, T>, by: K) {
         let path = self.locate(cut);
-        if self.entry_at(&path.leaf).is_none() {
-            return;
+        if self.entry_at(&path.leaf).is_some() {
+            self.slide(&path, by);
         }
+    }
+
+    /// Moves the entries from the end of a way on, where there is one and order is kept.
+    #[inline]
+    fn slide(&mut self, path: &Path<K>, by: K) {
         for step in &path.inner[..self.height] {
             let (node, at) = (&mut self.inners[step.node], step.at as usize);
             // Below the child on the way some stay; its greatest entry moves.
@@ -72,7 +79,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         for &(key, tie, _) in &taken {
             self.remove(key, tie);
         }
-        self.slide(cut, by);
+        self.slide_above(cut, by);
         for (key, tie, payload) in taken {
             let added = self.add(key.moved(distance), tie, payload);
             debug_assert!(added.is_ok(), "no sum is larger than before");

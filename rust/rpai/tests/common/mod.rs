@@ -169,10 +169,12 @@ impl<K: Key, P: Payload, T: Tie> Pair<K, P, T> {
             }
             Op::Commit => {
                 self.tree.commit();
+                self.tree.begin();
                 self.committed = self.naive.clone();
             }
             Op::Rollback => {
                 self.tree.rollback();
+                self.tree.begin();
                 self.naive = self.committed.clone();
             }
         }
