@@ -3,31 +3,31 @@
 //! Invariant: all systems of one run see the same batches, take turns within each repetition, and must end with the
 //! same result. The clock runs only while a system works: batches are cut beforehand, a stretch at a time, so that
 //! even batches of one row need little memory.
+//!
+//! | folder | holds |
+//! |---|---|
+//! | `common` | relations and batches, clocks, what every system offers |
+//! | `rivals` | the programs that ringview is set beside |
+//! | `workloads` | one file a stream, and what is asked of it |
+//! | `ringview` | ringview under those streams |
+//! | `harness` | the matrix of a run, and its lines |
 
-mod data;
-mod engine;
-mod first_order;
-mod handwritten;
-mod measure;
-mod query;
-mod roster;
-mod settings;
-mod strategies;
-mod system;
-mod table;
-mod workload;
+mod common;
+mod harness;
+mod ringview;
+mod rivals;
+mod workloads;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::data::Order;
-use crate::roster::SystemName;
-use crate::settings::{Phase, Settings};
-use crate::workload::Workload;
+use crate::common::data::Order;
+use crate::harness::{Phase, Settings, SystemName, matrix};
+use crate::workloads::Workload;
 
 const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [--batch LIST] [--system LIST] [--scale N]
                         [--deletes back|again] [--repeat N] [--seconds S] [--edges FILE] [--share N] [--export DIR]
-  workloads: retailer retailer-fact housing triangles, each as it is, with -cofactor or with -join behind
+  workloads: retailer retailer-fact housing triangles, each as it is, with -float, -cofactor or -join behind
   orders: sorted shuffled        batches: rows, 1000        scale: of Housing, 20
   systems: handwritten-arrays handwritten-tables ringview-trusted ringview-checked ringview-scalars ringview-plain
            ringview-listing recursive first-order, where there is such a program
@@ -61,20 +61,21 @@ fn run() -> Result<(), String> {
             "--deletes" => settings.deletes = Some(Phase::parse_deletes(&value()?)?),
             "--repeat" => settings.repeat = number(&value()?)?,
             "--seconds" => settings.seconds = Some(seconds(&value()?)?),
-            "--scale" => settings.scale = number(&value()?)?,
-            "--edges" => settings.edges = Some(value()?.into()),
-            "--share" => settings.share = number(&value()?)?,
+            "--scale" => settings.size.scale = number(&value()?)?,
+            "--edges" => settings.size.edges = Some(value()?.into()),
+            "--share" => settings.size.share = number(&value()?)?,
             "--export" => export = Some(value()?.into()),
             _ => return Err(format!("unknown flag {flag}")),
         }
     }
     if let Some(folder) = export {
-        let data = settings.workloads[0].generate(settings.orders[0], &settings)?;
+        let data = settings.workloads[0].stream;
+        let data = data.generate(settings.orders[0], &settings.size)?;
         return data
             .export(&folder)
             .map_err(|error| format!("cannot write {}: {error}", folder.display()));
     }
-    measure::matrix(&settings)
+    matrix(&settings)
 }
 
 fn list<T>(text: &str, parse: fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .indexes import PaiMap as PaiMap
     from .indexes import RpaiTree as RpaiTree
     from .matrix_chain import MatrixChain as MatrixChain
+    from .reservoir import Reservoir as Reservoir
 
 __all__ = [
     "Database",
@@ -50,9 +51,13 @@ __all__ = [
 
 # Parts that are imported when they are first named: most have needs of their own.
 _MODULES = ("job", "ml", "plot", "spark")
-_NAMES = {"MatrixChain": "matrix_chain", "PaiMap": "indexes", "RpaiTree": "indexes"}
+_NAMES = {
+    "MatrixChain": "matrix_chain",
+    "PaiMap": "indexes",
+    "Reservoir": "reservoir",
+    "RpaiTree": "indexes",
+}
 _LATER = {
-    "Reservoir": "samples",
     "graph": "triangle counts",
 }
 

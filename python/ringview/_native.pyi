@@ -15,6 +15,7 @@ __all__ = [
     "Follower",
     "MatrixChain",
     "PaiMap",
+    "ReservoirLaw",
     "RowStream",
     "Rows",
     "RpaiTree",
@@ -61,6 +62,32 @@ class Rows:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
     def __len__(self) -> int: ...
+
+@final
+class ReservoirLaw:
+    """The state of a reservoir without its items."""
+
+    def __new__(cls, k: int, seed: int) -> ReservoirLaw: ...
+    def copy(self) -> ReservoirLaw:
+        """The same state, apart."""
+
+    def to_pass(self) -> int:
+        """How many items need not be looked at."""
+
+    def pass_(self, items: int) -> None:
+        """Notes that so many of them, or all, were passed over."""
+
+    def advance(self, items: int) -> int | None:
+        """Of so many items, how many are passed over before one that is looked at."""
+
+    def stop(self, real: bool) -> int | None:
+        """The place that the item takes which is looked at; None if it is not real."""
+
+    def offer(self, items: int) -> list[tuple[int, int]]:
+        """Of so many items, all real, those that come in, each with its place, in order."""
+
+    def w(self) -> float:
+        """The largest key held: 1 until the reservoir is full."""
 
 @final
 class RowStream:
@@ -311,8 +338,11 @@ class RpaiTree:
     def beside(self, cut: _Place | None, up: bool) -> _Entry | None:
         """The first entry above a cut or of all, or the last below it or of all."""
 
-    def entries(self, cut: _Place | None, most: int) -> list[_Entry]:
-        """At most so many entries, from a cut or the first on."""
+    def has(self, key: _Number) -> bool:
+        """Whether an entry has a key, whatever its tie."""
+
+    def entries(self) -> list[_Entry]:
+        """All entries in order."""
 
     def begin(self) -> None:
         """Note changes from now on."""

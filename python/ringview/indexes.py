@@ -1,6 +1,7 @@
-"""Indexes by aggregate value: `RpaiTree`, whose keys shift by ranges, and `PaiMap`, its hashed sibling.
+"""Indexes by aggregate value: `RpaiTree`, whose keys shift by ranges, and `PaiMap`, hashed.
 
-Invariant: no two entries are equal and none has payload zero; a call that raises has changed nothing.
+Invariant: no two entries are equal and none has payload zero; a call that raises has changed
+nothing.
 Cost: O(log n) an operation of the tree, O(1) of the map; what is dearer says so.
 """
 
@@ -18,20 +19,19 @@ Number = int | float
 Kind = Literal["int", "float"]
 Entry = tuple[Number, Number]
 
-_BLOCK = 1024
-
 
 class RpaiTree:
     """An ordered map from keys to payloads in which a range of keys moves at once.
 
     Keys are aggregate values, payloads what is summed over them: the index behind queries that
-    compare, row by row, an aggregate of other rows (Abeysinghe, He and Rompf, SIGMOD 2022). Keys are
-    kept relative to each other and every subtree has its sum, so `get_sum` and `shift_keys` take one
-    way down the tree, O(log n). Entries whose keys become equal merge; a tie, an integer, keeps
-    them apart. An entry leaves when its payload becomes 0.
+    compare, row by row, an aggregate of other rows (Abeysinghe, He and Rompf, SIGMOD 2022). Keys
+    are kept relative to each other and every subtree has its sum, so `get_sum` and `shift_keys`
+    take one way down the tree, O(log n). Entries whose keys become equal merge; a tie, an integer,
+    keeps them apart. An entry leaves when its payload becomes 0.
 
-    Numbers are ints of 128 bits, exact, or floats (`keys="float"`, `payloads="float"`), which add as
-    sums of three doubles: what came and left leaves nothing behind. Decimals: give units.
+    Numbers are ints of 128 bits, exact, or floats (`keys="float"`, `payloads="float"`), which add
+    as sums of three doubles: what came and left leaves nothing behind. Such keys are told apart by
+    all their digits, and shown as the nearest double. Decimals: give units.
 
     >>> import ringview as rv
     >>> tree = rv.RpaiTree([(10, 1), (20, 2), (30, 4)])
@@ -153,11 +153,13 @@ class RpaiTree:
         """
         self._native.shift_keys((key, tie, not inclusive), by)
 
-    def select(self, bound: Number, *, inclusive: bool = False) -> tuple[Number, int, Number] | None:
+    def select(
+        self, bound: Number, *, inclusive: bool = False
+    ) -> tuple[Number, int, Number] | None:
         """The first entry at which the running sum of payloads passes a bound, or reaches it.
 
-        Its key, its tie and the running sum before it; None if no sum does. Right where no payload is
-        negative, so that the sum only grows. O(log n).
+        Its key, its tie and the running sum before it; None if no sum does. Right where no payload
+        is negative, so that the sum only grows. O(log n).
 
         >>> RpaiTree([(10, 3), (20, 3), (30, 3)]).select(3)
         (20, 0, 3)
@@ -197,16 +199,12 @@ class RpaiTree:
         return _pair(self._native.beside((key, None, inclusive), False))
 
     def items(self) -> Iterator[tuple[Number, int, Number]]:
-        """Key, tie and payload of each entry, in order. Changes in between are seen or not.
+        """Key, tie and payload of each entry as they are now, in order. O(n).
 
         >>> list(RpaiTree([(2, 1), (1, 5, 3)]).items())
         [(1, 3, 5), (2, 0, 1)]
         """
-        block = self._native.entries(None, _BLOCK)
-        while block:
-            yield from block
-            key, tie, _ = block[-1]
-            block = self._native.entries((key, tie, True), _BLOCK)
+        return iter(self._native.entries())
 
     def __iter__(self) -> Iterator[Entry]:
         """Key and payload of each entry, in order."""
@@ -217,9 +215,8 @@ class RpaiTree:
         return len(self._native)
 
     def __contains__(self, key: Number) -> bool:
-        """Whether an entry has this key, whatever its tie."""
-        found = self.successor(key, inclusive=True)
-        return found is not None and found[0] == key
+        """Whether an entry has this key, whatever its tie. O(log n)."""
+        return self._native.has(key)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -262,8 +259,8 @@ class RpaiTree:
 class PaiMap:
     """Partial aggregates by aggregate value, hashed: for comparisons by equality.
 
-    A change of a group moves its part from one aggregate to another, O(1). Ranges are walked, O(n): who
-    needs them often takes an `RpaiTree`. Listings are in order of the keys.
+    A change of a group moves its part from one aggregate to another, O(1). Ranges are walked, O(n):
+    who needs them often takes an `RpaiTree`. Listings are in order of the keys.
 
     >>> import ringview as rv
     >>> index = rv.PaiMap({5: 120})

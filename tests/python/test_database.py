@@ -211,7 +211,7 @@ def test_what_is_not_built_yet_says_so(db: rv.Database) -> None:
         lambda: db.save("x"),
         lambda: rv.Database.load("x"),
         lambda: db.create_sample("s", "SELECT 1", k=1, seed=1),
-        lambda: anything.Reservoir,
+        lambda: anything.RpaiTree,
     ]
     for call in calls:
         with pytest.raises(errors.UnsupportedError, match="not supported yet"):

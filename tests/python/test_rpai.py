@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+import ringview as rv
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import ringview as rv
 from ringview import errors
 
 Entries = dict[tuple[Fraction, int], Fraction]
@@ -76,7 +75,9 @@ def test_tree_equals_a_dict(kind: Any, ops: list[Op]) -> None:
                 raise KeyError
         naive = {place: payload for place, payload in naive.items() if payload}
         assert list(tree.items()) == listed(naive, convert)
-        below = [p for (k, _), p in naive.items() if k < exact_key or (inclusive and k == exact_key)]
+        below = [
+            p for (k, _), p in naive.items() if k < exact_key or (inclusive and k == exact_key)
+        ]
         assert tree.get_sum(key, inclusive=inclusive) == convert(sum(below, Fraction(0)))
         assert (key in tree) == any(k == exact_key for k, _ in naive)
     assert len(tree) == len(naive)
@@ -143,7 +144,11 @@ def test_what_is_refused_leaves_everything_as_it_was() -> None:
         (errors.TypeMismatchError, "bool", lambda: tree.add(True, 1)),
         (errors.InvalidValueError, "no kind", lambda: rv.RpaiTree(keys="text")),  # type: ignore[arg-type]
         (errors.InvalidValueError, "NaN", lambda: rv.RpaiTree([(float("nan"), 1)], keys="float")),
-        (errors.InvalidValueError, "no double", lambda: rv.RpaiTree([(2**60 + 1, 1)], keys="float")),
+        (
+            errors.InvalidValueError,
+            "no double",
+            lambda: rv.RpaiTree([(2**60 + 1, 1)], keys="float"),
+        ),
     ]
     for kind, message, call in cases:
         with pytest.raises(kind, match=message):

@@ -15,6 +15,7 @@
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `handle` | what tables and views are called by |
 //! | `follower` | the class `Follower`: what moved in a view, for one reader |
+//! | `reservoir` | the class `ReservoirLaw` |
 //! | `lookup` | keys from Python values, and rows to them |
 //! | `errors` | errors to the exceptions of `ringview.errors` |
 
@@ -28,6 +29,7 @@ mod incoming;
 mod index;
 mod lookup;
 mod outgoing;
+mod reservoir;
 mod stream;
 mod watch;
 
@@ -48,6 +50,8 @@ mod _native {
     use super::index::{PaiMap, RpaiTree};
     #[pymodule_export]
     use super::outgoing::{Columns, Rows};
+    #[pymodule_export]
+    use super::reservoir::ReservoirLaw;
     #[pymodule_export]
     use super::stream::RowStream;
 

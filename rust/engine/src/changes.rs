@@ -2,15 +2,15 @@
 //!
 //! Invariant: a follower is given each change once, in the order of transactions, and what it was not
 //! told to have been given stays: `changes` forgets nothing, `advance` does. A follower is freed with
-//! its last copy, at the next transaction of its view at the latest. Cost: see `ViewTree::changes`; a
+//! its last copy, at the next transaction of its view at the latest. Cost: see [`View::changes`](ringview_view::View::changes); a
 //! transaction keeps one log a view, however many follow, and none where nobody does.
 
 use arrow_array::RecordBatch;
-use ringview_core::{HoldsStrings, Result};
-use ringview_viewtree::Follower;
+use ringview_core::Result;
+use ringview_view::Follower;
 
 use crate::database::Database;
-use crate::view::View;
+use crate::view::NamedView;
 
 /// Somebody with a place of its own in the changes of a view.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ impl Database {
     }
 
     /// Does what makes a view log less; strings that it alone held may go.
-    fn logging_less(&mut self, view: usize, act: impl FnOnce(&mut View)) {
+    fn logging_less(&mut self, view: usize, act: impl FnOnce(&mut NamedView)) {
         let view = &mut self.views[view];
         let before = view.tree.string_words();
         act(view);
@@ -126,7 +126,7 @@ impl Database {
     }
 }
 
-impl View {
+impl NamedView {
     fn follower(&self, place: Follower) -> ViewFollower {
         ViewFollower {
             name: self.name.clone(),

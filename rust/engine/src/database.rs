@@ -16,7 +16,7 @@ use crate::memory::Memory;
 use crate::strings::Leaving;
 use crate::table::{Reader, Table, TableStatus};
 use crate::transaction::Undo;
-use crate::view::View;
+use crate::view::NamedView;
 
 /// How a database behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct Options {
 pub struct Database {
     pub(crate) options: Options,
     pub(crate) tables: Vec<Table>,
-    pub(crate) views: Vec<View>,
+    pub(crate) views: Vec<NamedView>,
     pub(crate) dictionary: Dictionary,
     /// Which strings may be nobody's.
     pub(crate) leaving: Leaving,
@@ -178,8 +178,8 @@ impl Database {
     /// # Errors
     /// The same, and what `poll` returns.
     pub fn view_result_with(&self, name: &str, poll: Poll<'_>) -> Result<RecordBatch> {
-        let (tree, meter) = (&self.view(name)?.tree, self.reading(poll));
-        tree.result_within(&self.dictionary, &meter)
+        let (answer, meter) = (self.view(name)?.answer(), self.reading(poll));
+        answer.rows(&self.dictionary, &meter)
     }
 
     /// How many rows a view has. O(1), or O(groups) with HAVING.
@@ -187,7 +187,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Overflow` if what HAVING computes does not fit.
     pub fn view_len(&self, name: &str) -> Result<usize> {
-        self.view(name)?.tree.len(&self.dictionary)
+        Ok(self.view(name)?.answer().len(&self.dictionary)? as usize)
     }
 
     /// A number that tells a view from all others that there were, of its name or not.
@@ -271,7 +271,7 @@ impl Database {
     /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.
     pub fn memory_usage(&self) -> Vec<(String, usize)> {
         let table = |table: &Table| (format!("table {}", table.name), table.bytes());
-        let view = |view: &View| (format!("view {}", view.name), view.tree.memory_usage());
+        let view = |view: &NamedView| (format!("view {}", view.name), view.tree.memory_usage());
         let mut parts: Vec<_> = self.tables.iter().map(table).collect();
         parts.extend(self.views.iter().map(view));
         parts.push(("dictionary".to_owned(), self.dictionary.memory_usage()));
@@ -325,7 +325,7 @@ impl Database {
         for table in &mut self.tables {
             table.forget_readers();
             for (view, holder) in self.views.iter().enumerate() {
-                for (index, atom) in holder.plan.atoms.iter().enumerate() {
+                for (index, atom) in holder.atoms.iter().enumerate() {
                     if atom.table == table.name {
                         table.add_reader(Reader { view, atom: index }, &atom.columns);
                     }
@@ -334,7 +334,7 @@ impl Database {
         }
     }
 
-    pub(crate) fn view(&self, name: &str) -> Result<&View> {
+    pub(crate) fn view(&self, name: &str) -> Result<&NamedView> {
         Ok(&self.views[self.view_index(name)?])
     }
 

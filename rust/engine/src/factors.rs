@@ -6,7 +6,7 @@
 
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Field, Result, Schema};
-use ringview_viewtree::FactorRows;
+use ringview_view::FactorRows;
 
 use crate::table::Table;
 use crate::transaction::Rows;

@@ -8,6 +8,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Encoder, Error, Field, Meter, Result, Schema};
 use ringview_relation::{Action, Actions, KeyedDelta};
+use ringview_view::RowDelta;
 
 use crate::database::Database;
 use crate::factors::columns_of;
@@ -251,9 +252,15 @@ impl Database {
                 let sign = store.read_moved(&moved, &table.read, &mut delta);
                 for reader in &table.readers {
                     undo.touched[reader.view] = true;
-                    let tree = &mut self.views[reader.view].tree;
+                    let rows = RowDelta {
+                        atom: reader.atom,
+                        batch: &delta,
+                        sign,
+                        dictionary: &self.dictionary,
+                    };
+                    let view = &mut self.views[reader.view].tree;
                     let place = |row| first as u64 + u64::from(moved.origin(row as usize));
-                    tree.apply(reader.atom, &delta, sign, &self.dictionary, meter)
+                    view.apply(rows, meter)
                         .map_err(|error| error.counted_by(place))?;
                 }
             }

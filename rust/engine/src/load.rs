@@ -3,12 +3,13 @@
 //! Cost: that of applying all rows of its tables, in chunks; static tables first, so that what only
 //! they need can be freed.
 
-use ringview_core::{Error, HoldsStrings, Meter, Result, Schema};
+use ringview_core::{Error, Meter, Result};
 use ringview_query::{Query, bind};
+use ringview_view::RowDelta;
 use ringview_viewtree::plan::{Plan, Planning};
 
 use crate::database::Database;
-use crate::view::View;
+use crate::view::NamedView;
 use crate::{CHUNK, Poll};
 
 impl Database {
@@ -35,20 +36,18 @@ impl Database {
         self.check_new(name)?;
         no_blocks(query)?;
         let plan = Plan::new(bind(query, self)?, planning)?;
-        let mut schemas: Vec<Schema> = Vec::with_capacity(plan.atoms.len());
         for atom in &plan.atoms {
             let table = &self.tables[self.table_index(&atom.table)?];
             if table.rows.is_none() && !table.is_empty() {
                 return Err(rows_are_gone(name, &table.name));
             }
-            schemas.push((*table.schema).clone());
         }
-        let mut view = View::new(name, query, plan, &schemas)?;
+        let mut view = NamedView::new(name, query, plan)?;
         let meter = self.meter(poll);
         self.load(&mut view, true, &meter)?;
         view.tree.seal();
         self.load(&mut view, false, &meter)?;
-        view.tree.settle(&self.dictionary)?;
+        view.tree.settle(&self.dictionary, &meter)?;
         view.tree.commit(&self.dictionary);
         view.id = self.birth();
         self.views.push(view);
@@ -81,9 +80,9 @@ impl Database {
     }
 
     /// Applies the rows of the tables that are static, or of those that are not.
-    fn load(&self, view: &mut View, is_static: bool, meter: &Meter<'_>) -> Result<()> {
-        let plan = view.plan.clone();
-        for (index, atom) in plan.atoms.iter().enumerate() {
+    fn load(&self, view: &mut NamedView, is_static: bool, meter: &Meter<'_>) -> Result<()> {
+        let NamedView { atoms, tree, .. } = view;
+        for (index, atom) in atoms.iter().enumerate() {
             let table = &self.tables[self.table_index(&atom.table)?];
             let Some(rows) = table.rows.as_ref().filter(|_| table.is_static == is_static) else {
                 continue;
@@ -94,12 +93,17 @@ impl Database {
             }
             let mut first = 0;
             rows.scan(CHUNK, &needed, |batch| {
-                view.tree
-                    .apply(index, batch, 1, &self.dictionary, meter)
+                let rows = RowDelta {
+                    atom: index,
+                    batch,
+                    sign: 1,
+                    dictionary: &self.dictionary,
+                };
+                tree.apply(rows, meter)
                     .map_err(|error| error.counted_from(first))?;
                 first += batch.rows as u64;
                 meter.done(batch.rows as u64)?;
-                self.check_room(self.held() + view.tree.bytes() as u64, meter)
+                self.check_room(self.held() + tree.bytes() as u64, meter)
             })?;
         }
         Ok(())

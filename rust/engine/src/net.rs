@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use ringview_core::{Batch, Error, Meter, Result};
 use ringview_relation::Net;
-use ringview_viewtree::FactorRows;
+use ringview_view::FactorRows;
 
 use crate::CHUNK;
 use crate::database::Database;

@@ -1,15 +1,12 @@
 //! Some rows of a view, and streams of them.
 //!
 //! Invariant: a stream gives the rows that the view had when it was made, or ends in `Changed`; never
-//! a mix. It holds no lock: changes between two blocks are free to come. Cost: see `ViewTree`.
-
-use std::sync::Arc;
+//! a mix. It holds no lock: changes between two blocks are free to come. Cost: see [`Answer`](ringview_view::Answer).
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Error, Result, Type};
-use ringview_viewtree::plan::Plan;
-use ringview_viewtree::{Cell, Key, KeyValue, RowStream};
+use ringview_view::{Cell, Cursor, Key, KeyValue};
 
 use crate::Poll;
 use crate::database::Database;
@@ -18,9 +15,9 @@ use crate::database::Database;
 #[derive(Debug)]
 pub struct ViewStream {
     name: String,
-    /// The view's plan: another view of the same name has another.
-    plan: Arc<Plan>,
-    rows: RowStream,
+    /// The view's number: another view of the same name has another.
+    view: u64,
+    rows: Cursor,
 }
 
 impl ViewStream {
@@ -45,7 +42,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_schema(&self, name: &str) -> Result<SchemaRef> {
-        Ok(self.view(name)?.tree.schema())
+        Ok(self.view(name)?.answer().schema())
     }
 
     /// The rows `from .. to` of a view, as far as there are any, in an order that is fixed until the
@@ -67,8 +64,8 @@ impl Database {
         (from, to): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (tree, meter) = (&self.view(name)?.tree, self.reading(poll));
-        tree.slice(from, to, &self.dictionary, &meter)
+        let (answer, meter) = (self.view(name)?.answer(), self.reading(poll));
+        answer.slice((from, to), &self.dictionary, &meter)
     }
 
     /// `rows` rows of a factorised view, drawn with replacement and equal chances. O(depth) look-ups a
@@ -90,8 +87,8 @@ impl Database {
         (rows, seed): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (tree, meter) = (&self.view(name)?.tree, self.reading(poll));
-        tree.draw(rows, seed, &self.dictionary, &meter)
+        let (answer, meter) = (self.view(name)?.answer(), self.reading(poll));
+        answer.draw((rows, seed), &self.dictionary, &meter)
     }
 
     /// The names of the columns of a view. O(columns).
@@ -99,8 +96,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_columns(&self, name: &str) -> Result<impl Iterator<Item = &str>> {
-        let outputs = &self.view(name)?.plan.outputs;
-        Ok(outputs.iter().map(|output| output.name.as_str()))
+        Ok(self.view(name)?.columns.iter().map(String::as_str))
     }
 
     /// The columns that tell the groups of a view, with their types.
@@ -108,7 +104,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Unsupported` for the rows of a join.
     pub fn view_key(&self, name: &str) -> Result<Vec<(&str, &Type)>> {
-        self.view(name)?.tree.key_columns()
+        self.view(name)?.answer().key_columns()
     }
 
     /// The row of a view's group, by its key, column by column; `None` if there is none. O(columns).
@@ -116,7 +112,7 @@ impl Database {
     /// # Errors
     /// As `view_key`; `UnknownColumn`, `Value` or `Type` for what is no key; as `view_result`.
     pub fn view_get(&self, name: &str, key: &Key<'_>) -> Result<Option<Vec<Cell>>> {
-        self.view(name)?.tree.get(key, &self.dictionary)
+        self.view(name)?.answer().get(key, &self.dictionary)
     }
 
     /// The rows of the groups of some keys, and the place of each among the keys; keys without a group
@@ -129,7 +125,7 @@ impl Database {
         name: &str,
         keys: &[Vec<(&str, KeyValue<'_>)>],
     ) -> Result<(RecordBatch, Vec<usize>)> {
-        self.view(name)?.tree.get_rows(keys, &self.dictionary)
+        self.view(name)?.answer().get_rows(keys, &self.dictionary)
     }
 
     /// The rows of a view that have some values in columns that tell its groups, or its rows where it is
@@ -139,7 +135,7 @@ impl Database {
     /// `UnknownView`, `UnknownColumn`, `Type`; `Unsupported` for other columns, and for a join that is
     /// kept factorised; as `view_result`.
     pub fn view_where(&self, name: &str, key: &Key<'_>) -> Result<RecordBatch> {
-        self.view(name)?.tree.rows_where(key, &self.dictionary)
+        self.view(name)?.answer().rows_where(key, &self.dictionary)
     }
 
     /// The rows of a table, each as often as it is there; or each once, with a last column of that
@@ -159,8 +155,8 @@ impl Database {
         let view = self.view(name)?;
         Ok(ViewStream {
             name: name.to_owned(),
-            plan: Arc::clone(&view.plan),
-            rows: view.tree.stream(&self.dictionary)?,
+            view: view.id,
+            rows: view.answer().cursor(&self.dictionary)?,
         })
     }
 
@@ -170,11 +166,11 @@ impl Database {
     /// `UnknownView` if the view was dropped; `Changed` if it moved since the stream was made.
     pub fn next_rows(&self, stream: &mut ViewStream) -> Result<Option<RecordBatch>> {
         let view = self.view(&stream.name)?;
-        if !Arc::ptr_eq(&view.plan, &stream.plan) || !view.tree.is_current(&stream.rows) {
+        if view.id != stream.view || !view.answer().is_current(&stream.rows) {
             return Err(Error::Changed {
                 view: stream.name.clone(),
             });
         }
-        view.tree.next(&mut stream.rows, &self.dictionary)
+        view.answer().next(&mut stream.rows, &self.dictionary)
     }
 }

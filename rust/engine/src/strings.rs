@@ -74,7 +74,7 @@ impl Database {
         let views = self
             .views
             .iter()
-            .map(|view| &view.tree as &dyn HoldsStrings);
+            .map(|view| &*view.tree as &dyn HoldsStrings);
         tables.chain(views)
     }
 }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Error, Meter, Result};
-use ringview_viewtree::FactorRows;
+use ringview_view::{FactorRows, ProductDelta, RowDelta};
 
 use crate::database::Database;
 use crate::factors;
@@ -179,7 +179,7 @@ impl Database {
             } else {
                 self.run(ops, &mut undo, &mut batch, &meter)
             };
-            let outcome = ran.and_then(|()| self.settle(&undo));
+            let outcome = ran.and_then(|()| self.settle(&undo, &meter));
             match &outcome {
                 Ok(()) => self.commit(&undo),
                 Err(_) => {
@@ -316,8 +316,14 @@ impl Database {
         }
         for reader in &table.readers {
             undo.touched[reader.view] = true;
-            let tree = &mut self.views[reader.view].tree;
-            tree.apply_factors(reader.atom, &factors, sign, &self.dictionary, meter)?;
+            let product = ProductDelta {
+                atom: reader.atom,
+                factors: &factors,
+                sign,
+                dictionary: &self.dictionary,
+            };
+            let view = &mut self.views[reader.view].tree;
+            view.apply_product(product, meter)?;
             meter.done(0)?;
         }
         self.done(0, meter)
@@ -369,15 +375,14 @@ impl Database {
         }
         for reader in &table.readers {
             undo.touched[reader.view] = true;
-            let tree = &mut self.views[reader.view].tree;
-            tree.apply(
-                reader.atom,
+            let rows = RowDelta {
+                atom: reader.atom,
                 batch,
-                direction.sign(),
-                &self.dictionary,
-                meter,
-            )
-            .map_err(|error| match place {
+                sign: direction.sign(),
+                dictionary: &self.dictionary,
+            };
+            let view = &mut self.views[reader.view].tree;
+            view.apply(rows, meter).map_err(|error| match place {
                 Place::From(first) => error.counted_from(first as u64),
                 Place::Rows(rows) => error.counted_by(|row| rows[row as usize]),
             })?;
@@ -386,10 +391,10 @@ impl Database {
     }
 
     /// What is kept and shown must fit: the last step that can fail.
-    fn settle(&mut self, undo: &Undo) -> Result<()> {
+    fn settle(&mut self, undo: &Undo, meter: &Meter<'_>) -> Result<()> {
         let views = self.views.iter_mut().zip(&undo.touched);
         let mut touched = views.filter(|(_, touched)| **touched);
-        touched.try_for_each(|(view, _)| view.tree.settle(&self.dictionary))
+        touched.try_for_each(|(view, _)| view.tree.settle(&self.dictionary, meter))
     }
 
     fn commit(&mut self, undo: &Undo) {

@@ -92,10 +92,7 @@ fn check(db: &mut Database, model: &Model, views: &mut [Watched]) {
         assert_eq!(view.rows, expected, "changes of view {}", view.name);
     }
     for (index, (name, ..)) in TABLES.iter().enumerate() {
-        assert_eq!(
-            db.table(name).unwrap().rows,
-            model.tables[index].len() as u64
-        );
+        assert_eq!(db.table(name).unwrap().rows, model.len(index));
     }
 }
 
@@ -133,7 +130,7 @@ proptest! {
                     let known = views.iter().any(|view| view.name == name);
                     let read = |table: usize| query.atoms.iter().any(|a| a.table == TABLES[table].0);
                     let gone = trust_deletes
-                        && (0..2).any(|t| read(t) && !model.tables[t].is_empty());
+                        && (0..2).any(|t| read(t) && model.len(t) > 0);
                     let outcome = db.create_view(&name, &query, &mut unpolled);
                     match outcome {
                         Err(Error::Exists { .. }) => prop_assert!(known),

@@ -19,8 +19,8 @@ pub use bind::companion::{Companion, CompanionValue};
 pub use bind::features::{CategoryPair, Features};
 pub use bind::predicate::all;
 pub use bind::{
-    Bound, Catalog, Comparison, Computed, ComputedOp, Expr, Having, Kind, Moments, Number, Op,
-    OutputKind, PlanAtom, PlanOutput, Predicate, TableInfo, Term, TextOperand, VarId, Variable,
+    Bound, Catalog, Comparison, Computed, ComputedOp, Expr, Factor, Having, Kind, Moments, Number,
+    Op, OutputKind, PlanAtom, PlanOutput, Predicate, TableInfo, Term, TextOperand, VarId, Variable,
     bind,
 };
 pub use graph::order::OrderNode;

@@ -1,4 +1,5 @@
-//! Relations over rings: finite maps from keys to payloads, and the base rows of a table.
+//! Relations over rings: finite maps from keys to payloads, what a change of one does to others, and
+//! the base rows of a table.
 //!
 //! | file | holds |
 //! |---|---|
@@ -9,26 +10,39 @@
 //! | `part` | the relation part: key words and payload words by slot |
 //! | `journal` | what a part must remember to undo a transaction |
 //! | `part/index` | a secondary index: the slots of each group, walked with constant delay |
+//! | `relation` | keys with payloads of a ring: added to, widened in passing, undone |
+//! | `delta` | a batch of changes, folded where that is cheap |
+//! | `group` | which rows of a batch have equal keys, found before payloads are computed |
+//! | `widening` | products of sums that do not fit, in passing |
+//! | `join/` | a delta meets relations along a compiled path |
 //! | `rows` | the multiset of base rows of a table |
 //!
 //! Every look-up, insert, delete and count is O(1) expected, whatever the keys; a slot is stable while
 //! its tuple lives, so other structures may keep arrays beside a part by slot, until whoever owns the
 //! part lets it shrink and tells them where the slots went.
 
+mod delta;
 mod dense;
 mod directory;
+mod group;
 mod hash;
+pub mod join;
 mod journal;
 mod layout;
 mod part;
+mod relation;
 mod rows;
+mod widening;
 
+pub use delta::{Delta, Spare};
 pub use directory::{KeyScratch, Keys};
+pub use group::Grouper;
 pub use hash::HashDirectory;
 pub use journal::{Change, Journal};
 pub use layout::{KeyField, KeyLayout};
 pub use part::index::Index;
 pub use part::{Moved, Part};
+pub use relation::Relation;
 pub use rows::{Action, Actions, KeyedDelta, Net, RowStore};
 
 /// The slot that a look-up reports for a key that is not there.

@@ -2,6 +2,19 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `view` | [`View`]: rows go in, and stay or are undone |
+//! | `rows` | how rows of tables arrive: one by one, or as products of factors |
+//! | `fields` | variables as the fields of keys |
+//! | `read/` | what rows of a table are to a view: filters, factors, keys |
 //! | `answer/` | what is read of a view, and who is told what moved in it |
 
 pub mod answer;
+pub mod fields;
+pub mod read;
+mod rows;
+mod view;
+
+pub use answer::followers::Follower;
+pub use answer::{Answer, Cell, Cursor, Key, KeyValue, Place};
+pub use rows::{FactorRows, ProductDelta, RowDelta};
+pub use view::{View, multiplied_out};

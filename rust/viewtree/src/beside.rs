@@ -10,16 +10,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::plan::{CofactorPlan, Plan};
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Schema};
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_query::VarId;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
+use ringview_view::RowDelta;
 
 use crate::cofactor::CofactorPayloads;
 use crate::companion::{Companion, SUMMARY};
-use crate::delta::RowDelta;
-use crate::fields::Fields;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::tree::Tree;
+use ringview_view::fields::Fields;
 
 /// Everything beside the tree of a view.
 #[derive(Default)]
@@ -36,14 +36,14 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// What the plan of a view with these fields asks for, empty.
-    pub(crate) fn new(plan: &Plan, schemas: &[Schema], fields: &Fields) -> Result<Self> {
+    pub(crate) fn new(plan: &Plan, fields: &Fields) -> Result<Self> {
         let keys: &[VarId] = &plan.tree.nodes[plan.tree.root].keys;
-        let companion = |planned| Companion::new(planned, schemas, fields, keys);
+        let companion = |planned| Companion::new(planned, fields, keys);
         let categories = plan.features().into_iter();
         let categories = categories.flat_map(CofactorPlan::companions);
         let matrix = match plan.matrix.as_deref().map(|plan| (plan, &plan.cofactor)) {
             Some((plan, Some(cofactor))) => {
-                let payloads = CofactorPayloads::compile(plan, cofactor, schemas)?;
+                let payloads = CofactorPayloads::compile(plan, cofactor)?;
                 Some(Tree::new(Arc::new(plan.clone()), payloads))
             }
             _ => None,
@@ -128,7 +128,7 @@ impl Beside {
     /// Bytes, by what is quickly counted.
     pub(crate) fn bytes(&self) -> usize {
         let views = self.matrix.iter().flat_map(|tree| &tree.views);
-        let parts = views.filter_map(|view| view.part.as_ref());
+        let parts = views.filter_map(|view| view.part());
         parts.map(Part::memory_usage).sum::<usize>()
             + self.companions().map(Companion::bytes).sum::<usize>()
     }

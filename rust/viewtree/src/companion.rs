@@ -11,18 +11,18 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Schema, Type};
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
 use ringview_query as query;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 use ringview_ring::{Expansion, Number, PayloadRing, SumProduct};
+use ringview_view::RowDelta;
 
-use crate::delta::RowDelta;
-use crate::fields::{Aspect, Fields};
 use crate::maintained::{Maintained, NodeStatus};
 use crate::multiset::OrderedSlots;
 use crate::program::ProductPlan;
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
+use ringview_view::fields::{Aspect, Fields};
 
 /// Words of a summary: how many values, then the least and the greatest, two words each.
 pub(crate) const SUMMARY: usize = 5;
@@ -61,12 +61,11 @@ impl Companion {
     /// An empty companion of a view with these fields and this root key.
     pub(crate) fn new(
         companion: &crate::plan::Companion,
-        schemas: &[Schema],
         fields: &Fields,
         keys: &[query::VarId],
     ) -> Result<Self> {
         let plan = Arc::new(companion.plan.clone());
-        let payloads = SumProductPayloads::compile(&plan, schemas)?;
+        let payloads = SumProductPayloads::compile(&plan)?;
         let tree = Tree::new(Arc::clone(&plan), payloads);
         let inner_keys = &plan.tree.nodes[plan.tree.root].keys;
         let (mut key, mut outer) = (Vec::new(), Vec::new());
@@ -356,7 +355,7 @@ impl Companion {
 
     /// Bytes that it takes.
     pub(crate) fn memory_usage(&self) -> usize {
-        let parts = self.tree.views.iter().filter_map(|view| view.part.as_ref());
+        let parts = self.tree.views.iter().filter_map(|view| view.part());
         let ordered = self.ordered.iter().map(|all| {
             let slots: usize = all.iter().map(OrderedSlots::memory_usage).sum();
             slots + all.capacity() * size_of::<OrderedSlots>()
@@ -369,7 +368,7 @@ impl Companion {
 
     /// The same, by what is quickly counted.
     pub(crate) fn bytes(&self) -> usize {
-        let parts = self.tree.views.iter().filter_map(|view| view.part.as_ref());
+        let parts = self.tree.views.iter().filter_map(|view| view.part());
         let ordered = self.ordered.as_ref().map_or(0, |all| {
             let slots = self.tree.result().map_or(0, Part::slots);
             slots * size_of::<u32>() + all.capacity() * size_of::<OrderedSlots>()
@@ -383,12 +382,12 @@ impl Companion {
     }
 
     pub(crate) fn steps(&self) -> u64 {
-        self.tree.steps
+        self.tree.work.steps
     }
 
     /// Checks the invariants; for tests.
     pub(crate) fn check(&self) {
-        for part in self.tree.views.iter().filter_map(|view| view.part.as_ref()) {
+        for part in self.tree.views.iter().filter_map(|view| view.part()) {
             part.check();
         }
         self.groups.check();

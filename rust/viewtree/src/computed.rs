@@ -10,8 +10,8 @@ use ringview_query::{Computed, ComputedOp, Having, Number, PlanOutput};
 use ringview_ring::Expansion;
 
 use crate::cells::{Cells, Value};
-use crate::leaf::Pattern;
 use crate::overflow;
+use ringview_view::read::Pattern;
 
 /// The measures of some rows.
 pub(crate) struct Measures<'a> {

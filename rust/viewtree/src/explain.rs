@@ -3,15 +3,13 @@
 use ringview_explain::{Explanation, Held};
 
 use crate::maintained::NodeStatus;
-use crate::view_tree::ViewTree;
+use crate::view_tree::Kept;
 
-impl ViewTree {
+impl Kept {
     /// How it is kept, why, what that costs, and what each node holds now.
-    #[must_use]
-    pub fn explanation(&self) -> Explanation {
-        let mut explanation = self.plan().explanation();
+    pub(crate) fn explanation(&self) -> Explanation {
+        let mut explanation = self.plan.explanation();
         explanation.fill(&held(&self.describe()));
-        explanation.bytes = Some(self.memory_usage() as u64);
         // The plan speaks of them in the same order.
         for (beside, (nodes, bytes)) in explanation.beside.iter_mut().zip(self.beside.describe()) {
             beside.view.fill(&held(&nodes));

@@ -8,33 +8,26 @@
 //! | file | holds |
 //! |---|---|
 //! | `plan/` | what a bound query becomes: variable order, views, payloads, and how that is told |
-//! | `leaf` | what a leaf reads from rows: filters, factors, lifting functions |
-//! | `fields` | variables as the fields of keys |
-//! | `program` | a plan compiled to the paths of its relations |
-//! | `delta` | a batch on its way up, folded where that is cheap |
-//! | `group` | which rows of a batch have equal keys, found before payloads are computed |
-//! | `partners` | the pairs of rows and partners where a row has many |
-//! | `view` | one view and its part |
-//! | `tree/` | a tree at work: the climb |
+//! | `program` | a plan as the delta rules of its relations |
+//! | `tree/` | a tree at work: views as relations, and what climbs over them |
 //! | `tree/payloads`, `cofactor/` | where payloads come from: sums of products, the degree-m ring |
 //! | `tree/indicator` | which keys a relation has: what bounds views over parts of cycles |
-//! | `tree/intersect` | the partners that several siblings agree on, by the smallest group |
 //! | `factors/` | the climb of a change that is a product of factors |
 //! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
 //! | `beside` | all that stands beside a tree: companions, COFACTOR where there are sums |
 //! | `categories` | the categorical features of COFACTOR, read from companions |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
-//! | `lookup` | groups by their keys |
+//! | `lookup` | rows of the root by their keys |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `cofactors` | the column of a COFACTOR |
 //! | `maintained` | a tree behind an interface that does not name its ring |
 //! | `bag` | the rows of a join as a listing |
-//! | `factorised/` | the rows of a join as unions of products: by position, as a stream, what moved |
+//! | `factorised/` | the third form: the rows of a join as unions of products |
 //! | `explain` | what a view has now, beside what its plan says |
 //! | `strings` | which strings all of these hold |
-//! | `widening` | products of sums that do not fit, in passing |
 //! | `settle` | what may not fit its column is refused before it is kept |
-//! | `view_tree`, `rows` | `ViewTree`: a maintained view, whole; its rows |
+//! | `view_tree` | a maintained view, whole, in any form |
+//! | `groups`, `listing`, `logged` | the forms that are the root's part, as answers, and what moves in them |
 
 mod bag;
 mod beside;
@@ -46,35 +39,25 @@ mod cofactors;
 mod columns;
 mod companion;
 mod computed;
-mod delta;
 mod explain;
 mod factorised;
 mod factors;
-mod fields;
-mod group;
-mod leaf;
+mod groups;
+mod listing;
+mod logged;
 mod lookup;
 mod maintained;
 mod multiset;
-mod partners;
 pub mod plan;
 mod program;
 mod result;
-mod rows;
 mod settle;
 mod statistics;
 mod strings;
 mod tree;
-mod view;
 mod view_tree;
-mod widening;
 
-pub use factors::FactorRows;
-pub use lookup::{Cell, Key, KeyValue};
-pub use maintained::NodeStatus;
-pub use ringview_view::answer::followers::Follower;
-pub use rows::RowStream;
-pub use view_tree::ViewTree;
+pub use view_tree::view;
 
 /// An overflow, with the words for where.
 pub(crate) fn overflow(place: String) -> ringview_core::Error {

@@ -7,70 +7,21 @@
 
 use arrow_array::RecordBatch;
 use ringview_core::{Dictionary, Error, Result, Type};
-use ringview_query::{OutputKind, Representation, VarId};
+use ringview_query::{OutputKind, VarId};
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
+use ringview_view::{Cell, Key, KeyValue};
 
-use crate::bag;
 use crate::cells::{Cells, Value};
-use crate::fields::Aspect;
 use crate::result::ResultRows;
-use crate::view_tree::ViewTree;
-
-/// A value to look for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum KeyValue<'a> {
-    /// NULL, which is a group of its own.
-    Null,
-    /// True or false.
-    Bool(bool),
-    /// An integer; of a decimal its units, of a date its days, of a timestamp its ticks.
-    Integer(i128),
-    /// A float.
-    Real(f64),
-    /// A string.
-    Text(&'a str),
-}
-
-/// A value of a row.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
-    /// NULL.
-    Null,
-    /// True or false.
-    Bool(bool),
-    /// An integer.
-    Integer(i128),
-    /// A float.
-    Real(f64),
-    /// A string.
-    Text(String),
-    /// A decimal: its units, and how many of its digits are behind the point.
-    Decimal(i128, i8),
-    /// What only Arrow holds: a point in time, a COFACTOR.
-    Other,
-}
-
-/// A group by its key: columns by name.
-pub type Key<'a> = [(&'a str, KeyValue<'a>)];
+use crate::view_tree::Kept;
+use ringview_view::fields::Aspect;
 
 /// A field of the key of the root's part, and what it has to be.
 type Wanted = (usize, u64);
 
-impl ViewTree {
-    /// The columns that tell the groups, with their types: each by the name under which the result
-    /// shows it, or by its own where it does not.
-    ///
-    /// # Errors
-    /// `Unsupported` for the rows of a join, which no key tells apart.
-    pub fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
-        if self.plan.bag.is_some() {
-            return Err(Error::Unsupported {
-                what: "a row of a join by its key".to_owned(),
-                why: "rows may be equal, so no key tells them apart".to_owned(),
-                instead: "look for rows by some of their columns with where(), or group by them"
-                    .to_owned(),
-            });
-        }
+impl Kept {
+    /// As that of an answer whose rows are groups.
+    pub(crate) fn key_columns(&self) -> Vec<(&str, &Type)> {
         let column = |&variable: &VarId| {
             let variable_of = &self.plan.variables[variable];
             let shown = self.plan.outputs.iter().find(
@@ -79,19 +30,15 @@ impl ViewTree {
             let name = shown.map_or(&variable_of.name, |output| &output.name);
             (name.as_str(), &variable_of.ty)
         };
-        Ok(self.keys().iter().map(column).collect())
+        self.keys().iter().map(column).collect()
     }
 
-    /// The row of the group of a key, column by column; `None` if there is no such group, or HAVING
-    /// leaves it out. O(columns).
-    ///
-    /// # Errors
-    /// As `key_columns`; `UnknownColumn`, `Value` for a key that is not whole, `Type`; as `result`.
-    pub fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
+    /// As that of an answer whose rows are groups.
+    pub(crate) fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
         let Some(rows) = self.group(key, dictionary)? else {
             return Ok(None);
         };
-        let assembler = self.assembler(dictionary);
+        let assembler = self.of_groups(dictionary);
         let Some(columns) = assembler.cells(rows)? else {
             return Ok(None);
         };
@@ -100,12 +47,8 @@ impl ViewTree {
         Ok(Some(columns.iter().zip(types).map(cell).collect()))
     }
 
-    /// The rows of the groups of some keys, and the place of each among the keys; keys without a group
-    /// are left out. O(keys).
-    ///
-    /// # Errors
-    /// As `get`.
-    pub fn get_rows(
+    /// As that of an answer whose rows are groups.
+    pub(crate) fn get_rows(
         &self,
         keys: &[Vec<(&str, KeyValue<'_>)>],
         dictionary: &Dictionary,
@@ -126,29 +69,18 @@ impl ViewTree {
             // Of a view without groups every key finds the one row.
             _ => always.repeated(places.len()),
         };
-        let (batch, kept) = self.assembler(dictionary).batch_and_kept(rows)?;
+        let (batch, kept) = self.of_groups(dictionary).batch_and_kept(rows)?;
         if let Some(kept) = kept {
             crate::cells::retain(&mut places, &kept);
         }
         Ok((batch, places))
     }
 
-    /// The rows that have these values in these columns, which are columns of groups, or of a join
-    /// that is kept as a listing. O(1) for the whole key of a group, else O(groups) to find them.
-    ///
-    /// # Errors
-    /// `UnknownColumn`, `Type`, `Unsupported` for other columns and for joins kept factorised; as
-    /// `result`.
-    pub fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
-        if self.factorised.is_some() {
-            return Err(Error::Unsupported {
-                what: "looking for rows of a factorised join".to_owned(),
-                why: "no index of it begins with any column".to_owned(),
-                instead: "filter the rows as they are streamed".to_owned(),
-            });
-        }
+    /// The rows of the root that have these values in columns of its key. O(1) for the whole key, else
+    /// O(keys) to find them.
+    pub(crate) fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<ResultRows> {
         let wanted = self.wanted(key, dictionary)?;
-        let rows = match (wanted, self.tree.result()) {
+        Ok(match (wanted, self.tree.result()) {
             (Some(wanted), Some(result)) if wanted.len() == result.layout().fields() => {
                 match lookup(result, &wanted) {
                     _ if wanted.is_empty() => self.grouped(),
@@ -165,16 +97,7 @@ impl ViewTree {
                 ResultRows::of(result, &slots, &self.beside)
             }
             _ => self.no_rows(),
-        };
-        let assembler = self.assembler(dictionary);
-        match self.plan.bag {
-            Some(Representation::Listing) => assembler.batch(bag::repeated(&rows)?),
-            _ => assembler.batch(rows),
-        }
-    }
-
-    fn keys(&self) -> &[VarId] {
-        &self.plan.tree.nodes[self.plan.tree.root].keys
+        })
     }
 
     fn no_rows(&self) -> ResultRows {
@@ -196,7 +119,7 @@ impl ViewTree {
 
     /// Where the group of a whole key is.
     fn find(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Place> {
-        let columns = self.key_columns()?;
+        let columns = self.key_columns();
         let missing = columns
             .iter()
             .zip(self.keys())

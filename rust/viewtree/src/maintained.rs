@@ -2,17 +2,16 @@
 
 use std::fmt;
 
-use ringview_core::{Dictionary, HoldsStrings, Meter, Result};
-use ringview_relation::Part;
+use ringview_core::{HoldsStrings, Meter, Result};
+use ringview_relation::{Part, Relation};
 use ringview_ring::Overflow;
+use ringview_view::{ProductDelta, RowDelta};
 
 use crate::columns::Aggregates;
-use crate::delta::RowDelta;
-use crate::factors::{FactorRows, Factored};
-use crate::fields::Fields;
+use crate::factors::Factored;
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
-use crate::view::View;
+use ringview_view::fields::Fields;
 
 /// What a node of the tree holds at the moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,14 +32,7 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     /// Applies rows of one relation.
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
     /// Applies the product of some factors; false, and nothing done, if this ring cannot.
-    fn apply_factors(
-        &mut self,
-        atom: usize,
-        factors: &[FactorRows],
-        sign: i64,
-        dict: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<bool>;
+    fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool>;
     /// Whether the running transaction's changes can stay: all sums that are kept fit.
     fn settle(&self) -> Result<()>;
     /// Before a commit: whether it will show results otherwise that the transaction left alone.
@@ -94,20 +86,13 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
         Tree::apply(self, rows, meter)
     }
 
-    fn apply_factors(
-        &mut self,
-        atom: usize,
-        factors: &[FactorRows],
-        sign: i64,
-        dict: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<bool> {
+    fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool> {
         // Indicator projections are told from the rows of the leaf.
         // What does not fit at the moment is met row by row.
-        if self.watches[atom].is_some() || !self.views.iter().all(View::fits) {
+        if self.watches[product.atom].is_some() || !self.views.iter().all(Relation::fits) {
             return Ok(false);
         }
-        P::apply_factors(self, atom, (factors, sign), dict, meter)
+        P::apply_factors(self, product, meter)
     }
 
     fn settle(&self) -> Result<()> {
@@ -127,7 +112,7 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
     }
 
     fn rollback(&mut self) {
-        self.views.iter_mut().for_each(View::rollback);
+        self.views.iter_mut().for_each(Relation::rollback);
         self.watches.iter_mut().flatten().for_each(Watch::rollback);
         self.payloads.rollback();
     }
@@ -141,11 +126,11 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
     }
 
     fn part(&self, node: usize) -> Option<&Part> {
-        self.views[node].part.as_ref()
+        self.views[node].part()
     }
 
     fn part_mut(&mut self, node: usize) -> Option<&mut Part> {
-        self.views[node].part.as_mut()
+        self.views[node].part_mut()
     }
 
     fn read(&mut self, rows: RowDelta<'_>) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
@@ -175,10 +160,10 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
     }
 
     fn describe(&self) -> Vec<NodeStatus> {
-        let status = |view: &View<P::Ring>| NodeStatus {
-            name: view.name.clone(),
-            rows: view.part.as_ref().map(Part::len),
-            bytes: view.part.as_ref().map_or(0, Part::memory_usage),
+        let status = |view: &Relation<P::Ring>| NodeStatus {
+            name: view.name().to_owned(),
+            rows: view.part().map(Part::len),
+            bytes: view.part().map_or(0, Part::memory_usage),
             updates: view.updates(),
         };
         self.views.iter().map(status).collect()
@@ -186,18 +171,18 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
 
     fn memory_usage(&self) -> usize {
         let watches = self.watches.iter().flatten().map(Watch::memory_usage);
-        let views = self.views.iter().map(View::memory_usage);
+        let views = self.views.iter().map(Relation::memory_usage);
         self.payloads.memory_usage() + watches.sum::<usize>() + views.sum::<usize>()
     }
 
     fn steps(&self) -> u64 {
-        self.steps
+        self.work.steps
     }
 
     fn check(&self) {
         self.views
             .iter()
-            .filter_map(|view| view.part.as_ref())
+            .filter_map(Relation::part)
             .for_each(Part::check);
         self.check_indicators();
     }

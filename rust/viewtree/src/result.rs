@@ -19,8 +19,8 @@ use crate::cofactor::CofactorPayloads;
 use crate::columns::Aggregates;
 use crate::companion::SUMMARY;
 use crate::computed::Measures;
-use crate::fields::{Aspect, Fields};
 use crate::tree::Tree;
+use ringview_view::fields::{Aspect, Fields};
 
 /// Rows of a result: fields of the keys column by column, payloads row by row, each with what stands
 /// beside the tree behind it.

@@ -5,13 +5,10 @@
 //! one integer component, is not looked at: a view of those alone settles in O(1), any other in
 //! O(groups moved).
 
-use ringview_core::{Dictionary, Result, Type};
+use ringview_core::Type;
 use ringview_query::{Computed, ComputedOp, Having, Kind, OutputKind, PlanOutput};
-use ringview_relation::Change;
 
 use crate::plan::Plan;
-use crate::result::ResultRows;
-use crate::view_tree::ViewTree;
 
 /// What of a result may not fit.
 #[derive(Debug)]
@@ -19,7 +16,7 @@ pub(crate) struct Fallible {
     /// The outputs, by position.
     pub(crate) outputs: Vec<usize>,
     /// Whether more than the tree's payload is needed to tell: keys, and what stands beside it.
-    whole: bool,
+    pub(crate) whole: bool,
 }
 
 impl Fallible {
@@ -93,37 +90,5 @@ fn condition(having: &Having) -> bool {
         Having::Like { operand, .. } | Having::IsNull { operand } => arithmetic(operand),
         Having::And { operands } | Having::Or { operands } => operands.iter().any(condition),
         Having::Not { operand } => condition(operand),
-    }
-}
-
-impl ViewTree {
-    /// Ends the changes of a transaction, before it is committed or after an error rolled back: what
-    /// is kept must fit, and what moved in the result must be fit to be shown.
-    ///
-    /// # Errors
-    /// `Overflow`; the view must then be rolled back.
-    pub fn settle(&mut self, dictionary: &Dictionary) -> Result<()> {
-        self.tree.settle()?;
-        self.beside.settle()?;
-        let (Some(fallible), Some(result)) = (&self.fallible, self.tree.result()) else {
-            return Ok(());
-        };
-        let touched = result.changes().map(|change| match change {
-            Change::New(slot) | Change::Was(slot, _) => slot,
-        });
-        // What has no rows any more goes, and shows nothing that could overflow.
-        let there = |&slot: &u32| result.is_live(slot) && result.payload(slot)[0] != 0;
-        let mut slots: Vec<u32> = touched.filter(there).collect();
-        slots.sort_unstable();
-        slots.dedup();
-        if slots.is_empty() {
-            return Ok(());
-        }
-        let rows = if fallible.whole {
-            ResultRows::settling(result, &slots, &self.beside, dictionary)
-        } else {
-            ResultRows::of_slots(result, &slots, 0)
-        };
-        self.assembler(dictionary).check(rows, &fallible.outputs)
     }
 }

@@ -8,18 +8,15 @@
 //! Cost: O(keys with strings).
 
 use ringview_core::{Gone, Held, HoldsStrings};
-use ringview_query::VarId;
 use ringview_relation::Part;
 
-use crate::categories::Tallies;
 use crate::columns::Aggregates;
-use crate::factorised;
 use crate::tree::Tree;
 use crate::tree::payloads::Payloads;
-use crate::view_tree::ViewTree;
+use crate::view_tree::{Form, ViewTree};
 
 /// Marks the ids in some fields of the keys of a part.
-fn mark(part: &Part, texts: &[usize], held: &mut Held) {
+pub(crate) fn mark(part: &Part, texts: &[usize], held: &mut Held) {
     if texts.is_empty() {
         return;
     }
@@ -34,7 +31,7 @@ impl<P: Payloads + Aggregates> Tree<P> {
     /// The parts that hold strings, and in which fields.
     fn texts(&self) -> impl Iterator<Item = (&Part, Vec<usize>)> {
         let views = self.views.iter().zip(&self.plan.tree.nodes);
-        views.filter_map(|(view, node)| Some((view.part.as_ref()?, self.fields.texts(&node.keys))))
+        views.filter_map(|(view, node)| Some((view.part()?, self.fields.texts(&node.keys))))
     }
 }
 
@@ -55,62 +52,21 @@ impl<P: Payloads + Aggregates> HoldsStrings for Tree<P> {
     }
 }
 
-impl ViewTree {
-    /// What change logs hold of rows: parts, the fields with strings, and how many words of payload
-    /// stand before what stands beside the tree; `None` where nothing does.
-    fn logged(&self) -> impl Iterator<Item = (&Part, Vec<usize>, Option<usize>)> {
-        let fields = self.tree.fields();
-        let root: &[VarId] = &self.plan.tree.nodes[self.plan.tree.root].keys;
-        let width = self.tree.result().map_or(0, Part::stride);
-        let groups = self.followers.segments().map(move |log| {
-            let (old, _) = log.held();
-            (old, fields.texts(root), Some(1 + width))
-        });
-        let joins = self.factorised.iter().flat_map(|joins| joins.logs());
-        let joins = joins.map(|moved| {
-            let shown = factorised::columns(&self.plan);
-            (moved, fields.texts(&shown), None)
-        });
-        groups.chain(joins)
-    }
-
-    fn logged_tallies(&self) -> impl Iterator<Item = &Tallies> {
-        self.followers.segments().flat_map(|log| log.held().1)
-    }
-}
-
-impl HoldsStrings for ViewTree {
+impl<F: Form> HoldsStrings for ViewTree<F> {
     fn mark_strings(&self, held: &mut Held) {
-        self.tree.mark_strings(held);
-        self.beside.mark_strings(held);
-        for (part, texts, further) in self.logged() {
-            mark(part, &texts, held);
-            if let Some(from) = further.filter(|_| !self.beside.summarized.is_empty()) {
-                for slot in part.iter() {
-                    self.beside.mark_further(&part.payload(slot)[from..], held);
-                }
-            }
-        }
-        for tallies in self.logged_tallies() {
-            for (companion, tally) in self.beside.tallied.iter().zip(tallies.iter()) {
-                companion.mark_tally(tally, held);
-            }
-        }
+        self.kept.tree.mark_strings(held);
+        self.kept.beside.mark_strings(held);
+        self.form.mark_strings(&self.kept, held);
     }
 
     fn string_words(&self) -> usize {
-        let logs = self
-            .logged()
-            .map(|(part, texts, _)| part.len() * (texts.len() + 2 * self.beside.summarized.len()));
-        let tallies = self.logged_tallies().flat_map(|tallies| tallies.iter());
-        self.tree.string_words()
-            + self.beside.string_words()
-            + logs.sum::<usize>()
-            + tallies.map(Vec::len).sum::<usize>()
+        self.kept.tree.string_words()
+            + self.kept.beside.string_words()
+            + self.form.string_words(&self.kept)
     }
 
     fn forget_strings(&mut self, gone: &Gone) {
-        self.tree.forget_strings(gone);
-        self.beside.forget_strings(gone);
+        self.kept.tree.forget_strings(gone);
+        self.kept.beside.forget_strings(gone);
     }
 }

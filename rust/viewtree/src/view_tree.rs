@@ -1,236 +1,310 @@
-//! A view over a join: its tree, its result and its changes, whatever the ring.
+//! A view over a join: its tree, the form of its result and its changes, whatever the ring.
+//!
+//! Invariant: what is `kept`, the tree and what stands beside it, has taken the rows that the form has
+//! taken. Which form it is (groups, a listing, a factorised join) is asked once, at the birth; behind that
+//! each does what it does. Cost: that of the tree, of what stands beside it, and of the form.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::plan::Plan;
-use ringview_core::{Batch, Dictionary, Meter, Result, Schema};
-use ringview_query::Representation;
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema as ArrowSchema, SchemaRef};
+use ringview_core::{Dictionary, Held, Meter, Result};
+use ringview_explain::Explanation;
+use ringview_query::{Representation, VarId};
+use ringview_relation::Part;
+use ringview_view::{Answer, Follower, ProductDelta, RowDelta, View, multiplied_out};
 
 use crate::beside::Beside;
-use crate::changes::ChangeLog;
 use crate::cofactor::CofactorPayloads;
-use crate::delta::RowDelta;
 use crate::factorised::Factorised;
-use crate::factors::FactorRows;
+use crate::groups::Groups;
+use crate::listing::Listing;
+use crate::logged::Logged;
 use crate::maintained::{Maintained, NodeStatus};
-use crate::settle::Fallible;
+use crate::plan::Plan;
+use crate::result::{Assembler, ResultRows};
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
-use ringview_relation::Part;
-use ringview_view::answer::followers::Followers;
 
-/// Rows of a product of factors that are multiplied out at a time.
-const BLOCK: usize = 1 << 16;
+/// A maintained view: group-by counts, sums, averages or degree-m payloads over a join, or its rows.
+pub(crate) struct ViewTree<F> {
+    pub(crate) kept: Kept,
+    pub(crate) form: F,
+}
 
-/// A maintained view: group-by counts, sums, averages or degree-m payloads over a join.
-///
-/// Changes go in with [`apply`](Self::apply), one relation after the other; [`settle`](Self::settle)
-/// says whether they can be kept and shown. They stay with [`commit`](Self::commit) or go with [`rollback`](Self::rollback). After an error only
-/// `rollback` may follow.
-pub struct ViewTree {
+/// What is kept in any form: the tree and what stands beside it.
+pub(crate) struct Kept {
     pub(crate) plan: Arc<Plan>,
     pub(crate) tree: Box<dyn Maintained>,
     pub(crate) beside: Beside,
-    /// Who is told what moves among its groups.
-    pub(crate) followers: Followers<ChangeLog>,
-    /// Where the rows of a join are kept factorised.
-    pub(crate) factorised: Option<Factorised>,
-    /// What a change may make unfit to be shown.
-    pub(crate) fallible: Option<Fallible>,
 }
 
-impl fmt::Debug for ViewTree {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ViewTree")
-            .field("nodes", &self.describe())
-            .finish()
-    }
-}
+/// What the form of a result does beside the tree: who is told what moved, and what only it keeps.
+pub(crate) trait Form: fmt::Debug + Send + Sync {
+    /// Whether it must see each row, so that a product of factors is multiplied out.
+    const BY_ROW: bool = false;
 
-impl ViewTree {
-    /// An empty view. `schemas` are those of the plan's atoms, in their order.
-    ///
-    /// # Errors
-    /// What the plan's expressions cannot be compiled for.
-    pub fn new(plan: Arc<Plan>, schemas: &[Schema]) -> Result<Self> {
-        let mut tree: Box<dyn Maintained> = match &plan.cofactor {
-            Some(cofactor) => {
-                let payloads = CofactorPayloads::compile(&plan, cofactor, schemas)?;
-                Box::new(Tree::new(Arc::clone(&plan), payloads))
-            }
-            None => {
-                let payloads = SumProductPayloads::compile(&plan, schemas)?;
-                Box::new(Tree::new(Arc::clone(&plan), payloads))
-            }
-        };
-        let mut beside = Beside::new(&plan, schemas, tree.fields())?;
-        beside.take_origins(&*tree);
-        let factorised = plan.bag == Some(Representation::Factorised);
-        let factorised = factorised.then(|| Factorised::new(&plan, &mut *tree));
-        Ok(Self {
-            fallible: Fallible::of(&plan),
-            factorised,
-            beside,
-            plan,
-            tree,
-            followers: Followers::default(),
-        })
+    /// Applies rows to the tree.
+    fn apply(&mut self, kept: &mut Kept, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        kept.tree.apply(rows, meter)
     }
 
-    /// The plan.
-    #[must_use]
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
-    }
-
-    /// Applies rows of the relation at one atom; `sign` is 1 for inserts, -1 for deletes (and
-    /// multiplies the batch's multiplicities). A table that stands at several atoms is applied at
-    /// each in turn. Static relations come before all others, and `seal` ends them.
-    ///
-    /// # Errors
-    /// `Overflow`; `NotANumber` for NaN in a key and `NullFeature` for NULL in a feature; what the
-    /// meter says. The view must then be rolled back.
-    pub fn apply(
-        &mut self,
-        atom: usize,
-        batch: &Batch,
-        sign: i64,
-        dictionary: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<()> {
-        let rows = RowDelta {
-            atom,
-            batch,
-            sign,
-            dictionary,
-        };
-        match &mut self.factorised {
-            Some(factorised) => {
-                factorised.apply(&mut *self.tree, rows, meter)?;
-            }
-            None => self.tree.apply(rows, meter)?,
-        }
-        self.beside.apply(rows, meter)
-    }
-
-    /// Applies rows that are the product of factors over disjoint columns, as `apply` would apply
-    /// the rows; every column of the relation belongs to one factor. Where the payloads allow it, the
-    /// product is multiplied out only at views that are kept.
-    ///
-    /// # Errors
-    /// As `apply`.
-    pub fn apply_factors(
-        &mut self,
-        atom: usize,
-        factors: &[FactorRows],
-        sign: i64,
-        dictionary: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<()> {
-        if factors.iter().any(|factor| factor.batch.rows == 0) {
-            return Ok(());
-        }
-        // What stands beside, and joins kept factorised, read rows.
-        let by_row = !self.beside.is_empty() || self.factorised.is_some();
-        let tree = &mut self.tree;
-        if !by_row && tree.apply_factors(atom, factors, sign, dictionary, meter)? {
-            return Ok(());
-        }
-        let rows = FactorRows::product_rows(factors)?;
-        for start in (0..rows).step_by(BLOCK) {
-            let batch = FactorRows::multiplied_out(factors, start, BLOCK.min(rows - start))?;
-            self.apply(atom, &batch, sign, dictionary, meter)
-                .map_err(|error| error.counted_from(start as u64))?;
-            meter.work(batch.rows as u64)?;
-        }
+    /// Whether what moved in the result can be shown; what is kept fits.
+    fn settle(&mut self, _kept: &Kept, _dictionary: &Dictionary) -> Result<()> {
         Ok(())
     }
 
-    /// Ends loading of the static relations: frees what only loading needed.
-    pub fn seal(&mut self) {
-        self.tree.seal();
-        self.beside.seal();
+    /// The running transaction is about to be committed; `all_move` if every row will be shown otherwise.
+    fn before_commit(&mut self, kept: &Kept, all_move: bool);
+
+    /// It is.
+    fn after_commit(&mut self, kept: &mut Kept);
+
+    /// The running transaction's changes are undone, those of the tree already.
+    fn rollback(&mut self, _kept: &mut Kept) {}
+
+    /// As [`View::follow`], and so on.
+    fn follow(&mut self, kept: &mut Kept, from_now: bool) -> Follower;
+    fn changes(
+        &self,
+        kept: &Kept,
+        follower: &Follower,
+        dictionary: &Dictionary,
+    ) -> Result<RecordBatch>;
+    fn advance(&mut self, kept: &mut Kept, follower: &Follower);
+    fn tidy(&mut self, kept: &Kept);
+    fn has_moved(&self, follower: &Follower) -> Option<bool>;
+
+    /// How many rows there are and how they are kept, in words.
+    fn size(&self, kept: &Kept) -> String;
+
+    /// Marks the strings in what it remembers of rows that may have left.
+    fn mark_strings(&self, kept: &Kept, held: &mut Held);
+
+    /// How many words that looks at.
+    fn string_words(&self, kept: &Kept) -> usize;
+
+    /// Bytes of what only it keeps.
+    fn memory_usage(&self) -> usize;
+
+    /// Work that only it does.
+    fn steps(&self) -> u64 {
+        0
     }
 
-    /// Keeps the changes since the last commit; `dictionary` knows the strings that came.
-    pub fn commit(&mut self, dictionary: &Dictionary) {
-        let all_move = self.tree.recentres() | self.beside.recentres();
-        if let (Some(log), Some(result)) = (self.followers.open(), self.tree.result()) {
-            log.record(result, &self.beside);
-            if all_move {
-                log.record_all(result, &self.beside);
+    /// Checks its invariants; for tests.
+    fn check(&self, _kept: &Kept) {}
+}
+
+/// An empty view.
+///
+/// # Errors
+/// What the plan's expressions cannot be compiled for.
+pub fn view(plan: Arc<Plan>) -> Result<Box<dyn View>> {
+    let mut kept = Kept::new(plan)?;
+    Ok(match kept.plan.bag {
+        None => Box::new(ViewTree {
+            form: Logged::new(Groups::of(&kept.plan)),
+            kept,
+        }),
+        Some(Representation::Listing) => Box::new(ViewTree {
+            form: Logged::new(Listing),
+            kept,
+        }),
+        Some(Representation::Factorised) => Box::new(ViewTree {
+            form: Factorised::new(&kept.plan, &mut *kept.tree),
+            kept,
+        }),
+    })
+}
+
+impl Kept {
+    fn new(plan: Arc<Plan>) -> Result<Self> {
+        let tree: Box<dyn Maintained> = match &plan.cofactor {
+            Some(cofactor) => {
+                let payloads = CofactorPayloads::compile(&plan, cofactor)?;
+                Box::new(Tree::new(Arc::clone(&plan), payloads))
             }
-        }
-        self.beside.commit(dictionary);
-        if let Some(factorised) = &mut self.factorised {
-            factorised.before_commit(&*self.tree);
-        }
-        self.tree.commit();
-        self.beside.take_origins(&*self.tree);
-        if let (Some(log), Some(result)) = (self.followers.open(), self.tree.result()) {
-            log.settle(result);
-        }
-        if self.followers.lost_one() {
-            self.tidy();
-        }
-        if let Some(factorised) = &mut self.factorised {
-            factorised.commit(&mut *self.tree);
+            None => {
+                let payloads = SumProductPayloads::compile(&plan)?;
+                Box::new(Tree::new(Arc::clone(&plan), payloads))
+            }
+        };
+        let mut beside = Beside::new(&plan, tree.fields())?;
+        beside.take_origins(&*tree);
+        Ok(Self { plan, tree, beside })
+    }
+
+    /// The variables of the root's keys.
+    pub(crate) fn keys(&self) -> &[VarId] {
+        &self.plan.tree.nodes[self.plan.tree.root].keys
+    }
+
+    /// How rows of the root's part, or others with these variables, are made into Arrow.
+    pub(crate) fn assembler<'a>(
+        &'a self,
+        keys: Cow<'a, [VarId]>,
+        dictionary: &'a Dictionary,
+    ) -> Assembler<'a> {
+        Assembler {
+            plan: &self.plan,
+            fields: self.tree.fields(),
+            keys,
+            aggregates: self.tree.aggregates(),
+            matrix: self.beside.matrix.as_ref(),
+            origins: self.beside.origins.len(),
+            dictionary,
         }
     }
 
-    /// Undoes the changes since the last commit, exactly.
-    pub fn rollback(&mut self) {
-        self.tree.rollback();
-        if let Some(factorised) = &mut self.factorised {
-            factorised.rollback(&mut *self.tree);
+    /// The same for rows of the root's part.
+    pub(crate) fn of_groups<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
+        self.assembler(Cow::Borrowed(self.keys()), dictionary)
+    }
+
+    /// A row for each key of the root.
+    pub(crate) fn grouped(&self) -> ResultRows {
+        let all = |result| ResultRows::all(result, &self.beside);
+        self.tree.result().map(all).unwrap_or_default()
+    }
+
+    /// The number of keys of the root; 1 where no key tells groups apart. O(1).
+    pub(crate) fn groups(&self) -> usize {
+        match self.tree.result() {
+            Some(result) if result.layout().fields() > 0 => result.len(),
+            _ => 1,
         }
-        self.beside.rollback();
+    }
+
+    /// The schema of the result, which no key is needed for.
+    pub(crate) fn schema(&self) -> ArrowSchema {
+        self.of_groups(&Dictionary::new()).schema()
+    }
+
+    pub(crate) fn schema_ref(&self) -> SchemaRef {
+        Arc::new(self.schema())
     }
 
     /// What each node of the plan's tree holds.
-    #[must_use]
-    pub fn describe(&self) -> Vec<NodeStatus> {
+    pub(crate) fn describe(&self) -> Vec<NodeStatus> {
         self.tree.describe()
     }
+}
 
-    /// Bytes that the views take, with what filters remember of strings.
-    #[must_use]
-    pub fn memory_usage(&self) -> usize {
-        let factorised = self.factorised.as_ref().map_or(0, Factorised::memory_usage);
-        self.followers.memory_usage()
-            + factorised
-            + self.beside.memory_usage()
-            + self.tree.memory_usage()
-            + self.describe().iter().map(|node| node.bytes).sum::<usize>()
+impl<F: Form> fmt::Debug for ViewTree<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ViewTree")
+            .field("nodes", &self.kept.describe())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<F: Form> View for ViewTree<F>
+where
+    Self: Answer,
+{
+    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        self.form.apply(&mut self.kept, rows, meter)?;
+        self.kept.beside.apply(rows, meter)
     }
 
-    /// The same, by what is quickly counted. O(nodes).
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        let nodes = 0..self.plan.tree.nodes.len();
-        let parts = nodes.filter_map(|node| self.tree.part(node));
-        let log = self.followers.memory_usage();
-        let factorised = self.factorised.as_ref().map_or(0, Factorised::memory_usage);
-        parts.map(Part::memory_usage).sum::<usize>() + self.beside.bytes() + log + factorised
-    }
-
-    /// Rows handled so far, at leaves, joins and views, and to read a join out of order: the work that complexity is about.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
-        let read = self.factorised.as_ref().map_or(0, Factorised::steps);
-        self.tree.steps() + self.beside.steps() + read
-    }
-
-    /// Checks the invariants of every part; for tests.
-    ///
-    /// # Panics
-    /// When one does not hold.
-    pub fn check(&self) {
-        self.tree.check();
-        self.beside.check(self.tree.result());
-        if let Some(factorised) = &self.factorised {
-            factorised.check(&self.plan, &*self.tree);
+    /// Where the payloads allow it, the product is multiplied out only at views that are kept.
+    fn apply_product(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        if product.factors.iter().any(|factor| factor.batch.rows == 0) {
+            return Ok(());
         }
+        // What stands beside reads rows, too.
+        let by_row = F::BY_ROW || !self.kept.beside.is_empty();
+        if !by_row && self.kept.tree.apply_factors(product, meter)? {
+            return Ok(());
+        }
+        multiplied_out(self, product, meter)
+    }
+
+    fn seal(&mut self) {
+        self.kept.tree.seal();
+        self.kept.beside.seal();
+    }
+
+    fn settle(&mut self, dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
+        self.kept.tree.settle()?;
+        self.kept.beside.settle()?;
+        self.form.settle(&self.kept, dictionary)
+    }
+
+    fn commit(&mut self, dictionary: &Dictionary) {
+        let kept = &mut self.kept;
+        let all_move = kept.tree.recentres() | kept.beside.recentres();
+        self.form.before_commit(kept, all_move);
+        kept.beside.commit(dictionary);
+        kept.tree.commit();
+        kept.beside.take_origins(&*kept.tree);
+        self.form.after_commit(kept);
+    }
+
+    fn rollback(&mut self) {
+        self.kept.tree.rollback();
+        self.form.rollback(&mut self.kept);
+        self.kept.beside.rollback();
+    }
+
+    fn answer(&self) -> &dyn Answer {
+        self
+    }
+
+    fn follow(&mut self, from_now: bool) -> Follower {
+        self.form.follow(&mut self.kept, from_now)
+    }
+
+    fn changes(&self, follower: &Follower, dictionary: &Dictionary) -> Result<RecordBatch> {
+        self.form.changes(&self.kept, follower, dictionary)
+    }
+
+    fn advance(&mut self, follower: &Follower) {
+        self.form.advance(&mut self.kept, follower);
+    }
+
+    fn tidy(&mut self) {
+        self.form.tidy(&self.kept);
+    }
+
+    fn has_moved(&self, follower: &Follower) -> bool {
+        self.form.has_moved(follower).unwrap_or(true)
+    }
+
+    fn explanation(&self) -> Explanation {
+        Explanation {
+            size: Some(self.form.size(&self.kept)),
+            bytes: Some(self.memory_usage() as u64),
+            ..self.kept.explanation()
+        }
+    }
+
+    fn memory_usage(&self) -> usize {
+        let nodes = self.kept.describe();
+        self.form.memory_usage()
+            + self.kept.beside.memory_usage()
+            + self.kept.tree.memory_usage()
+            + nodes.iter().map(|node| node.bytes).sum::<usize>()
+    }
+
+    fn bytes(&self) -> usize {
+        let nodes = 0..self.kept.plan.tree.nodes.len();
+        let parts = nodes.filter_map(|node| self.kept.tree.part(node));
+        parts.map(Part::memory_usage).sum::<usize>()
+            + self.kept.beside.bytes()
+            + self.form.memory_usage()
+    }
+
+    fn steps(&self) -> u64 {
+        self.kept.tree.steps() + self.kept.beside.steps() + self.form.steps()
+    }
+
+    fn check(&self) {
+        self.kept.tree.check();
+        self.kept.beside.check(self.kept.tree.result());
+        self.form.check(&self.kept);
     }
 }

@@ -26,7 +26,8 @@ trait AnyTree: Send + std::fmt::Debug {
     fn shift_keys(&mut self, cut: Place, by: Number) -> Result<()>;
     fn select(&self, sum: Number, inclusive: bool) -> Result<Option<Entry>>;
     fn beside(&self, cut: Option<Place>, up: bool) -> Result<Option<Entry>>;
-    fn entries(&self, cut: Option<Place>, most: usize) -> Result<Vec<Entry>>;
+    fn has(&self, key: Number) -> Result<bool>;
+    fn entries(&self) -> Vec<Entry>;
     fn len(&self) -> usize;
     fn begin(&mut self);
     fn commit(&mut self);
@@ -96,12 +97,14 @@ impl<K: Key + Of, P: Payload + Of + Ordered> AnyTree for Tree<K, P, i64> {
         Ok(found.map(entry))
     }
 
-    fn entries(&self, place: Option<Place>, most: usize) -> Result<Vec<Entry>> {
-        let entries = match place {
-            None => self.iter(),
-            Some(place) => self.iter_from(&cut(place)?),
-        };
-        Ok(entries.take(most).map(entry).collect())
+    fn has(&self, key: Number) -> Result<bool> {
+        let key = K::of(key)?;
+        let found = self.successor(&Cut::before(key));
+        Ok(found.is_some_and(|entry| entry.0 == key))
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        self.iter().map(entry).collect()
     }
 
     fn len(&self) -> usize {
@@ -248,10 +251,14 @@ impl RpaiTree {
         self.with(py, |tree| tree.beside(cut, up))
     }
 
-    /// At most so many entries, from a cut or the first on.
-    #[pyo3(signature = (cut, most))]
-    fn entries(&self, py: Python<'_>, cut: Option<Place>, most: usize) -> PyResult<Vec<Entry>> {
-        self.with(py, |tree| tree.entries(cut, most))
+    /// Whether an entry has a key, whatever its tie.
+    fn has(&self, py: Python<'_>, key: Number) -> PyResult<bool> {
+        self.with(py, |tree| tree.has(key))
+    }
+
+    /// All entries in order.
+    fn entries(&self, py: Python<'_>) -> PyResult<Vec<Entry>> {
+        self.with(py, |tree| Ok(tree.entries()))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

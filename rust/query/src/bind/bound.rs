@@ -126,6 +126,15 @@ pub struct Term {
     pub not_null: BTreeMap<usize, Vec<usize>>,
 }
 
+/// What a row of an atom contributes to a term, beside its multiplicity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Columns that must not be NULL, ascending; else the factor is 0.
+    pub not_null: Vec<usize>,
+    /// An expression over the columns of the atom; 1 where absent.
+    pub value: Option<Expr>,
+}
+
 /// One column of the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanOutput {

@@ -35,7 +35,8 @@ use std::sync::Arc;
 use ringview_core::{Error, Result};
 
 pub use bound::{
-    Bound, Catalog, Moments, OutputKind, PlanAtom, PlanOutput, TableInfo, Term, VarId, Variable,
+    Bound, Catalog, Factor, Moments, OutputKind, PlanAtom, PlanOutput, TableInfo, Term, VarId,
+    Variable,
 };
 pub use computed::{Computed, ComputedOp, Having};
 pub use expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};

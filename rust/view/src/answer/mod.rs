@@ -1,3 +1,153 @@
 //! What is read of a view: its rows, and what moved in them since somebody last asked.
+//!
+//! Invariant: two reads without a change between them give the same rows in the same order. A reader never
+//! asks what kind of answer it has before it: groups, a listing and a factorised join are three answers
+//! of one trait, and what one of them cannot do it refuses with the reason. Cost: each method says what it
+//! promises of any answer; an answer may do better.
 
+mod cursor;
 pub mod followers;
+mod key;
+
+use std::fmt::Debug;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use ringview_core::{Dictionary, Error, Meter, Result, Type};
+
+pub use cursor::{Cursor, Place};
+pub use key::{Cell, Key, KeyValue};
+
+/// The rows of a view, as of its last commit. The dictionary that comes with a call knows all strings of
+/// the view; the meter limits the memory of what is made, and hears interrupts.
+pub trait Answer: Debug + Send + Sync {
+    /// The schema of its rows. O(columns).
+    fn schema(&self) -> SchemaRef;
+
+    /// How many rows there are. O(1), or O(groups) with HAVING or for a listing.
+    ///
+    /// # Errors
+    /// `Overflow` if what HAVING computes does not fit; `Value` if trusted deletes took what was not
+    /// there.
+    fn len(&self, dictionary: &Dictionary) -> Result<u64>;
+
+    /// Whether there are none. As `len`.
+    ///
+    /// # Errors
+    /// As `len`.
+    fn is_empty(&self, dictionary: &Dictionary) -> Result<bool> {
+        Ok(self.len(dictionary)? == 0)
+    }
+
+    /// All rows. O(rows).
+    ///
+    /// # Errors
+    /// `Overflow` if a sum of several terms, or what is computed from aggregates, does not fit;
+    /// `Memory` for more than there is room for; what the meter says.
+    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch>;
+
+    /// The rows `from .. to`, as far as there are any. O(rows of the answer), unless rows are found by
+    /// their position.
+    ///
+    /// # Errors
+    /// As `rows`.
+    fn slice(
+        &self,
+        (from, to): (u64, u64),
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
+        let all = self.rows(dictionary, meter)?;
+        let to = usize::try_from(to).map_or(all.num_rows(), |to| to.min(all.num_rows()));
+        let from = usize::try_from(from).map_or(to, |from| from.min(to));
+        Ok(all.slice(from, to - from))
+    }
+
+    /// `rows` rows drawn with equal chances, each independently of the others: a row may be drawn
+    /// twice. The same seed draws the same from the same rows. Refused unless rows are found by their
+    /// position.
+    ///
+    /// # Errors
+    /// `Unsupported`; `Value` if there are no rows; as `rows`.
+    fn draw(
+        &self,
+        (_rows, _seed): (u64, u64),
+        _dictionary: &Dictionary,
+        _meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
+        Err(Error::Unsupported {
+            what: "drawing rows of this view".to_owned(),
+            why: "only the rows of a factorised join are found by their position".to_owned(),
+            instead: "create the view as SELECT of columns over a join, or sample what you read"
+                .to_owned(),
+        })
+    }
+
+    /// The place before the first row: [`next`](Self::next) reads on from there. By default all rows are
+    /// made at once, O(rows); where they are made as they are read, O(1).
+    ///
+    /// # Errors
+    /// As `rows`.
+    fn cursor(&self, dictionary: &Dictionary) -> Result<Cursor> {
+        self.rows(dictionary, &Meter::free()).map(Cursor::made)
+    }
+
+    /// Whether a cursor of this view can go on: its rows are made, or the view is as it was when it began.
+    fn is_current(&self, cursor: &Cursor) -> bool {
+        cursor.is_made()
+    }
+
+    /// The next rows of a cursor that is current; `None` behind the last.
+    ///
+    /// # Errors
+    /// As `rows`.
+    fn next(&self, cursor: &mut Cursor, _dictionary: &Dictionary) -> Result<Option<RecordBatch>> {
+        Ok(cursor.take())
+    }
+
+    /// The columns that tell its groups, with their types: each by the name under which the answer
+    /// shows it, or by its own where it does not. By default rows are told apart by nothing.
+    ///
+    /// # Errors
+    /// `Unsupported` for the rows of a join, which no key tells apart.
+    fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
+        Err(Error::Unsupported {
+            what: "a row of a join by its key".to_owned(),
+            why: "rows may be equal, so no key tells them apart".to_owned(),
+            instead: "look for rows by some of their columns with where(), or group by them"
+                .to_owned(),
+        })
+    }
+
+    /// The row of the group of a key, column by column; `None` if there is no such group, or HAVING
+    /// leaves it out. O(columns).
+    ///
+    /// # Errors
+    /// As `key_columns`; `UnknownColumn`, `Value` for a key that is not whole, `Type`; as `rows`.
+    fn get(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
+        self.key_columns().map(|_| None)
+    }
+
+    /// The rows of the groups of some keys, and the place of each among the keys; keys without a group
+    /// are left out. O(keys).
+    ///
+    /// # Errors
+    /// As `get`.
+    fn get_rows(
+        &self,
+        _keys: &[Vec<(&str, KeyValue<'_>)>],
+        dictionary: &Dictionary,
+    ) -> Result<(RecordBatch, Vec<usize>)> {
+        self.key_columns()?;
+        let none = self.slice((0, 0), dictionary, &Meter::free())?;
+        Ok((none, Vec::new()))
+    }
+
+    /// The rows that have these values in these columns, which are columns of groups, or of a listing.
+    /// O(1) for the whole key of a group, else O(groups) to find them.
+    ///
+    /// # Errors
+    /// `UnknownColumn`, `Type`, `Unsupported` for other columns and for what has no such look-up; as
+    /// `rows`.
+    fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch>;
+}

@@ -7,18 +7,19 @@
 mod origins;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
 use ringview_query::Kind;
+use ringview_relation::Relation;
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, lift_rows};
+use ringview_view::read::{AtomProgram, Selection};
 
-use crate::leaf::{LeafProgram, Selection};
 use crate::overflow;
 use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
 use crate::tree::Tree;
 use crate::tree::payloads::Payloads;
-use crate::view::View;
 
 use origins::{Origins, subtract};
 
@@ -28,10 +29,10 @@ const MANY: u64 = 8;
 /// A leaf: its program, the columns that must not be NULL, and room for a batch.
 #[derive(Clone, Debug)]
 struct Leaf {
-    program: LeafProgram,
+    program: AtomProgram,
     not_null: Vec<usize>,
     place: String,
-    schema: Schema,
+    schema: Arc<Schema>,
     /// Feature values row by row.
     values: Vec<f64>,
     times: Vec<i64>,
@@ -48,22 +49,20 @@ pub(crate) struct CofactorPayloads {
 }
 
 impl CofactorPayloads {
-    pub(crate) fn compile(
-        plan: &Plan,
-        cofactor: &CofactorPlan,
-        schemas: &[Schema],
-    ) -> Result<Self> {
+    pub(crate) fn compile(plan: &Plan, cofactor: &CofactorPlan) -> Result<Self> {
         let mut leaves = BTreeMap::new();
         let mut kinds = vec![Kind::Real; cofactor.names.len()];
         for (node, description) in plan.tree.nodes.iter().enumerate() {
             let Some(atom) = description.atom else {
                 continue;
             };
+            let of = &plan.atoms[atom];
+            let (keys, factors) = (plan.compared_columns(atom), plan.factors(node));
             let leaf = Leaf {
-                program: LeafProgram::compile(plan, node, &schemas[atom])?,
+                program: AtomProgram::compile(of, &keys, &factors)?,
                 not_null: cofactor.not_null[atom].clone(),
-                place: plan.atoms[atom].table.clone(),
-                schema: schemas[atom].clone(),
+                place: of.table.clone(),
+                schema: Arc::clone(&of.schema),
                 values: Vec::new(),
                 times: Vec::new(),
             };
@@ -233,10 +232,10 @@ impl Tree<CofactorPayloads> {
             origins,
             ..
         } = payloads;
-        let Some(root) = &views[plan.tree.root].part else {
+        let Some(root) = views[plan.tree.root].part() else {
             return false;
         };
-        let rows = views.iter().map(View::reached).sum();
+        let rows = views.iter().map(Relation::reached).sum();
         if !origins.is_due(rows, root.len()) {
             return false;
         }
@@ -255,10 +254,10 @@ impl Tree<CofactorPayloads> {
             views,
             payloads,
             work,
-            steps,
+            room,
             ..
         } = self;
-        let selection = &work.selection;
+        let selection = &room.selection;
         let coming = selection.len() as u64;
         let earlier = views[leaf].reached() - coming;
         if earlier == 0 || coming < MANY * earlier {
@@ -277,12 +276,12 @@ impl Tree<CofactorPayloads> {
             let values = program.factor(at + 1, batch, selection)?;
             origins.foresee((feature, kinds[feature]), values, (earlier, coming));
         }
-        let rows = views.iter().map(View::reached).sum();
+        let rows = views.iter().map(Relation::reached).sum();
         let moved = origins.move_now(rows, |features| covering(plan, views, features));
         let Some(by) = moved else { return Ok(()) };
         for (view, by) in moving(plan, views, &by) {
-            let (shape, scratch) = (view.shape, &mut Vec::new());
-            *steps += view.rewrite(|payload| shape.recentre(payload, &by, scratch)) as u64;
+            let (shape, scratch) = (*view.shape(), &mut Vec::new());
+            work.steps += view.rewrite(|payload| shape.recentre(payload, &by, scratch)) as u64;
         }
         Ok(())
     }
@@ -293,16 +292,16 @@ impl Tree<CofactorPayloads> {
         let Self {
             views,
             payloads,
-            steps,
+            work,
             ..
         } = self;
         let CofactorPayloads { plan, origins, .. } = payloads;
         if let Some(by) = origins.commit() {
             for (view, by) in moving(plan, views, &by) {
-                let (shape, scratch) = (view.shape, &mut Vec::new());
-                if let Some(part) = &mut view.part {
+                let (shape, scratch) = (*view.shape(), &mut Vec::new());
+                if let Some(part) = view.part_mut() {
                     part.rewrite(|payload| shape.recentre(payload, &by, scratch));
-                    *steps += part.len() as u64;
+                    work.steps += part.len() as u64;
                 }
             }
         }
@@ -314,20 +313,20 @@ impl Tree<CofactorPayloads> {
 }
 
 /// How many keys kept views have that cover one of some features.
-fn covering(plan: &CofactorPlan, views: &[View<Cofactor>], features: &[usize]) -> usize {
+fn covering(plan: &CofactorPlan, views: &[Relation<Cofactor>], features: &[usize]) -> usize {
     let covers = |node: &Vec<usize>| node.iter().any(|feature| features.contains(feature));
     let nodes = plan.nodes.iter().zip(views);
     let parts = nodes.filter(|(node, _)| covers(node));
-    let parts = parts.filter_map(|(_, view)| view.part.as_ref());
+    let parts = parts.filter_map(|(_, view)| view.part());
     parts.map(|part| part.len()).sum()
 }
 
 /// The views that cover a feature that moves, each with how its own features do.
 fn moving<'a>(
     plan: &'a CofactorPlan,
-    views: &'a mut [View<Cofactor>],
+    views: &'a mut [Relation<Cofactor>],
     by: &'a [Expansion],
-) -> impl Iterator<Item = (&'a mut View<Cofactor>, Vec<Expansion>)> {
+) -> impl Iterator<Item = (&'a mut Relation<Cofactor>, Vec<Expansion>)> {
     let own = |features: &Vec<usize>| features.iter().map(|&f| by[f]).collect::<Vec<_>>();
     let views = views.iter_mut().zip(plan.nodes.iter().map(own));
     views.filter(|(_, by)| by.iter().any(|by| *by != Expansion::default()))

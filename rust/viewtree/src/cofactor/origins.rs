@@ -12,8 +12,7 @@
 
 use ringview_query::Kind;
 use ringview_ring::Expansion;
-
-use crate::leaf::Values;
+use ringview_view::read::Values;
 
 /// How many deviations a mean may be away from the origin: a variance loses twice as many bits as
 /// this has.

@@ -15,16 +15,14 @@
 use crate::plan::Plan;
 use ringview_core::{Meter, Result};
 use ringview_query::VarId;
-use ringview_relation::{ABSENT, KeyLayout, KeyScratch, Keys, Part};
+use ringview_relation::{ABSENT, Delta, KeyLayout, KeyScratch, Keys, Part, Relation, Spare};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
-use crate::delta::{Delta, Spare};
-use crate::fields::Fields;
 use crate::maintained::Maintained;
 use crate::overflow;
 use crate::result::ResultRows;
-use crate::view::View;
 use ringview_view::answer::followers::Segment;
+use ringview_view::fields::Fields;
 
 use super::columns;
 use super::leaf_rows::LeafRows;
@@ -61,7 +59,7 @@ pub(crate) struct Ways {
 
 /// Rows that moved, each with how much its multiplicity did.
 #[derive(Clone, Debug)]
-pub(crate) struct Moved(View<SumProduct>);
+pub(crate) struct Moved(Relation<SumProduct>);
 
 impl Segment for Moved {
     fn is_empty(&self) -> bool {
@@ -69,7 +67,7 @@ impl Segment for Moved {
     }
 
     fn memory_usage(&self) -> usize {
-        self.0.part.as_ref().map_or(0, Part::memory_usage)
+        self.0.part().map_or(0, Part::memory_usage)
     }
 }
 
@@ -84,7 +82,7 @@ impl Moved {
 
     /// The rows that moved.
     pub(crate) fn rows(&self) -> Option<&Part> {
-        self.0.part.as_ref()
+        self.0.part()
     }
 
     /// What moved in all of `parts`, each row with its multiplicity.
@@ -101,7 +99,7 @@ impl Moved {
         };
         let mut rows = ResultRows::new(fields, 0);
         let mut multiplicities = Vec::new();
-        if let Some(part) = &one.0.part {
+        if let Some(part) = one.0.part() {
             for slot in part.iter() {
                 rows.push(part, slot, &[], None);
                 multiplicities.push(part.payload(slot)[0] as i64);
@@ -120,7 +118,7 @@ impl Moved {
     }
 
     fn add(&mut self, next: &Self) -> Result<()> {
-        let Some(part) = &next.0.part else {
+        let Some(part) = next.0.part() else {
             return Ok(());
         };
         let fields: Vec<usize> = (0..part.layout().fields()).collect();
@@ -178,7 +176,7 @@ impl Ways {
     pub(crate) fn nothing(&self) -> Moved {
         let shape = SumProductShape::new(&[NumberKind::Integer]);
         let part = Part::new(self.layout.clone(), SumProduct::stride(&shape));
-        Moved(View::new("the changes".to_owned(), shape, Some(part)))
+        Moved(Relation::new("the changes".to_owned(), shape, Some(part)))
     }
 
     /// The fields of a row of the result.
@@ -298,7 +296,7 @@ struct Walk<'a, 'p> {
     /// By field.
     values: Vec<u64>,
     out: Delta,
-    moved: &'a mut View<SumProduct>,
+    moved: &'a mut Relation<SumProduct>,
     scratch: &'a mut KeyScratch,
     spare: &'a mut Spare,
     meter: &'a Meter<'p>,

@@ -9,15 +9,13 @@
 
 use crate::plan::Plan;
 use ringview_core::Result;
-use ringview_relation::{KeyScratch, Part};
+use ringview_relation::{Delta, KeyScratch, Part, Relation, Spare};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use super::leaf_rows::LeafRows;
-use crate::delta::{Delta, Spare};
-use crate::fields::Fields;
 use crate::overflow;
 use crate::tree::indicator::Watch;
-use crate::view::View;
+use ringview_view::fields::Fields;
 
 /// The relations of a view as sets.
 #[derive(Debug)]
@@ -30,7 +28,7 @@ pub(super) struct Distinct {
 
 #[derive(Debug)]
 struct Set {
-    rows: View<SumProduct>,
+    rows: Relation<SumProduct>,
     present: Watch<SumProduct>,
 }
 
@@ -44,7 +42,7 @@ impl Distinct {
             let part = Part::new(layout, SumProduct::stride(&shape));
             let name = plan.atoms[atom].alias.clone();
             Set {
-                rows: View::new(name, shape.clone(), Some(part)),
+                rows: Relation::new(name, shape.clone(), Some(part)),
                 present: Watch::new(Vec::new()),
             }
         };
@@ -68,10 +66,10 @@ impl Distinct {
         delta.width = 1;
         delta.payload = rows.times.iter().map(|&times| times as u64).collect();
         view.add(&mut delta, &keys, &mut self.scratch, &mut self.spare)
-            .map_err(|_| overflow(format!("the rows of {}", view.name)))?;
+            .map_err(|_| overflow(format!("the rows of {}", view.name())))?;
         let mut moved = Vec::new();
         present.turn(view, &mut moved);
-        let field = |field: usize| match &view.part {
+        let field = |field: usize| match view.part() {
             Some(part) => moved
                 .iter()
                 .map(|&(slot, _)| part.field(slot, field))
@@ -100,7 +98,7 @@ impl Distinct {
 
     pub(super) fn memory_usage(&self) -> usize {
         let bytes = |set: &Set| {
-            let rows = set.rows.part.as_ref().map_or(0, Part::memory_usage);
+            let rows = set.rows.part().map_or(0, Part::memory_usage);
             rows + set.present.memory_usage()
         };
         self.sets.iter().map(bytes).sum()
@@ -111,7 +109,7 @@ impl Distinct {
         for (atom, set) in self.sets.iter().enumerate() {
             set.present.check(&set.rows, &[]);
             let Some(leaf) = leaf(atom) else { continue };
-            let keys = set.rows.part.as_ref().map_or(0, Part::len);
+            let keys = set.rows.part().map_or(0, Part::len);
             assert_eq!(leaf.len(), keys, "a relation as a set");
             let one = |slot| leaf.payload(slot)[0] == 1;
             assert!(leaf.iter().all(one), "a set holds ones");

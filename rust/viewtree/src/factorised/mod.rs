@@ -6,6 +6,7 @@
 //! Cost: a row is read in O(depth) look-ups and a binary search an entry's group; many in a row, in
 //! constant delay; the number of rows is the count of the root.
 
+mod answer;
 mod change_log;
 mod distinct;
 mod fill;
@@ -26,13 +27,13 @@ use ringview_core::{Dictionary, Error, Meter, Result, Type};
 use ringview_query::{OutputKind, VarId};
 use ringview_relation::Part;
 
-use crate::delta::RowDelta;
 use crate::maintained::Maintained;
 use crate::result::ResultRows;
 use change_log::{Moved, Ways};
 use distinct::Distinct;
 use leaf_rows::LeafRows;
 use reader::{Reader, Views};
+use ringview_view::RowDelta;
 use ringview_view::answer::followers::{Follower, Followers};
 use shape::Shape;
 use starts::Starts;
@@ -73,7 +74,7 @@ pub(crate) fn columns(plan: &Plan) -> Vec<VarId> {
 
 /// Where a stream of rows stands.
 #[derive(Debug)]
-pub(crate) struct Place {
+struct Place {
     version: u64,
     next: u64,
     reader: Reader,
@@ -95,7 +96,7 @@ impl Factorised {
     }
 
     /// Applies rows at an atom, to the tree too.
-    pub(crate) fn apply(
+    fn apply_to(
         &mut self,
         tree: &mut dyn Maintained,
         rows: RowDelta<'_>,
@@ -126,20 +127,20 @@ impl Factorised {
     }
 
     /// The running transaction's changes stay; those of the tree do already.
-    pub(crate) fn commit(&mut self, tree: &mut dyn Maintained) {
+    fn commit(&mut self, tree: &mut dyn Maintained) {
         self.refresh(tree);
         self.version += 1;
         if let Some(moved) = self.followers.open() {
             moved.commit();
         }
         if self.followers.lost_one() {
-            self.tidy();
+            self.merge_logs();
         }
         self.distinct.iter_mut().for_each(Distinct::commit);
     }
 
-    /// The running transaction is about to be committed.
-    pub(crate) fn before_commit(&mut self, tree: &dyn Maintained) {
+    /// Before a commit: notes which starts of entries it moves.
+    fn note_starts(&mut self, tree: &dyn Maintained) {
         let starts = self.starts.get_mut();
         let starts = starts.unwrap_or_else(PoisonError::into_inner);
         if starts.is_empty() {
@@ -169,7 +170,7 @@ impl Factorised {
 
     /// The running transaction's changes are undone, those of the tree too: rows are as before, and so
     /// is their order unless room was given back.
-    pub(crate) fn rollback(&mut self, tree: &mut dyn Maintained) {
+    fn undo(&mut self, tree: &mut dyn Maintained) {
         if self.refresh(tree) {
             self.version += 1;
         }
@@ -191,7 +192,7 @@ impl Factorised {
     }
 
     /// How many rows there are. O(1).
-    pub(crate) fn len(&self, tree: &dyn Maintained) -> Result<u64> {
+    fn len(&self, tree: &dyn Maintained) -> Result<u64> {
         self.views(tree, self.nodes()).rows()
     }
 
@@ -201,7 +202,7 @@ impl Factorised {
     }
 
     /// Some rows, in order.
-    pub(crate) fn slice(
+    fn slice(
         &self,
         tree: &dyn Maintained,
         schema: SchemaRef,
@@ -226,7 +227,7 @@ impl Factorised {
     }
 
     /// `rows` rows, each drawn from all with equal chances.
-    pub(crate) fn draw(
+    fn draw(
         &self,
         tree: &dyn Maintained,
         schema: SchemaRef,
@@ -287,7 +288,7 @@ impl Factorised {
     }
 
     /// The place before the first row.
-    pub(crate) fn start(&self) -> Place {
+    fn start(&self) -> Place {
         Place {
             version: self.version,
             next: 0,
@@ -296,12 +297,12 @@ impl Factorised {
     }
 
     /// Whether nothing has changed since a place was made.
-    pub(crate) fn is_current(&self, place: &Place) -> bool {
+    fn is_current(&self, place: &Place) -> bool {
         place.version == self.version
     }
 
     /// The next block of rows; `None` behind the last.
-    pub(crate) fn next(
+    fn next(
         &self,
         tree: &dyn Maintained,
         place: &mut Place,
@@ -321,19 +322,19 @@ impl Factorised {
     }
 
     /// One more follower, who is given the whole view first.
-    pub(crate) fn join(&mut self) -> Follower {
+    fn join(&mut self) -> Follower {
         self.followers.join()
     }
 
     /// One more follower, who is given what moves from now on.
-    pub(crate) fn join_here(&mut self, plan: &Plan, tree: &mut dyn Maintained) -> Follower {
+    fn join_here(&mut self, plan: &Plan, tree: &mut dyn Maintained) -> Follower {
         let ways = self.ways.get_or_insert_with(|| Ways::new(plan, tree));
         self.followers.join_here(|| ways.nothing())
     }
 
     /// What moved since a follower was last told, each row with its multiplicity; `None` if it was told
     /// nothing yet.
-    pub(crate) fn changes(&self, follower: &Follower) -> Result<Option<(ResultRows, Vec<i64>)>> {
+    fn moved(&self, follower: &Follower) -> Result<Option<(ResultRows, Vec<i64>)>> {
         let Some(parts) = self.followers.since(follower) else {
             return Ok(None);
         };
@@ -341,42 +342,37 @@ impl Factorised {
         Moved::read(&parts, fields).map(Some)
     }
 
-    /// Whether a follower would be told anything.
-    pub(crate) fn has_moved(&self, follower: &Follower) -> Option<bool> {
-        self.followers.has_moved(follower)
-    }
-
     /// A follower was told what moved.
-    pub(crate) fn advance(&mut self, follower: &Follower, plan: &Plan, tree: &mut dyn Maintained) {
+    fn given(&mut self, follower: &Follower, plan: &Plan, tree: &mut dyn Maintained) {
         let ways = self.ways.get_or_insert_with(|| Ways::new(plan, tree));
         let merge = |into: &mut Moved, from: &Moved, _: &_| into.absorb(from);
         self.followers.advance(follower, || ways.nothing(), merge);
     }
 
     /// Drops what nobody is to be told any more.
-    pub(crate) fn tidy(&mut self) {
+    fn merge_logs(&mut self) {
         self.followers.tidy(|into, from, _| into.absorb(from));
     }
 
     /// Entries and patterns that reading out of order has handled.
-    pub(crate) fn steps(&self) -> u64 {
+    fn steps_read(&self) -> u64 {
         let starts = self.starts.lock();
         starts.unwrap_or_else(PoisonError::into_inner).steps
     }
 
-    pub(crate) fn memory_usage(&self) -> usize {
+    fn bytes(&self) -> usize {
         let starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         let distinct = self.distinct.as_ref().map_or(0, Distinct::memory_usage);
         starts.memory_usage() + distinct + self.followers.memory_usage()
     }
 
     /// The rows that are logged.
-    pub(crate) fn logs(&self) -> impl Iterator<Item = &Part> {
+    fn logs(&self) -> impl Iterator<Item = &Part> {
         self.followers.segments().filter_map(Moved::rows)
     }
 
     /// Checks the invariants; for tests.
-    pub(crate) fn check(&self, plan: &Plan, tree: &dyn Maintained) {
+    fn check_sets(&self, plan: &Plan, tree: &dyn Maintained) {
         let leaf = |atom| {
             let mut nodes = plan.tree.nodes.iter();
             tree.part(nodes.position(|node| node.atom == Some(atom))?)
@@ -385,9 +381,8 @@ impl Factorised {
     }
 }
 
-impl Place {
-    /// Entries and patterns handled so far.
-    pub(crate) fn steps(&self) -> u64 {
+impl ringview_view::Place for Place {
+    fn steps(&self) -> u64 {
         self.reader.steps
     }
 }

@@ -9,8 +9,8 @@ use crate::plan::Plan;
 use ringview_core::Type;
 use ringview_query::OutputKind;
 
-use crate::fields::{Aspect, Fields};
 use crate::maintained::Maintained;
+use ringview_view::fields::{Aspect, Fields};
 
 /// The rows of a view that agree on some fields: one entry a key, each the product of its branches.
 #[derive(Clone, Debug)]

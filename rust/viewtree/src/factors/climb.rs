@@ -1,13 +1,11 @@
 //! The way of a factorised delta from its leaf to the root.
 
 use ringview_core::{Meter, Result};
-use ringview_relation::{ABSENT, KeyScratch, Keys};
+use ringview_relation::join::{Access, Level, Partners, Path, Step};
+use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Spare};
 use ringview_ring::{PayloadRing, Rows, SumProduct};
 
 use super::factor::{Factor, Layouts};
-use crate::delta::{Delta, Spare};
-use crate::partners::Partners;
-use crate::program::{Access, Level, Path, Step};
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
 
@@ -23,12 +21,12 @@ pub(super) fn climb(
     mut factors: Vec<Factor>,
     meter: &Meter<'_>,
 ) -> Result<()> {
-    let mut from = path.leaf;
+    let mut from = path.from;
     for level in &path.levels {
-        let picks = tree.payloads.picks(&tree.plan, level.node, from);
+        let picks = tree.payloads.picks(&tree.plan, level.into, from);
         for factor in &mut factors {
             let picked = factor.pick_as_is(&picks);
-            picked.map_err(|fault| tree.refuse(level.node, fault))?;
+            picked.map_err(|fault| tree.refuse(level.into, fault))?;
         }
         for step in &level.steps {
             if factors.iter().any(|factor| factor.delta.rows == 0) {
@@ -36,9 +34,9 @@ pub(super) fn climb(
             }
             join(tree, path, (level, step), &mut factors, meter)?;
         }
-        keep(tree, path, level.node, &level.keys, &mut factors)?;
-        store(tree, level.node, &level.keys, &mut factors, meter)?;
-        from = level.node;
+        keep(tree, path, level.into, &level.keys, &mut factors)?;
+        store(tree, level.into, &level.keys, &mut factors, meter)?;
+        from = level.into;
     }
     Ok(())
 }
@@ -107,19 +105,19 @@ fn join(
         return Ok(());
     };
     for other in met {
-        room(tree, level.node, &[&one, &other], meter)?;
+        room(tree, level.into, &[&one, &other], meter)?;
         one = one
             .whole_product(&other)
-            .map_err(|fault| tree.refuse(level.node, fault))?;
+            .map_err(|fault| tree.refuse(level.into, fault))?;
     }
-    tree.steps += one.delta.rows as u64;
-    tree.met(level.node, one.delta.rows, meter)?;
+    tree.work.steps += one.delta.rows as u64;
+    tree.met(level.into, one.delta.rows, meter)?;
     match &step.access {
-        Access::Probe(keys) => probe(tree, level, step.sibling, keys, &mut one)?,
+        Access::Probe(keys) => probe(tree, level, step.relation, keys, &mut one)?,
         _ => walk(tree, path, (level, step), &mut one, meter)?,
     }
     let kept = one.keep(&step.live, layouts(tree, path));
-    kept.map_err(|fault| tree.refuse(level.node, fault))?;
+    kept.map_err(|fault| tree.refuse(level.into, fault))?;
     factors.push(one);
     Ok(())
 }
@@ -153,11 +151,11 @@ fn probe(
     factor
         .delta
         .gather(&registers, &rows, &mut Spare::default());
-    let picks = tree.payloads.picks(&tree.plan, level.node, sibling);
-    let right = (part.payloads(), &slots[..], &tree.views[sibling].shape);
+    let picks = tree.payloads.picks(&tree.plan, level.into, sibling);
+    let right = (part.payloads(), &slots[..], tree.views[sibling].shape());
     let multiplied = factor.multiplied(Rows::Picked(&rows), right, &picks);
     (factor.delta.payload, factor.shape) =
-        multiplied.map_err(|fault| tree.refuse(level.node, fault))?;
+        multiplied.map_err(|fault| tree.refuse(level.into, fault))?;
     Ok(())
 }
 
@@ -170,9 +168,9 @@ fn walk(
     factor: &mut Factor,
     meter: &Meter<'_>,
 ) -> Result<()> {
-    let sibling = step.sibling;
-    let words = SumProduct::stride(&tree.views[level.node].shape);
-    let found = tree.views[sibling].part.as_mut();
+    let sibling = step.relation;
+    let words = SumProduct::stride(tree.views[level.into].shape());
+    let found = tree.views[sibling].part_mut();
     let Some(part) = found.filter(|part| !part.is_empty()) else {
         factor.delta.rows = 0;
         return Ok(());
@@ -187,7 +185,7 @@ fn walk(
     let mut sum: Option<Factor> = None;
     let mut folded = 0;
     loop {
-        let Some(part) = tree.views[sibling].part.as_ref() else {
+        let Some(part) = tree.views[sibling].part() else {
             return Ok(());
         };
         let last = partners.next_block(part, factor.delta.rows);
@@ -213,18 +211,18 @@ fn walk(
             block.delta.columns[register] = values;
             block.registers.push(register);
         }
-        let picks = tree.payloads.picks(&tree.plan, level.node, sibling);
+        let picks = tree.payloads.picks(&tree.plan, level.into, sibling);
         let right = (
             part.payloads(),
             &partners.slots[..],
-            &tree.views[sibling].shape,
+            tree.views[sibling].shape(),
         );
         let multiplied = factor.multiplied(Rows::Picked(&partners.rows), right, &picks);
         (block.delta.payload, block.shape) =
-            multiplied.map_err(|fault| tree.refuse(level.node, fault))?;
+            multiplied.map_err(|fault| tree.refuse(level.into, fault))?;
         block.delta.rows = pairs;
-        tree.steps += pairs as u64;
-        tree.met(level.node, pairs, meter)?;
+        tree.work.steps += pairs as u64;
+        tree.met(level.into, pairs, meter)?;
         let folding = match &mut sum {
             None => {
                 sum = Some(block);
@@ -241,7 +239,7 @@ fn walk(
         };
         if let Some(sum) = sum.as_mut().filter(|_| folding || last) {
             let folding = sum.fold(layouts(tree, path));
-            folding.map_err(|fault| tree.refuse(level.node, fault))?;
+            folding.map_err(|fault| tree.refuse(level.into, fault))?;
             folded = sum.delta.rows;
         }
         if last {
@@ -264,7 +262,7 @@ pub(super) fn store(
 ) -> Result<()> {
     let rows = factors.iter().map(|factor| factor.delta.rows);
     tree.views[node].reached_by(rows.sum());
-    if tree.views[node].part.is_none() {
+    if tree.views[node].part().is_none() {
         return Ok(());
     }
     // The largest last: the product of the others is held whole.
@@ -272,7 +270,7 @@ pub(super) fn store(
     let Some((last, others)) = factors.split_last() else {
         return Ok(());
     };
-    let shape = tree.views[node].shape.clone();
+    let shape = tree.views[node].shape().clone();
     let Some((first, more)) = others.split_first() else {
         let mut whole = last.clone();
         if whole.shape != shape {
@@ -307,7 +305,7 @@ fn room(tree: &SumTree, node: usize, factors: &[&Factor], meter: &Meter<'_>) -> 
     let each = factors.iter().map(|factor| factor.delta.rows as u64);
     let rows = each.fold(1u64, u64::saturating_mul);
     let registers = factors.iter().map(|factor| factor.registers.len());
-    let words = registers.sum::<usize>() + SumProduct::stride(&tree.views[node].shape);
+    let words = registers.sum::<usize>() + SumProduct::stride(tree.views[node].shape());
     meter.room(
         rows.saturating_mul(8 * words as u64),
         || format!("the product of factors, of {rows} rows"),
@@ -316,7 +314,7 @@ fn room(tree: &SumTree, node: usize, factors: &[&Factor], meter: &Meter<'_>) -> 
 }
 
 fn add(tree: &mut SumTree, node: usize, keys: &[usize], mut delta: Delta) -> Result<()> {
-    tree.steps += delta.rows as u64;
+    tree.work.steps += delta.rows as u64;
     let (mut scratch, mut spare) = (KeyScratch::default(), Spare::default());
     let added = tree.views[node].add(&mut delta, keys, &mut scratch, &mut spare);
     added.map_err(|fault| tree.refuse(node, fault))

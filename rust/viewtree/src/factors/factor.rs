@@ -3,16 +3,14 @@
 //! Invariant: each component of the delta is the product of the factors' components, so a component can
 //! be picked, and a bound variable summed away, in each factor alone.
 
-use ringview_relation::KeyLayout;
+use ringview_relation::{Delta, Grouper, KeyLayout, Spare};
 use ringview_ring::{
     Element, Groups, NumberKind, Overflow, PayloadRing, Rows, Slab, SumProduct, SumProductShape,
     TermProduct,
 };
 
-use crate::delta::{Delta, Spare};
-use crate::fields::Fields;
-use crate::group::Grouper;
 use crate::tree::payloads::widest;
+use ringview_view::fields::Fields;
 
 /// A factor.
 #[derive(Clone, Debug)]

@@ -3,18 +3,18 @@
 //!
 //! Factors that a condition or an expression ties together are multiplied out first, row by row.
 
-use crate::plan::{LeafPart, split_leaf};
+use crate::plan::{LeafPart, Plan, split_leaf};
 use ringview_core::{Batch, Dictionary, Meter, Result};
+use ringview_query::PlanAtom;
+use ringview_relation::join::Path;
+use ringview_relation::{Delta, Grouper, Spare};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
+use ringview_view::read::{AtomProgram, Selection, key_column};
 
-use super::FactorRows;
 use super::factor::{Factor, Layouts};
-use crate::delta::{Delta, Spare};
-use crate::group::Grouper;
-use crate::leaf::{LeafProgram, Selection};
-use crate::program::Path;
+use crate::tree::Tree;
 use crate::tree::payloads::{LeafRows, SumProductPayloads, number_kind};
-use crate::tree::{Tree, key_column};
+use ringview_view::FactorRows;
 
 /// The factors of the delta of a leaf.
 pub(super) fn read(
@@ -24,7 +24,7 @@ pub(super) fn read(
     dictionary: &Dictionary,
     meter: &Meter<'_>,
 ) -> Result<Vec<Factor>> {
-    let atom = tree.plan.tree.nodes[path.leaf].atom.unwrap_or_default();
+    let atom = tree.plan.tree.nodes[path.from].atom.unwrap_or_default();
     let columns = rows.iter().map(|factor| factor.columns.len()).sum();
     let mut owners = vec![0; columns];
     for (at, factor) in rows.iter().enumerate() {
@@ -32,7 +32,7 @@ pub(super) fn read(
             owners[column] = at;
         }
     }
-    let parts = split_leaf(&tree.plan, path.leaf, &owners, rows.len())?;
+    let parts = split_leaf(&tree.plan, path.from, &owners, rows.len())?;
     let mut factors = Vec::with_capacity(parts.len());
     for (at, part) in parts.iter().enumerate() {
         let product;
@@ -75,13 +75,12 @@ fn one(
     owned: impl Fn(usize) -> bool,
     dictionary: &Dictionary,
 ) -> Result<Factor> {
-    let schema = &tree.payloads.schemas[atom];
-    let mut program = LeafProgram::compile_part(&tree.plan, atom, schema, part, &owned)?;
+    let mut program = compile(&tree.plan, (atom, part), &owned)?;
     let kinds: Vec<_> = program.kinds().map(number_kind).collect();
     let shape = SumProductShape::new(&kinds);
     let mut selection = Selection::default();
     program.select(batch, dictionary, &mut selection)?;
-    tree.steps += batch.rows as u64;
+    tree.work.steps += batch.rows as u64;
     let mut delta = Delta::with_registers(path.registers);
     delta.rows = selection.len();
     let mut registers = Vec::new();
@@ -120,4 +119,24 @@ fn one(
         shape,
         delta,
     })
+}
+
+/// What a part of a leaf computes for sums, over the columns that are `owned`.
+fn compile(
+    plan: &Plan,
+    (atom, part): (usize, &LeafPart),
+    owned: impl Fn(usize) -> bool,
+) -> Result<AtomProgram> {
+    let own = |columns: &[usize]| -> Vec<usize> {
+        let columns = columns.iter().copied();
+        columns.filter(|&column| owned(column)).collect()
+    };
+    let whole = &plan.atoms[atom];
+    let own_atom = PlanAtom {
+        filter: part.filter.clone(),
+        join_columns_not_null: own(&whole.join_columns_not_null),
+        ..whole.clone()
+    };
+    let keys = own(&plan.compared_columns(atom));
+    AtomProgram::compile_long(&own_atom, &keys, &part.components)
 }

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::build::planned;
 use crate::plan::payload::Payload;
-use crate::plan::{Companion, Component, Factor, Plan, Planning, Source, ViewTree};
-use ringview_query::{Features, PlanAtom, Variable};
+use crate::plan::{Companion, Component, Plan, Planning, Source, ViewTree};
+use ringview_query::{Factor, Features, PlanAtom, Variable};
 
 /// Two categorical features, planned.
 pub type CategoryPair = ringview_query::CategoryPair<Plan>;

@@ -11,6 +11,7 @@ mod classes;
 pub(crate) mod cofactor;
 pub mod explanation;
 pub(crate) mod factorised;
+mod leaf;
 mod meetings;
 pub(crate) mod payload;
 pub(crate) mod split;
@@ -19,7 +20,7 @@ pub(crate) mod tree;
 use serde::{Deserialize, Serialize};
 
 use ringview_query::graph::order::OrderNode;
-use ringview_query::{Expr, Having, Kind, PlanAtom, PlanOutput, Representation, VarId, Variable};
+use ringview_query::{Factor, Having, Kind, PlanAtom, PlanOutput, Representation, VarId, Variable};
 
 /// A view beside the view, planned.
 pub type Companion = ringview_query::Companion<Plan>;
@@ -138,15 +139,6 @@ pub enum Source {
         /// For each child, in the order of the node's children, which of its components.
         children: Vec<usize>,
     },
-}
-
-/// What a row contributes to a component, beside its multiplicity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Factor {
-    /// Columns that must not be NULL, ascending; else the factor is 0.
-    pub not_null: Vec<usize>,
-    /// An expression over the columns of the atom; 1 where absent.
-    pub value: Option<Expr>,
 }
 
 /// What is known of a query's hardness.

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use ringview_core::Result;
 
-use crate::plan::{Component, Factor, Source, SumProduct, ViewTree};
-use ringview_query::{Expr, Kind, Op, Term, Variable};
+use crate::plan::{Component, Source, SumProduct, ViewTree};
+use ringview_query::{Expr, Factor, Kind, Op, Term, Variable};
 
 /// One product over the whole tree: what each atom contributes, 1 where absent.
 type Monomial = BTreeMap<usize, Factor>;

@@ -9,8 +9,8 @@
 
 use ringview_core::Result;
 
-use crate::plan::{Component, Factor, Plan, Source};
-use ringview_query::{Expr, Op, Predicate, all};
+use crate::plan::{Component, Plan, Source};
+use ringview_query::{Expr, Factor, Op, Predicate, all};
 
 /// What one of the independent parts of a leaf computes.
 #[derive(Clone, Debug, PartialEq)]

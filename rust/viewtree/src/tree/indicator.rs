@@ -10,14 +10,12 @@
 use std::sync::Arc;
 
 use ringview_core::empty;
-use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Moved, Part};
+use ringview_relation::join::Path;
+use ringview_relation::{ABSENT, Change, Delta, KeyScratch, Keys, Moved, Part, Relation};
 use ringview_ring::PayloadRing;
 
-use crate::delta::Delta;
-use crate::program::Path;
 use crate::tree::Tree;
 use crate::tree::payloads::Payloads;
-use crate::view::View;
 
 /// The indicator projections of one atom, and what its leaf held when they were brought up to date.
 #[derive(Debug)]
@@ -53,12 +51,12 @@ impl<R: PayloadRing> Watch<R> {
 
     /// After rows were added to the leaf: which of the slots that they went to came or went, each
     /// with 1 or -1. A slot that several rows went to is told once, by what it holds now.
-    pub(crate) fn turn(&mut self, leaf: &View<R>, moved: &mut Vec<(u32, i64)>) {
+    pub(crate) fn turn(&mut self, leaf: &Relation<R>, moved: &mut Vec<(u32, i64)>) {
         moved.clear();
-        let Some(part) = &leaf.part else { return };
+        let Some(part) = leaf.part() else { return };
         self.present.resize(part.slots().div_ceil(64), 0);
         for &slot in leaf.last_slots() {
-            let is = !R::is_zero(&leaf.shape, part.payload(slot));
+            let is = !R::is_zero(leaf.shape(), part.payload(slot));
             let (word, bit) = (&mut self.present[slot as usize / 64], 1 << (slot % 64));
             if (*word & bit != 0) != is {
                 *word ^= bit;
@@ -111,18 +109,18 @@ impl<R: PayloadRing> Watch<R> {
     }
 
     /// Checks the invariant; for tests.
-    pub(crate) fn check(&self, leaf: &View<R>, views: &[View<R>]) {
-        let Some(part) = &leaf.part else { return };
+    pub(crate) fn check(&self, leaf: &Relation<R>, views: &[Relation<R>]) {
+        let Some(part) = leaf.part() else { return };
         let held: Vec<u32> = part.iter().collect();
         let bits: u32 = self.present.iter().map(|word| word.count_ones()).sum();
         assert_eq!(bits as usize, held.len(), "bits of dead slots");
         for &slot in &held {
             let bit = self.present[slot as usize / 64] >> (slot % 64) & 1;
-            let zero = R::is_zero(&leaf.shape, part.payload(slot));
+            let zero = R::is_zero(leaf.shape(), part.payload(slot));
             assert_eq!(bit == 1, !zero, "the bit of a slot");
         }
         for indicator in &self.indicators {
-            indicator.check(part, &held, &views[indicator.path.leaf]);
+            indicator.check(part, &held, &views[indicator.path.from]);
         }
     }
 }
@@ -196,7 +194,7 @@ impl<R: PayloadRing> Indicator<R> {
         }
     }
 
-    fn check(&self, leaf: &Part, held: &[u32], view: &View<R>) {
+    fn check(&self, leaf: &Part, held: &[u32], view: &Relation<R>) {
         let key = |slot: u32| -> Vec<u64> {
             let fields = self.fields.iter();
             fields.map(|&field| leaf.field(slot, field)).collect()
@@ -209,11 +207,11 @@ impl<R: PayloadRing> Indicator<R> {
             assert_eq!(total as usize, expected.len(), "keys counted");
         }
         expected.dedup();
-        let Some(part) = &view.part else { return };
+        let Some(part) = view.part() else { return };
         let field = |slot| (0..self.fields.len()).map(move |f| part.field(slot, f));
         let mut found: Vec<Vec<u64>> = part.iter().map(|slot| field(slot).collect()).collect();
         found.sort();
-        assert_eq!(found, expected, "the keys of {}", view.name);
+        assert_eq!(found, expected, "the keys of {}", view.name());
         let one = |slot| part.payload(slot)[0] == 1;
         assert!(part.iter().all(one), "an indicator holds ones");
     }
@@ -259,7 +257,7 @@ impl<P: Payloads> Tree<P> {
     }
 
     fn check_bound(&self, indicator: usize, parent: usize) {
-        let (Some(within), Some(part)) = (&self.views[indicator].part, &self.views[parent].part)
+        let (Some(within), Some(part)) = (self.views[indicator].part(), self.views[parent].part())
         else {
             return;
         };

@@ -5,34 +5,29 @@
 //!
 //! Cost: the rows of the delta, times one probe a sibling, or times the groups that it walks.
 
-mod climb;
 pub(crate) mod indicator;
-pub(crate) mod intersect;
 pub(crate) mod payloads;
 
 use std::sync::Arc;
 
 use crate::plan::Plan;
-use ringview_core::{Column, Meter, Result};
-use ringview_relation::{KeyScratch, Moved, Part};
+use ringview_core::{Meter, Result};
+use ringview_relation::join::{self, Climb, Path};
+use ringview_relation::{Delta, Moved, Part, Relation};
 use ringview_ring::{Overflow, PayloadRing};
+use ringview_view::RowDelta;
+use ringview_view::fields::Fields;
+use ringview_view::read::{Selection, key_column};
 
-use crate::delta::{Delta, RowDelta, Spare};
-use crate::fields::{Aspect, Fields};
-use crate::group::Grouper;
-use crate::leaf::Selection;
-use crate::overflow;
-use crate::program::{self, Path, ProductPlan};
+use crate::program::{self, ProductPlan};
 use crate::tree::indicator::{Indicator, Watch};
-use crate::tree::intersect::Intersection;
 use crate::tree::payloads::Payloads;
-use crate::view::View;
 
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
     pub(crate) plan: Arc<Plan>,
     pub(crate) fields: Fields,
-    pub(crate) views: Vec<View<P::Ring>>,
+    pub(crate) views: Vec<Relation<P::Ring>>,
     /// By atom.
     paths: Vec<Arc<Path<P::Ring>>>,
     /// By atom: its indicator projections, if it has any.
@@ -40,25 +35,15 @@ pub(crate) struct Tree<P: Payloads> {
     /// Whether any atom has.
     is_watched: bool,
     pub(crate) payloads: P,
-    pub(crate) work: Work,
-    pub(crate) scratch: <P::Ring as PayloadRing>::Scratch,
-    /// Rows handled at a leaf, a factor or a view: what complexity is tested by.
-    pub(crate) steps: u64,
-    /// Its bytes when a meter last asked, and when that meter had counted what is held.
-    seen: (u64, u64),
+    /// What climbs share. Its steps count rows at leaves and in factors too.
+    pub(crate) work: join::Work<P::Ring>,
+    pub(crate) room: Room,
 }
 
-/// Room for a climb, kept between batches.
+/// Room for the rows of a leaf, kept between batches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Work {
-    pub(crate) keys: KeyScratch,
-    pub(crate) spare: Spare,
+pub(crate) struct Room {
     pub(crate) selection: Selection,
-    slots: Vec<u32>,
-    rows: Vec<u32>,
-    pub(crate) grouper: Grouper,
-    pub(crate) product: Vec<u64>,
-    pub(crate) intersection: Intersection,
     /// Slots of a leaf that came or went.
     moved: Vec<(u32, i64)>,
     /// One delta an atom: its registers keep their memory.
@@ -69,19 +54,19 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
     /// An empty tree. Views over static relations alone are kept until `seal`, even where no
     /// change will ever join with them: loading does.
     pub(crate) fn new(plan: Arc<Plan>, payloads: P) -> Self {
-        let fields = Fields::new(&plan);
+        let fields = Fields::new(&plan.variables);
         let nodes = &plan.tree.nodes;
-        let mut parts: Vec<Option<Part>> = (0..nodes.len())
-            .map(|node| {
-                // Indicators that change are told from their leaf, which is stored.
-                let kept = nodes[node].stored || is_static(&plan, node);
-                kept.then(|| {
-                    let layout = fields.layout(&fields.of_all(&nodes[node].keys));
-                    Part::new(layout, P::Ring::stride(&payloads.shape(node)))
-                })
-            })
-            .collect();
-        let mut borrowed: Vec<Option<&mut Part>> = parts.iter_mut().map(Option::as_mut).collect();
+        let view = |node: usize| {
+            // Indicators that change are told from their leaf, which is stored.
+            let kept = nodes[node].stored || is_static(&plan, node);
+            let shape = payloads.shape(node);
+            let part = kept.then(|| {
+                let layout = fields.layout(&fields.of_all(&nodes[node].keys));
+                Part::new(layout, P::Ring::stride(&shape))
+            });
+            Relation::new(nodes[node].name.clone(), shape, part)
+        };
+        let mut views: Vec<Relation<P::Ring>> = (0..nodes.len()).map(view).collect();
         let mut leaves: Vec<usize> = vec![0; plan.atoms.len()];
         for (node, description) in nodes.iter().enumerate() {
             if let Some(atom) = description.atom {
@@ -89,14 +74,10 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             }
         }
         let met = plan.all_siblings_met();
+        let packing = fields.packing();
         let mut compile = |leaf: usize| {
-            Arc::new(program::compile(
-                &plan,
-                &fields,
-                &payloads,
-                (leaf, &met),
-                &mut borrowed,
-            ))
+            let rule = program::rule(&plan, &fields, &payloads, leaf, &met);
+            Arc::new(rule.compile(&packing, &mut views))
         };
         let paths: Vec<_> = leaves.into_iter().map(&mut compile).collect();
         let projections = (0..nodes.len()).filter(|&node| nodes[node].indicator.is_some());
@@ -105,15 +86,10 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             .iter()
             .map(|path| Delta::with_registers(path.registers))
             .collect();
-        let watches = watches(&plan, &fields, &parts, projections);
-        let view = |(node, part)| {
-            let node: usize = node;
-            View::new(nodes[node].name.clone(), payloads.shape(node), part)
-        };
-        let views = parts.into_iter().enumerate().map(view).collect();
-        let work = Work {
+        let watches = watches(&plan, &fields, &views, projections);
+        let room = Room {
             deltas,
-            ..Work::default()
+            ..Room::default()
         };
         Self {
             plan,
@@ -123,10 +99,8 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             is_watched: watches.iter().any(Option::is_some),
             watches,
             payloads,
-            work,
-            scratch: Default::default(),
-            steps: 0,
-            seen: (0, 0),
+            work: join::Work::default(),
+            room,
         }
     }
 }
@@ -135,17 +109,17 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
 fn watches<R: PayloadRing>(
     plan: &Plan,
     fields: &Fields,
-    parts: &[Option<Part>],
+    views: &[Relation<R>],
     projections: Vec<Arc<Path<R>>>,
 ) -> Vec<Option<Watch<R>>> {
     let mut of: Vec<Vec<Indicator<R>>> = plan.atoms.iter().map(|_| Vec::new()).collect();
     let nodes = &plan.tree.nodes;
     for path in projections {
-        let projection = &nodes[path.leaf];
+        let projection = &nodes[path.from];
         let leaf = nodes
             .iter()
             .position(|n| n.atom.is_some() && n.atom == projection.indicator);
-        let Some((leaf, part)) = leaf.and_then(|leaf| Some((&nodes[leaf], parts[leaf].as_ref()?)))
+        let Some((leaf, part)) = leaf.and_then(|leaf| Some((&nodes[leaf], views[leaf].part()?)))
         else {
             continue;
         };
@@ -204,17 +178,17 @@ impl<P: Payloads> Tree<P> {
 
     /// The part of the root.
     pub(crate) fn result(&self) -> Option<&Part> {
-        self.views[self.plan.tree.root].part.as_ref()
+        self.views[self.plan.tree.root].part()
     }
 
     /// Applies rows of one relation.
     pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         let path = Arc::clone(&self.paths[rows.atom]);
-        let mut delta = std::mem::take(&mut self.work.deltas[rows.atom]);
+        let mut delta = std::mem::take(&mut self.room.deltas[rows.atom]);
         let outcome = self
             .read_leaf(&path, rows, &mut delta)
             .and_then(|()| self.add(rows.atom, &path, &mut delta, meter));
-        self.work.deltas[rows.atom] = delta;
+        self.room.deltas[rows.atom] = delta;
         outcome
     }
 
@@ -226,15 +200,28 @@ impl<P: Payloads> Tree<P> {
         delta: &mut Delta,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        self.store(path.leaf, &path.keys, delta)?;
-        self.climb(path, (0, 0), delta, meter)?;
+        self.climb(path, meter).apply(delta)?;
         match self.watches[atom].take() {
             None => Ok(()),
             Some(mut watch) => {
-                let outcome = self.project(path.leaf, &mut watch, meter);
+                let outcome = self.project(path.from, &mut watch, meter);
                 self.watches[atom] = Some(watch);
                 outcome
             }
+        }
+    }
+
+    /// A climb over the views.
+    fn climb<'a, 'm>(
+        &'a mut self,
+        path: &'a Path<P::Ring>,
+        meter: &'a Meter<'m>,
+    ) -> Climb<'a, 'm, P::Ring> {
+        Climb {
+            relations: &mut self.views,
+            path,
+            work: &mut self.work,
+            meter,
         }
     }
 
@@ -246,21 +233,20 @@ impl<P: Payloads> Tree<P> {
         watch: &mut Watch<P::Ring>,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let mut moved = std::mem::take(&mut self.work.moved);
+        let mut moved = std::mem::take(&mut self.room.moved);
         watch.turn(&self.views[leaf], &mut moved);
         for indicator in watch.indicators.iter_mut().filter(|_| !moved.is_empty()) {
             let path = Arc::clone(&indicator.path);
-            let stride = P::Ring::stride(&self.views[path.leaf].shape);
-            if let Some(part) = &self.views[leaf].part {
+            let stride = P::Ring::stride(self.views[path.from].shape());
+            if let Some(part) = self.views[leaf].part() {
                 indicator.change(part, &moved, stride, &mut self.work.keys);
             }
             let delta = &mut indicator.delta;
             delta.wide = false;
-            self.views[path.leaf].reached_by(delta.rows);
-            self.store(path.leaf, &path.keys, delta)?;
-            self.climb(&path, (0, 0), delta, meter)?;
+            self.views[path.from].reached_by(delta.rows);
+            self.climb(&path, meter).apply(delta)?;
         }
-        self.work.moved = moved;
+        self.room.moved = moved;
         Ok(())
     }
 
@@ -287,7 +273,7 @@ impl<P: Payloads> Tree<P> {
         meter: &Meter<'_>,
     ) -> Result<()> {
         let path = Arc::clone(&self.paths[atom]);
-        let stride = P::Ring::stride(&self.views[path.leaf].shape);
+        let stride = P::Ring::stride(self.views[path.from].shape());
         let mut delta = Delta::with_registers(path.registers);
         for (&register, column) in path.keys.iter().zip(columns) {
             delta.columns[register] = column;
@@ -311,14 +297,14 @@ impl<P: Payloads> Tree<P> {
         delta: &mut Delta,
     ) -> Result<()> {
         let (batch, dictionary) = (rows.batch, rows.dictionary);
-        self.steps += batch.rows as u64;
-        let selection = &mut self.work.selection;
+        self.work.steps += batch.rows as u64;
+        let selection = &mut self.room.selection;
         self.payloads
-            .select(path.leaf, batch, dictionary, selection)?;
+            .select(path.from, batch, dictionary, selection)?;
         delta.rows = selection.len();
-        self.views[path.leaf].reached_by(delta.rows);
-        P::foresee(self, path.leaf, batch)?;
-        let node = &self.plan.tree.nodes[path.leaf];
+        self.views[path.from].reached_by(delta.rows);
+        P::foresee(self, path.from, batch)?;
+        let node = &self.plan.tree.nodes[path.from];
         let atom = node.atom.unwrap_or_default();
         for (&register, id) in path.keys.iter().zip(self.fields.of_all(&node.keys)) {
             let field = self.fields.field(id);
@@ -329,15 +315,11 @@ impl<P: Payloads> Tree<P> {
             let column = batch.column(column);
             let out = &mut delta.columns[register];
             out.clear();
-            key_column(field.aspect, column, &self.work.selection, out);
+            key_column(field.aspect, column, &self.room.selection, out);
         }
-        let Work {
-            selection,
-            spare,
-            grouper,
-            ..
-        } = &mut self.work;
-        let shape = &self.views[path.leaf].shape;
+        let selection = &self.room.selection;
+        let join::Work { spare, grouper, .. } = &mut self.work;
+        let shape = self.views[path.from].shape();
         let (wide, least) = (P::Ring::is_wide(shape), P::Ring::LEAST_GROUP);
         grouper.group_from(
             least,
@@ -348,7 +330,7 @@ impl<P: Payloads> Tree<P> {
             wide,
         );
         let groups = grouper.groups();
-        let leaf = (path.leaf, batch, &*selection);
+        let leaf = (path.from, batch, selection);
         let out = &mut delta.payload;
         delta.wide = match self
             .payloads
@@ -367,74 +349,12 @@ impl<P: Payloads> Tree<P> {
         Ok(())
     }
 
-    fn store(&mut self, node: usize, keys: &[usize], delta: &mut Delta) -> Result<()> {
-        self.steps += delta.rows as u64;
-        let Work {
-            keys: scratch,
-            spare,
-            ..
-        } = &mut self.work;
-        let added = self.views[node].add(delta, keys, scratch, spare);
-        added.map_err(|fault| self.refuse(node, fault))
-    }
-
     /// Notes that so many rows were met at a node, and asks now and then whether to go on.
-    #[inline]
     pub(crate) fn met(&mut self, node: usize, rows: usize, meter: &Meter<'_>) -> Result<()> {
-        let words = P::Ring::stride(&self.views[node].shape) as u64;
-        if meter.is_due(rows as u64 * (1 + words / 16)) {
-            return self.ask(meter);
-        }
-        Ok(())
+        self.work.met(&self.views, node, rows, meter)
     }
 
-    #[cold]
-    fn ask(&mut self, meter: &Meter<'_>) -> Result<()> {
-        meter.ask()?;
-        if !meter.has_limit() {
-            return Ok(());
-        }
-        let parts = self.views.iter().filter_map(|view| view.part.as_ref());
-        let bytes = parts.map(|part| part.memory_usage() as u64).sum();
-        let (before, counted) = std::mem::replace(&mut self.seen, (bytes, meter.counted()));
-        // What it was when all was counted is not known before the first ask.
-        if counted == meter.counted() {
-            meter.grown(bytes.saturating_sub(before))?;
-        }
-        Ok(())
-    }
-
-    #[cold]
-    pub(crate) fn refuse(&self, node: usize, _fault: Overflow) -> ringview_core::Error {
-        overflow(format!(
-            "a sum or count in the view {}",
-            self.views[node].name
-        ))
-    }
-}
-
-/// Appends what a field holds of the selected rows of a column.
-pub(crate) fn key_column(
-    aspect: Aspect,
-    column: &Column,
-    selection: &Selection,
-    out: &mut Vec<u64>,
-) {
-    let rows = selection.rows();
-    match aspect {
-        Aspect::Word => pick(rows, &column.words, |&word| word, out),
-        Aspect::High => pick(rows, &column.high, |&word| word, out),
-        Aspect::Null => match &column.valid {
-            Some(valid) => pick(rows, valid, |&valid| u64::from(!valid), out),
-            None => out.resize(selection.len(), 0),
-        },
-    }
-}
-
-/// Appends the values of the rows named, or of all.
-fn pick<T>(rows: Option<&[u32]>, from: &[T], word: impl Fn(&T) -> u64, out: &mut Vec<u64>) {
-    match rows {
-        None => out.extend(from.iter().map(word)),
-        Some(rows) => out.extend(rows.iter().map(|&row| word(&from[row as usize]))),
+    pub(crate) fn refuse(&self, node: usize, fault: Overflow) -> ringview_core::Error {
+        self.views[node].refusal(fault)
     }
 }

@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 
 use crate::plan::{Component, Plan, Source};
-use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
+use ringview_core::{Batch, Dictionary, Error, Gone, Result};
 use ringview_query::Kind;
 use ringview_ring::{
     Common, Element, Expansion, Groups, Number, NumberKind, PayloadRing, SumProduct,
     SumProductShape, TermProduct, Wide, Widen, sum_groups,
 };
+use ringview_view::read::{AtomProgram, Selection, Values};
 
-use crate::leaf::{LeafProgram, Selection, Values};
 use crate::overflow;
 use crate::program::ProductPlan;
 use crate::tree::Tree;
@@ -103,9 +103,7 @@ pub(crate) trait Payloads: Send + Sync {
 pub(crate) struct SumProductPayloads {
     components: Vec<Vec<Component>>,
     pub(crate) shapes: Vec<SumProductShape>,
-    leaves: BTreeMap<usize, LeafProgram>,
-    /// Of the atoms.
-    pub(crate) schemas: Vec<Schema>,
+    leaves: BTreeMap<usize, AtomProgram>,
 }
 
 pub(crate) fn number_kind(kind: Kind) -> NumberKind {
@@ -128,7 +126,7 @@ impl SumProductPayloads {
         self.components[node].iter().map(pick).collect()
     }
 
-    pub(crate) fn compile(plan: &Plan, schemas: &[Schema]) -> Result<Self> {
+    pub(crate) fn compile(plan: &Plan) -> Result<Self> {
         let components = plan.payload.nodes.clone();
         let shape = |node: &Vec<Component>| {
             let kinds: Vec<NumberKind> = node.iter().map(|c| number_kind(c.kind)).collect();
@@ -137,14 +135,16 @@ impl SumProductPayloads {
         let mut leaves = BTreeMap::new();
         for (node, description) in plan.tree.nodes.iter().enumerate() {
             if let Some(atom) = description.atom {
-                leaves.insert(node, LeafProgram::compile_long(plan, node, &schemas[atom])?);
+                let keys = plan.compared_columns(atom);
+                let factors = plan.factors(node);
+                let program = AtomProgram::compile_long(&plan.atoms[atom], &keys, &factors)?;
+                leaves.insert(node, program);
             }
         }
         Ok(Self {
             shapes: components.iter().map(shape).collect(),
             components,
             leaves,
-            schemas: schemas.to_vec(),
         })
     }
 }
@@ -264,7 +264,7 @@ impl Payloads for SumProductPayloads {
     }
 
     fn memory_usage(&self) -> usize {
-        self.leaves.values().map(LeafProgram::memory_usage).sum()
+        self.leaves.values().map(AtomProgram::memory_usage).sum()
     }
 }
 
@@ -281,7 +281,7 @@ impl LeafRows<'_> {
     /// What a leaf's program makes of the rows, summed by group into `out`.
     pub(crate) fn read(
         &self,
-        program: &mut LeafProgram,
+        program: &mut AtomProgram,
         shape: &SumProductShape,
         out: &mut Vec<u64>,
     ) -> Result<()> {

@@ -1,9 +1,9 @@
 //! Complexity by counted steps, never by a clock; and what happens at the edges of the numbers.
 
-use crate::naive::{Row, Tables, batch, feed, query, rows};
-use ringview_core::{Dictionary, Error};
+use crate::naive::{Row, Tables, batch, feed, query, result, rows};
+use ringview_core::{Dictionary, Error, Meter};
 use ringview_query::Query;
-use ringview_viewtree::ViewTree;
+use ringview_view::View;
 
 fn row(values: &[i64]) -> (Row, i64) {
     (values.iter().map(|&v| Some(v)).collect(), 1)
@@ -91,14 +91,14 @@ fn groups_of_any_size() {
     .unwrap();
     view.commit(&Dictionary::new());
     let sum = (0..70_000i64).sum::<i64>() * 10;
-    let found = rows(&view.result(&Dictionary::new()).unwrap(), false);
+    let found = rows(&result(&*view), false);
     assert_eq!(
         found.keys().next().unwrap(),
         &vec![Some(210_000), Some(sum)]
     );
 }
 
-fn overflowing() -> (std::sync::Arc<ringview_viewtree::plan::Plan>, ViewTree) {
+fn overflowing() -> (std::sync::Arc<ringview_viewtree::plan::Plan>, Box<dyn View>) {
     let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["a", "c"])]);
     let (plan, mut view) = tables.view(&query(
         &["R", "S"],
@@ -131,7 +131,7 @@ fn overflowing() -> (std::sync::Arc<ringview_viewtree::plan::Plan>, ViewTree) {
 fn overflow_is_refused_wherever_it_happens_and_leaves_all_as_it_was() {
     let dictionary = Dictionary::new();
     let (plan, mut view) = overflowing();
-    let before = rows(&view.result(&dictionary).unwrap(), false);
+    let before = rows(&result(&*view), false);
     let faults: [(&str, Vec<(Row, i64)>); 4] = [
         ("S", vec![row(&[2, 3]), row(&[1, 5])]),
         ("R", vec![row(&[2, 3]), row(&[1, i64::MAX])]),
@@ -140,17 +140,17 @@ fn overflow_is_refused_wherever_it_happens_and_leaves_all_as_it_was() {
     ];
     for (table, fault) in faults {
         let refused = feed(&plan, &mut view, table, &batch(2, &fault), 1)
-            .and_then(|()| view.settle(&dictionary));
+            .and_then(|()| view.settle(&dictionary, &Meter::free()));
         assert!(
             matches!(refused, Err(Error::Overflow { .. })),
             "{refused:?}"
         );
         view.rollback();
         view.check();
-        assert_eq!(rows(&view.result(&dictionary).unwrap(), false), before);
+        assert_eq!(rows(&result(&*view), false), before);
     }
     feed(&plan, &mut view, "S", &batch(2, &[row(&[2, 3])]), 1).unwrap();
     view.commit(&Dictionary::new());
-    let after = rows(&view.result(&dictionary).unwrap(), false);
+    let after = rows(&result(&*view), false);
     assert_eq!(after.get(&vec![Some(2), Some(20)]), Some(&1));
 }

@@ -313,8 +313,13 @@ fn memory_is_linear_on_a_star() {
             view.commit(&Dictionary::new());
         }
         view.check();
-        let most = view.describe().iter().filter_map(|node| node.rows).max();
-        assert!(most <= Some(size as usize), "{:?}", view.describe());
+        let most = view
+            .explanation()
+            .nodes
+            .iter()
+            .filter_map(|node| node.rows)
+            .max();
+        assert!(most <= Some(size as u64), "{:?}", view.explanation().nodes);
         // The smallest group is walked: a change costs no more steps than the star has rows.
         let before = view.steps();
         let closing = vec![(vec![Some(5), Some(6), Some(1)], 1)];

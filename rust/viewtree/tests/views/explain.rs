@@ -2,13 +2,13 @@
 //! size, all others more the larger the relations are; updates are what was applied.
 
 use proptest::prelude::*;
-use ringview_core::{Dictionary, Meter};
+use ringview_core::Dictionary;
 use ringview_explain::{Explanation, NodeFacts, NodeKind};
 use ringview_query::{Bag, Query, Representation};
-use ringview_viewtree::{FactorRows, ViewTree};
+use ringview_view::{FactorRows, View};
 
 use crate::cyclic::{POOL, natural};
-use crate::naive::{Row, Tables, batch, feed, query};
+use crate::naive::{Row, Tables, batch, feed, multiply, query};
 
 const CENTRE: i64 = 7;
 
@@ -172,7 +172,7 @@ fn a_unique_key_saves_a_walk() {
 }
 
 /// The nodes of a kind, each with its updates.
-fn updates(view: &ViewTree, kind: NodeKind) -> Vec<(String, u64)> {
+fn updates(view: &dyn View, kind: NodeKind) -> Vec<(String, u64)> {
     let explanation = view.explanation();
     let nodes = explanation
         .nodes
@@ -207,15 +207,15 @@ fn updates_are_the_rows_that_took_part_and_stayed() {
     view.rollback();
     // NULL joins nothing, and what was undone has not come.
     let of = |r, s| vec![("R".to_owned(), r), ("S".to_owned(), s)];
-    assert_eq!(updates(&view, NodeKind::Relation), of(3, 0));
-    assert_eq!(updates(&view, NodeKind::View), [("V@a".to_owned(), 0)]);
+    assert_eq!(updates(&*view, NodeKind::Relation), of(3, 0));
+    assert_eq!(updates(&*view, NodeKind::View), [("V@a".to_owned(), 0)]);
     feed(&plan, &mut view, "S", &batch(2, &[row(&[1, 5])]), 1).unwrap();
     feed(&plan, &mut view, "S", &batch(2, &[row(&[9, 5])]), 1).unwrap();
     feed(&plan, &mut view, "R", &batch(2, &r[..1]), -1).unwrap();
     view.commit(&dictionary);
-    assert_eq!(updates(&view, NodeKind::Relation), of(4, 2));
+    assert_eq!(updates(&*view, NodeKind::Relation), of(4, 2));
     // The 9 had no partner.
-    assert_eq!(updates(&view, NodeKind::View), [("V@a".to_owned(), 2)]);
+    assert_eq!(updates(&*view, NodeKind::View), [("V@a".to_owned(), 2)]);
     // The values beside it came the same way.
     let beside = &view.explanation().beside[0];
     assert!(
@@ -253,7 +253,7 @@ proptest! {
             }
             view.commit(&Dictionary::new());
             *(if of_e { &mut e } else { &mut f }) += rows.len() as u64;
-            let mut found = updates(&view, NodeKind::Relation);
+            let mut found = updates(&*view, NodeKind::Relation);
             found.sort();
             let named = |name: &str, updates| (name.to_owned(), updates);
             prop_assert_eq!(found, vec![named("r", e), named("s", f), named("t", e)]);
@@ -283,8 +283,7 @@ fn updates_of_a_product_are_the_rows_of_its_factors() {
         }
     };
     let factors = [factor(0, 0..30), factor(1, 0..40)];
-    view.apply_factors(0, &factors, 1, &Dictionary::new(), &Meter::free())
-        .unwrap();
+    multiply(&mut view, 0, &factors, 1).unwrap();
     view.commit(&Dictionary::new());
-    assert_eq!(updates(&view, NodeKind::Relation)[0], ("R".to_owned(), 70));
+    assert_eq!(updates(&*view, NodeKind::Relation)[0], ("R".to_owned(), 70));
 }

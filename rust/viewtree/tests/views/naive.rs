@@ -1,4 +1,4 @@
-//! A naive model: base rows as multisets, queries answered by nested loops.
+//! Tables of nullable integers, fed to views and to the oracle; queries in a few strings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,9 +6,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
-use ringview_core::{Batch, Column, Dictionary, Field, Meter, Result, Schema, Type};
+use ringview_core::{Batch, Column, Dictionary, Meter, Result, Type};
+use ringview_oracle::{Table, Value, cofactors, evaluate};
 use ringview_query::{Atom, Catalog, ColumnRef, Function, Output, Query, Scalar, TableInfo, bind};
-use ringview_viewtree::ViewTree;
+use ringview_view::{FactorRows, ProductDelta, RowDelta, View};
 use ringview_viewtree::plan::{Plan, Planning};
 
 /// A row of nullable integers.
@@ -28,16 +29,7 @@ pub struct Tables {
 
 impl Catalog for Tables {
     fn table(&self, name: &str) -> Result<TableInfo> {
-        let field = |column: &&str| Field::new(*column, Type::Int64, true);
-        let schema = Schema::new(self.columns[name].iter().map(field).collect())?;
-        let is_static = self.fixed.contains(&name);
-        Ok(TableInfo {
-            schema: Arc::new(schema),
-            is_static,
-            rows: None,
-            unique: self.unique.contains(&name).then(|| vec![0]),
-            cofactors: Vec::new(),
-        })
+        self.model().table(name)
     }
 }
 
@@ -143,60 +135,37 @@ impl Tables {
     }
 
     /// The plan and an empty view of a query.
-    pub fn view(&self, query: &Query) -> (Arc<Plan>, ViewTree) {
+    pub fn view(&self, query: &Query) -> (Arc<Plan>, Box<dyn View>) {
         let plan = Arc::new(Plan::new(bind(query, self).unwrap(), Planning::default()).unwrap());
-        let schema = |atom: &Atom| Schema::clone(&self.table(&atom.table).unwrap().schema);
-        let schemas: Vec<Schema> = query.atoms.iter().map(schema).collect();
-        let view = ViewTree::new(Arc::clone(&plan), &schemas).unwrap();
+        let view = ringview_viewtree::view(Arc::clone(&plan)).unwrap();
         (plan, view)
     }
 
-    /// The result by nested loops.
-    pub fn evaluate(&self, query: &Query) -> Rows {
-        let mut groups: BTreeMap<Row, Vec<BTreeMap<i64, i64>>> = BTreeMap::new();
-        let aggregates: Vec<(Function, Option<&Scalar>)> = query
-            .outputs
-            .iter()
-            .filter_map(|output| match output {
-                Output::Aggregate {
-                    function, argument, ..
-                } => Some((*function, argument.as_ref())),
-                Output::Group { .. } | Output::Expression { .. } | Output::Cofactor { .. } => None,
-            })
-            .collect();
-        if query.group_by.is_empty() {
-            groups.insert(Vec::new(), vec![BTreeMap::new(); aggregates.len()]);
+    /// The same for the oracle.
+    fn model(&self) -> ringview_oracle::Tables {
+        let mut model = ringview_oracle::Tables::default();
+        for (name, columns) in &self.columns {
+            let columns: Vec<_> = columns.iter().map(|c| (*c, Type::Int64)).collect();
+            let row = |(row, times): (&Row, &i64)| {
+                let values = row.iter().map(|value| Value::from(*value));
+                (values.collect(), *times)
+            };
+            let table = Table {
+                is_static: self.fixed.contains(name),
+                unique: self.unique.contains(name).then(|| vec![0]),
+                rows: self.rows[name].iter().map(row).collect(),
+                ..Table::new(&columns)
+            };
+            model = model.with(name, table);
         }
-        let mut rows = Vec::new();
-        self.join(query, &mut rows, 1, &mut |rows, times| {
-            let key = query
-                .group_by
-                .iter()
-                .map(|c| self.value(query, rows, c.atom, &c.column));
-            let sums = groups
-                .entry(key.collect())
-                .or_insert_with(|| vec![BTreeMap::new(); aggregates.len()]);
-            for (values, (_, argument)) in sums.iter_mut().zip(&aggregates) {
-                let value = argument.map_or(Some(1), |scalar| self.scalar(query, rows, scalar));
-                if let Some(value) = value {
-                    *values.entry(value).or_default() += times;
-                }
-            }
-        });
+        model
+    }
+
+    /// The result by nested loops; doubles are compared by their bits.
+    pub fn evaluate(&self, query: &Query) -> Rows {
         let mut result = Rows::new();
-        for (mut row, sums) in groups {
-            for (values, (function, _)) in sums.into_iter().zip(&aggregates) {
-                let count: i64 = values.values().sum();
-                let sum: i64 = values.iter().map(|(value, times)| value * times).sum();
-                row.push(match function {
-                    Function::Count => Some(count),
-                    Function::CountDistinct => Some(values.len() as i64),
-                    Function::Min => values.keys().next().copied(),
-                    Function::Max => values.keys().next_back().copied(),
-                    Function::Avg => (count != 0).then(|| average(sum, count)),
-                    _ => (count != 0).then_some(sum),
-                });
-            }
+        for row in evaluate(query, &self.model()) {
+            let row = row.iter().map(bits).collect();
             *result.entry(row).or_default() += 1;
         }
         result
@@ -204,73 +173,20 @@ impl Tables {
 
     /// Each group with its count, sums, and sums of products (upper triangle), by nested loops.
     pub fn cofactors(&self, query: &Query, columns: &[ColumnRef]) -> BTreeMap<Row, Vec<i64>> {
-        let m = columns.len();
-        let words = 1 + m + m * (m + 1) / 2;
-        let mut groups: BTreeMap<Row, Vec<i64>> = BTreeMap::new();
-        if query.group_by.is_empty() {
-            groups.insert(Vec::new(), vec![0; words]);
-        }
-        self.join(query, &mut Vec::new(), 1, &mut |rows, times| {
-            let value = |c: &ColumnRef| self.value(query, rows, c.atom, &c.column);
-            let key: Row = query.group_by.iter().map(value).collect();
-            let x: Vec<i64> = columns.iter().map(|c| value(c).unwrap()).collect();
-            let sums = groups.entry(key).or_insert_with(|| vec![0; words]);
-            let ones = std::iter::once(1).chain(x.iter().copied());
-            let squares = (0..m).flat_map(|i| (i..m).map(move |j| (i, j)));
-            let all = ones.chain(squares.map(|(i, j)| x[i] * x[j]));
-            sums.iter_mut()
-                .zip(all)
-                .for_each(|(sum, value)| *sum += times * value);
-        });
+        let groups = cofactors(query, &self.model(), columns).into_iter();
         groups
-    }
-
-    fn join(
-        &self,
-        query: &Query,
-        rows: &mut Vec<Row>,
-        times: i64,
-        emit: &mut dyn FnMut(&[Row], i64),
-    ) {
-        let Some(atom) = query.atoms.get(rows.len()) else {
-            return emit(rows, times);
-        };
-        for (row, count) in &self.rows[atom.table.as_str()] {
-            rows.push(row.clone());
-            let equal = query.joins.iter().all(|class| {
-                let known = class.iter().filter(|c| c.atom < rows.len());
-                let mut values = known.map(|c| self.value(query, rows, c.atom, &c.column));
-                match values.next() {
-                    None => true,
-                    Some(first) => first.is_some() && values.all(|value| value == first),
-                }
-            });
-            if equal {
-                self.join(query, rows, times * count, emit);
-            }
-            rows.pop();
-        }
-    }
-
-    fn value(&self, query: &Query, rows: &[Row], atom: usize, column: &str) -> Option<i64> {
-        let columns = &self.columns[query.atoms[atom].table.as_str()];
-        rows[atom][columns.iter().position(|name| *name == column).unwrap()]
-    }
-
-    fn scalar(&self, query: &Query, rows: &[Row], scalar: &Scalar) -> Option<i64> {
-        match scalar {
-            Scalar::Column { atom, column } => self.value(query, rows, *atom, column),
-            Scalar::Multiply { left, right } => {
-                Some(self.scalar(query, rows, left)? * self.scalar(query, rows, right)?)
-            }
-            _ => unreachable!("the test's queries are sums of products"),
-        }
+            .map(|(key, numbers)| (key.iter().map(bits).collect(), numbers))
+            .collect()
     }
 }
 
-/// Averages are compared as the bits of their double.
-fn average(sum: i64, count: i64) -> i64 {
-    (sum as f64 / count as f64).to_bits() as i64
+fn bits(value: &Value) -> Option<i64> {
+    match value {
+        Value::Null => None,
+        Value::Int(value) => Some(*value),
+        Value::Real(value) => Some(value.to_bits() as i64),
+        Value::Text(_) => unreachable!("the tables are of integers"),
+    }
 }
 
 /// Rows as the engine reads them.
@@ -296,16 +212,50 @@ pub fn batch(width: usize, rows: &[(Row, i64)]) -> Batch {
 }
 
 /// Applies rows at every atom of a table.
-pub fn feed(plan: &Plan, view: &mut ViewTree, table: &str, batch: &Batch, sign: i64) -> Result<()> {
+pub fn feed(
+    plan: &Plan,
+    view: &mut Box<dyn View>,
+    table: &str,
+    batch: &Batch,
+    sign: i64,
+) -> Result<()> {
     for (at, _) in plan
         .atoms
         .iter()
         .enumerate()
         .filter(|(_, atom)| atom.table == table)
     {
-        view.apply(at, batch, sign, &Dictionary::new(), &Meter::free())?;
+        let rows = RowDelta {
+            atom: at,
+            batch,
+            sign,
+            dictionary: &Dictionary::new(),
+        };
+        view.apply(rows, &Meter::free())?;
     }
     Ok(())
+}
+
+/// The result of a view over integers.
+pub fn result(view: &dyn View) -> RecordBatch {
+    let answer = view.answer();
+    answer.rows(&Dictionary::new(), &Meter::free()).unwrap()
+}
+
+/// Applies the rows of the product of some factors at an atom.
+pub fn multiply(
+    view: &mut Box<dyn View>,
+    atom: usize,
+    factors: &[FactorRows],
+    sign: i64,
+) -> Result<()> {
+    let product = ProductDelta {
+        atom,
+        factors,
+        sign,
+        dictionary: &Dictionary::new(),
+    };
+    view.apply_product(product, &Meter::free())
 }
 
 /// The rows of a result, with the multiplicities of its last column where it has them.

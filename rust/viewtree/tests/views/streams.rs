@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use crate::naive::{Row, Rows, Tables, batch, feed, query, rows};
+use crate::naive::{Row, Rows, Tables, batch, feed, query, result, rows};
 use proptest::prelude::*;
 use ringview_core::Dictionary;
 use ringview_query::Query;
@@ -224,7 +224,7 @@ pub fn run(mut tables: Tables, query: &Query, steps: &[Step]) {
         }
         view.check();
         let expected = tables.evaluate(query);
-        assert_eq!(rows(&view.result(&dictionary).unwrap(), false), expected);
+        assert_eq!(rows(&result(&*view), false), expected);
         if step.look {
             replay(&view.changes(&reader, &dictionary).unwrap(), &mut seen);
             assert_eq!(seen, expected, "the changes add up to the result");
@@ -234,7 +234,7 @@ pub fn run(mut tables: Tables, query: &Query, steps: &[Step]) {
         }
     }
     replay(&view.changes(&sleeper, &dictionary).unwrap(), &mut late);
-    let now = rows(&view.result(&dictionary).unwrap(), false);
+    let now = rows(&result(&*view), false);
     assert_eq!(late, now, "the changes since the beginning add up, too");
     // Everything goes: nothing stays.
     for (table, stored) in tables.rows.clone() {
@@ -251,11 +251,8 @@ pub fn run(mut tables: Tables, query: &Query, steps: &[Step]) {
         view.check();
         tables.rows.get_mut(table).unwrap().clear();
     }
-    assert_eq!(
-        rows(&view.result(&dictionary).unwrap(), false),
-        tables.evaluate(query)
-    );
-    for node in view.describe() {
+    assert_eq!(rows(&result(&*view), false), tables.evaluate(query));
+    for node in view.explanation().nodes {
         assert!(
             node.rows.is_none_or(|rows| rows == 0),
             "{} is not empty",
@@ -281,7 +278,6 @@ proptest! {
             let mut tables = tables();
             tables.fixed = fixed.clone();
             let (plan, mut view) = tables.view(&query);
-            let dictionary = Dictionary::new();
             let (loads, streams): (Vec<&Step>, Vec<&Step>) =
                 steps.iter().partition(|step| fixed.contains(&step.table));
             for (at, step) in loads.iter().chain(&streams).enumerate() {
@@ -297,7 +293,7 @@ proptest! {
             if streams.is_empty() {
                 view.seal();
             }
-            prop_assert_eq!(rows(&view.result(&dictionary).unwrap(), false), tables.evaluate(&query));
+            prop_assert_eq!(rows(&result(&*view), false), tables.evaluate(&query));
         }
     }
 }

@@ -1,9 +1,13 @@
-//! Two slow evaluators over integers: one follows a plan, the other the query as it was written.
+//! The answer that a plan gives over integers, by its views one after the other; and how the oracle puts it.
 
 use std::collections::BTreeMap;
 
-use ringview_query::{Expr, Number, Op, OutputKind, Query, Scalar};
+use ringview_core::Type;
+use ringview_oracle::{Table, Value};
+use ringview_query::{Expr, Number, Op, OutputKind, Query};
 use ringview_viewtree::plan::{Plan, Source};
+
+use super::Tables;
 
 /// A row of integers and NULLs.
 pub type Row = Vec<Option<i64>>;
@@ -146,81 +150,24 @@ fn evaluate(expr: &Expr, read: &dyn Fn(&Op) -> i64) -> i64 {
     }
 }
 
-/// The answer by nested loops over the rows, with one SUM, COUNT(argument) and COUNT(*) a group.
-pub fn by_loops(query: &Query, columns: &dyn Fn(usize, &str) -> usize, data: &Data) -> Answer {
-    use ringview_query::{Function, Output};
-    let mut joined: Vec<(Vec<&Row>, i64)> = vec![(Vec::new(), 1)];
-    for atom in &query.atoms {
-        let rows = &data[&atom.table];
-        joined = joined
-            .iter()
-            .flat_map(|(tuple, weight)| {
-                rows.iter().map(move |(row, multiplicity)| {
-                    let tuple = tuple.iter().copied().chain([row]).collect();
-                    (tuple, weight * multiplicity)
-                })
-            })
-            .collect();
+/// The answer of the query as it was written.
+pub fn by_query(query: &Query, tables: &Tables, data: &Data) -> Answer {
+    let mut model = ringview_oracle::Tables::default();
+    for (name, rows) in data {
+        let fields = tables.0[name].schema.fields().iter();
+        let columns: Vec<(&str, Type)> = fields.map(|f| (&*f.name, Type::Int64)).collect();
+        let mut table = Table::new(&columns);
+        for (row, times) in rows {
+            let row = row.iter().map(|value| Value::from(*value)).collect();
+            *table.rows.entry(row).or_default() += times;
+        }
+        model = model.with(name, table);
     }
-    let cell = |tuple: &[&Row], atom: usize, name: &str| tuple[atom][columns(atom, name)];
-    joined.retain(|(tuple, _)| {
-        query.joins.iter().all(|join| {
-            let first = cell(tuple, join[0].atom, &join[0].column);
-            first.is_some() && join.iter().all(|c| cell(tuple, c.atom, &c.column) == first)
-        })
-    });
-    let mut groups: BTreeMap<Row, Vec<(Vec<&Row>, i64)>> = BTreeMap::new();
-    for (tuple, weight) in joined {
-        let key = query
-            .group_by
-            .iter()
-            .map(|c| cell(&tuple, c.atom, &c.column));
-        groups
-            .entry(key.collect())
-            .or_default()
-            .push((tuple, weight));
-    }
-    if query.group_by.is_empty() {
-        groups.entry(Vec::new()).or_default();
-    }
-    let mut rows: Answer = Vec::new();
-    for tuples in groups.into_values() {
-        let output = |output: &Output| match output {
-            Output::Group { column, .. } => cell(&tuples[0].0, column.atom, &column.column),
-            Output::Cofactor { .. } => panic!("the oracle's queries have none"),
-            Output::Aggregate {
-                function, argument, ..
-            } => {
-                let values = tuples.iter().filter_map(|(tuple, weight)| {
-                    let read = |atom: usize, name: &str| cell(tuple, atom, name);
-                    let value = argument.as_ref().map_or(Some(1), |a| scalar(a, &read));
-                    Some((value?, *weight))
-                });
-                let values: Vec<(i64, i64)> = values.collect();
-                match function {
-                    Function::Count => Some(values.iter().map(|(_, w)| w).sum()),
-                    _ if values.is_empty() => None,
-                    _ => Some(values.iter().map(|(v, w)| v * w).sum()),
-                }
-            }
-            Output::Expression { .. } => panic!("the oracle has no expressions"),
-        };
-        rows.push(query.outputs.iter().map(output).collect());
-    }
-    rows.sort();
-    rows
-}
-
-fn scalar(expr: &Scalar, read: &dyn Fn(usize, &str) -> Option<i64>) -> Option<i64> {
-    Some(match expr {
-        Scalar::Column { atom, column } => read(*atom, column)?,
-        Scalar::Literal {
-            value: ringview_query::Literal::Int(value),
-        } => *value,
-        Scalar::Literal { .. } => panic!("integers only"),
-        Scalar::Add { left, right } => scalar(left, read)? + scalar(right, read)?,
-        Scalar::Subtract { left, right } => scalar(left, read)? - scalar(right, read)?,
-        Scalar::Multiply { left, right } => scalar(left, read)? * scalar(right, read)?,
-        Scalar::Negate { operand } => -scalar(operand, read)?,
-    })
+    let cell = |value: &Value| match value {
+        Value::Null => None,
+        Value::Int(value) => Some(*value),
+        other => panic!("{other:?} among integers"),
+    };
+    let rows = ringview_oracle::evaluate(query, &model).into_iter();
+    rows.map(|row| row.iter().map(cell).collect()).collect()
 }

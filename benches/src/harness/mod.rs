@@ -1,0 +1,9 @@
+//! What runs: the matrix of workloads, orders, batch sizes and systems, the clock, and the lines that come out.
+
+mod measure;
+mod roster;
+mod settings;
+
+pub(crate) use measure::matrix;
+pub(crate) use roster::SystemName;
+pub(crate) use settings::{Phase, Settings};

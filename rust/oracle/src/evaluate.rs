@@ -1,0 +1,163 @@
+//! The rows of a query by nested loops: joins, filters, groups, HAVING, the blocks that it reads.
+
+use std::collections::BTreeMap;
+
+use ringview_core::Type;
+use ringview_query::{ColumnRef, Measure, Output, Query};
+
+use crate::arithmetic::{compute_group, holds, holds_of};
+use crate::tables::{Table, Tables};
+use crate::value::{Row, Value};
+
+/// A row of a join: one row of each atom.
+type Joined<'t> = Vec<&'t Row>;
+
+/// The rows of a query, sorted, each as often as it is there. COFACTOR shows NULL: see [`cofactors`].
+#[must_use]
+pub fn evaluate(query: &Query, tables: &Tables) -> Vec<Row> {
+    let tables = &with_blocks(query, tables);
+    let get = |rows: &Joined<'_>, column: &ColumnRef| value(query, tables, rows, column);
+    let mut result: Vec<Row> = Vec::new();
+    for (key, group) in &groups(query, tables) {
+        if let Some(bag) = query.bag {
+            let times = if bag.distinct { 1 } else { count(group) };
+            let row = outputs(query, key, group, &get);
+            result.extend(std::iter::repeat_n(row, times as usize));
+            continue;
+        }
+        let measure = |measure: &Measure| compute_group(measure, group, &get);
+        let kept = query
+            .having
+            .as_ref()
+            .map(|having| holds_of(having, &measure));
+        if matches!(kept, None | Some(Some(true))) {
+            result.push(outputs(query, key, group, &get));
+        }
+    }
+    result.sort();
+    result
+}
+
+/// Each group with its count, sums, and sums of products (upper triangle) of some columns of integers.
+#[must_use]
+pub fn cofactors(query: &Query, tables: &Tables, columns: &[ColumnRef]) -> BTreeMap<Row, Vec<i64>> {
+    let tables = &with_blocks(query, tables);
+    let m = columns.len();
+    let numbers = |group: &Vec<(Joined<'_>, i64)>| {
+        let mut sums = vec![0; 1 + m + m * (m + 1) / 2];
+        for (rows, times) in group {
+            let read = |column| match value(query, tables, rows, column) {
+                Value::Int(value) => value,
+                other => panic!("{other:?} is no feature of the tests"),
+            };
+            let x: Vec<i64> = columns.iter().map(read).collect();
+            let squares = (0..m).flat_map(|i| (i..m).map(move |j| (i, j)));
+            let all = std::iter::once(1).chain(x.iter().copied());
+            let all = all.chain(squares.map(|(i, j)| x[i] * x[j]));
+            sums.iter_mut()
+                .zip(all)
+                .for_each(|(sum, value)| *sum += times * value);
+        }
+        sums
+    };
+    let groups = groups(query, tables);
+    let of = |(key, group): (&Row, _)| (key.clone(), numbers(group));
+    groups.iter().map(of).collect()
+}
+
+/// The tables, and the blocks of a query among them.
+fn with_blocks(query: &Query, tables: &Tables) -> Tables {
+    let mut all = tables.clone();
+    for block in &query.blocks {
+        let mut rows: BTreeMap<Row, i64> = BTreeMap::new();
+        for row in evaluate(&block.query, &all) {
+            *rows.entry(row).or_default() += 1;
+        }
+        // Types are not asked of a block: its values have their own.
+        let column = |output: &Output| (output.name().to_owned(), Type::Int64);
+        let table = Table {
+            columns: block.query.outputs.iter().map(column).collect(),
+            rows,
+            ..Table::default()
+        };
+        all = all.with(&block.name, table);
+    }
+    all
+}
+
+fn count<R>(group: &[(R, i64)]) -> i64 {
+    group.iter().map(|(_, times)| times).sum()
+}
+
+fn value(query: &Query, tables: &Tables, rows: &Joined<'_>, column: &ColumnRef) -> Value {
+    let table = tables.get(&query.atoms[column.atom].table);
+    rows[column.atom][table.column(&column.column)].clone()
+}
+
+/// The rows of the join by the values that they are grouped by.
+fn groups<'t>(query: &Query, tables: &'t Tables) -> BTreeMap<Row, Vec<(Joined<'t>, i64)>> {
+    let mut groups: BTreeMap<Row, Vec<(Joined<'t>, i64)>> = BTreeMap::new();
+    if query.group_by.is_empty() && query.bag.is_none() {
+        groups.insert(Row::new(), Vec::new());
+    }
+    join(query, tables, &mut Vec::new(), 1, &mut |rows, times| {
+        let key = query.group_by.iter();
+        let key: Row = key.map(|c| value(query, tables, rows, c)).collect();
+        groups.entry(key).or_default().push((rows.clone(), times));
+    });
+    groups
+}
+
+fn join<'t>(
+    query: &Query,
+    tables: &'t Tables,
+    rows: &mut Joined<'t>,
+    times: i64,
+    emit: &mut dyn FnMut(&Joined<'t>, i64),
+) {
+    let Some(atom) = query.atoms.get(rows.len()) else {
+        return emit(rows, times);
+    };
+    for (row, count) in &tables.get(&atom.table).rows {
+        rows.push(row);
+        let get = |column: &ColumnRef| value(query, tables, rows, column);
+        let passes = atom.filter.as_ref().map(|filter| holds(filter, &get));
+        let equal = query.joins.iter().all(|class| {
+            let mut values = class.iter().filter(|c| c.atom < rows.len()).map(get);
+            match values.next() {
+                None => true,
+                Some(first) => first != Value::Null && values.all(|value| value == first),
+            }
+        });
+        if equal && matches!(passes, None | Some(Some(true))) {
+            join(query, tables, rows, times * count, emit);
+        }
+        rows.pop();
+    }
+}
+
+fn outputs<'t>(
+    query: &Query,
+    key: &Row,
+    group: &[(Joined<'t>, i64)],
+    get: &dyn Fn(&Joined<'t>, &ColumnRef) -> Value,
+) -> Row {
+    let output = |output: &Output| match output {
+        Output::Group { column, .. } => match query.group_by.iter().position(|c| c == column) {
+            Some(at) => key[at].clone(),
+            None => get(&group[0].0, column),
+        },
+        Output::Aggregate {
+            function, argument, ..
+        } => {
+            let measure = Measure::Aggregate {
+                function: *function,
+                arguments: argument.iter().cloned().collect(),
+            };
+            compute_group(&measure, group, get)
+        }
+        Output::Cofactor { .. } => Value::Null,
+        Output::Expression { value, .. } => compute_group(value, group, get),
+    };
+    query.outputs.iter().map(output).collect()
+}

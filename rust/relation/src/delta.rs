@@ -1,0 +1,181 @@
+//! A delta: a relation that holds a change, column by column.
+//!
+//! `columns` are registers: a path says which of them are live at each step. Rows may repeat a
+//! key; they are summed where that is cheap (`group`), and every step is right whether or not
+//! they were: the delta rules are linear. Cost of summing: O(rows), expected where it hashes.
+
+use ringview_ring::{Overflow, PayloadRing, Slab};
+
+use crate::group::Grouper;
+use crate::layout::KeyLayout;
+
+/// A batch of keys and payloads.
+#[derive(Clone, Debug, Default)]
+pub struct Delta {
+    /// How many rows.
+    pub rows: usize,
+    /// Registers, each a column of as many values as there are rows, or unused.
+    pub columns: Vec<Vec<u64>>,
+    /// The payloads, row by row.
+    pub payload: Vec<u64>,
+    /// Words of a payload: the ring's stride, or less where it keeps single rows shorter.
+    pub width: usize,
+    /// Whether they are of the ring's widened shape: a sum among them does not fit.
+    pub wide: bool,
+}
+
+/// Room for gathering, kept between batches.
+#[derive(Clone, Debug, Default)]
+pub struct Spare {
+    words: Vec<u64>,
+    first: Vec<u32>,
+    groups: Vec<u32>,
+}
+
+impl Delta {
+    /// An empty delta with so many registers.
+    #[must_use]
+    pub fn with_registers(registers: usize) -> Self {
+        Self {
+            columns: vec![Vec::new(); registers],
+            ..Self::default()
+        }
+    }
+
+    /// Its payloads.
+    #[must_use]
+    #[inline]
+    pub fn slab(&self) -> Slab<'_> {
+        Slab::delta(&self.payload, self.width)
+    }
+
+    /// Keeps the rows named, in that order, in the registers that are live.
+    pub fn gather(&mut self, live: &[usize], rows: &[u32], spare: &mut Spare) {
+        for &register in live {
+            let column = &mut self.columns[register];
+            spare.words.clear();
+            spare
+                .words
+                .extend(rows.iter().map(|&row| column[row as usize]));
+            std::mem::swap(column, &mut spare.words);
+        }
+        self.rows = rows.len();
+    }
+
+    /// Brings the payloads, of this shape, to its widened one.
+    ///
+    /// # Errors
+    /// The fault that asked for it, where there is no such shape.
+    fn widen<R: PayloadRing>(
+        &mut self,
+        shape: &R::Shape,
+        fault: Overflow,
+    ) -> Result<R::Shape, Overflow> {
+        let wide = R::widened(shape).ok_or(fault)?;
+        if !self.wide {
+            self.payload = R::widen(shape, &wide, &self.payload);
+            self.width = R::stride(&wide);
+            self.wide = true;
+        }
+        Ok(wide)
+    }
+
+    /// Brings widened payloads back to their shape, if all fit.
+    pub fn narrow<R: PayloadRing>(&mut self, shape: &R::Shape) {
+        if !self.wide {
+            return;
+        }
+        let Some(wide) = R::widened(shape) else {
+            return;
+        };
+        let mut narrow = Vec::new();
+        if R::narrow(shape, &wide, &self.payload, &mut narrow) {
+            self.payload = narrow;
+            self.width = R::stride(shape);
+            self.wide = false;
+        }
+    }
+
+    /// Sums rows that have equal keys and stand one after the other; `layout` is the key's.
+    ///
+    /// # Errors
+    /// `Overflow` where a sum fits no widened payload either; the rows are then of no use.
+    pub fn fold<R: PayloadRing>(
+        &mut self,
+        shape: &R::Shape,
+        keys: &[usize],
+        layout: &KeyLayout,
+        grouper: &mut Grouper,
+        spare: &mut Spare,
+    ) -> Result<(), Overflow> {
+        grouper.group(&self.columns, keys, self.rows, layout, false);
+        let Some(first) = grouper.representatives() else {
+            return Ok(());
+        };
+        let groups = grouper.groups();
+        let mut cursor = groups.cursor();
+        spare.groups.clear();
+        spare
+            .groups
+            .extend((0..self.rows).map(|row| cursor.at(row) as u32));
+        let mut sum = |shape: &R::Shape, delta: &mut Self| {
+            let (groups, sums) = (&spare.groups, &mut spare.words);
+            sums.clear();
+            sums.resize(first.len() * R::stride(shape), 0);
+            R::add(shape, sums, groups, delta.slab(), &mut Vec::new())?;
+            std::mem::swap(&mut delta.payload, sums);
+            delta.width = R::stride(shape);
+            Ok(())
+        };
+        let summed = match self.wide {
+            false => sum(shape, self),
+            true => Err(Overflow { component: 0 }),
+        };
+        if let Err(fault) = summed {
+            let wide = self.widen::<R>(shape, fault)?;
+            sum(&wide, self)?;
+            self.narrow::<R>(shape);
+        }
+        self.gather(keys, first, spare);
+        Ok(())
+    }
+
+    /// Sums rows with equal keys, told by their slots in a part of `limit` slots. `slots` becomes
+    /// the slot of each row that is left.
+    pub(crate) fn fold_slots<R: PayloadRing>(
+        &mut self,
+        shape: &R::Shape,
+        keys: &[usize],
+        slots: &mut Vec<u32>,
+        limit: usize,
+        spare: &mut Spare,
+    ) -> Result<(), Overflow> {
+        const NONE: u32 = u32::MAX;
+        let mut group_of = vec![NONE; limit];
+        let (mut first, mut groups) = (
+            std::mem::take(&mut spare.first),
+            std::mem::take(&mut spare.groups),
+        );
+        first.clear();
+        groups.clear();
+        for (row, &slot) in (0u32..).zip(slots.iter()) {
+            let group = &mut group_of[slot as usize];
+            if *group == NONE {
+                *group = first.len() as u32;
+                first.push(row);
+            }
+            groups.push(*group);
+        }
+        if first.len() < self.rows {
+            let mut sums = vec![0; first.len() * R::stride(shape)];
+            R::add(shape, &mut sums, &groups, self.slab(), &mut Vec::new())?;
+            self.payload = sums;
+            self.width = R::stride(shape);
+            self.gather(keys, &first, spare);
+            let kept: Vec<u32> = first.iter().map(|&row| slots[row as usize]).collect();
+            *slots = kept;
+        }
+        (spare.first, spare.groups) = (first, groups);
+        Ok(())
+    }
+}

@@ -1,0 +1,286 @@
+//! The way of a delta along its path (F-IVM, section 4): at each level, times the relations one after
+//! the other, then summed into the keys that the level keeps.
+//!
+//! Invariant: the columns that a step reads are live when it comes. However large the groups that a
+//! delta meets, what a climb holds at a time is bounded by blocks. Cost: one probe a row and relation,
+//! or the groups that it walks; each is a step counted.
+
+use ringview_core::{Meter, Result};
+use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
+
+use super::partners::Partners;
+use super::path::{Access, Level, Path, Step};
+use super::work::Work;
+use crate::ABSENT;
+use crate::delta::Delta;
+use crate::directory::Keys;
+use crate::relation::Relation;
+use crate::widening::WideFactors;
+
+/// Words of wide products that follow each other in the cache.
+const BLOCK_WORDS: usize = 1 << 14;
+
+/// A path at work on the relations that its numbers name.
+#[derive(Debug)]
+pub struct Climb<'a, 'm, R: PayloadRing> {
+    /// The relations, by number.
+    pub relations: &'a mut [Relation<R>],
+    /// The path.
+    pub path: &'a Path<R>,
+    /// Room, and the steps counted.
+    pub work: &'a mut Work<R>,
+    /// Asked now and then whether to go on.
+    pub meter: &'a Meter<'m>,
+}
+
+impl<R: PayloadRing> Climb<'_, '_, R> {
+    /// R := R + dR for the relation that changes, then what follows of it. The rows that reach
+    /// it are counted by whoever has read them.
+    ///
+    /// # Errors
+    /// What the meter says, or `Overflow`: the relations must then be rolled back.
+    pub fn apply(&mut self, delta: &mut Delta) -> Result<()> {
+        let path = self.path;
+        self.store(path.from, &path.keys, delta)?;
+        self.follow(delta)
+    }
+
+    /// What follows of a delta whose key stands in the registers `path.keys`: at each level what it
+    /// means for `into` is added there. The relation that changes stays as it is. The delta comes
+    /// back of no use, its memory apart.
+    ///
+    /// # Errors
+    /// As of `apply`.
+    pub fn follow(&mut self, delta: &mut Delta) -> Result<()> {
+        self.climb((0, 0), delta)
+    }
+
+    /// Takes a delta from a step of a level (by position) to the end.
+    pub(super) fn climb(&mut self, from: (usize, usize), delta: &mut Delta) -> Result<()> {
+        let path = self.path;
+        let mut first = from.1;
+        for (at, level) in path.levels.iter().enumerate().skip(from.0) {
+            let block = self.block(level);
+            if first == 0 && delta.rows > block {
+                return self.climb_by_blocks((at, block), delta);
+            }
+            let mut next = first;
+            while let Some(step) = level.steps.get(next) {
+                let position = next;
+                next += 1 + step.rivals.len();
+                if delta.rows == 0 {
+                    return Ok(());
+                }
+                self.work.steps += delta.rows as u64;
+                self.met(level.into, delta.rows)?;
+                match &step.access {
+                    Access::Probe(keys) => self.probe(level, step, keys, delta)?,
+                    _ if !step.rivals.is_empty() => self.intersect((at, position), delta)?,
+                    _ => self.walk((at, position), delta)?,
+                }
+            }
+            first = 0;
+            if level.steps.is_empty() {
+                self.sum(level, delta)?;
+            }
+            self.relations[level.into].reached_by(delta.rows);
+            self.store(level.into, &level.keys, delta)?;
+        }
+        Ok(())
+    }
+
+    /// V := V + dV.
+    fn store(&mut self, into: usize, keys: &[usize], delta: &mut Delta) -> Result<()> {
+        self.work.steps += delta.rows as u64;
+        let Work {
+            keys: scratch,
+            spare,
+            ..
+        } = &mut *self.work;
+        let relation = &mut self.relations[into];
+        let added = relation.add(delta, keys, scratch, spare);
+        added.map_err(|fault| relation.refusal(fault))
+    }
+
+    pub(super) fn met(&mut self, into: usize, rows: usize) -> Result<()> {
+        self.work.met(self.relations, into, rows, self.meter)
+    }
+
+    /// dV := dC with what V does not keep summed away, where nothing is met.
+    fn sum(&mut self, level: &Level<R>, delta: &mut Delta) -> Result<()> {
+        self.work.steps += delta.rows as u64;
+        let into = &self.relations[level.into];
+        let Work { spare, grouper, .. } = &mut *self.work;
+        let summed = delta.fold::<R>(into.shape(), &level.keys, &level.layout, grouper, spare);
+        summed.map_err(|fault| into.refusal(fault))
+    }
+
+    /// How many rows a level takes at a time: where several wide products follow each other, as
+    /// many as let the products between them stay in the cache.
+    fn block(&self, level: &Level<R>) -> usize {
+        let shape = self.relations[level.into].shape();
+        if level.steps.len() < 2 || !R::is_wide(shape) {
+            return usize::MAX;
+        }
+        (BLOCK_WORDS / R::stride(shape)).max(8)
+    }
+
+    /// Takes a delta from a level to the end, some rows at a time.
+    fn climb_by_blocks(&mut self, (at, block): (usize, usize), delta: &mut Delta) -> Result<()> {
+        let path = self.path;
+        let stride = delta.width;
+        let mut part = Delta::with_registers(path.registers);
+        for start in (0..delta.rows).step_by(block) {
+            let end = (start + block).min(delta.rows);
+            for &register in path.levels[at].enter.iter() {
+                part.columns[register].clear();
+                part.columns[register].extend_from_slice(&delta.columns[register][start..end]);
+            }
+            part.payload.clear();
+            part.payload
+                .extend_from_slice(&delta.payload[start * stride..end * stride]);
+            (part.rows, part.width, part.wide) = (end - start, stride, delta.wide);
+            self.climb((at, 0), &mut part)?;
+        }
+        Ok(())
+    }
+
+    /// dV := dV * S where each row has at most one partner.
+    fn probe(
+        &mut self,
+        level: &Level<R>,
+        step: &Step<R>,
+        keys: &[usize],
+        delta: &mut Delta,
+    ) -> Result<()> {
+        let Some(part) = self.relations[step.relation].filled() else {
+            delta.rows = 0;
+            return Ok(());
+        };
+        let mut slots = std::mem::take(&mut self.work.slots);
+        let mut rows = std::mem::take(&mut self.work.rows);
+        let keys = Keys {
+            columns: &delta.columns,
+            fields: keys,
+            rows: delta.rows,
+        };
+        part.find(keys, &mut self.work.keys, &mut slots);
+        let mut picked = Rows::All(delta.rows);
+        if slots.contains(&ABSENT) {
+            rows.clear();
+            let found = (0u32..).zip(&slots).filter(|(_, slot)| **slot != ABSENT);
+            rows.extend(found.map(|(row, _)| row));
+            slots.retain(|&slot| slot != ABSENT);
+            delta.gather(&step.live, &rows, &mut self.work.spare);
+            picked = Rows::Picked(&rows);
+        }
+        let multiplied = self.multiply(level, step, delta, (picked, &slots));
+        (self.work.slots, self.work.rows) = (slots, rows);
+        multiplied
+    }
+
+    /// dV := dV * S where a row may have many partners, a block of pairs at a time: however large
+    /// the groups, the memory of a climb stays bounded.
+    fn walk(&mut self, (at, position): (usize, usize), delta: &mut Delta) -> Result<()> {
+        let path = self.path;
+        let (level, step) = (&path.levels[at], &path.levels[at].steps[position]);
+        let words = R::stride(self.relations[level.into].shape());
+        let part = self.relations[step.relation].part_mut();
+        let Some(part) = part.filter(|part| !part.is_empty()) else {
+            delta.rows = 0;
+            return Ok(());
+        };
+        let mut partners = Partners::of(part, &step.access, delta, words, &mut self.work.keys);
+        loop {
+            let Some(part) = self.relations[step.relation].filled() else {
+                return Ok(());
+            };
+            let last = partners.next_block(part, delta.rows);
+            let mut block = Delta::with_registers(path.registers);
+            for &register in &step.live {
+                let from = &delta.columns[register];
+                match partners.fetched(register) {
+                    Some(field) => {
+                        let of = |&slot: &u32| part.field(slot, field);
+                        block.columns[register].extend(partners.slots.iter().map(of));
+                    }
+                    None => {
+                        let of = |&row: &u32| from[row as usize];
+                        block.columns[register].extend(partners.rows.iter().map(of));
+                    }
+                }
+            }
+            block.rows = partners.slots.len();
+            block.payload = std::mem::take(&mut delta.payload);
+            (block.width, block.wide) = (delta.width, delta.wide);
+            self.work.steps += block.rows as u64;
+            let met = self.met(level.into, block.rows);
+            let pairs = (Rows::Picked(&partners.rows), &partners.slots[..]);
+            let multiplied = met.and_then(|()| self.multiply(level, step, &mut block, pairs));
+            // What was multiplied is still the payload of the rows to come.
+            std::mem::swap(&mut delta.payload, &mut self.work.product);
+            multiplied?;
+            if last {
+                *delta = block;
+                return Ok(());
+            }
+            self.climb((at, position + 1), &mut block)?;
+        }
+    }
+
+    /// dV := dV * S, a partner a row: the rows of the delta that are named, times the relation's
+    /// payloads at the slots. Payloads only: the columns are those of the joined rows already. The
+    /// last step of a level multiplies into the sums of its key, so that rows which agree on
+    /// what is kept are never written one by one. The old payload is left in `work.product`.
+    pub(super) fn multiply(
+        &mut self,
+        level: &Level<R>,
+        step: &Step<R>,
+        delta: &mut Delta,
+        (rows, slots): (Rows<'_>, &[u32]),
+    ) -> Result<()> {
+        let Work {
+            grouper,
+            product,
+            spare,
+            scratch,
+            ..
+        } = &mut *self.work;
+        let relation = &self.relations[step.relation];
+        let groups = if step.last {
+            let wide = R::is_wide(self.relations[level.into].shape());
+            let single = delta.width < R::left_stride(&step.product);
+            let least = if single { R::LEAST_GROUP } else { 1 };
+            let (columns, layout) = (&delta.columns, &level.layout);
+            grouper.group_from(least, columns, &level.keys, delta.rows, layout, wide);
+            grouper.groups()
+        } else {
+            Groups::Each(delta.rows)
+        };
+        let (left, right) = ((delta.slab(), rows), (relation.payloads(), slots));
+        let multiplied = if delta.wide || !relation.fits() {
+            Err(Overflow { component: 0 })
+        } else {
+            R::multiply(&step.product, left, right, groups, scratch, product)
+        };
+        let widened = match multiplied {
+            Ok(width) => Ok((width, false)),
+            Err(fault) => {
+                let factors = WideFactors {
+                    left: (delta, rows),
+                    right: (relation, slots),
+                };
+                factors.multiply(&step.product, groups, scratch, product, fault)
+            }
+        };
+        match widened {
+            Ok((width, wide)) => (delta.width, delta.wide) = (width, wide),
+            Err(fault) => return Err(self.relations[level.into].refusal(fault)),
+        }
+        std::mem::swap(&mut delta.payload, product);
+        if let Some(rows) = grouper.representatives().filter(|_| step.last) {
+            delta.gather(&level.keys, rows, spare);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! The pairs of a delta's rows and their partners in a relation, a block at a time.
+//!
+//! Invariant: all blocks together hold each pair once, rows ascending; a block is no longer than its
+//! limit, whatever the groups are. Cost: constant delay a pair, after one look-up of the group a row.
+
+use super::path::Access;
+use crate::delta::Delta;
+use crate::directory::{KeyScratch, Keys};
+use crate::part::Part;
+
+/// Pairs in a block, and words of their payloads: what one climb holds in memory.
+const BLOCK: usize = 1 << 16;
+const BLOCK_WORDS: usize = 1 << 22;
+
+/// Where the partners of a row are.
+#[derive(Debug)]
+enum Lists {
+    /// In the group (by row) of an index.
+    Groups { index: usize, groups: Vec<u32> },
+    /// Everywhere.
+    All(Vec<u32>),
+}
+
+/// The pairs still to come, and the current block of them.
+#[derive(Debug)]
+pub struct Partners {
+    lists: Lists,
+    fetch: Vec<(usize, usize)>,
+    /// Pairs in a block.
+    block: usize,
+    row: usize,
+    offset: usize,
+    /// The rows of the pairs.
+    pub rows: Vec<u32>,
+    /// Their partners, by slot.
+    pub slots: Vec<u32>,
+}
+
+impl Partners {
+    /// Finds the partners of every row of `delta`; brings the index up to date first. What a pair
+    /// is multiplied to has `words` words. A probe has no such pairs.
+    #[must_use]
+    pub fn of(
+        part: &mut Part,
+        access: &Access,
+        delta: &Delta,
+        words: usize,
+        scratch: &mut KeyScratch,
+    ) -> Self {
+        let (lists, fetch) = match access {
+            Access::Walk {
+                index,
+                bound,
+                fetch,
+            } => {
+                part.refresh_index(*index);
+                let mut groups = Vec::new();
+                let keys = Keys {
+                    columns: &delta.columns,
+                    fields: bound,
+                    rows: delta.rows,
+                };
+                part.index_at(*index).find(keys, scratch, &mut groups);
+                (
+                    Lists::Groups {
+                        index: *index,
+                        groups,
+                    },
+                    fetch.clone(),
+                )
+            }
+            Access::Scan { fetch } => (Lists::All(part.iter().collect()), fetch.clone()),
+            Access::Probe(_) => (Lists::All(Vec::new()), Vec::new()),
+        };
+        Self {
+            lists,
+            fetch,
+            block: (BLOCK_WORDS / words.max(1)).clamp(1 << 8, BLOCK),
+            row: 0,
+            offset: 0,
+            rows: Vec::new(),
+            slots: Vec::new(),
+        }
+    }
+
+    /// The field of the relation's key that fills a register, if one does.
+    #[must_use]
+    pub fn fetched(&self, register: usize) -> Option<usize> {
+        self.fetch
+            .iter()
+            .find(|(_, to)| *to == register)
+            .map(|(field, _)| *field)
+    }
+
+    /// Fills `rows` and `slots` with the next pairs; true when none are left behind them. `rows`
+    /// is how many rows the delta has.
+    pub fn next_block(&mut self, part: &Part, rows: usize) -> bool {
+        self.rows.clear();
+        self.slots.clear();
+        while self.row < rows {
+            let list = match &self.lists {
+                Lists::Groups { index, groups } => part.index_at(*index).group(groups[self.row]),
+                Lists::All(slots) => slots,
+            };
+            let left = &list[self.offset..];
+            let taken = left.len().min(self.block - self.slots.len());
+            self.slots.extend_from_slice(&left[..taken]);
+            self.rows
+                .extend(std::iter::repeat_n(self.row as u32, taken));
+            if taken < left.len() {
+                self.offset += taken;
+                return false;
+            }
+            self.row += 1;
+            self.offset = 0;
+            if self.slots.len() == self.block {
+                return self.row == rows;
+            }
+        }
+        true
+    }
+}

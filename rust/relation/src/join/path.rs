@@ -1,0 +1,80 @@
+//! A delta rule compiled: which registers hold what at each step of a delta's way.
+//!
+//! Invariant: a step reads only registers that are live when it comes, and fills those that its
+//! relation binds; behind the last step of a level the registers of the kept key are live. A path is
+//! data: it names relations by their numbers and owns none.
+
+use ringview_ring::PayloadRing;
+
+use crate::layout::KeyLayout;
+
+/// How the rows of a delta find their partners in a relation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The registers that hold the whole key: at most one partner.
+    Probe(Vec<usize>),
+    /// The group of an index that agrees with what is bound.
+    Walk {
+        /// The relation's index on the bound fields.
+        index: usize,
+        /// The registers that hold those.
+        bound: Vec<usize>,
+        /// Pairs of a field of the relation's key and the register that it fills.
+        fetch: Vec<(usize, usize)>,
+    },
+    /// Every tuple is a partner.
+    Scan {
+        /// As in `Walk`.
+        fetch: Vec<(usize, usize)>,
+    },
+}
+
+/// One factor of the delta rule: a relation with its product, and what is still needed afterwards.
+#[derive(Clone, Debug)]
+pub struct Step<R: PayloadRing> {
+    /// The relation that is met.
+    pub relation: usize,
+    /// How partners are found there.
+    pub access: Access,
+    /// How their payloads multiply.
+    pub product: R::Product,
+    /// Whether it is the level's last.
+    pub last: bool,
+    /// Registers that later steps read.
+    pub live: Vec<usize>,
+    /// At a walk: how each of the steps that follow, as many as there are rivals, would be walked
+    /// in its place. They are probes.
+    pub rivals: Vec<Access>,
+}
+
+/// The steps up to one relation, which takes the sum in.
+#[derive(Clone, Debug)]
+pub struct Level<R: PayloadRing> {
+    /// The relation that the sum is added to.
+    pub into: usize,
+    /// One a relation that is met.
+    pub steps: Vec<Step<R>>,
+    /// The registers of the key of `into`: what is not marginalised.
+    pub keys: Vec<usize>,
+    /// How that key is packed.
+    pub layout: KeyLayout,
+    /// Registers that the steps read or keep.
+    pub enter: Vec<usize>,
+}
+
+/// The way of the changes of one relation, whose key stands in the first registers.
+#[derive(Clone, Debug)]
+pub struct Path<R: PayloadRing> {
+    /// The relation that changes.
+    pub from: usize,
+    /// The registers of its key.
+    pub keys: Vec<usize>,
+    /// How that key is packed.
+    pub layout: KeyLayout,
+    /// What follows of a change, one level after the other.
+    pub levels: Vec<Level<R>>,
+    /// How many registers a delta needs.
+    pub registers: usize,
+    /// The field that each register holds.
+    pub fields: Vec<usize>,
+}

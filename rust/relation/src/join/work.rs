@@ -1,0 +1,92 @@
+//! What climbs over one set of relations share: room that is kept between batches, the steps that
+//! were counted, and when the meter was asked last.
+//!
+//! Invariant: nothing of a climb stays in the room that a later one would read. Cost: the room that
+//! the largest climb needed.
+
+use ringview_core::{Meter, Result};
+use ringview_ring::PayloadRing;
+
+use super::intersect::Intersection;
+use crate::delta::Spare;
+use crate::directory::KeyScratch;
+use crate::group::Grouper;
+use crate::part::Part;
+use crate::relation::Relation;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Work<R: PayloadRing> {
+    /// Rows added to a relation, looked up in one, or paired with partners: what complexity is tested
+    /// by.
+    pub steps: u64,
+    /// Room for packing keys.
+    pub keys: KeyScratch,
+    /// Room for gathering.
+    pub spare: Spare,
+    /// Room for grouping.
+    pub grouper: Grouper,
+    pub(super) slots: Vec<u32>,
+    pub(super) rows: Vec<u32>,
+    pub(super) product: Vec<u64>,
+    pub(super) scratch: R::Scratch,
+    pub(super) intersection: Intersection,
+    /// The bytes of the relations when a meter last asked, and when that meter had counted what is
+    /// held.
+    seen: (u64, u64),
+}
+
+impl<R: PayloadRing> Default for Work<R> {
+    fn default() -> Self {
+        Self {
+            steps: 0,
+            keys: KeyScratch::default(),
+            spare: Spare::default(),
+            grouper: Grouper::default(),
+            slots: Vec::new(),
+            rows: Vec::new(),
+            product: Vec::new(),
+            scratch: R::Scratch::default(),
+            intersection: Intersection::default(),
+            seen: (0, 0),
+        }
+    }
+}
+
+impl<R: PayloadRing> Work<R> {
+    /// Notes that so many rows were met on the way into a relation, and asks now and then whether to
+    /// go on. A row with a wide payload counts for more.
+    ///
+    /// # Errors
+    /// What the meter says.
+    #[inline]
+    pub fn met(
+        &mut self,
+        relations: &[Relation<R>],
+        into: usize,
+        rows: usize,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let words = R::stride(relations[into].shape()) as u64;
+        if meter.is_due(rows as u64 * (1 + words / 16)) {
+            return self.ask(relations, meter);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn ask(&mut self, relations: &[Relation<R>], meter: &Meter<'_>) -> Result<()> {
+        meter.ask()?;
+        if !meter.has_limit() {
+            return Ok(());
+        }
+        let parts = relations.iter().filter_map(Relation::part);
+        let bytes = parts.map(Part::memory_usage).sum::<usize>() as u64;
+        let (before, counted) = std::mem::replace(&mut self.seen, (bytes, meter.counted()));
+        // What it was when all was counted is not known before the first ask.
+        if counted == meter.counted() {
+            meter.grown(bytes.saturating_sub(before))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,284 @@
+//! A relation: a finite map from keys to payloads of a ring, and what the running transaction did
+//! to it.
+//!
+//! Invariant: between transactions it holds exactly the keys whose payload is not zero, and each sum
+//! fits its payload; in one, a sum may pass out of range as long as it comes back. A transaction
+//! is undone to the bit. Cost: O(1) expected a row added; sums that do not fit cost a search each.
+
+use std::collections::BTreeMap;
+
+use ringview_core::{Error, empty};
+use ringview_ring::{Overflow, PayloadRing, Slab};
+
+use crate::delta::{Delta, Spare};
+use crate::directory::{KeyScratch, Keys};
+use crate::part::{Moved, Part};
+
+/// A delta with this many rows for each slot of the relation is folded while it is stored.
+const FOLD: usize = 2;
+
+/// A relation. It may be one that is not kept: then it has a shape and no part.
+#[derive(Clone, Debug)]
+pub struct Relation<R: PayloadRing> {
+    name: String,
+    shape: R::Shape,
+    part: Option<Part>,
+    /// Slots whose count became 0 at some time in this transaction.
+    emptied: Vec<u32>,
+    /// Whether the running transaction wrote to it.
+    touched: bool,
+    slots: Vec<u32>,
+    /// Widened payloads of the slots whose sums do not fit at the moment; the part has what wrapped
+    /// around. Empty when the transaction settles, or it is refused.
+    unfit: BTreeMap<u32, Vec<u64>>,
+    /// Rows of changes that reached it and stayed, and those of the running transaction.
+    updates: u64,
+    pending: u64,
+}
+
+impl<R: PayloadRing> Relation<R> {
+    /// A relation over a part whose payloads are of this shape; without one it is not kept.
+    #[must_use]
+    pub fn new(name: String, shape: R::Shape, part: Option<Part>) -> Self {
+        Self {
+            name,
+            shape,
+            part,
+            emptied: Vec::new(),
+            touched: false,
+            slots: Vec::new(),
+            unfit: BTreeMap::new(),
+            updates: 0,
+            pending: 0,
+        }
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its payloads hold.
+    #[must_use]
+    #[inline]
+    pub fn shape(&self) -> &R::Shape {
+        &self.shape
+    }
+
+    /// Its part, if it is kept.
+    #[must_use]
+    #[inline]
+    pub fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
+    /// The same, to add or refresh an index, or to rewrite payloads between transactions. Rows come
+    /// and go by `add` alone.
+    #[inline]
+    pub fn part_mut(&mut self) -> Option<&mut Part> {
+        self.part.as_mut()
+    }
+
+    /// It is kept no more.
+    pub fn let_go(&mut self) {
+        self.part = None;
+        self.unfit.clear();
+    }
+
+    /// Its part, if it is kept and holds a key.
+    #[must_use]
+    #[inline]
+    pub fn filled(&self) -> Option<&Part> {
+        self.part.as_ref().filter(|part| !part.is_empty())
+    }
+
+    /// Its payloads, by slot.
+    #[must_use]
+    #[inline]
+    pub fn payloads(&self) -> Slab<'_> {
+        let (words, width) = match &self.part {
+            Some(part) => (part.payloads(), part.stride()),
+            None => (&[][..], 0),
+        };
+        Slab::view(words, width)
+    }
+
+    /// Rows of a change have reached it. Once a batch.
+    pub fn reached_by(&mut self, rows: usize) {
+        self.pending += rows as u64;
+    }
+
+    /// Rows of changes that have reached it, those that were undone left out.
+    #[must_use]
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// The same, with those of the running transaction.
+    #[must_use]
+    pub fn reached(&self) -> u64 {
+        self.updates + self.pending
+    }
+
+    /// R := R + dR. The delta may come out with fewer rows, of the same sum.
+    ///
+    /// # Errors
+    /// `Overflow` where a sum fits no widened payload either; the transaction must be rolled back.
+    pub fn add(
+        &mut self,
+        delta: &mut Delta,
+        keys: &[usize],
+        scratch: &mut KeyScratch,
+        spare: &mut Spare,
+    ) -> Result<(), Overflow> {
+        self.slots.clear();
+        let Some(part) = self.part.as_mut().filter(|_| delta.rows > 0) else {
+            return Ok(());
+        };
+        self.touched = true;
+        let slots = &mut self.slots;
+        part.locate(
+            Keys {
+                columns: &delta.columns,
+                fields: keys,
+                rows: delta.rows,
+            },
+            scratch,
+            slots,
+        );
+        if delta.wide || !self.unfit.is_empty() {
+            return self.add_wide(delta, Overflow { component: 0 });
+        }
+        if delta.rows >= FOLD * part.slots() && delta.rows > 1 {
+            let limit = part.slots();
+            if let Err(fault) = delta.fold_slots::<R>(&self.shape, keys, slots, limit, spare) {
+                return self.add_wide(delta, fault);
+            }
+        }
+        let payloads = part.write(slots);
+        let emptied = &mut self.emptied;
+        match R::add(&self.shape, payloads, slots, delta.slab(), emptied) {
+            Ok(()) => Ok(()),
+            Err(fault) => self.add_wide(delta, fault),
+        }
+    }
+
+    /// That a sum does not fit here.
+    #[cold]
+    #[must_use]
+    pub fn refusal(&self, _fault: Overflow) -> Error {
+        let place = format!("a sum or count in the view {}", self.name);
+        Error::Overflow { place }
+    }
+
+    /// The same where a sum does not fit: a row at a time, at the slots of `self.slots`. What fits again
+    /// is a payload as any other.
+    #[cold]
+    fn add_wide(&mut self, delta: &mut Delta, fault: Overflow) -> Result<(), Overflow> {
+        let shape = &self.shape;
+        let wide = R::widened(shape).ok_or(fault)?;
+        let widened;
+        let rows = match delta.wide {
+            true => &delta.payload,
+            false => {
+                widened = R::widen(shape, &wide, &delta.payload);
+                &widened
+            }
+        };
+        let Some(part) = &mut self.part else {
+            return Ok(());
+        };
+        let (stride, mut narrow) = (R::stride(&wide), Vec::new());
+        for (&slot, row) in self.slots.iter().zip(rows.chunks_exact(stride)) {
+            let unfit = self.unfit.remove(&slot);
+            let mut sum = unfit.unwrap_or_else(|| R::widen(shape, &wide, part.payload(slot)));
+            let row = Slab::delta(row, stride);
+            R::add(&wide, &mut sum, &[0], row, &mut Vec::new())?;
+            let fits = R::narrow(shape, &wide, &sum, &mut narrow);
+            part.payload_mut(slot).copy_from_slice(&narrow);
+            if narrow[0] == 0 {
+                self.emptied.push(slot);
+            }
+            if !fits {
+                self.unfit.insert(slot, sum);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all its sums fit.
+    #[must_use]
+    #[inline]
+    pub fn fits(&self) -> bool {
+        self.unfit.is_empty()
+    }
+
+    /// The payloads of some slots, of the widened shape, in passing.
+    pub fn widened(&self, wide: &R::Shape, slots: &[u32]) -> Vec<u64> {
+        let Some(part) = &self.part else {
+            return Vec::new();
+        };
+        let mut out = Vec::new();
+        for slot in slots {
+            match self.unfit.get(slot) {
+                Some(payload) => out.extend_from_slice(payload),
+                None => out.extend(R::widen(&self.shape, wide, part.payload(*slot))),
+            }
+        }
+        out
+    }
+
+    /// Changes the payload of every key within a transaction; how many there are.
+    pub fn rewrite(&mut self, mut change: impl FnMut(&mut [u64])) -> usize {
+        let Some(part) = &mut self.part else { return 0 };
+        self.touched = true;
+        let (slots, stride) = (part.iter().collect::<Vec<_>>(), part.stride());
+        let payloads = part.write(&slots);
+        for &slot in &slots {
+            change(&mut payloads[slot as usize * stride..][..stride]);
+        }
+        slots.len()
+    }
+
+    /// The slots that the rows of the last delta went to.
+    #[must_use]
+    pub fn last_slots(&self) -> &[u32] {
+        &self.slots
+    }
+
+    /// What the running transaction did stays. Who keeps slots beside the part follows where they
+    /// went, if they moved.
+    pub fn commit(&mut self) -> Option<Moved> {
+        self.updates += std::mem::take(&mut self.pending);
+        if !std::mem::take(&mut self.touched) {
+            return None;
+        }
+        debug_assert!(self.fits(), "a transaction settles before it is kept");
+        let part = self.part.as_mut()?;
+        part.commit(&self.emptied, |payload| R::is_zero(&self.shape, payload));
+        empty(&mut self.emptied);
+        empty(&mut self.slots);
+        part.shrink()
+    }
+
+    /// What the running transaction did is undone; slots stay where they are.
+    pub fn rollback(&mut self) {
+        self.pending = 0;
+        if !std::mem::take(&mut self.touched) {
+            return;
+        }
+        if let Some(part) = &mut self.part {
+            part.rollback();
+        }
+        self.unfit.clear();
+        empty(&mut self.emptied);
+        empty(&mut self.slots);
+    }
+
+    /// Bytes beside those of its part.
+    #[must_use]
+    pub fn memory_usage(&self) -> usize {
+        (self.emptied.capacity() + self.slots.capacity()) * size_of::<u32>()
+    }
+}

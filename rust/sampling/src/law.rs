@@ -1,0 +1,146 @@
+//! What a reservoir remembers beside its items: how many to pass over, and where the next one goes.
+//!
+//! Think of a key for each real item, uniform in (0, 1]. The reservoir holds the k items of the smallest
+//! keys. Invariant, once it is full: `w` is the largest key held, so its law is Beta(k, r - k + 1) for r
+//! real items, whatever is held; `q` more items are passed over until one has a key below w, a geometric
+//! number, drawn for real items and dummies alike, because whether an item is a dummy has nothing to do
+//! with its key (Algorithm 1 and Theorem 3.1). Who comes in takes the place of the largest, which is
+//! any of those held with equal chances, and the largest of k keys below w is the new w.
+//!
+//! Cost: O(k + k log(r / k)) stops over r real items (Theorem 3.2), O(1) each.
+
+use ringview_core::{Error, Result};
+
+use crate::random::{Random, Skip};
+
+/// Beyond this a k is not exact as a double.
+const MOST: u64 = 1 << 53;
+
+/// The state of a reservoir without its items.
+///
+/// ```
+/// use ringview_sampling::Law;
+/// let mut law = Law::new(2, 7)?;
+/// assert_eq!(law.to_pass(), 0);
+/// assert_eq!(law.stop(true), Some(0));
+/// assert_eq!(law.stop(false), None); // a dummy takes no place
+/// assert_eq!(law.stop(true), Some(1));
+/// assert_eq!(law.held(), 2);
+/// # Ok::<(), ringview_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Law {
+    k: u64,
+    held: u64,
+    /// 1 until the reservoir is full: every key is below.
+    w: f64,
+    skip: Skip,
+    random: Random,
+}
+
+impl Law {
+    /// The law of a reservoir for `k` items.
+    ///
+    /// # Errors
+    /// `Value` if k is 0 or more than 2^53.
+    pub fn new(k: u64, seed: u64) -> Result<Law> {
+        if k == 0 || k > MOST {
+            return Err(Error::Value {
+                place: "the size k of a sample".to_owned(),
+                problem: format!("it is 1 to 2^53, not {k}"),
+            });
+        }
+        Ok(Law {
+            k,
+            held: 0,
+            w: 1.0,
+            skip: NONE,
+            random: Random::new(seed),
+        })
+    }
+
+    /// How many items are held when it is full.
+    #[must_use]
+    pub fn k(&self) -> u64 {
+        self.k
+    }
+
+    /// How many items are held.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// The largest key held; 1 until the reservoir is full.
+    #[must_use]
+    pub fn w(&self) -> f64 {
+        self.w
+    }
+
+    /// How many items need not be looked at before the next that must be.
+    #[must_use]
+    pub fn to_pass(&self) -> u128 {
+        self.skip.items
+    }
+
+    /// Notes that so many items were not looked at.
+    ///
+    /// # Panics
+    /// If they are more than `to_pass`.
+    pub fn pass(&mut self, items: u128) {
+        assert!(items <= self.skip.items, "an item was missed");
+        self.skip.items -= items;
+        while self.skip.more && self.skip.items == 0 {
+            self.skip = self.random.failures(self.w);
+        }
+    }
+
+    /// Of so many items, how many are passed over before one that must be looked at, for which `stop` is
+    /// called next; None if it is none of them. Notes that they were passed.
+    pub fn advance(&mut self, items: u128) -> Option<u128> {
+        let mut left = items;
+        loop {
+            let passed = self.skip.items.min(left);
+            self.pass(passed);
+            left -= passed;
+            if left == 0 {
+                return None;
+            }
+            if self.skip.items == 0 {
+                return Some(items - left);
+            }
+        }
+    }
+
+    /// Notes the item that comes after those to be passed over. Tells the place that it takes, if it
+    /// is real: the next free one, or that of an item that leaves.
+    ///
+    /// # Panics
+    /// If items are still to be passed over.
+    pub fn stop(&mut self, real: bool) -> Option<u64> {
+        assert!(self.skip.items == 0, "an item came too early");
+        let place = real.then(|| self.take_in());
+        if self.held == self.k {
+            self.skip = self.random.failures(self.w);
+        }
+        place
+    }
+
+    fn take_in(&mut self) -> u64 {
+        let place = if self.held < self.k {
+            self.held += 1;
+            self.held - 1
+        } else {
+            self.random.below(u128::from(self.k)) as u64
+        };
+        if self.held == self.k {
+            self.w = self.random.largest(self.k, self.w);
+        }
+        place
+    }
+}
+
+const NONE: Skip = Skip {
+    items: 0,
+    more: false,
+};

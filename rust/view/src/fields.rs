@@ -1,0 +1,116 @@
+//! Variables as key fields: what a variable looks like in the columns of a delta and in a key.
+//!
+//! A variable is one field, its word. A decimal adds a field for its upper half, and a variable
+//! that may be NULL adds one bit, so that NULL is a group of its own and equal to no value. What
+//! lies below knows only fields.
+
+use std::ops::Range;
+
+use ringview_core::Type;
+use ringview_query::{VarId, Variable};
+use ringview_relation::{KeyField, KeyLayout};
+
+/// Which part of a variable a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aspect {
+    /// The word.
+    Word,
+    /// The upper half of a decimal.
+    High,
+    /// 1 where the value is NULL.
+    Null,
+}
+
+/// A field of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Whose it is.
+    pub variable: VarId,
+    /// Which part.
+    pub aspect: Aspect,
+    /// How it is packed into a key.
+    pub key: KeyField,
+    /// Whether it holds ids of strings.
+    pub is_text: bool,
+}
+
+/// The fields of all variables of a query, numbered.
+#[derive(Clone, Debug)]
+pub struct Fields {
+    all: Vec<Field>,
+    of: Vec<Range<usize>>,
+}
+
+impl Fields {
+    /// Those of some variables, in their order.
+    #[must_use]
+    pub fn new(variables: &[Variable]) -> Self {
+        let mut fields = Self {
+            all: Vec::new(),
+            of: Vec::new(),
+        };
+        for (variable, description) in variables.iter().enumerate() {
+            let start = fields.all.len();
+            let ty = &description.ty;
+            let mut push = |aspect, bits, signed| {
+                let key = KeyField { bits, signed };
+                fields.all.push(Field {
+                    variable,
+                    aspect,
+                    key,
+                    is_text: aspect == Aspect::Word && *ty == Type::Utf8,
+                });
+            };
+            push(Aspect::Word, ty.bits().min(64), ty.is_signed());
+            if ty.bits() > 64 {
+                push(Aspect::High, 64, true);
+            }
+            if description.nullable {
+                push(Aspect::Null, 1, false);
+            }
+            fields.of.push(start..fields.all.len());
+        }
+        fields
+    }
+
+    /// How each field is packed, by its number.
+    #[must_use]
+    pub fn packing(&self) -> Vec<KeyField> {
+        self.all.iter().map(|field| field.key).collect()
+    }
+
+    /// A field by its number.
+    #[must_use]
+    pub fn field(&self, id: usize) -> Field {
+        self.all[id]
+    }
+
+    /// The fields of some variables, in their order.
+    #[must_use]
+    pub fn of_all(&self, variables: &[VarId]) -> Vec<usize> {
+        variables.iter().flat_map(|&v| self.of[v].clone()).collect()
+    }
+
+    /// Where the fields of a variable stand among those of a key of these variables.
+    #[must_use]
+    pub fn positions(&self, keys: &[VarId], variable: VarId) -> Vec<usize> {
+        let all = self.of_all(keys);
+        let own = |&at: &usize| self.all[all[at]].variable == variable;
+        (0..all.len()).filter(own).collect()
+    }
+
+    /// Which fields of a key of these variables hold ids of strings.
+    #[must_use]
+    pub fn texts(&self, keys: &[VarId]) -> Vec<usize> {
+        let all = self.of_all(keys);
+        let is_text = |&at: &usize| self.all[all[at]].is_text;
+        (0..all.len()).filter(is_text).collect()
+    }
+
+    /// The layout of a key of these fields.
+    #[must_use]
+    pub fn layout(&self, ids: &[usize]) -> KeyLayout {
+        let keys: Vec<KeyField> = ids.iter().map(|&id| self.all[id].key).collect();
+        KeyLayout::new(&keys)
+    }
+}

@@ -1,0 +1,176 @@
+//! A join that is kept factorised, as an answer and as the form of a view.
+//!
+//! Invariant: rows are found by their position, in an order that is fixed until the next change. Cost: O(1)
+//! for how many there are, O(depth) look-ups for one out of order, constant delay from there on.
+
+use std::borrow::Cow;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use ringview_core::{Dictionary, Error, Held, Meter, Result};
+use ringview_relation::Part;
+use ringview_view::{Answer, Cursor, Follower, Key, RowDelta};
+
+use crate::result::Assembler;
+use crate::strings::mark;
+use crate::view_tree::{Form, Kept, ViewTree};
+
+use super::{Factorised, Place, columns};
+
+/// How rows that moved are made into Arrow.
+fn assembler<'a>(kept: &'a Kept, dictionary: &'a Dictionary) -> Assembler<'a> {
+    kept.assembler(Cow::Owned(columns(&kept.plan)), dictionary)
+}
+
+impl Form for Factorised {
+    const BY_ROW: bool = true;
+
+    fn apply(&mut self, kept: &mut Kept, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        self.apply_to(&mut *kept.tree, rows, meter)
+    }
+
+    fn before_commit(&mut self, kept: &Kept, _all_move: bool) {
+        self.note_starts(&*kept.tree);
+    }
+
+    fn after_commit(&mut self, kept: &mut Kept) {
+        self.commit(&mut *kept.tree);
+    }
+
+    fn rollback(&mut self, kept: &mut Kept) {
+        self.undo(&mut *kept.tree);
+    }
+
+    fn follow(&mut self, kept: &mut Kept, from_now: bool) -> Follower {
+        match from_now {
+            true => self.join_here(&kept.plan, &mut *kept.tree),
+            false => self.join(),
+        }
+    }
+
+    fn changes(
+        &self,
+        kept: &Kept,
+        follower: &Follower,
+        dictionary: &Dictionary,
+    ) -> Result<RecordBatch> {
+        let assembler = assembler(kept, dictionary);
+        match self.moved(follower)? {
+            Some((rows, multiplicities)) => assembler.changes(rows, multiplicities),
+            None => {
+                let all = (0, self.len(&*kept.tree)?);
+                let all = self.slice(
+                    &*kept.tree,
+                    kept.schema_ref(),
+                    all,
+                    (dictionary, &Meter::free()),
+                )?;
+                assembler.with_ones(&all)
+            }
+        }
+    }
+
+    fn advance(&mut self, kept: &mut Kept, follower: &Follower) {
+        self.given(follower, &kept.plan, &mut *kept.tree);
+    }
+
+    fn tidy(&mut self, _kept: &Kept) {
+        self.merge_logs();
+    }
+
+    fn has_moved(&self, follower: &Follower) -> Option<bool> {
+        self.followers.has_moved(follower)
+    }
+
+    fn size(&self, kept: &Kept) -> String {
+        match self.len(&*kept.tree) {
+            Ok(rows) => format!("{rows} rows kept factorised"),
+            Err(problem) => format!("kept factorised; {problem}"),
+        }
+    }
+
+    fn mark_strings(&self, kept: &Kept, held: &mut Held) {
+        let texts = kept.tree.fields().texts(&columns(&kept.plan));
+        self.logs().for_each(|rows| mark(rows, &texts, held));
+    }
+
+    fn string_words(&self, kept: &Kept) -> usize {
+        let texts = kept.tree.fields().texts(&columns(&kept.plan));
+        self.logs().map(Part::len).sum::<usize>() * texts.len()
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.bytes()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps_read()
+    }
+
+    fn check(&self, kept: &Kept) {
+        self.check_sets(&kept.plan, &*kept.tree);
+    }
+}
+
+impl Answer for ViewTree<Factorised> {
+    fn schema(&self) -> SchemaRef {
+        self.kept.schema_ref()
+    }
+
+    fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
+        self.form.len(&*self.kept.tree)
+    }
+
+    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+        self.slice((0, u64::MAX), dictionary, meter)
+    }
+
+    fn slice(
+        &self,
+        (from, to): (u64, u64),
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
+        let to = to.min(self.form.len(&*self.kept.tree)?);
+        let rows = (from.min(to), to);
+        let schema = self.kept.schema_ref();
+        self.form
+            .slice(&*self.kept.tree, schema, rows, (dictionary, meter))
+    }
+
+    fn draw(
+        &self,
+        draws: (u64, u64),
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
+        let schema = self.kept.schema_ref();
+        self.form
+            .draw(&*self.kept.tree, schema, draws, (dictionary, meter))
+    }
+
+    fn cursor(&self, _dictionary: &Dictionary) -> Result<Cursor> {
+        Ok(Cursor::at(self.form.start()))
+    }
+
+    fn is_current(&self, cursor: &Cursor) -> bool {
+        let place = cursor.place::<Place>();
+        place.is_some_and(|place| self.form.is_current(place))
+    }
+
+    fn next(&self, cursor: &mut Cursor, dictionary: &Dictionary) -> Result<Option<RecordBatch>> {
+        let Some(place) = cursor.place_mut::<Place>() else {
+            return Ok(None);
+        };
+        let schema = self.kept.schema_ref();
+        self.form.next(&*self.kept.tree, place, schema, dictionary)
+    }
+
+    fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {
+        Err(Error::Unsupported {
+            what: "looking for rows of a factorised join".to_owned(),
+            why: "no index of it begins with any column".to_owned(),
+            instead: "filter the rows as they are streamed".to_owned(),
+        })
+    }
+}
