@@ -51,6 +51,17 @@ impl Explanation {
             beside.view.mermaid_nodes(&inner, &deeper, text, dashed);
             let _ = writeln!(text, "{indent}end");
         }
+        for (at, below) in self.below.iter().enumerate() {
+            let inner = format!("{prefix}v{at}");
+            let title = mermaid_text(&below.title());
+            let _ = writeln!(text, "{indent}subgraph {inner}[\"{title}\"]");
+            let deeper = format!("{indent}    ");
+            below.view.mermaid_nodes(&inner, &deeper, text, dashed);
+            let _ = writeln!(text, "{indent}end");
+        }
+        for (from, to) in self.reads(prefix) {
+            let _ = writeln!(text, "{indent}{from} --> {to}");
+        }
     }
 
     /// As the source of a Graphviz graph. O(nodes).
@@ -91,6 +102,39 @@ impl Explanation {
                 .dot_nodes(&inner, &format!("{indent}    "), text);
             let _ = writeln!(text, "{indent}}}");
         }
+        for (at, below) in self.below.iter().enumerate() {
+            let inner = format!("{prefix}v{at}");
+            let title = dot_text(&below.title());
+            let _ = writeln!(text, "{indent}subgraph cluster_{inner} {{");
+            let _ = writeln!(text, "{indent}    label=\"{title}\";");
+            let deeper = format!("{indent}    ");
+            below.view.dot_nodes(&inner, &deeper, text);
+            let _ = writeln!(text, "{indent}}}");
+        }
+        for (from, to) in self.reads(prefix) {
+            let _ = writeln!(text, "{indent}{from} -> {to};");
+        }
+    }
+
+    /// From the roots of views below to the leaves that read them, by the names of nodes.
+    fn reads(&self, prefix: &str) -> Vec<(String, String)> {
+        let below = self.below.iter().enumerate();
+        let below = below.map(|(at, below)| (format!("{prefix}v{at}"), &below.view));
+        let mut edges = Vec::new();
+        for (own, reader) in below.chain([(prefix.to_owned(), self)]) {
+            for read in &reader.reads {
+                // Those below draw their own nodes; who is above them, the whole knows.
+                let Some(below) = self.below.get(read.below) else {
+                    continue;
+                };
+                let root = below.view.nodes.len().saturating_sub(1);
+                let from = format!("{prefix}v{}n{root}", read.below);
+                let leaves = reader.nodes.iter().enumerate();
+                let leaves = leaves.filter(|(_, node)| node.table.as_ref() == Some(&read.name));
+                edges.extend(leaves.map(|(leaf, _)| (from.clone(), format!("{own}n{leaf}"))));
+            }
+        }
+        edges
     }
 
     fn edges(&self) -> impl Iterator<Item = (usize, usize)> {

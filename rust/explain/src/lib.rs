@@ -51,6 +51,13 @@ pub struct Explanation {
     pub change: String,
     /// The views that stand beside this one; those have none.
     pub beside: Vec<Beside>,
+    /// The views and blocks that it reads, on any way, each behind those that it reads itself; they
+    /// have none of their own here.
+    #[serde(default)]
+    pub below: Vec<Below>,
+    /// Those that it reads itself. Of one of `below`: among the same.
+    #[serde(default)]
+    pub reads: Vec<Read>,
 }
 
 /// What was chosen, and why.
@@ -217,6 +224,24 @@ pub struct Beside {
     pub what: String,
     /// How it is kept.
     pub view: Explanation,
+}
+
+/// A view or block that the view reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Below {
+    /// Which, in words: "view revenue".
+    pub what: String,
+    /// How it is kept.
+    pub view: Explanation,
+}
+
+/// Whom a view reads by a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Read {
+    /// What its query calls it: the table of its leaves.
+    pub name: String,
+    /// Its position below.
+    pub below: usize,
 }
 
 /// What a node holds now.

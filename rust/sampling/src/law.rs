@@ -7,6 +7,23 @@
 //! with its key (Algorithm 1 and Theorem 3.1). Who comes in takes the place of the largest, which is
 //! any of those held with equal chances, and the largest of k keys below w is the new w.
 //!
+//! When real items leave, some of those held may die. The others, and those outside, keep their keys: the
+//! keys outside are uniform above w. So the next smallest of them is found by walking up: of M items not
+//! yet met, the smallest key is the least of M uniform numbers above the last one, and belongs to any of
+//! them with equal chances. Those that are dummies, or held already, are met and passed by: keys are invented for
+//! them too, and tell nothing. The key of the k-th item held is the new w.
+//!
+//! Why that is exact: let S be the k smallest of r independent uniform keys and w the largest of
+//! these. (S, w) has S uniform among the sets of k, w ~ Beta(k, r - k + 1) independent of S, and given both,
+//! the keys outside S are independent and uniform above w. Items that leave are chosen without regard to
+//! keys. Given (S, w) and what leaves, the keys of the survivors lie below w, all others above; so
+//! the k smallest of what is left are the survivors and the smallest of the others, in that
+//! order, which is what the walk draws from their conditional law. Where nobody held leaves, neither S nor w change, and
+//! both are what they are for the smaller r. Where fewer than k are left all are held, no key matters
+//! any more, and none is known: when k are held again w is the largest of k fresh keys. Whatever the steps, (S, w) has after each the law
+//! that it has for the r items of then. What comes in must wait until the walk is done, for who is held
+//! by then decides whose place it takes.
+//!
 //! Cost: O(k + k log(r / k)) stops over r real items (Theorem 3.2), O(1) each.
 
 use ringview_core::{Error, Result};
@@ -34,6 +51,8 @@ pub struct Law {
     held: u64,
     /// 1 until the reservoir is full: every key is below.
     w: f64,
+    /// Whether k were held, and all that are outside have keys above w.
+    full: bool,
     skip: Skip,
     random: Random,
 }
@@ -54,6 +73,7 @@ impl Law {
             k,
             held: 0,
             w: 1.0,
+            full: false,
             skip: NONE,
             random: Random::new(seed),
         })
@@ -120,10 +140,42 @@ impl Law {
     pub fn stop(&mut self, real: bool) -> Option<u64> {
         assert!(self.skip.items == 0, "an item came too early");
         let place = real.then(|| self.take_in());
-        if self.held == self.k {
+        if self.full {
             self.skip = self.random.failures(self.w);
         }
         place
+    }
+
+    /// Notes that an item that was held is gone.
+    pub(crate) fn lose(&mut self) {
+        self.held -= 1;
+    }
+
+    /// Whether items outside must be found for those that are gone, before anything else comes.
+    pub(crate) fn is_short(&self) -> bool {
+        self.full && self.held < self.k
+    }
+
+    /// Of so many items outside, which are those not met on this walk, and dummies and items held
+    /// among them, the one of the smallest key.
+    pub(crate) fn next_outside(&mut self, items: u128) -> u128 {
+        self.w = self.random.smallest(items, self.w);
+        self.random.below(items)
+    }
+
+    /// Notes that the item just met is held now.
+    pub(crate) fn gain(&mut self) {
+        self.held += 1;
+    }
+
+    /// Notes that the walk is over: k are held, or there are no more.
+    pub(crate) fn end_walk(&mut self) {
+        self.full = self.held == self.k;
+        if self.full {
+            self.skip = self.random.failures(self.w);
+        } else {
+            (self.w, self.skip) = (1.0, NONE);
+        }
     }
 
     fn take_in(&mut self) -> u64 {
@@ -134,6 +186,7 @@ impl Law {
             self.random.below(u128::from(self.k)) as u64
         };
         if self.held == self.k {
+            self.full = true;
             self.w = self.random.largest(self.k, self.w);
         }
         place

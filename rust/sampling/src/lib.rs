@@ -6,13 +6,24 @@
 //! | file | holds |
 //! |---|---|
 //! | `random` | the one generator, and exact draws from it |
-//! | `law` | what a reservoir remembers beside its items: how many to pass over, and where the next goes |
+//! | `law` | what a reservoir remembers beside its items: how many to pass over, where the next goes, and who comes for one that died |
 //! | `reservoir` | [`Reservoir`]: k items of a stream of batches, skipping what need not be looked at |
+//! | `shape` | [`Atom`]: what a join looks like to the index; its join tree |
+//! | `index/` | [`Index`]: how many results there are, nearly, and which stands at a position |
+//! | `held` | which places of a sample hold a tuple, for deletes |
+//! | `sample` | [`JoinSample`]: k results of a join, under inserts and deletes |
 
+mod held;
+mod index;
 mod law;
 mod random;
 mod reservoir;
+mod sample;
+mod shape;
 
+pub use index::Index;
 pub use law::Law;
 pub use random::Random;
 pub use reservoir::{Items, Reservoir};
+pub use sample::{All, JoinSample, Met, Predicate};
+pub use shape::Atom;

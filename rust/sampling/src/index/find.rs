@@ -1,0 +1,122 @@
+//! The result at a position (Algorithms 9 and 11).
+//!
+//! Invariant: over all positions of a delta, or of the whole join, each result comes once, and nothing
+//! else but dummies. Cost: O(1) a relation, but for the bucket: at most 127 words of one cache line or two.
+
+use ringview_core::Result;
+
+use super::Index;
+use super::node::Kind;
+use super::record::{MOST, ZERO};
+
+impl Index {
+    /// How many positions the results of a linked tuple have.
+    ///
+    /// # Errors
+    /// `Overflow` if there are more than 2^126.
+    #[inline]
+    pub fn delta_len(&self, atom: usize, tuple: u32) -> Result<u128> {
+        let node = &self.nodes[atom];
+        let mut sum = 0;
+        for (at, &key) in node.key_of.iter().enumerate() {
+            let incoming = self.incoming(atom, at, node.key(tuple, key));
+            if incoming == ZERO {
+                return Ok(0);
+            }
+            sum += u32::from(incoming);
+        }
+        if sum > u32::from(MOST) {
+            return Err(Self::too_large());
+        }
+        Ok(1 << sum)
+    }
+
+    /// The result of a linked tuple at a position: a tuple of each relation. False for a dummy.
+    #[inline]
+    pub fn delta_get(&self, atom: usize, tuple: u32, position: u128, out: &mut [u32]) -> bool {
+        out[atom] = tuple;
+        let node = &self.nodes[atom];
+        let key = |at: usize| node.key(tuple, node.key_of[at]);
+        self.others(atom, None, position, out, key)
+    }
+
+    /// How many positions all results have. The first call is linear in one relation.
+    ///
+    /// # Errors
+    /// `Overflow` if there are more than 2^126.
+    pub fn len_upper(&mut self) -> Result<u128> {
+        self.build_whole()?;
+        Ok(self.whole.as_ref().map_or(0, |whole| whole.record.count))
+    }
+
+    /// The result at a position below `len_upper`, which must have been asked for. False for a dummy.
+    #[must_use]
+    pub fn get(&self, position: u128, out: &mut [u32]) -> bool {
+        let whole = self.whole.as_ref();
+        let found = whole.and_then(|whole| whole.record.find(&self.lists, position));
+        found.is_some_and(|(group, rest)| self.members(self.root, group, None, rest, out))
+    }
+
+    /// A tuple of a group, and what it meets by all edges but one.
+    fn members(
+        &self,
+        node: usize,
+        group: u32,
+        except: Option<usize>,
+        position: u128,
+        out: &mut [u32],
+    ) -> bool {
+        let held = &self.nodes[node];
+        let key = |at: usize| held.group_key(group, at);
+        let mut rest = position;
+        if held.kind == Kind::Tuples {
+            out[node] = group;
+        } else {
+            // The tuple has the upper bits.
+            for at in (0..held.edges.len()).filter(|&at| Some(at) != except) {
+                rest >>= self.incoming(node, at, key(at));
+            }
+            let list = held.groups.lists[group as usize];
+            if rest >= u128::from(list.len) {
+                return false;
+            }
+            out[node] = self.lists.get(list, rest as u32);
+        }
+        self.others(node, except, position, out, key)
+    }
+
+    /// What comes in by all edges of a node but one, each with its bits of the position.
+    #[inline]
+    fn others(
+        &self,
+        node: usize,
+        except: Option<usize>,
+        mut position: u128,
+        out: &mut [u32],
+        key: impl Fn(usize) -> u32,
+    ) -> bool {
+        let edges = &self.nodes[node].edges;
+        for at in (0..edges.len()).filter(|&at| Some(at) != except) {
+            let key = key(at);
+            let bits = self.incoming(node, at, key);
+            let below = position & ((1 << bits) - 1);
+            position >>= bits;
+            if !self.below(self.edges[edges[at]].back, key, below, out) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The results behind an edge for a key.
+    fn below(&self, edge: usize, key: u32, position: u128, out: &mut [u32]) -> bool {
+        let edge = &self.edges[edge];
+        if self.nodes[edge.from].kind == Kind::Keys {
+            return self.members(edge.from, key, Some(edge.at), position, out);
+        }
+        match edge.records[key as usize].find(&self.lists, position) {
+            Some((group, rest)) => self.members(edge.from, group, Some(edge.at), rest, out),
+            None => false,
+        }
+    }
+}

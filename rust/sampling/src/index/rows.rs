@@ -1,0 +1,84 @@
+//! From the words of a row to a tuple that has them: what a delete needs.
+//!
+//! Invariant: the tuples of equal rows are a chain, the last that came first; the table holds the first of
+//! each chain. Which of equal tuples a delete takes has nothing to do with what is sampled. Cost: O(1) expected;
+//! nothing at all until the first delete.
+
+use foldhash::quality::SeedableRandomState;
+use hashbrown::HashTable;
+use ringview_core::random_hasher;
+
+use super::keys::hash;
+use super::lists::NONE;
+
+/// The rows of a relation.
+#[derive(Clone, Debug)]
+pub(super) struct Rows {
+    table: HashTable<u32>,
+    /// The neighbours in the chain.
+    next: Vec<u32>,
+    before: Vec<u32>,
+    hasher: SeedableRandomState,
+}
+
+impl Rows {
+    pub(super) fn new() -> Rows {
+        Rows {
+            table: HashTable::new(),
+            next: Vec::new(),
+            before: Vec::new(),
+            hasher: random_hasher(),
+        }
+    }
+
+    /// Room for so many tuples.
+    pub(super) fn fit(&mut self, tuples: usize) {
+        if self.next.len() < tuples {
+            self.next.resize(tuples, NONE);
+            self.before.resize(tuples, NONE);
+        }
+    }
+
+    pub(super) fn find<'a>(&self, row: &[u64], of: impl Fn(u32) -> &'a [u64]) -> Option<u32> {
+        let found = hash(&self.hasher, row.iter().copied());
+        self.table.find(found, |&tuple| of(tuple) == row).copied()
+    }
+
+    pub(super) fn add<'a>(&mut self, row: &[u64], tuple: u32, of: impl Fn(u32) -> &'a [u64]) {
+        self.fit(tuple as usize + 1);
+        let found = hash(&self.hasher, row.iter().copied());
+        (self.next[tuple as usize], self.before[tuple as usize]) = (NONE, NONE);
+        if let Some(first) = self.table.find_mut(found, |&other| of(other) == row) {
+            self.next[tuple as usize] = *first;
+            self.before[*first as usize] = tuple;
+            *first = tuple;
+            return;
+        }
+        let hasher = &self.hasher;
+        let rehash = |&tuple: &u32| hash(hasher, of(tuple).iter().copied());
+        self.table.insert_unique(found, tuple, rehash);
+    }
+
+    pub(super) fn remove<'a>(&mut self, row: &[u64], tuple: u32, of: impl Fn(u32) -> &'a [u64]) {
+        let (next, before) = (self.next[tuple as usize], self.before[tuple as usize]);
+        if next != NONE {
+            self.before[next as usize] = before;
+        }
+        if before != NONE {
+            self.next[before as usize] = next;
+            return;
+        }
+        let found = hash(&self.hasher, row.iter().copied());
+        if let Ok(mut entry) = self.table.find_entry(found, |&other| of(other) == row) {
+            if next == NONE {
+                entry.remove();
+            } else {
+                *entry.get_mut() = next;
+            }
+        }
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        self.table.allocation_size() + (self.next.capacity() + self.before.capacity()) * 4
+    }
+}
