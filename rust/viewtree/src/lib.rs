@@ -21,12 +21,14 @@
 //! | `factorised/` | the third form: the rows of a join as unions of products |
 //! | `explain` | what a view has now, beside what its plan says |
 //! | `strings` | which strings all of these hold |
+//! | `engine` | view trees, as the database asks for them |
 //! | `view_tree` | a maintained view, whole, in any form |
 //! | `groups`, `listing`, `logged` | the forms that are the root's part, as answers, and what moves in them |
 
 mod beside;
 mod cofactor;
 mod companion;
+mod engine;
 mod explain;
 mod factorised;
 mod factors;
@@ -42,6 +44,7 @@ mod strings;
 mod tree;
 mod view_tree;
 
+pub use engine::ViewTrees;
 pub use view_tree::view;
 
 /// An overflow, with the words for where.
