@@ -66,7 +66,8 @@ class Changeable:
         Complexity: for each row and view, O(1) a node from its leaf to the root if every sibling is
         met by a full key, else the size of the groups met. See `View.explain`.
 
-        >>> db = Database()
+        >>> import ringview as rv
+        >>> db = rv.Database()
         >>> table = db.create_table("r", {"a": "int64"})
         >>> db.insert("r", {"a": [1, 2, 3]})
         >>> len(table)
@@ -95,7 +96,8 @@ class Changeable:
             NullKeyError: NULL in a key.
             UnsupportedError: Keys, where no base rows are kept (`trust_deletes`).
 
-        >>> db = Database()
+        >>> import ringview as rv
+        >>> db = rv.Database()
         >>> table = db.create_table("r", {"id": "int64", "a": "int64"}, unique=["id"])
         >>> db.insert("r", {"id": [1, 2, 3], "a": [10, 20, 30]})
         >>> db.delete("r", {"id": [2, 3]})
@@ -127,7 +129,8 @@ class Changeable:
 
         Complexity: one look-up a row; in the views, a delete and an insert for each row that moves.
 
-        >>> db = Database()
+        >>> import ringview as rv
+        >>> db = rv.Database()
         >>> _ = db.create_table("r", {"id": "int64", "a": "int64"}, unique=["id"])
         >>> view = db.create_view("v", "SELECT SUM(a) AS a FROM r")
         >>> db.upsert("r", {"id": [1, 2], "a": [10, 20]})
@@ -151,7 +154,8 @@ class Changeable:
 
         Complexity: as `upsert`.
 
-        >>> db = Database()
+        >>> import ringview as rv
+        >>> db = rv.Database()
         >>> _ = db.create_table("r", {"id": "int64", "a": "int64", "b": "int64"}, unique=["id"])
         >>> view = db.create_view("v", "SELECT SUM(a + b) AS sum FROM r")
         >>> db.insert("r", {"id": [1, 2], "a": [10, 20], "b": [1, 2]})
@@ -187,7 +191,8 @@ class Changeable:
 
         Complexity: as `upsert`.
 
-        >>> db = Database()
+        >>> import ringview as rv
+        >>> db = rv.Database()
         >>> _ = db.create_table("r", {"id": "int64", "a": "int64"}, unique=["id"])
         >>> view = db.create_view("v", "SELECT COUNT(*) AS n, SUM(a) AS a FROM r")
         >>> feed = {"op": ["I", "I", "U", "D"], "id": [1, 2, 1, 2], "a": [10, 20, 11, None]}
@@ -206,7 +211,8 @@ class Changeable:
                 change is checked on what those before it left. Changes by key do not mix with
                 others of the same table in a net transaction.
 
-        >>> db = Database()
+        >>> import ringview as rv
+        >>> db = rv.Database()
         >>> table = db.create_table("r", {"a": "int64"})
         >>> with db.transaction(net=True) as tx:
         ...     tx.delete("r", {"a": [1]})
@@ -246,7 +252,8 @@ class Changeable:
         Views of COFACTOR, MIN, MAX or COUNT(DISTINCT), and rows of joins kept factorised, take the
         product row by row.
 
-        >>> db = Database()
+        >>> import ringview as rv
+        >>> db = rv.Database()
         >>> table = db.create_table("m", {"i": "int64", "j": "int64"})
         >>> db.update_factorised("m", {"u": {"i": [1, 2, 3]}, "v": {"j": [10, 20]}})
         >>> len(table)
