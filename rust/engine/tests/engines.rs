@@ -3,10 +3,12 @@
 mod common;
 #[path = "common/queries.rs"]
 mod queries;
+#[path = "common/recompute.rs"]
+mod recompute;
 
 use std::sync::Arc;
 
-use common::{TABLES, schema, unpolled};
+use common::unpolled;
 use ringview_core::{Error, Result};
 use ringview_engine::{Database, Options, ViewTrees, engines};
 use ringview_explain::Explanation;
@@ -60,12 +62,7 @@ impl Candidate for Priced {
 fn database(twins: &[Twin]) -> Database {
     let mut all = engines();
     all.extend(twins.iter().map(|twin| Arc::new(*twin) as Arc<dyn Engine>));
-    let mut db = Database::with_engines(Options::default(), all);
-    for (name, columns, is_static) in TABLES {
-        db.create_table(name, schema(columns), None, is_static)
-            .unwrap();
-    }
-    db
+    common::declared(Database::with_engines(Options::default(), all))
 }
 
 #[test]
@@ -135,4 +132,33 @@ fn every_form_of_explanation_tells_of_the_others() {
     let alone = database(&[]).explanation(query).unwrap();
     assert!(alone.others.is_empty());
     assert!(!alone.text().contains("not taken") && !alone.mermaid().contains("engine"));
+}
+
+#[test]
+fn an_engine_of_ones_own_is_told_of_and_taken_by_name() {
+    let mut all = engines();
+    all.push(Arc::new(recompute::Recompute));
+    let mut db = common::declared(Database::with_engines(Options::default(), all));
+    let queries = queries::all();
+    let (sums, least) = (&queries[1], &queries[7]);
+    let told = db.explanation(sums).unwrap().text();
+    assert!(
+        told.contains("recompute, which could, at O(N^2) a change"),
+        "{told}"
+    );
+    let told = db.explanation(least).unwrap().text();
+    assert!(
+        told.contains("recompute, which cannot") && told.contains("is a toy"),
+        "{told}"
+    );
+    let refused = db.create_view_with("v", least, Some("recompute"), &mut unpolled);
+    assert!(matches!(refused, Err(Error::Unsupported { .. })));
+    db.create_view_with("v", sums, Some("recompute"), &mut unpolled)
+        .unwrap();
+    let told = db.view_explanation("v").unwrap().text();
+    let taken = "engine: recompute; asked for by name; it joins all rows anew";
+    assert!(
+        told.contains(taken) && told.contains("viewtree, which could"),
+        "{told}"
+    );
 }

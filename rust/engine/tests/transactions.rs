@@ -1,14 +1,19 @@
-//! Random transactions over several tables and views, against the naive database.
+//! Random transactions over several tables and views, against the naive database, whichever engine keeps
+//! the views.
 
 mod common;
 #[path = "common/queries.rs"]
 mod queries;
+#[path = "common/recompute.rs"]
+mod recompute;
 
-use common::{Change, Model, Row, TABLES, Value, apply, database, from_arrow, sort, unpolled};
+use std::sync::Arc;
+
+use common::{Change, Model, Row, TABLES, Value, apply, declared, from_arrow, sort, unpolled};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringview_core::Error;
-use ringview_engine::{Database, Direction, Options};
+use ringview_engine::{Database, Direction, Options, engines};
 use ringview_query::Query;
 
 /// A step of a history.
@@ -96,6 +101,86 @@ fn check(db: &mut Database, model: &Model, views: &mut [Watched]) {
     }
 }
 
+fn with_engines(options: Options) -> Database {
+    let mut all = engines();
+    all.push(Arc::new(recompute::Recompute));
+    declared(Database::with_engines(options, all))
+}
+
+/// Whether an engine says that it can keep a query.
+fn can(db: &Database, query: &Query, engine: &str) -> bool {
+    let told = db.explanation(query).unwrap();
+    let mut others = told.others.iter();
+    told.engine.name.contains(engine) || others.any(|one| one.name == engine && one.cost.is_some())
+}
+
+/// A history with all views kept by one engine.
+fn live(
+    engine: &str,
+    fixed: Vec<Row>,
+    steps: Vec<Step>,
+    trust_deletes: bool,
+) -> Result<(), TestCaseError> {
+    let mut db = with_engines(Options {
+        trust_deletes,
+        ..Options::default()
+    });
+    let queries: Vec<Query> = queries::all();
+    let takes: Vec<bool> = queries
+        .iter()
+        .map(|query| can(&db, query, engine))
+        .collect();
+    let mut model = Model::default();
+    let mut views: Vec<Watched> = Vec::new();
+    let fill = [Change::insert(2, fixed)];
+    apply(&mut db, &fill).unwrap();
+    model.apply(&fill);
+    for step in steps {
+        match step {
+            Step::Apply(changes) => {
+                let possible = model.apply(&changes);
+                if possible {
+                    prop_assert_eq!(apply(&mut db, &changes), Ok(()));
+                } else if !trust_deletes {
+                    let outcome = apply(&mut db, &changes);
+                    let refused = matches!(outcome, Err(Error::OverDelete { .. }));
+                    prop_assert!(refused, "{:?}", outcome);
+                }
+            }
+            Step::CreateView(index) => {
+                let name = format!("v{index}");
+                let query = queries[index].clone();
+                let known = views.iter().any(|view| view.name == name);
+                let read = |table: usize| query.atoms.iter().any(|a| a.table == TABLES[table].0);
+                let gone = trust_deletes && (0..2).any(|t| read(t) && model.len(t) > 0);
+                let outcome = db.create_view_with(&name, &query, Some(engine), &mut unpolled);
+                match outcome {
+                    Err(Error::Exists { .. }) => prop_assert!(known),
+                    Err(Error::Unsupported { .. }) => prop_assert!(gone || !takes[index]),
+                    outcome => {
+                        prop_assert_eq!(outcome, Ok(()));
+                        prop_assert!(!known && !gone && takes[index]);
+                        views.push(Watched {
+                            name,
+                            query,
+                            rows: Vec::new(),
+                        });
+                    }
+                }
+            }
+            Step::DropView(index) => {
+                let name = format!("v{index}");
+                let at = views.iter().position(|view| view.name == name);
+                prop_assert_eq!(db.drop_view(&name).is_ok(), at.is_some());
+                at.map(|at| views.remove(at));
+            }
+        }
+        check(&mut db, &model, &mut views);
+        db.check();
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -105,51 +190,23 @@ proptest! {
         steps in vec(step(), 1..14),
         trust_deletes in any::<bool>(),
     ) {
-        let queries = queries::all();
-        let mut db = database(Options { trust_deletes, ..Options::default() });
-        let mut model = Model::default();
-        let mut views: Vec<Watched> = Vec::new();
-        let fill = [Change::insert(2, fixed)];
-        apply(&mut db, &fill).unwrap();
-        model.apply(&fill);
-        for step in steps {
-            match step {
-                Step::Apply(changes) => {
-                    let possible = model.apply(&changes);
-                    if possible {
-                        prop_assert_eq!(apply(&mut db, &changes), Ok(()));
-                    } else if !trust_deletes {
-                        let outcome = apply(&mut db, &changes);
-                        let refused = matches!(outcome, Err(Error::OverDelete { .. }));
-                        prop_assert!(refused, "{:?}", outcome);
-                    }
-                }
-                Step::CreateView(index) => {
-                    let name = format!("v{index}");
-                    let query = queries[index].clone();
-                    let known = views.iter().any(|view| view.name == name);
-                    let read = |table: usize| query.atoms.iter().any(|a| a.table == TABLES[table].0);
-                    let gone = trust_deletes
-                        && (0..2).any(|t| read(t) && model.len(t) > 0);
-                    let outcome = db.create_view(&name, &query, &mut unpolled);
-                    match outcome {
-                        Err(Error::Exists { .. }) => prop_assert!(known),
-                        Err(Error::Unsupported { .. }) => prop_assert!(gone),
-                        outcome => {
-                            prop_assert_eq!(outcome, Ok(()));
-                            prop_assert!(!known && !gone);
-                            views.push(Watched { name, query, rows: Vec::new() });
-                        }
-                    }
-                }
-                Step::DropView(index) => {
-                    let name = format!("v{index}");
-                    let at = views.iter().position(|view| view.name == name);
-                    prop_assert_eq!(db.drop_view(&name).is_ok(), at.is_some());
-                    at.map(|at| views.remove(at));
-                }
-            }
-            check(&mut db, &model, &mut views);
-        }
+        live("viewtree", fixed, steps, trust_deletes)?;
     }
+
+    #[test]
+    fn views_of_a_toy_engine_do_too(
+        fixed in vec(row(2), 0..6),
+        steps in vec(step(), 1..14),
+        trust_deletes in any::<bool>(),
+    ) {
+        live("recompute", fixed, steps, trust_deletes)?;
+    }
+}
+
+#[test]
+fn a_toy_engine_keeps_what_has_sums_alone() {
+    let db = with_engines(Options::default());
+    let kept = queries::all();
+    let kept = kept.iter().filter(|query| can(&db, query, "recompute"));
+    assert_eq!(kept.count(), 7);
 }

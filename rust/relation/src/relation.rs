@@ -236,7 +236,11 @@ impl<R: PayloadRing> Relation<R> {
         let (slots, stride) = (part.iter().collect::<Vec<_>>(), part.stride());
         let payloads = part.write(&slots);
         for &slot in &slots {
-            change(&mut payloads[slot as usize * stride..][..stride]);
+            let payload = &mut payloads[slot as usize * stride..][..stride];
+            change(payload);
+            if payload[0] == 0 {
+                self.emptied.push(slot);
+            }
         }
         slots.len()
     }

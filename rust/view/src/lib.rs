@@ -8,10 +8,12 @@
 //! | `fields` | variables as the fields of keys |
 //! | `read/` | what rows of a table are to a view: filters, factors, keys |
 //! | `answer/` | what is read of a view, and who is told what moved in it |
+//! | `part/` | a part whose keys are the rows of an answer |
 
 pub mod answer;
 mod engine;
 pub mod fields;
+pub mod part;
 pub mod read;
 mod rows;
 mod view;

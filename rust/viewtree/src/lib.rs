@@ -15,8 +15,6 @@
 //! | `factors/` | the climb of a change that is a product of factors |
 //! | `companion` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT), categories |
 //! | `beside` | all that stands beside a tree: companions, COFACTOR where there are sums |
-//! | `moved` | what moved in the result, as rows for the views that read it |
-//! | `lookup` | rows of the root by their keys |
 //! | `maintained` | a tree behind an interface that does not name its ring |
 //! | `factorised/` | the third form: the rows of a join as unions of products |
 //! | `explain` | what a view has now, beside what its plan says |
@@ -35,9 +33,7 @@ mod factors;
 mod groups;
 mod listing;
 mod logged;
-mod lookup;
 mod maintained;
-mod moved;
 pub mod plan;
 mod program;
 mod strings;

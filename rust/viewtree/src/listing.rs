@@ -6,10 +6,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Meter, Result};
 use ringview_view::answer::{ResultRows, listing};
+use ringview_view::part::Reading;
 use ringview_view::{Answer, Key};
 
 use crate::logged::{Logged, Shows};
-use crate::moved;
 use crate::view_tree::{Kept, ViewTree};
 
 /// A listing.
@@ -21,13 +21,8 @@ impl Shows for Listing {
         listing::weighed(&rows, &multiplicities)
     }
 
-    fn moved(
-        &self,
-        kept: &Kept,
-        needed: &[bool],
-        reading: (&mut Dictionary, &Meter<'_>),
-    ) -> Result<Batch> {
-        moved::listing(kept, needed, reading)
+    fn moved(&self, kept: &Kept, needed: &[bool], reading: Reading<'_, '_>) -> Result<Batch> {
+        kept.rows().listing_moved(needed, reading)
     }
 
     fn rows_from(
@@ -35,9 +30,9 @@ impl Shows for Listing {
         kept: &Kept,
         place: u64,
         needed: &[bool],
-        reading: (&mut Dictionary, &Meter<'_>),
+        reading: Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)> {
-        moved::listing_from(kept, place, needed, reading)
+        kept.rows().listing_from(place, needed, reading)
     }
 
     fn size(&self, kept: &Kept) -> String {
@@ -49,15 +44,13 @@ impl Shows for Listing {
 }
 
 fn len(kept: &Kept) -> Result<u64> {
-    let Some(result) = kept.tree.result() else {
-        return Ok(0);
-    };
-    listing::len(result.iter().map(|slot| result.payload(slot)[0] as i64))
+    let part = kept.rows().part;
+    listing::len(part.iter().map(|slot| part.payload(slot)[0] as i64))
 }
 
 impl Answer for ViewTree<Logged<Listing>> {
     fn schema(&self) -> SchemaRef {
-        self.kept.schema_ref()
+        self.kept.rows().schema()
     }
 
     fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
@@ -65,18 +58,17 @@ impl Answer for ViewTree<Logged<Listing>> {
     }
 
     fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
-        self.kept.check_room(len(&self.kept)?, meter)?;
-        let rows = self.kept.grouped();
+        let kept = self.kept.rows();
+        kept.check_room(len(&self.kept)?, meter)?;
+        let rows = kept.all();
         meter.work(rows.rows as u64)?;
-        self.kept
-            .of_groups(dictionary)
-            .batch(listing::repeated(&rows)?)
+        let rows = listing::repeated(&rows)?;
+        kept.assembler(dictionary).batch(rows)
     }
 
     fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let rows = self.kept.rows_where(key, dictionary)?;
-        self.kept
-            .of_groups(dictionary)
-            .batch(listing::repeated(&rows)?)
+        let kept = self.kept.rows();
+        let rows = listing::repeated(&kept.rows_where(key, dictionary)?)?;
+        kept.assembler(dictionary).batch(rows)
     }
 }

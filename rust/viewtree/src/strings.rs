@@ -9,22 +9,11 @@
 
 use ringview_core::{Gone, Held, HoldsStrings};
 use ringview_relation::Part;
+use ringview_view::part::mark_strings;
 
 use crate::tree::Tree;
 use crate::tree::payloads::Payloads;
 use crate::view_tree::{Form, ViewTree};
-
-/// Marks the ids in some fields of the keys of a part.
-pub(crate) fn mark(part: &Part, texts: &[usize], held: &mut Held) {
-    if texts.is_empty() {
-        return;
-    }
-    for slot in part.iter() {
-        for &field in texts {
-            held.mark(part.field(slot, field));
-        }
-    }
-}
 
 impl<P: Payloads> Tree<P> {
     /// The parts that hold strings, and in which fields.
@@ -37,7 +26,7 @@ impl<P: Payloads> Tree<P> {
 impl<P: Payloads> HoldsStrings for Tree<P> {
     fn mark_strings(&self, held: &mut Held) {
         for (part, texts) in self.texts() {
-            mark(part, &texts, held);
+            mark_strings(part, &texts, held);
         }
     }
 

@@ -4,17 +4,15 @@
 //! taken. Which form it is (groups, a listing, a factorised join) is asked once, at the birth; behind that
 //! each does what it does. Cost: that of the tree, of what stands beside it, and of the form.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use ringview_core::{Batch, Dictionary, Held, Meter, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Representation, VarId};
 use ringview_relation::Part;
-use ringview_view::answer::{Assembler, Further, ResultRows};
+use ringview_view::part::{PartRows, Reading};
 use ringview_view::{Answer, Follower, ProductDelta, RowDelta, View, multiplied_out};
 
 use crate::beside::Beside;
@@ -77,18 +75,13 @@ pub(crate) trait Form: fmt::Debug + Send + Sync {
     ) -> Result<RecordBatch>;
     fn advance(&mut self, kept: &mut Kept, follower: &Follower);
     fn tidy(&mut self, kept: &Kept);
-    fn has_moved(&self, follower: &Follower) -> Option<bool>;
+    fn has_moved(&self, follower: &Follower) -> bool;
 
     /// Whether other views read the result, from now on.
     fn feed(&mut self, _kept: &mut Kept, _is_read: bool) {}
 
     /// As [`View::moved`], in the columns that are needed.
-    fn moved(
-        &self,
-        kept: &Kept,
-        needed: &[bool],
-        reading: (&mut Dictionary, &Meter<'_>),
-    ) -> Result<Batch>;
+    fn moved(&self, kept: &Kept, needed: &[bool], reading: Reading<'_, '_>) -> Result<Batch>;
 
     /// As [`View::rows_from`].
     fn rows_from(
@@ -96,7 +89,7 @@ pub(crate) trait Form: fmt::Debug + Send + Sync {
         kept: &Kept,
         place: u64,
         needed: &[bool],
-        reading: (&mut Dictionary, &Meter<'_>),
+        reading: Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)>;
 
     /// How many rows there are and how they are kept, in words.
@@ -167,47 +160,18 @@ impl Kept {
         &self.plan.tree.nodes[self.plan.tree.root].keys
     }
 
-    /// How rows of the root's part, or others with these variables, are made into Arrow.
-    pub(crate) fn assembler<'a>(
-        &'a self,
-        keys: Cow<'a, [VarId]>,
-        dictionary: &'a Dictionary,
-    ) -> Assembler<'a> {
-        Assembler {
+    /// The root's part, and all that makes rows of it.
+    pub(crate) fn rows(&self) -> PartRows<'_> {
+        let Some(part) = self.tree.result() else {
+            unreachable!("a root is kept")
+        };
+        PartRows {
             outputs: self.plan.shown(),
             fields: self.tree.fields(),
-            keys,
-            members: self.beside.members(),
-            dictionary,
+            keys: self.keys(),
+            part,
+            further: &self.beside,
         }
-    }
-
-    /// The same for rows of the root's part.
-    pub(crate) fn of_groups<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
-        self.assembler(Cow::Borrowed(self.keys()), dictionary)
-    }
-
-    /// A row for each key of the root.
-    pub(crate) fn grouped(&self) -> ResultRows {
-        let all = |result| ResultRows::all(result, &self.beside);
-        self.tree.result().map(all).unwrap_or_default()
-    }
-
-    /// The number of keys of the root; 1 where no key tells groups apart. O(1).
-    pub(crate) fn groups(&self) -> usize {
-        match self.tree.result() {
-            Some(result) if result.layout().fields() > 0 => result.len(),
-            _ => 1,
-        }
-    }
-
-    /// The schema of the result, which no key is needed for.
-    pub(crate) fn schema(&self) -> ArrowSchema {
-        self.of_groups(&Dictionary::new()).schema()
-    }
-
-    pub(crate) fn schema_ref(&self) -> SchemaRef {
-        Arc::new(self.schema())
     }
 
     /// What each node of the plan's tree holds.
@@ -294,7 +258,7 @@ where
     }
 
     fn has_moved(&self, follower: &Follower) -> bool {
-        self.form.has_moved(follower).unwrap_or(true)
+        self.form.has_moved(follower)
     }
 
     fn feed(&mut self, needed: Option<&[bool]>) {

@@ -34,7 +34,11 @@ pub fn schema(columns: &[(&str, Type)]) -> Schema {
 }
 
 pub fn database(options: Options) -> Database {
-    let mut db = Database::new(options);
+    declared(Database::new(options))
+}
+
+/// The same with the tables of all tests.
+pub fn declared(mut db: Database) -> Database {
     for (name, columns, is_static) in TABLES {
         db.create_table(name, schema(columns), None, is_static)
             .unwrap();

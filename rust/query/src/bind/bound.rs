@@ -287,6 +287,24 @@ impl Bound {
         columns
     }
 
+    /// What the rows of an atom contribute to each term, in their order, where each factor stands at its
+    /// own atom and coefficients at the first.
+    ///
+    /// # Errors
+    /// `Overflow` where a coefficient has no number.
+    pub fn factors(&self, atom: usize) -> Result<Vec<Option<Factor>>> {
+        let factor = |term: &Term| {
+            let mut value = term.factors.get(&atom).cloned();
+            if atom == 0 && !term.coefficient.is_one() {
+                let own = value.unwrap_or(Expr::int(1));
+                value = Some(term.coefficient.clone().multiply(own)?);
+            }
+            let not_null = term.not_null.get(&atom).cloned().unwrap_or_default();
+            Ok(Some(Factor { not_null, value }))
+        };
+        self.terms.iter().map(factor).collect()
+    }
+
     /// The query's hypergraph.
     #[must_use]
     pub fn graph(&self) -> Hypergraph {

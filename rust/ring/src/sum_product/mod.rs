@@ -95,6 +95,21 @@ impl SumProductShape {
         &self.elements
     }
 
+    /// The ring's one: 1 in every component.
+    #[must_use]
+    pub fn one(&self) -> Vec<u64> {
+        let mut one = vec![0; self.stride];
+        for element in &self.elements {
+            match element.kind {
+                NumberKind::Integer => 1i64.store(&mut one, element.word),
+                NumberKind::Decimal => 1i128.store(&mut one, element.word),
+                NumberKind::Real => Expansion::from(1i64).store(&mut one, element.word),
+                NumberKind::Wide => i256::ONE.store(&mut one, element.word),
+            }
+        }
+        one
+    }
+
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }

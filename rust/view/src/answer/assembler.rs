@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use ringview_core::{Dictionary, Error, Result};
-use ringview_query::{Having, OutputKind, PlanOutput, VarId, Variable};
+use ringview_query::{Bound, Having, OutputKind, PlanOutput, VarId, Variable};
 
 use super::cells::{Cells, retain};
 use super::computed::Measures;
@@ -28,6 +28,17 @@ pub struct Outputs<'a> {
     pub measures: &'a [PlanOutput],
     /// Which groups are rows of the result; all where absent.
     pub having: Option<&'a Having>,
+}
+
+impl<'a> From<&'a Bound> for Outputs<'a> {
+    fn from(query: &'a Bound) -> Self {
+        Self {
+            variables: &query.variables,
+            columns: &query.outputs,
+            measures: &query.measures,
+            having: query.having.as_ref(),
+        }
+    }
 }
 
 /// How rows are made into Arrow.

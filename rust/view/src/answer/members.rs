@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use ringview_core::Held;
-use ringview_query::Kind;
+use ringview_query::{Kind, Term};
 use ringview_ring::{CofactorShape, Element, NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use super::categories::Categories;
@@ -83,6 +83,19 @@ impl TermSums {
             kinds,
             places,
         }
+    }
+
+    /// A component for each term, in their order.
+    #[must_use]
+    pub fn of_terms(terms: &[Term]) -> Self {
+        let kinds = terms.iter().map(|term| term.kind);
+        Self::new(kinds.collect(), (0..terms.len()).collect())
+    }
+
+    /// The shape of the payloads.
+    #[must_use]
+    pub fn shape(&self) -> &SumProductShape {
+        &self.shape
     }
 }
 

@@ -12,10 +12,14 @@
 //! | `predicate`, `textual`, `like` | conditions, in three-valued logic; those on one string column |
 //! | `scalar/`, `number`, `input` | expressions, the kinds of numbers, and where columns are found |
 //! | `keys` | columns as the fields of keys |
+//! | `lifted` | rows as payloads of counts and sums |
+//! | `leaf` | the rows of an atom as a relation |
 //! | `text` | expressions as messages show them |
 
 mod input;
 mod keys;
+mod leaf;
+mod lifted;
 mod like;
 mod number;
 mod predicate;
@@ -30,6 +34,8 @@ use ringview_query::{Expr, Factor, Kind, PlanAtom};
 
 use input::Input;
 pub use keys::key_column;
+pub use leaf::Leaf;
+pub use lifted::LiftedRows;
 pub use like::Pattern;
 use number::Source;
 use predicate::{Check, TRUE, nulls};

@@ -10,17 +10,19 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Error, Held, Meter, Result};
 use ringview_relation::Part;
 use ringview_view::answer::{Assembler, encoded};
+use ringview_view::part::{PartRows, Reading, mark_strings};
 use ringview_view::{Answer, Cursor, Follower, Key, RowDelta};
 
-use crate::moved;
-use crate::strings::mark;
 use crate::view_tree::{Form, Kept, ViewTree};
 
 use super::{BLOCK, Factorised, Place, columns};
 
 /// How rows that moved are made into Arrow.
 fn assembler<'a>(kept: &'a Kept, dictionary: &'a Dictionary) -> Assembler<'a> {
-    kept.assembler(Cow::Owned(columns(&kept.plan)), dictionary)
+    Assembler {
+        keys: Cow::Owned(columns(&kept.plan)),
+        ..kept.rows().assembler(dictionary)
+    }
 }
 
 impl Form for Factorised {
@@ -66,7 +68,7 @@ impl Form for Factorised {
                 let all = (0, self.len(&*kept.tree)?);
                 let all = self.slice(
                     &*kept.tree,
-                    kept.schema_ref(),
+                    kept.rows().schema(),
                     all,
                     (dictionary, &Meter::free()),
                 )?;
@@ -83,8 +85,8 @@ impl Form for Factorised {
         self.merge_logs();
     }
 
-    fn has_moved(&self, follower: &Follower) -> Option<bool> {
-        self.followers.has_moved(follower)
+    fn has_moved(&self, follower: &Follower) -> bool {
+        self.followers.has_moved(follower).unwrap_or(true)
     }
 
     fn feed(&mut self, kept: &mut Kept, is_read: bool) {
@@ -92,15 +94,14 @@ impl Form for Factorised {
         self.merge_logs();
     }
 
-    fn moved(
-        &self,
-        kept: &Kept,
-        needed: &[bool],
-        reading: (&mut Dictionary, &Meter<'_>),
-    ) -> Result<Batch> {
+    fn moved(&self, kept: &Kept, needed: &[bool], reading: Reading<'_, '_>) -> Result<Batch> {
         let (rows, multiplicities) = self.running()?;
         let keys = columns(&kept.plan);
-        moved::weighed(kept, (&keys, needed), (rows, multiplicities), reading)
+        let over = PartRows {
+            keys: &keys,
+            ..kept.rows()
+        };
+        over.weighed(needed, (rows, multiplicities), reading)
     }
 
     fn rows_from(
@@ -108,11 +109,11 @@ impl Form for Factorised {
         kept: &Kept,
         place: u64,
         needed: &[bool],
-        (dictionary, meter): (&mut Dictionary, &Meter<'_>),
+        (dictionary, meter): Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)> {
         let all = self.len(&*kept.tree)?;
         let end = all.min(place + BLOCK);
-        let schema = kept.schema_ref();
+        let schema = kept.rows().schema();
         let rows = self.slice(&*kept.tree, schema, (place, end), (dictionary, meter))?;
         let batch = encoded(&rows, needed, dictionary)?;
         Ok((batch, (end < all).then_some(end)))
@@ -127,7 +128,8 @@ impl Form for Factorised {
 
     fn mark_strings(&self, kept: &Kept, held: &mut Held) {
         let texts = kept.tree.fields().texts(&columns(&kept.plan));
-        self.logs().for_each(|rows| mark(rows, &texts, held));
+        self.logs()
+            .for_each(|rows| mark_strings(rows, &texts, held));
     }
 
     fn string_words(&self, kept: &Kept) -> usize {
@@ -150,7 +152,7 @@ impl Form for Factorised {
 
 impl Answer for ViewTree<Factorised> {
     fn schema(&self) -> SchemaRef {
-        self.kept.schema_ref()
+        self.kept.rows().schema()
     }
 
     fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
@@ -169,7 +171,7 @@ impl Answer for ViewTree<Factorised> {
     ) -> Result<RecordBatch> {
         let to = to.min(self.form.len(&*self.kept.tree)?);
         let rows = (from.min(to), to);
-        let schema = self.kept.schema_ref();
+        let schema = self.kept.rows().schema();
         self.form
             .slice(&*self.kept.tree, schema, rows, (dictionary, meter))
     }
@@ -180,7 +182,7 @@ impl Answer for ViewTree<Factorised> {
         dictionary: &Dictionary,
         meter: &Meter<'_>,
     ) -> Result<RecordBatch> {
-        let schema = self.kept.schema_ref();
+        let schema = self.kept.rows().schema();
         self.form
             .draw(&*self.kept.tree, schema, draws, (dictionary, meter))
     }
@@ -198,7 +200,7 @@ impl Answer for ViewTree<Factorised> {
         let Some(place) = cursor.place_mut::<Place>() else {
             return Ok(None);
         };
-        let schema = self.kept.schema_ref();
+        let schema = self.kept.rows().schema();
         self.form.next(&*self.kept.tree, place, schema, dictionary)
     }
 

@@ -11,11 +11,11 @@ use ringview_relation::{Delta, Grouper, Spare};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
 use ringview_view::FactorRows;
 use ringview_view::answer::number_kind;
-use ringview_view::read::{AtomProgram, Selection, key_column};
+use ringview_view::read::{AtomProgram, LiftedRows, Selection, key_column};
 
 use super::factor::{Factor, Layouts};
 use crate::tree::Tree;
-use crate::tree::payloads::{LeafRows, SumProductPayloads};
+use crate::tree::payloads::SumProductPayloads;
 
 /// The factors of the delta of a leaf.
 pub(super) fn read(
@@ -104,7 +104,7 @@ fn one(
     let layout = layouts.layout(&registers);
     let mut grouper = Grouper::default();
     grouper.group(&delta.columns, &registers, delta.rows, &layout, true);
-    let leaf = LeafRows {
+    let leaf = LiftedRows {
         batch,
         selection: &selection,
         sign,

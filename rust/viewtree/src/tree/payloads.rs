@@ -9,13 +9,11 @@ use std::collections::BTreeMap;
 use crate::plan::{Component, Plan, Source};
 use ringview_core::{Batch, Dictionary, Error, Gone, Result};
 use ringview_ring::{
-    Common, Element, Groups, LiftedReals, Number, NumberKind, PayloadRing, SumProduct,
-    SumProductShape, TermProduct, Wide, Widen, sum_groups,
+    Element, Groups, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
 };
 use ringview_view::answer::number_kind;
-use ringview_view::read::{AtomProgram, Selection, Values};
+use ringview_view::read::{AtomProgram, LiftedRows, Selection};
 
-use crate::overflow;
 use crate::program::ProductPlan;
 use crate::tree::Tree;
 
@@ -222,7 +220,7 @@ impl Payloads for SumProductPayloads {
             unreachable!("every leaf has a program")
         };
         let shape = &self.shapes[leaf];
-        let rows = LeafRows {
+        let rows = LiftedRows {
             batch,
             selection,
             sign,
@@ -246,7 +244,7 @@ impl Payloads for SumProductPayloads {
         else {
             return Err(problem);
         };
-        let rows = LeafRows {
+        let rows = LiftedRows {
             batch,
             selection,
             sign,
@@ -263,94 +261,5 @@ impl Payloads for SumProductPayloads {
 
     fn memory_usage(&self) -> usize {
         self.leaves.values().map(AtomProgram::memory_usage).sum()
-    }
-}
-
-/// The rows of a leaf batch that take part.
-pub(crate) struct LeafRows<'a> {
-    pub(crate) batch: &'a Batch,
-    pub(crate) selection: &'a Selection,
-    pub(crate) sign: i64,
-    pub(crate) groups: Groups<'a>,
-    pub(crate) stride: usize,
-}
-
-impl LeafRows<'_> {
-    /// What a leaf's program makes of the rows, summed by group into `out`.
-    pub(crate) fn read(
-        &self,
-        program: &mut AtomProgram,
-        shape: &SumProductShape,
-        out: &mut Vec<u64>,
-    ) -> Result<()> {
-        out.clear();
-        out.resize(self.groups.len() * self.stride, 0);
-        for (component, &element) in shape.elements().iter().enumerate() {
-            let values = program.factor(component, self.batch, self.selection)?;
-            let overflowed = match (values, element.kind) {
-                (Values::Ones, NumberKind::Wide) => self.fill(element, |_| Wide::ONE, out),
-                (Values::Ones, _) => self.fill(element, |_| 1i64, out),
-                (Values::Words(words), NumberKind::Integer) => {
-                    self.fill(element, |row| i64::load(words, row), out)
-                }
-                (Values::Words(words), NumberKind::Decimal) => {
-                    self.fill(element, |row| i128::load(words, 2 * row), out)
-                }
-                (Values::Words(words), NumberKind::Real) => {
-                    self.fill_reals(element, (words, false), out)
-                }
-                (Values::Words(words), NumberKind::Wide) => {
-                    let kind = match words.len() == self.selection.len() {
-                        true => NumberKind::Integer,
-                        false => NumberKind::Decimal,
-                    };
-                    let value = |row: usize| Wide::of(kind, words, row * kind.words());
-                    self.fill(element, value, out)
-                }
-                (Values::Long(words), _) => self.fill_reals(element, (words, true), out),
-            };
-            if overflowed {
-                return Err(overflow("a sum or count of the rows of a batch".to_owned()));
-            }
-        }
-        Ok(())
-    }
-
-    /// As `fill`, of doubles or of expansions.
-    fn fill_reals(&self, to: Element, (words, long): (&[u64], bool), out: &mut [u64]) -> bool {
-        let times = self.batch.multiplicity.as_deref();
-        let reals = LiftedReals {
-            words,
-            long,
-            sign: self.sign,
-            times: times.map(|all| (all, self.selection.rows())),
-        };
-        reals.sum(self.groups, to, out, self.stride)
-    }
-
-    /// Sums multiplicity times value into one component; whether any number overflowed.
-    #[inline(always)]
-    fn fill<N>(&self, element: Element, value: impl Fn(usize) -> N, out: &mut [u64]) -> bool
-    where
-        N: Number,
-        i64: Widen<N>,
-    {
-        let times = |row: usize, times: i64| {
-            let times = times.wrapping_mul(self.sign);
-            let (number, wrapped) = value(row).mul(Widen::<N>::widen(times));
-            // The one multiplicity whose inverse is none.
-            (number, wrapped | (times == i64::MIN))
-        };
-        let (groups, stride, word) = (self.groups, self.stride, element.word);
-        match (&self.batch.multiplicity, self.selection.rows()) {
-            (None, _) => sum_groups::<N>(groups, |row| times(row, 1), out, stride, word),
-            (Some(all), None) => {
-                sum_groups::<N>(groups, |row| times(row, all[row]), out, stride, word)
-            }
-            (Some(all), Some(rows)) => {
-                let value = |row: usize| times(row, all[rows[row] as usize]);
-                sum_groups::<N>(groups, value, out, stride, word)
-            }
-        }
     }
 }

@@ -2,34 +2,33 @@
 //!
 //! Invariant: a key finds the group that its values would fall into: NULL finds the group of NULL, and
 //! a value that no row ever had finds none and enters nowhere. Cost: a whole key is one look-up in the
-//! root's part, O(1) expected; a part of one is compared with each key, O(groups), and only the rows
+//! part, O(1) expected; a part of one is compared with each key, O(groups), and only the rows
 //! that agree are made.
 
 use arrow_array::RecordBatch;
 use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_query::{OutputKind, VarId};
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
-use ringview_view::answer::{Cells, ResultRows, Value, retain};
-use ringview_view::fields::Aspect;
-use ringview_view::{Cell, Key, KeyValue};
 
-use crate::view_tree::Kept;
+use super::PartRows;
+use crate::answer::{Cell, Cells, Key, KeyValue, ResultRows, Value, retain};
+use crate::fields::Aspect;
 
-/// A field of the key of the root's part, and what it has to be.
+/// A field of the key of the part, and what it has to be.
 type Wanted = (usize, u64);
 
-impl Kept {
+impl<'a> PartRows<'a> {
     /// As that of an answer whose rows are groups.
-    pub(crate) fn key_columns(&self) -> Vec<(&str, &Type)> {
+    pub(crate) fn key_columns(&self) -> Vec<(&'a str, &'a Type)> {
         let column = |&variable: &VarId| {
-            let variable_of = &self.plan.variables[variable];
-            let shown = self.plan.outputs.iter().find(
+            let variable_of = &self.outputs.variables[variable];
+            let shown = self.outputs.columns.iter().find(
                 |output| matches!(output.kind, OutputKind::Group { variable: v } if v == variable),
             );
             let name = shown.map_or(&variable_of.name, |output| &output.name);
             (name.as_str(), &variable_of.ty)
         };
-        self.keys().iter().map(column).collect()
+        self.keys.iter().map(column).collect()
     }
 
     /// As that of an answer whose rows are groups.
@@ -37,12 +36,12 @@ impl Kept {
         let Some(rows) = self.group(key, dictionary)? else {
             return Ok(None);
         };
-        let assembler = self.of_groups(dictionary);
+        let assembler = self.assembler(dictionary);
         let Some(columns) = assembler.cells(rows)? else {
             return Ok(None);
         };
         let cell = |(cells, ty): (&Cells, &Type)| cell(cells, ty, dictionary);
-        let types = self.plan.outputs.iter().map(|output| &output.ty);
+        let types = self.outputs.columns.iter().map(|output| &output.ty);
         Ok(Some(columns.iter().zip(types).map(cell).collect()))
     }
 
@@ -57,62 +56,50 @@ impl Kept {
         for (place, key) in keys.iter().enumerate() {
             match self.find(key, dictionary)? {
                 Place::Slot(slot) => slots.push(slot),
-                Place::Always => always = self.grouped(),
+                Place::Always => always = self.all(),
                 Place::Nowhere => continue,
             }
             places.push(place);
         }
-        let rows = match self.tree.result() {
-            Some(result) if !slots.is_empty() => ResultRows::of(result, &slots, &self.beside),
-            _ if places.is_empty() => self.no_rows(),
+        let rows = if !slots.is_empty() || places.is_empty() {
+            ResultRows::of(self.part, &slots, self.further)
+        } else {
             // Of a view without groups every key finds the one row.
-            _ => always.repeated(places.len()),
+            always.repeated(places.len())
         };
-        let (batch, kept) = self.of_groups(dictionary).batch_and_kept(rows)?;
+        let (batch, kept) = self.assembler(dictionary).batch_and_kept(rows)?;
         if let Some(kept) = kept {
             retain(&mut places, &kept);
         }
         Ok((batch, places))
     }
 
-    /// The rows of the root that have these values in columns of its key. O(1) for the whole key, else
+    /// The rows of the part that have these values in columns of its key. O(1) for the whole key, else
     /// O(keys) to find them.
-    pub(crate) fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<ResultRows> {
-        let wanted = self.wanted(key, dictionary)?;
-        Ok(match (wanted, self.tree.result()) {
-            (Some(wanted), Some(result)) if wanted.len() == result.layout().fields() => {
-                match lookup(result, &wanted) {
-                    _ if wanted.is_empty() => self.grouped(),
-                    Some(slot) => ResultRows::of(result, &[slot], &self.beside),
-                    None => self.no_rows(),
-                }
-            }
-            (Some(wanted), Some(result)) => {
-                let agrees = |&slot: &u32| {
-                    let mut wanted = wanted.iter();
-                    wanted.all(|&(field, word)| result.field(slot, field) == word)
-                };
-                let slots: Vec<u32> = result.iter().filter(agrees).collect();
-                ResultRows::of(result, &slots, &self.beside)
-            }
-            _ => self.no_rows(),
-        })
-    }
-
-    fn no_rows(&self) -> ResultRows {
-        let part = self.tree.result();
-        part.map_or_else(ResultRows::default, |part| {
-            ResultRows::of(part, &[], &self.beside)
-        })
+    pub fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<ResultRows> {
+        let of = |slots: &[u32]| ResultRows::of(self.part, slots, self.further);
+        let Some(wanted) = self.wanted(key, dictionary)? else {
+            return Ok(of(&[]));
+        };
+        if wanted.len() == self.part.layout().fields() {
+            return Ok(match lookup(self.part, &wanted) {
+                _ if wanted.is_empty() => self.all(),
+                Some(slot) => of(&[slot]),
+                None => of(&[]),
+            });
+        }
+        let agrees = |&slot: &u32| {
+            let mut wanted = wanted.iter();
+            wanted.all(|&(field, word)| self.part.field(slot, field) == word)
+        };
+        Ok(of(&self.part.iter().filter(agrees).collect::<Vec<u32>>()))
     }
 
     fn group(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<ResultRows>> {
-        Ok(match (self.find(key, dictionary)?, self.tree.result()) {
-            (Place::Slot(slot), Some(result)) => {
-                Some(ResultRows::of(result, &[slot], &self.beside))
-            }
-            (Place::Always, _) => Some(self.grouped()),
-            _ => None,
+        Ok(match self.find(key, dictionary)? {
+            Place::Slot(slot) => Some(ResultRows::of(self.part, &[slot], self.further)),
+            Place::Always => Some(self.all()),
+            Place::Nowhere => None,
         })
     }
 
@@ -121,7 +108,7 @@ impl Kept {
         let columns = self.key_columns();
         let missing = columns
             .iter()
-            .zip(self.keys())
+            .zip(self.keys)
             .find(|((_, _), variable)| !key.iter().any(|(name, _)| self.means(name, **variable)));
         if let Some(((missing, _), _)) = missing {
             let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
@@ -140,24 +127,24 @@ impl Kept {
         if wanted.is_empty() {
             return Ok(Place::Always);
         }
-        let found = self.tree.result().and_then(|part| lookup(part, &wanted));
+        let found = lookup(self.part, &wanted);
         Ok(found.map_or(Place::Nowhere, Place::Slot))
     }
 
     /// Whether a name is that of a column that shows a variable; its own counts where none does.
     fn means(&self, name: &str, variable: VarId) -> bool {
-        let mut shown = self.plan.outputs.iter().filter(
+        let mut shown = self.outputs.columns.iter().filter(
             |output| matches!(output.kind, OutputKind::Group { variable: v } if v == variable),
         );
         match shown.next() {
             Some(first) => first.name == name || shown.any(|output| output.name == name),
-            None => self.plan.variables[variable].name == name,
+            None => self.outputs.variables[variable].name == name,
         }
     }
 
     /// What the fields of keys must be to have some values; `None` if no key can have them.
     fn wanted(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Wanted>>> {
-        let (fields, keys) = (self.tree.fields(), self.keys());
+        let (fields, keys) = (self.fields, self.keys);
         let all = fields.of_all(keys);
         let mut wanted = Vec::with_capacity(all.len());
         let mut possible = true;
@@ -166,7 +153,7 @@ impl Kept {
             let Some(&variable) = variable else {
                 return Err(self.not_a_key(name));
             };
-            let described = &self.plan.variables[variable];
+            let described = &self.outputs.variables[variable];
             let word = encode(name, &described.ty, value, dictionary)?;
             possible &= word.is_some() && (value != KeyValue::Null || described.nullable);
             let (low, high) = word.unwrap_or_default();
@@ -189,7 +176,12 @@ impl Kept {
     }
 
     fn not_a_key(&self, name: &str) -> Error {
-        if self.plan.outputs.iter().any(|output| output.name == name) {
+        if self
+            .outputs
+            .columns
+            .iter()
+            .any(|output| output.name == name)
+        {
             return Error::Unsupported {
                 what: format!("looking for groups by {name:?}"),
                 why: "it is computed, and groups are told by the columns of GROUP BY".to_owned(),
@@ -197,15 +189,15 @@ impl Kept {
             };
         }
         let shown = |&variable: &VarId| {
-            let outputs = self.plan.outputs.iter();
+            let outputs = self.outputs.columns.iter();
             let mut names = outputs.filter(|output| self.means(&output.name, variable));
-            let own = &self.plan.variables[variable].name;
+            let own = &self.outputs.variables[variable].name;
             names.next().map_or(own, |output| &output.name).clone()
         };
         Error::UnknownColumn {
             table: String::new(),
             column: name.to_owned(),
-            known: self.keys().iter().map(shown).collect(),
+            known: self.keys.iter().map(shown).collect(),
         }
     }
 }

@@ -1,0 +1,197 @@
+//! A part whose keys are the rows of an answer: groups with aggregates, or a listing.
+//!
+//! Whatever engine keeps the part, it says which variables the keys hold, of which members the payloads
+//! are made and what is shown; reading, look-ups by key, what moved and who is told follow from that.
+//! An engine whose rows are groups gives them through [`Grouped`], and has an [`Answer`]; what only keeps
+//! them is a [`Keeper`], and [`GroupView`] is the view of it.
+//! Invariant: an aggregate without GROUP BY has one row, even over nothing. Cost: O(groups) a read of
+//! all, O(columns) for one by its key.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `lookup` | groups by their keys, rows by some of their columns |
+//! | `moved` | what moved, as rows for the views that read it |
+//! | `log` | what moved, for those who follow it |
+//! | `sums` | groups of sums as such a part |
+//! | `view` | a view of whatever keeps such a part |
+
+mod log;
+mod lookup;
+mod moved;
+mod sums;
+mod view;
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use ringview_core::{Dictionary, Held, Meter, Result, Type};
+use ringview_query::VarId;
+use ringview_relation::Part;
+
+use crate::answer::{Answer, Assembler, Cell, Fallible, Further, Key, KeyValue};
+use crate::answer::{Outputs, ResultRows};
+use crate::fields::Fields;
+
+pub use log::PartLog;
+pub use moved::Reading;
+pub use sums::SumGroups;
+pub use view::{GroupView, Keeper};
+
+/// A part, and all that makes rows of it.
+#[derive(Clone, Copy)]
+pub struct PartRows<'a> {
+    /// What is shown.
+    pub outputs: Outputs<'a>,
+    /// The fields of the query's variables.
+    pub fields: &'a Fields,
+    /// The variables of the part's keys.
+    pub keys: &'a [VarId],
+    /// The part.
+    pub part: &'a Part,
+    /// What the payloads are made of, and where they are read from.
+    pub further: &'a dyn Further,
+}
+
+/// Whoever keeps a part whose keys are groups.
+pub trait Grouped: Debug + Send + Sync {
+    /// It.
+    fn grouped(&self) -> PartRows<'_>;
+}
+
+impl<'a> PartRows<'a> {
+    /// How rows of the part are made into Arrow.
+    #[must_use]
+    pub fn assembler<'d>(&self, dictionary: &'d Dictionary) -> Assembler<'d>
+    where
+        'a: 'd,
+    {
+        Assembler {
+            outputs: self.outputs,
+            fields: self.fields,
+            keys: Cow::Borrowed(self.keys),
+            members: self.further.members(),
+            dictionary,
+        }
+    }
+
+    /// The schema of the rows.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        // No string is needed for it.
+        Arc::new(self.assembler(&Dictionary::new()).schema())
+    }
+
+    /// A row for each key.
+    #[must_use]
+    pub fn all(&self) -> ResultRows {
+        ResultRows::all(self.part, self.further)
+    }
+
+    /// The number of keys; 1 where no key tells groups apart. O(1).
+    #[must_use]
+    pub fn groups(&self) -> usize {
+        match self.part.layout().fields() {
+            0 => 1,
+            _ => self.part.len(),
+        }
+    }
+
+    /// Whether what the running transaction moved is fit to be shown.
+    ///
+    /// # Errors
+    /// `Overflow`; the transaction must then be undone.
+    pub fn settle(&self, fallible: Option<&Fallible>, dictionary: &Dictionary) -> Result<()> {
+        let Some(fallible) = fallible else {
+            return Ok(());
+        };
+        fallible.check(self.part, self.further, &self.assembler(dictionary))
+    }
+
+    /// Whether there is room for all keys, read at once, and for so many rows made of them.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn check_room(&self, rows: u64, meter: &Meter<'_>) -> Result<()> {
+        let groups = self.groups() as u64;
+        // The keys and payloads, and what is made of them.
+        let outputs = self.outputs.columns.len() as u64;
+        let words = (self.part.layout().fields() + 2 * self.further.members().width()) as u64;
+        let bytes = groups.saturating_mul(8 * words);
+        meter.room(
+            bytes.saturating_add(rows.saturating_mul(8 * outputs)),
+            || format!("a table of the {rows} rows of the view"),
+            "read fewer columns or groups, or raise memory_limit",
+        )
+    }
+
+    /// Marks the strings in the keys of the part.
+    pub fn mark_strings(&self, held: &mut Held) {
+        mark_strings(self.part, &self.fields.texts(self.keys), held);
+    }
+
+    /// How many words that looks at.
+    #[must_use]
+    pub fn string_words(&self) -> usize {
+        self.part.len() * self.fields.texts(self.keys).len()
+    }
+}
+
+/// Marks the ids of strings in some fields of the keys of a part.
+pub fn mark_strings(part: &Part, texts: &[usize], held: &mut Held) {
+    if texts.is_empty() {
+        return;
+    }
+    for slot in part.iter() {
+        for &field in texts {
+            held.mark(part.field(slot, field));
+        }
+    }
+}
+
+/// Groups with aggregates: a row for each key that HAVING keeps.
+impl<G: Grouped> Answer for G {
+    fn schema(&self) -> SchemaRef {
+        self.grouped().schema()
+    }
+
+    fn len(&self, dictionary: &Dictionary) -> Result<u64> {
+        let groups = self.grouped();
+        if groups.outputs.having.is_none() {
+            return Ok(groups.groups() as u64);
+        }
+        Ok(groups.assembler(dictionary).count(&groups.all())? as u64)
+    }
+
+    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+        let groups = self.grouped();
+        groups.check_room(groups.groups() as u64, meter)?;
+        let rows = groups.all();
+        meter.work(rows.rows as u64)?;
+        groups.assembler(dictionary).batch(rows)
+    }
+
+    fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
+        Ok(self.grouped().key_columns())
+    }
+
+    fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
+        self.grouped().get(key, dictionary)
+    }
+
+    fn get_rows(
+        &self,
+        keys: &[Vec<(&str, KeyValue<'_>)>],
+        dictionary: &Dictionary,
+    ) -> Result<(RecordBatch, Vec<usize>)> {
+        self.grouped().get_rows(keys, dictionary)
+    }
+
+    fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
+        let groups = self.grouped();
+        let rows = groups.rows_where(key, dictionary)?;
+        groups.assembler(dictionary).batch(rows)
+    }
+}

@@ -1,0 +1,68 @@
+//! Groups of sums as a relation: a component for each term of the query.
+//!
+//! Invariant and cost: those of the relation.
+
+use ringview_query::{Bound, VarId};
+use ringview_relation::{Part, Relation};
+use ringview_ring::{PayloadRing, SumProduct};
+
+use super::{Grouped, PartRows};
+use crate::answer::{Member, Members, Outputs, TermSums};
+use crate::fields::Fields;
+
+/// The groups of a query.
+#[derive(Debug)]
+pub struct SumGroups {
+    /// The query.
+    pub query: Bound,
+    /// The fields of its variables.
+    pub fields: Fields,
+    /// The groups.
+    pub groups: Relation<SumProduct>,
+    keys: Vec<VarId>,
+    members: Members,
+}
+
+impl SumGroups {
+    /// Those of a query over no rows.
+    #[must_use]
+    pub fn new(query: Bound) -> Self {
+        let fields = Fields::new(&query.variables);
+        let ids = 0..query.variables.len();
+        let keys: Vec<VarId> = ids.filter(|&id| query.variables[id].free).collect();
+        let sums = TermSums::of_terms(&query.terms);
+        let shape = sums.shape().clone();
+        let layout = fields.layout(&fields.of_all(&keys));
+        let part = Part::new(layout, SumProduct::stride(&shape));
+        let mut members = Members::default();
+        members.push(Member::Sums(sums));
+        Self {
+            groups: Relation::new("the result".to_owned(), shape, Some(part)),
+            query,
+            fields,
+            keys,
+            members,
+        }
+    }
+
+    /// The fields of the keys, in their order.
+    #[must_use]
+    pub fn key_fields(&self) -> Vec<usize> {
+        self.fields.of_all(&self.keys)
+    }
+}
+
+impl Grouped for SumGroups {
+    fn grouped(&self) -> PartRows<'_> {
+        let Some(part) = self.groups.part() else {
+            unreachable!("groups are kept")
+        };
+        PartRows {
+            outputs: Outputs::from(&self.query),
+            fields: &self.fields,
+            keys: &self.keys,
+            part,
+            further: &self.members,
+        }
+    }
+}
