@@ -156,7 +156,10 @@ impl<R: PayloadRing> Machine<R> {
             return Ok(());
         }
         let classes = self.classes(at, delta);
-        let (whole, heavy) = (self.strategy.inputs[at].whole, self.strategy.inputs[at].heavy);
+        let (whole, heavy) = (
+            self.strategy.inputs[at].whole,
+            self.strategy.inputs[at].heavy,
+        );
         if let Some(batch) = self.strategy.batch {
             self.add(batch, delta, None)?;
         }
@@ -258,12 +261,7 @@ impl<R: PayloadRing> Machine<R> {
         let keys: Vec<usize> = (0..fields).collect();
         self.work.steps += rows.len() as u64;
         let into = &mut self.strategy.relations[relation];
-        let added = into.add(
-            &mut part,
-            &keys,
-            &mut self.work.keys,
-            &mut self.work.spare,
-        );
+        let added = into.add(&mut part, &keys, &mut self.work.keys, &mut self.work.spare);
         added.map_err(|fault| into.refusal(fault))
     }
 
@@ -346,9 +344,7 @@ impl<R: PayloadRing> Machine<R> {
     fn fit(&self) -> Result<()> {
         let unfit = self.strategy.relations.iter().find(|one| !one.fits());
         match unfit {
-            Some(relation) => {
-                Err(relation.refusal(ringview_ring::Overflow { component: 0 }))
-            }
+            Some(relation) => Err(relation.refusal(ringview_ring::Overflow { component: 0 })),
             None => Ok(()),
         }
     }
@@ -430,7 +426,11 @@ impl<R: PayloadRing> Machine<R> {
     /// The parts of each relation.
     #[must_use]
     pub fn parts(&self) -> Vec<PartSizes> {
-        let keys = |relation: usize| self.strategy.relations[relation].part().map_or(0, Part::len);
+        let keys = |relation: usize| {
+            self.strategy.relations[relation]
+                .part()
+                .map_or(0, Part::len)
+        };
         let of = |input: &crate::strategy::Input<R>| PartSizes {
             tuples: keys(input.whole),
             heavy: keys(input.heavy),
@@ -471,7 +471,10 @@ impl<R: PayloadRing> Machine<R> {
         let counted = inputs.iter().map(|input| input.counted.capacity());
         parts.map(Part::memory_usage).sum::<usize>()
             + relations.iter().map(Relation::memory_usage).sum::<usize>()
-            + partitions.iter().map(Partition::memory_usage).sum::<usize>()
+            + partitions
+                .iter()
+                .map(Partition::memory_usage)
+                .sum::<usize>()
             + counted.sum::<usize>()
     }
 
@@ -481,11 +484,18 @@ impl<R: PayloadRing> Machine<R> {
     /// When one does not hold.
     pub fn check(&self) {
         let Size { base, tuples, .. } = self.size;
-        assert!(base / 4 <= tuples && tuples < base, "|D| = {tuples}, N = {base}");
+        assert!(
+            base / 4 <= tuples && tuples < base,
+            "|D| = {tuples}, N = {base}"
+        );
         self.strategy.partitions.iter().for_each(Partition::check);
         let parts = self.strategy.relations.iter().filter_map(Relation::part);
         parts.for_each(Part::check);
-        let values = self.strategy.partitions.iter().zip(&self.strategy.indicators);
+        let values = self
+            .strategy
+            .partitions
+            .iter()
+            .zip(&self.strategy.indicators);
         for (partition, &indicator) in values {
             let part = self.strategy.relations[indicator].part();
             assert_eq!(part.map(Part::len), Some(partition.heavy()), "heavy values");

@@ -45,8 +45,11 @@ impl<R: PayloadRing> Machine<R> {
         let is_major = self.size.base != before;
         if is_major {
             self.size.rebalancings.major += 1;
-            for (partition, epsilon) in
-                self.strategy.partitions.iter_mut().zip(&self.strategy.epsilons)
+            for (partition, epsilon) in self
+                .strategy
+                .partitions
+                .iter_mut()
+                .zip(&self.strategy.epsilons)
             {
                 partition.set_threshold(Threshold::new(self.size.base, epsilon.value()));
             }
@@ -215,8 +218,8 @@ impl<R: PayloadRing> Machine<R> {
             let same = |(column, own): (&usize, &Vec<u64>)| {
                 star.tuples.columns[*column][row as usize] == own[0]
             };
-            let is_loop = other.partition == Some(partition)
-                && other.columns.iter().zip(&key).all(same);
+            let is_loop =
+                other.partition == Some(partition) && other.columns.iter().zip(&key).all(same);
             match (is_loop, is_heavy) {
                 (true, _) => star.loops.push(row),
                 (false, true) => star.heavy.push(row),

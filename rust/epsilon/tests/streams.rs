@@ -31,7 +31,12 @@ fn kinds() -> impl Strategy<Value = Kind> {
 type Raw = (usize, Vec<i64>, i64, bool);
 
 fn raw() -> impl Strategy<Value = Vec<Raw>> {
-    let one = (0..3usize, prop::collection::vec(0..7i64, 4), 1..3i64, any::<bool>());
+    let one = (
+        0..3usize,
+        prop::collection::vec(0..7i64, 4),
+        1..3i64,
+        any::<bool>(),
+    );
     prop::collection::vec(one, 1..90)
 }
 
@@ -142,10 +147,17 @@ proptest! {
 
 #[test]
 fn hierarchical_joins_are_refused_with_the_reason() {
-    let word = KeyField { bits: 64, signed: true };
+    let word = KeyField {
+        bits: 64,
+        signed: true,
+    };
     let class = |fields: [&[usize]; 3]| {
         let packing = vec![word; 4];
-        Triple { fields: fields.map(<[usize]>::to_vec), packing }.class()
+        Triple {
+            fields: fields.map(<[usize]>::to_vec),
+            packing,
+        }
+        .class()
     };
     assert_eq!(class([&[0, 1], &[1, 2], &[2, 0]]), Ok(Class::Three));
     assert_eq!(class([&[0, 1], &[1], &[0]]), Ok(Class::Two));

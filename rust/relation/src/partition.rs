@@ -227,8 +227,7 @@ impl Partition {
 
     /// What the running transaction did stays.
     pub fn commit(&mut self) {
-        self.degrees
-            .commit(&self.emptied, |degree| degree[0] == 0);
+        self.degrees.commit(&self.emptied, |degree| degree[0] == 0);
         self.degrees.shrink();
         self.kept = (self.threshold, self.heavy);
         empty(&mut self.emptied);

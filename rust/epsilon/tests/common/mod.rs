@@ -148,7 +148,12 @@ impl House {
         let key = |z: usize| -> Vec<usize> {
             let other = atoms[(z + 2) % 3].1;
             let shared = |field: &&usize| other.contains(field);
-            atoms[(z + 1) % 3].1.iter().filter(shared).copied().collect()
+            atoms[(z + 1) % 3]
+                .1
+                .iter()
+                .filter(shared)
+                .copied()
+                .collect()
         };
         let is_pair = |z: usize| key(z).iter().any(|field| !atoms[z].1.contains(field));
         let heavy: Vec<Option<BTreeSet<Vec<i64>>>> = (0..3)
@@ -229,7 +234,10 @@ impl House {
         assert!(heavy.iter().all(|value| degrees.contains_key(value)));
         for (value, &degree) in degrees {
             match heavy.contains(value) {
-                true => assert!(degree >= threshold.loose, "{value:?} {degree} {threshold:?}"),
+                true => assert!(
+                    degree >= threshold.loose,
+                    "{value:?} {degree} {threshold:?}"
+                ),
                 false => assert!(degree < threshold.full, "{value:?} {degree} {threshold:?}"),
             }
         }
