@@ -1,0 +1,86 @@
+//! Rows of a join kept as a listing: one key a distinct row, its count the row's multiplicity.
+//!
+//! A relation as a payload (paper, section 7.3) lies flat here: the part of a view is keyed by the
+//! view's key and by the payload's columns together, and the count is the payload's multiplicity. So
+//! the product of two listing payloads is a join of parts, their sum an addition of counts.
+
+use ringview_core::{Error, Result};
+
+use super::rows::ResultRows;
+
+/// How often a row is there, by its payload.
+fn multiplicity(payload: &[u64]) -> i64 {
+    payload[0] as i64
+}
+
+/// How many rows there are, each as often as it is there.
+///
+/// # Errors
+/// `Value` if trusted deletes took what was not there.
+pub fn len(payloads: impl Iterator<Item = i64>) -> Result<u64> {
+    let mut rows = 0i64;
+    for count in payloads {
+        let sum = rows.checked_add(count).filter(|_| count > 0);
+        rows = sum.ok_or_else(|| Error::Value {
+            place: "the rows of a join".to_owned(),
+            problem: "there are more than 2^63, or rows were deleted that were not there"
+                .to_owned(),
+        })?;
+    }
+    Ok(rows as u64)
+}
+
+/// Each row as often as it is there.
+///
+/// # Errors
+/// As `len`; `Memory` for more than there is room for.
+pub fn repeated(rows: &ResultRows) -> Result<ResultRows> {
+    let counts = || rows.payloads().map(multiplicity);
+    check_size(len(counts())?)?;
+    let mut all = ResultRows::new(rows.columns.len(), 0);
+    for (column, words) in all.columns.iter_mut().zip(&rows.columns) {
+        for (&word, count) in words.iter().zip(counts()) {
+            column.extend(std::iter::repeat_n(word, count as usize));
+        }
+    }
+    all.rows = counts().map(|count| count as usize).sum();
+    Ok(all)
+}
+
+/// Refuses what would not fit into memory as one table.
+///
+/// # Errors
+/// `Memory`.
+pub fn check_size(rows: u64) -> Result<()> {
+    if rows < 1 << 32 {
+        return Ok(());
+    }
+    Err(Error::Memory {
+        what: format!("a table of {rows} rows"),
+        needed: rows.saturating_mul(8),
+        limit: 8 << 32,
+        instead: "read the rows as a stream, or some of them",
+    })
+}
+
+/// Old rows (-1) and new ones (1) as one row a key, with how much its multiplicity moved.
+#[must_use]
+pub fn weighed(rows: &ResultRows, signs: &[i64]) -> (ResultRows, Vec<i64>) {
+    let mut all = ResultRows::new(rows.columns.len(), 0);
+    let mut moved: Vec<i64> = Vec::new();
+    for (row, (payload, sign)) in rows.payloads().zip(signs).enumerate() {
+        let change = sign.saturating_mul(multiplicity(payload));
+        let last = moved.len().wrapping_sub(1);
+        let same = |column: (&Vec<u64>, &Vec<u64>)| column.0.get(last) == Some(&column.1[row]);
+        if !moved.is_empty() && all.columns.iter().zip(&rows.columns).all(same) {
+            moved[last] += change;
+            continue;
+        }
+        for (column, words) in all.columns.iter_mut().zip(&rows.columns) {
+            column.push(words[row]);
+        }
+        all.rows += 1;
+        moved.push(change);
+    }
+    (all, moved)
+}
