@@ -181,6 +181,32 @@ impl Batch {
         into.multiplicity = all.map(|all| rows.iter().map(|&row| all[row as usize]).collect());
     }
 
+    /// Appends rows that are encoded in the same columns.
+    pub fn append(&mut self, more: &Batch) {
+        for (to, from) in self.columns.iter_mut().zip(&more.columns) {
+            let (Some(to), Some(from)) = (to, from) else {
+                continue;
+            };
+            if to.valid.is_some() || from.valid.is_some() {
+                let known = to.valid.get_or_insert_with(|| vec![true; self.rows]);
+                match &from.valid {
+                    Some(valid) => known.extend(valid),
+                    None => known.resize(self.rows + more.rows, true),
+                }
+            }
+            to.words.extend(&from.words);
+            to.high.extend(&from.high);
+        }
+        if self.multiplicity.is_some() || more.multiplicity.is_some() {
+            let all = self.multiplicity.get_or_insert_with(|| vec![1; self.rows]);
+            match &more.multiplicity {
+                Some(own) => all.extend(own),
+                None => all.resize(self.rows + more.rows, 1),
+            }
+        }
+        self.rows += more.rows;
+    }
+
     /// The given rows, in that order.
     pub fn gather(&self, rows: &[u32]) -> Batch {
         let mut into = Batch::new();

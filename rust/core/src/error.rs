@@ -63,14 +63,16 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// A table that views read cannot be dropped.
+    /// A table or view that views read cannot be dropped, nor become what they could not read.
     #[error(
-        "table {table:?} is in use by {}; drop these views first",
+        "{kind} {name:?} is in use by {}; drop these views first",
         listed(views)
     )]
     InUse {
-        /// The table.
-        table: String,
+        /// "table" or "view".
+        kind: &'static str,
+        /// Its name.
+        name: String,
         /// The views that read it.
         views: Vec<String>,
     },

@@ -6,15 +6,13 @@
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Error, HoldsStrings, Result, Schema};
-use ringview_explain::Explanation;
-use ringview_query::{Catalog, Query, TableInfo, bind};
-use ringview_viewtree::plan::{Plan, Planning};
+use ringview_query::Query;
 
 use crate::Poll;
-use crate::load::no_blocks;
 use crate::memory::Memory;
+use crate::names::Source;
 use crate::strings::Leaving;
-use crate::table::{Reader, Table, TableStatus};
+use crate::table::{Table, TableStatus};
 use crate::transaction::Undo;
 use crate::view::NamedView;
 
@@ -63,7 +61,10 @@ pub struct Options {
 pub struct Database {
     pub(crate) options: Options,
     pub(crate) tables: Vec<Table>,
+    /// In the order in which they came, each behind its blocks.
     pub(crate) views: Vec<NamedView>,
+    /// The views, each behind those that it reads.
+    pub(crate) order: Vec<usize>,
     pub(crate) dictionary: Dictionary,
     /// Which strings may be nobody's.
     pub(crate) leaving: Leaving,
@@ -119,29 +120,16 @@ impl Database {
     /// `UnknownTable`; `InUse` if a view reads it.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         let index = self.table_index(name)?;
-        let views = self.readers_of(name);
+        let views = self.readers_of(Source::Table(self.tables[index].id));
         if !views.is_empty() {
             return Err(Error::InUse {
-                table: name.to_owned(),
+                kind: "table",
+                name: name.to_owned(),
                 views,
             });
         }
         let rows = self.tables.remove(index).rows;
         self.words_left(rows.as_ref().map_or(0, HoldsStrings::string_words));
-        self.collect_strings();
-        self.recount();
-        Ok(())
-    }
-
-    /// Forgets a view.
-    ///
-    /// # Errors
-    /// `UnknownView`.
-    pub fn drop_view(&mut self, name: &str) -> Result<()> {
-        let index = self.view_index(name)?;
-        let view = self.views.remove(index);
-        self.wire();
-        self.words_left(view.tree.string_words());
         self.collect_strings();
         self.recount();
         Ok(())
@@ -154,7 +142,8 @@ impl Database {
 
     /// The names of the views, in the order in which they came.
     pub fn views(&self) -> Vec<String> {
-        self.views.iter().map(|v| v.name.clone()).collect()
+        let named = self.views.iter().filter(|view| view.owner.is_none());
+        named.map(|view| view.name.clone()).collect()
     }
 
     /// What is known of a table.
@@ -240,43 +229,23 @@ impl Database {
         Ok(&self.view(name)?.query)
     }
 
-    /// How a view is maintained: its tree, what a change costs, rows and bytes of each node.
-    ///
-    /// # Errors
-    /// `UnknownView`.
-    pub fn view_explanation(&self, name: &str) -> Result<Explanation> {
-        Ok(self.view(name)?.explanation())
-    }
-
-    /// How a view of this query would be maintained.
-    ///
-    /// # Errors
-    /// What `create_view` would refuse in the query.
-    pub fn explanation(&self, query: &Query) -> Result<Explanation> {
-        Ok(Explanation {
-            query: serde_json::to_value(query).ok(),
-            ..self.plan(query)?.explanation()
-        })
-    }
-
-    /// The plan that a view of this query would have.
-    ///
-    /// # Errors
-    /// What `create_view` would refuse in the query.
-    pub fn plan(&self, query: &Query) -> Result<Plan> {
-        no_blocks(query)?;
-        Plan::new(bind(query, self)?, Planning::default())
-    }
-
     /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.
     pub fn memory_usage(&self) -> Vec<(String, usize)> {
         let table = |table: &Table| (format!("table {}", table.name), table.bytes());
-        let view = |view: &NamedView| (format!("view {}", view.name), view.tree.memory_usage());
+        let view = |view: &NamedView| (self.label(view), view.tree.memory_usage());
         let mut parts: Vec<_> = self.tables.iter().map(table).collect();
         parts.extend(self.views.iter().map(view));
         parts.push(("dictionary".to_owned(), self.dictionary.memory_usage()));
         parts.push(("buffers".to_owned(), self.batch.memory_usage()));
         parts
+    }
+
+    /// Checks the invariants of all views; for tests.
+    ///
+    /// # Panics
+    /// When one does not hold.
+    pub fn check(&self) {
+        self.views.iter().for_each(|view| view.tree.check());
     }
 
     pub(crate) fn table_index(&self, name: &str) -> Result<usize> {
@@ -285,12 +254,6 @@ impl Database {
             name: name.to_owned(),
             known: self.tables(),
         })
-    }
-
-    /// The views that read a table.
-    pub(crate) fn readers_of(&self, table: &str) -> Vec<String> {
-        let readers = self.views.iter().filter(|view| view.reads(table));
-        readers.map(|view| view.name.clone()).collect()
     }
 
     /// A number that no table or view had before.
@@ -309,7 +272,7 @@ impl Database {
         }
         let kind = if self.tables.iter().any(|table| table.name == name) {
             "table"
-        } else if self.views.iter().any(|view| view.name == name) {
+        } else if self.view_index(name).is_ok() {
             "view"
         } else {
             return Ok(());
@@ -320,26 +283,13 @@ impl Database {
         })
     }
 
-    /// Tells each table who reads it. O(atoms * tables), whenever the views change.
-    pub(crate) fn wire(&mut self) {
-        for table in &mut self.tables {
-            table.forget_readers();
-            for (view, holder) in self.views.iter().enumerate() {
-                for (index, atom) in holder.atoms.iter().enumerate() {
-                    if atom.table == table.name {
-                        table.add_reader(Reader { view, atom: index }, &atom.columns);
-                    }
-                }
-            }
-        }
-    }
-
     pub(crate) fn view(&self, name: &str) -> Result<&NamedView> {
         Ok(&self.views[self.view_index(name)?])
     }
 
     pub(crate) fn view_index(&self, name: &str) -> Result<usize> {
-        let found = self.views.iter().position(|view| view.name == name);
+        let named = |view: &NamedView| view.owner.is_none() && view.name == name;
+        let found = self.views.iter().position(named);
         found.ok_or_else(|| Error::UnknownView {
             name: name.to_owned(),
             known: self.views(),
@@ -355,18 +305,4 @@ fn same(kind: &'static str, name: &str, asked: u64, found: u64) -> Result<()> {
         kind,
         name: name.to_owned(),
     })
-}
-
-impl Catalog for Database {
-    fn table(&self, name: &str) -> Result<TableInfo> {
-        let table = &self.tables[self.table_index(name)?];
-        Ok(TableInfo {
-            schema: table.schema.clone(),
-            is_static: table.is_static,
-            // An empty table says nothing about what will come.
-            rows: (!table.is_empty()).then(|| table.len()),
-            unique: table.unique.clone(),
-            cofactors: Vec::new(),
-        })
-    }
 }

@@ -112,7 +112,7 @@ fn encode_one(
             factor.multiplicity,
             &mut batch,
         )?;
-        append(&mut all, &batch);
+        all.append(&batch);
     }
     let mut placed: Vec<Option<Column>> = vec![None; table.schema.len()];
     for (&column, values) in columns.iter().zip(all.columns) {
@@ -126,26 +126,4 @@ fn encode_one(
             multiplicity: all.multiplicity,
         },
     })
-}
-
-/// Appends rows that were encoded alike.
-fn append(all: &mut Batch, more: &Batch) {
-    for (to, from) in all.columns.iter_mut().zip(&more.columns) {
-        let (Some(to), Some(from)) = (to, from) else {
-            continue;
-        };
-        if to.valid.is_some() || from.valid.is_some() {
-            let known = to.valid.get_or_insert_with(|| vec![true; all.rows]);
-            match &from.valid {
-                Some(valid) => known.extend(valid),
-                None => known.resize(all.rows + more.rows, true),
-            }
-        }
-        to.words.extend(&from.words);
-        to.high.extend(&from.high);
-    }
-    if let Some(own) = &more.multiplicity {
-        all.multiplicity.get_or_insert_default().extend(own);
-    }
-    all.rows += more.rows;
 }

@@ -12,7 +12,10 @@
 //! | `rows` | some rows of a view, and streams of them |
 //! | `memory` | how much memory there may be, and whether a change stays within it |
 //! | `changes` | what moved in a view, for whoever follows it |
-//! | `load` | the birth of a view over tables that have rows |
+//! | `names` | what names in a query mean: blocks, views, tables |
+//! | `load`, `replace` | the birth of a view over what has rows; a view in the place of another |
+//! | `feed` | views over views: who reads whom, and what moved goes on |
+//! | `explained` | how views are kept, with all that they read |
 //! | `transaction` | [`Op`], and how a list of them is applied or undone |
 //! | `strings` | when strings leave |
 //! | `factors` | a change that is a [`Product`], encoded |
@@ -23,11 +26,15 @@
 mod chain;
 mod changes;
 mod database;
+mod explained;
 mod factors;
+mod feed;
 mod keyed;
 mod load;
 mod memory;
+mod names;
 mod net;
+mod replace;
 mod rows;
 mod strings;
 mod table;

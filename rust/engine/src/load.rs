@@ -1,14 +1,16 @@
 //! The birth of a view: planned, filled from the rows that are there, and only then known.
 //!
-//! Cost: that of applying all rows of its tables, in chunks; static tables first, so that what only
-//! they need can be freed.
+//! Invariant: a view comes with all its blocks or not at all. Cost: that of applying all rows of what it
+//! reads, in chunks; what is static first, so that what only it needs can be freed.
 
 use ringview_core::{Error, Meter, Result};
-use ringview_query::{Query, bind};
+use ringview_query::{PlanAtom, Query};
 use ringview_view::RowDelta;
-use ringview_viewtree::plan::{Plan, Planning};
+use ringview_viewtree::plan::Planning;
 
 use crate::database::Database;
+use crate::feed::of_a_view;
+use crate::names::{Planned, Source};
 use crate::view::NamedView;
 use crate::{CHUNK, Poll};
 
@@ -16,13 +18,15 @@ impl Database {
     /// Declares a view and fills it from the rows that are there.
     ///
     /// # Errors
-    /// `Exists`; what `bind` refuses in the query; `Overflow`, `NotANumber` and `NullFeature` for
-    /// rows that are there; `Unsupported` if a table has rows that were not kept; what `poll` returns.
+    /// `Exists`; what `bind` refuses in the query or in one of its blocks; `Overflow`, `NotANumber`
+    /// and `NullFeature` for rows that are there; `Unsupported` if a table has rows that were not kept;
+    /// what `poll` returns.
     pub fn create_view(&mut self, name: &str, query: &Query, poll: Poll<'_>) -> Result<()> {
         self.create_view_with(name, query, Planning::default(), poll)
     }
 
-    /// As [`create_view`](Self::create_view), with a say in how it is planned.
+    /// As [`create_view`](Self::create_view), with a say in how it is planned; blocks are planned as they
+    /// come.
     ///
     /// # Errors
     /// The same.
@@ -34,92 +38,183 @@ impl Database {
         poll: Poll<'_>,
     ) -> Result<()> {
         self.check_new(name)?;
-        no_blocks(query)?;
-        let plan = Plan::new(bind(query, self)?, planning)?;
-        for atom in &plan.atoms {
-            let table = &self.tables[self.table_index(&atom.table)?];
-            if table.rows.is_none() && !table.is_empty() {
-                return Err(rows_are_gone(name, &table.name));
-            }
-        }
-        let mut view = NamedView::new(name, query, plan)?;
         let meter = self.meter(poll);
-        self.load(&mut view, true, &meter)?;
-        view.tree.seal();
-        self.load(&mut view, false, &meter)?;
-        view.tree.settle(&self.dictionary, &meter)?;
-        view.tree.commit(&self.dictionary);
-        view.id = self.birth();
-        self.views.push(view);
+        let family = self.bear(name, query, planning, &meter)?;
+        self.views.extend(family);
         self.wire();
         self.count();
         Ok(())
     }
 
-    /// As [`create_view`](Self::create_view), in the place of the view of this name, if there is one; it
-    /// stays if that fails.
-    ///
-    /// # Errors
-    /// The same, but for a view of this name.
-    pub fn replace_view(&mut self, name: &str, query: &Query, poll: Poll<'_>) -> Result<()> {
-        let Some(at) = self.views.iter().position(|view| view.name == name) else {
-            return self.create_view(name, query, poll);
-        };
-        let old = self.views.remove(at);
-        let done = self.create_view(name, query, poll);
-        match done {
-            // Nobody was told that it was gone, so its readers find it at its place.
-            Err(_) => self.views.insert(at, old),
-            Ok(()) => {
-                self.words_left(old.tree.string_words());
-                self.collect_strings();
-                self.recount();
+    /// A view behind its blocks, filled, and not yet known.
+    pub(crate) fn bear(
+        &mut self,
+        name: &str,
+        query: &Query,
+        planning: Planning,
+        meter: &Meter<'_>,
+    ) -> Result<Vec<NamedView>> {
+        let plans = self.plans(query, planning)?;
+        let born = plans.len() as u64;
+        let owner = self.births + born;
+        let mut family: Vec<NamedView> = Vec::with_capacity(plans.len());
+        for planned in plans {
+            match self.fill((name, owner), planned, &family, meter) {
+                Ok(view) => family.push(view),
+                Err(problem) => {
+                    // The strings that blocks computed; whoever saw them goes, too.
+                    self.dictionary.rollback();
+                    return Err(problem);
+                }
             }
         }
-        done
+        self.dictionary.commit();
+        self.births += born;
+        Ok(family)
     }
 
-    /// Applies the rows of the tables that are static, or of those that are not.
-    fn load(&self, view: &mut NamedView, is_static: bool, meter: &Meter<'_>) -> Result<()> {
-        let NamedView { atoms, tree, .. } = view;
-        for (index, atom) in atoms.iter().enumerate() {
-            let table = &self.tables[self.table_index(&atom.table)?];
-            let Some(rows) = table.rows.as_ref().filter(|_| table.is_static == is_static) else {
-                continue;
-            };
-            let mut needed = vec![false; table.schema.len()];
-            for &column in &atom.columns {
-                needed[column] = true;
+    /// A view or block with the rows of what it reads.
+    fn fill(
+        &mut self,
+        (name, owner): (&str, u64),
+        planned: Planned<'_>,
+        family: &[NamedView],
+        meter: &Meter<'_>,
+    ) -> Result<NamedView> {
+        for source in &planned.sources {
+            let table = self.tables.iter().find(|t| Source::Table(t.id) == *source);
+            let gone = table.filter(|table| table.rows.is_none() && !table.is_empty());
+            if let Some(table) = gone {
+                return Err(rows_are_gone(name, &table.name));
             }
-            let mut first = 0;
-            rows.scan(CHUNK, &needed, |batch| {
-                let rows = RowDelta {
-                    atom: index,
-                    batch,
-                    sign: 1,
-                    dictionary: &self.dictionary,
-                };
-                tree.apply(rows, meter)
-                    .map_err(|error| error.counted_from(first))?;
-                first += batch.rows as u64;
-                meter.done(batch.rows as u64)?;
-                self.check_room(self.held() + tree.bytes() as u64, meter)
-            })?;
+        }
+        let mut view = NamedView::new((name, owner), planned)?;
+        self.load(&mut view, true, family, meter)?;
+        view.tree.seal();
+        self.load(&mut view, false, family, meter)?;
+        view.tree.settle(&self.dictionary, meter)?;
+        view.tree.commit(&self.dictionary);
+        Ok(view)
+    }
+
+    /// Applies the rows of what is static, or of what is not.
+    fn load(
+        &mut self,
+        view: &mut NamedView,
+        is_static: bool,
+        family: &[NamedView],
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let born: usize = family.iter().map(|view| view.tree.bytes()).sum();
+        for index in 0..view.atoms.len() {
+            if view.atoms[index].is_static != is_static {
+                continue;
+            }
+            match view.sources[index] {
+                Source::Table(id) => self.load_table(view, (index, id), born, meter)?,
+                Source::View(id) => match family.iter().find(|below| below.id == id) {
+                    Some(below) => self.load_block(view, index, (below, born), meter)?,
+                    None => self.load_view(view, (index, id), born, meter)?,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn load_table(
+        &self,
+        view: &mut NamedView,
+        (index, id): (usize, u64),
+        born: usize,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let NamedView { atoms, tree, .. } = view;
+        let table = self.tables.iter().find(|table| table.id == id);
+        let Some(rows) = table.and_then(|table| table.rows.as_ref()) else {
+            return Ok(());
+        };
+        let mut first = 0;
+        rows.scan(CHUNK, &needed(&atoms[index]), |batch| {
+            let rows = RowDelta {
+                atom: index,
+                batch,
+                sign: 1,
+                dictionary: &self.dictionary,
+            };
+            tree.apply(rows, meter)
+                .map_err(|error| error.counted_from(first))?;
+            first += batch.rows as u64;
+            meter.done(batch.rows as u64)?;
+            self.check_room(self.held() + (born + tree.bytes()) as u64, meter)
+        })
+    }
+
+    /// The rows of a view that is known.
+    fn load_view(
+        &mut self,
+        view: &mut NamedView,
+        (index, id): (usize, u64),
+        born: usize,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let views = std::mem::take(&mut self.views);
+        let held: usize = views.iter().map(|view| view.tree.bytes()).sum();
+        let below = views.iter().find(|below| below.id == id);
+        let done = below.map(|below| self.load_block(view, index, (below, born + held), meter));
+        self.views = views;
+        done.unwrap_or(Ok(()))
+    }
+
+    /// The rows of a view or block; `besides` are bytes that are held and not known to the database.
+    fn load_block(
+        &mut self,
+        view: &mut NamedView,
+        index: usize,
+        (below, besides): (&NamedView, usize),
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        self.pass_on(below, (index, 1), view, meter, |database, view| {
+            let held = database.held() + (besides + view.tree.bytes()) as u64;
+            database.check_room(held, meter)
+        })
+    }
+
+    /// Applies all rows of one view at an atom of another, or takes them back; asks after each chunk.
+    pub(crate) fn pass_on(
+        &mut self,
+        below: &NamedView,
+        (atom, sign): (usize, i64),
+        view: &mut NamedView,
+        meter: &Meter<'_>,
+        asked: impl Fn(&Database, &NamedView) -> Result<()>,
+    ) -> Result<()> {
+        let needed = needed(&view.atoms[atom]);
+        let mut next = Some(0);
+        while let Some(place) = next {
+            let dictionary = &mut self.dictionary;
+            let (batch, behind) = below.tree.rows_from(place, &needed, dictionary, meter)?;
+            next = behind;
+            let rows = RowDelta {
+                atom,
+                batch: &batch,
+                sign,
+                dictionary,
+            };
+            view.tree.apply(rows, meter).map_err(of_a_view)?;
+            meter.done(batch.rows as u64)?;
+            asked(self, view)?;
         }
         Ok(())
     }
 }
 
-/// Blocks are accepted in a query, and kept by nobody yet.
-pub(crate) fn no_blocks(query: &Query) -> Result<()> {
-    match query.blocks.first() {
-        None => Ok(()),
-        Some(block) => Err(Error::Unsupported {
-            what: format!("the block {:?} of a query", block.name),
-            why: "views read tables only".to_owned(),
-            instead: "write the query without WITH and subqueries in FROM".to_owned(),
-        }),
-    }
+/// Which columns of what it reads an atom needs.
+fn needed(atom: &PlanAtom) -> Vec<bool> {
+    let mut needed = vec![false; atom.schema.len()];
+    atom.columns
+        .iter()
+        .for_each(|&column| needed[column] = true);
+    needed
 }
 
 fn rows_are_gone(view: &str, table: &str) -> Error {

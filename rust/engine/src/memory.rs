@@ -73,6 +73,12 @@ impl Database {
         Ok(())
     }
 
+    /// So many rows have moved on to views above, beside those that were handed in.
+    pub(crate) fn went_on(&mut self, rows: usize, meter: &Meter<'_>) -> Result<()> {
+        self.memory.since += rows as u64;
+        self.done(0, meter)
+    }
+
     /// Counts what is held.
     pub(crate) fn count(&mut self) {
         self.memory.since = 0;

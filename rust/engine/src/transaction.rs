@@ -16,6 +16,7 @@ use ringview_view::{FactorRows, ProductDelta, RowDelta};
 use crate::database::Database;
 use crate::factors;
 use crate::keyed::{ByKey, Keyed, names_keys};
+use crate::names::Source;
 use crate::table::Table;
 use crate::{CHUNK, Poll};
 
@@ -140,6 +141,17 @@ pub(crate) struct Undo {
     pub(crate) words_left: usize,
 }
 
+impl Undo {
+    /// Nothing is done so far to so many views.
+    pub(crate) fn begin(&mut self, views: usize) {
+        self.tables.clear();
+        self.totals.clear();
+        self.words_left = 0;
+        self.touched.clear();
+        self.touched.resize(views, false);
+    }
+}
+
 impl Database {
     /// Applies a transaction. `poll` is asked after each chunk, and within whatever takes long.
     ///
@@ -179,7 +191,7 @@ impl Database {
             } else {
                 self.run(ops, &mut undo, &mut batch, &meter)
             };
-            let outcome = ran.and_then(|()| self.settle(&undo, &meter));
+            let outcome = ran.and_then(|()| self.settle(&mut undo, &meter));
             match &outcome {
                 Ok(()) => self.commit(&undo),
                 Err(_) => {
@@ -198,18 +210,14 @@ impl Database {
     where
         C: Copy + Into<Change<'a>>,
     {
-        undo.tables.clear();
-        undo.totals.clear();
-        undo.words_left = 0;
-        undo.touched.clear();
-        undo.touched.resize(self.views.len(), false);
+        undo.begin(self.views.len());
         for op in ops {
             let index = self.table_index((*op).into().table())?;
             let table = &self.tables[index];
             if table.is_static && !table.readers.is_empty() {
                 return Err(Error::Static {
                     table: table.name.clone(),
-                    views: self.readers_of(&table.name),
+                    views: self.readers_of(Source::Table(table.id)),
                 });
             }
             undo.tables.push(index);
@@ -390,14 +398,7 @@ impl Database {
         Ok(())
     }
 
-    /// What is kept and shown must fit: the last step that can fail.
-    fn settle(&mut self, undo: &Undo, meter: &Meter<'_>) -> Result<()> {
-        let views = self.views.iter_mut().zip(&undo.touched);
-        let mut touched = views.filter(|(_, touched)| **touched);
-        touched.try_for_each(|(view, _)| view.tree.settle(&self.dictionary, meter))
-    }
-
-    fn commit(&mut self, undo: &Undo) {
+    pub(crate) fn commit(&mut self, undo: &Undo) {
         let views = self.views.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.tree.commit(&self.dictionary);
@@ -418,7 +419,7 @@ impl Database {
         self.collect_strings();
     }
 
-    fn roll_back(&mut self, undo: &Undo) {
+    pub(crate) fn roll_back(&mut self, undo: &Undo) {
         let views = self.views.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.tree.rollback();

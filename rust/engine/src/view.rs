@@ -2,13 +2,18 @@
 
 use ringview_core::Result;
 use ringview_explain::Explanation;
-use ringview_query::{PlanAtom, Query};
+use ringview_query::{PlanAtom, Query, TableInfo};
 use ringview_view::{Answer, Follower, View};
-use ringview_viewtree::plan::Plan;
+
+use crate::names::{Planned, Source};
+use crate::table::Reader;
 
 #[derive(Debug)]
 pub(crate) struct NamedView {
+    /// Of a block, what its query calls it.
     pub(crate) name: String,
+    /// Of a block, the number of the view whose query has it: it comes and goes with that.
+    pub(crate) owner: Option<u64>,
     /// Tells it from all other views that there were; given by the database.
     pub(crate) id: u64,
     /// As what it was written.
@@ -16,6 +21,12 @@ pub(crate) struct NamedView {
     pub(crate) query: Query,
     /// What it reads, by the atoms of its query.
     pub(crate) atoms: Vec<PlanAtom>,
+    /// The same, by number.
+    pub(crate) sources: Vec<Source>,
+    /// What it is to those that read it; its rows are not counted here.
+    pub(crate) info: TableInfo,
+    /// Who reads it.
+    pub(crate) readers: Vec<Reader>,
     /// The names of its columns.
     pub(crate) columns: Vec<String>,
     pub(crate) tree: Box<dyn View>,
@@ -24,24 +35,24 @@ pub(crate) struct NamedView {
 }
 
 impl NamedView {
-    /// An empty view.
-    pub(crate) fn new(name: &str, query: &Query, plan: Plan) -> Result<Self> {
+    /// An empty view, or a block of the view of this name and number.
+    pub(crate) fn new((name, owner): (&str, u64), planned: Planned<'_>) -> Result<Self> {
+        let plan = planned.plan;
         let outputs = plan.outputs.iter();
         Ok(Self {
-            name: name.to_owned(),
-            id: 0,
+            name: planned.block.unwrap_or(name).to_owned(),
+            owner: planned.block.map(|_| owner),
+            id: planned.id,
             own: None,
             text: None,
-            query: query.clone(),
+            query: planned.query.clone(),
+            sources: planned.sources,
+            info: planned.info,
+            readers: Vec::new(),
             atoms: plan.atoms.clone(),
             columns: outputs.map(|output| output.name.clone()).collect(),
             tree: ringview_viewtree::view(plan.into())?,
         })
-    }
-
-    /// Whether it reads a table.
-    pub(crate) fn reads(&self, table: &str) -> bool {
-        self.atoms.iter().any(|atom| atom.table == table)
     }
 
     /// What can be read of it.

@@ -209,7 +209,8 @@ fn static_tables_stand_still_once_a_view_reads_them() {
     assert_eq!(
         db.drop_table("u").unwrap_err(),
         Error::InUse {
-            table: "u".to_owned(),
+            kind: "table",
+            name: "u".to_owned(),
             views: vec!["v".to_owned()]
         }
     );

@@ -51,6 +51,17 @@ impl Explanation {
             beside.view.mermaid_nodes(&inner, &deeper, text, dashed);
             let _ = writeln!(text, "{indent}end");
         }
+        for (at, below) in self.below.iter().enumerate() {
+            let inner = format!("{prefix}v{at}");
+            let title = mermaid_text(&below.title());
+            let _ = writeln!(text, "{indent}subgraph {inner}[\"{title}\"]");
+            let deeper = format!("{indent}    ");
+            below.view.mermaid_nodes(&inner, &deeper, text, dashed);
+            let _ = writeln!(text, "{indent}end");
+        }
+        for (from, to) in self.reads(prefix) {
+            let _ = writeln!(text, "{indent}{from} --> {to}");
+        }
     }
 
     /// As the source of a Graphviz graph. O(nodes).
@@ -91,6 +102,42 @@ impl Explanation {
                 .dot_nodes(&inner, &format!("{indent}    "), text);
             let _ = writeln!(text, "{indent}}}");
         }
+        for (at, below) in self.below.iter().enumerate() {
+            let inner = format!("{prefix}v{at}");
+            let title = dot_text(&below.title());
+            let _ = writeln!(text, "{indent}subgraph cluster_{inner} {{");
+            let _ = writeln!(text, "{indent}    label=\"{title}\";");
+            let deeper = format!("{indent}    ");
+            below.view.dot_nodes(&inner, &deeper, text);
+            let _ = writeln!(text, "{indent}}}");
+        }
+        for (from, to) in self.reads(prefix) {
+            let _ = writeln!(text, "{indent}{from} -> {to};");
+        }
+    }
+
+    /// From the roots of views below to the leaves that read them, by the names of nodes. A name means the
+    /// last view of that name before the one that reads it.
+    fn reads(&self, prefix: &str) -> Vec<(String, String)> {
+        let views = self.below.iter().map(|below| &below.view);
+        let mut edges = Vec::new();
+        for (at, reader) in views.chain([self]).enumerate() {
+            let own = match self.below.get(at) {
+                Some(_) => format!("{prefix}v{at}"),
+                None => prefix.to_owned(),
+            };
+            for (leaf, node) in reader.nodes.iter().enumerate() {
+                let is_read = |below: &crate::Below| below.view.view == node.table;
+                let Some(from) = self.below[..at].iter().rposition(is_read) else {
+                    continue;
+                };
+                let root = self.below[from].view.nodes.len().checked_sub(1);
+                if let (Some(root), Some(_)) = (root, &node.table) {
+                    edges.push((format!("{prefix}v{from}n{root}"), format!("{own}n{leaf}")));
+                }
+            }
+        }
+        edges
     }
 
     fn edges(&self) -> impl Iterator<Item = (usize, usize)> {

@@ -36,6 +36,21 @@ impl Explanation {
             beside.view.html_theory(&mut text);
             text.push_str("</div></details>");
         }
+        for below in self.below.iter().rev() {
+            let what = escaped(&below.title());
+            let _ = write!(
+                text,
+                "<details><summary>below it, {what}</summary><div style=\"{INDENT}\">"
+            );
+            for view in
+                std::iter::once(&below.view).chain(below.view.beside.iter().map(|b| &b.view))
+            {
+                view.html_costs(&mut text);
+                view.html_tree(&mut text);
+            }
+            below.view.html_theory(&mut text);
+            text.push_str("</div></details>");
+        }
         text.push_str("</div>");
         text
     }

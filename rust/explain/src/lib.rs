@@ -51,6 +51,10 @@ pub struct Explanation {
     pub change: String,
     /// The views that stand beside this one; those have none.
     pub beside: Vec<Beside>,
+    /// The views and blocks that it reads, on any way, each behind those that it reads itself; they
+    /// have none of their own here.
+    #[serde(default)]
+    pub below: Vec<Below>,
 }
 
 /// What was chosen, and why.
@@ -214,6 +218,15 @@ pub struct ChangeFacts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
     /// What it holds: "the values of x by group".
+    pub what: String,
+    /// How it is kept.
+    pub view: Explanation,
+}
+
+/// A view or block that the view reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Below {
+    /// Which, in words: "view revenue".
     pub what: String,
     /// How it is kept.
     pub view: Explanation,

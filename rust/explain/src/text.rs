@@ -5,12 +5,19 @@
 
 use std::fmt::Write;
 
-use crate::{Condition, Explanation, NodeFacts, OrderFacts};
+use crate::{Below, Condition, Explanation, NodeFacts, OrderFacts};
 
 /// Characters of a part of a line.
 const LONG: usize = 240;
 /// Beyond this, columns are not aligned.
 const WIDE: usize = 120;
+
+impl Below {
+    /// Which view or block it is, with what it has now.
+    pub(crate) fn title(&self) -> String {
+        self.view.with_sizes(self.what.clone())
+    }
+}
 
 /// A text, or its start and end and how many characters are between them.
 fn elided(text: &str) -> String {
@@ -40,6 +47,17 @@ impl Explanation {
             beside.view.costs(&mut text);
             beside.view.tree(&mut text);
             beside.view.theory(&mut text, "");
+        }
+        for below in self.below.iter().rev() {
+            let _ = write!(text, "\nbelow it, {}\n", below.title());
+            below.view.costs(&mut text);
+            below.view.tree(&mut text);
+            for beside in &below.view.beside {
+                let _ = write!(text, "\nbeside {}, {}\n", below.what, beside.what);
+                beside.view.costs(&mut text);
+                beside.view.tree(&mut text);
+            }
+            below.view.theory(&mut text, "");
         }
         text
     }
@@ -107,10 +125,14 @@ impl Explanation {
     /// The view with what it has now.
     pub(crate) fn headline(&self) -> Option<String> {
         let name = self.view.as_ref()?;
-        let mut words = vec![format!("view {name:?}")];
+        Some(self.with_sizes(format!("view {name:?}")))
+    }
+
+    fn with_sizes(&self, name: String) -> String {
+        let mut words = vec![name];
         words.extend(self.size.clone());
         words.extend(self.bytes.map(|bytes| format!("{bytes} bytes")));
-        Some(words.join(", "))
+        words.join(", ")
     }
 
     /// The class of the query in a line.

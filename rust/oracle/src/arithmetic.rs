@@ -35,6 +35,12 @@ pub fn compute_group<R>(
             (Value::Int(l), Value::Int(r)) => Value::Int(l - r),
             _ => Value::Null,
         },
+        Measure::Coalesce { operands } => {
+            let mut values = operands.iter().map(of);
+            values
+                .find(|value| *value != Value::Null)
+                .unwrap_or(Value::Null)
+        }
         other => panic!("{other:?} is not in the tests' queries"),
     }
 }

@@ -9,7 +9,7 @@
 
 use std::fmt::Debug;
 
-use ringview_core::{Dictionary, HoldsStrings, Meter, Result};
+use ringview_core::{Batch, Dictionary, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
 
 use arrow_array::RecordBatch;
@@ -91,6 +91,35 @@ pub trait View: HoldsStrings + Debug + Send + Sync {
 
     /// Whether `changes` may have rows for a follower. O(followers).
     fn has_moved(&self, follower: &Follower) -> bool;
+
+    /// Says which columns of the answer other views read, of those that can be read, in their order;
+    /// `None` where no view does, so that nothing need be noted for them. Between transactions.
+    fn feed(&mut self, needed: Option<&[bool]>);
+
+    /// What the running transaction moved in the answer, between `settle` and `commit`: rows in the
+    /// columns that can be read, filled in where other views read them, with their multiplicities. Old rows have -1
+    /// and new ones 1, or each how much its multiplicity moves; a row that looks as it did is none.
+    /// The dictionary learns the strings that are computed; they go with the transaction. O(what
+    /// moved).
+    ///
+    /// # Errors
+    /// `Overflow`; what the meter says. The view must then be rolled back.
+    fn moved(&mut self, dictionary: &mut Dictionary, meter: &Meter<'_>) -> Result<Batch>;
+
+    /// Rows of the answer as a view above takes them at its birth, as many as are handled well at a
+    /// time: in the columns that can be read, those that are `needed`, from a place on; and the place
+    /// behind them, if there may be more. The first place is 0. Between transactions. O(rows handed
+    /// out), or O(all) for the first ones.
+    ///
+    /// # Errors
+    /// As [`Answer::rows`].
+    fn rows_from(
+        &self,
+        place: u64,
+        needed: &[bool],
+        dictionary: &mut Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<(Batch, Option<u64>)>;
 
     /// How it is kept, why, what that costs, and what each of its nodes holds now. O(nodes).
     fn explanation(&self) -> Explanation;

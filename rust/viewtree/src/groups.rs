@@ -6,11 +6,12 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Meter, Result, Type};
+use ringview_core::{Batch, Dictionary, Meter, Result, Type};
 use ringview_relation::Change;
 use ringview_view::{Answer, Cell, Key, KeyValue};
 
 use crate::logged::{Logged, Shows};
+use crate::moved;
 use crate::plan::Plan;
 use crate::result::ResultRows;
 use crate::settle::Fallible;
@@ -54,6 +55,25 @@ impl Shows for Groups {
             ResultRows::of_slots(result, &slots, 0)
         };
         kept.of_groups(dictionary).check(rows, &fallible.outputs)
+    }
+
+    fn moved(
+        &self,
+        kept: &Kept,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<Batch> {
+        moved::groups(kept, needed, reading)
+    }
+
+    fn rows_from(
+        &self,
+        kept: &Kept,
+        place: u64,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<(Batch, Option<u64>)> {
+        moved::groups_from(kept, place, needed, reading)
     }
 
     fn size(&self, kept: &Kept) -> String {

@@ -17,6 +17,7 @@
 //! | `beside` | all that stands beside a tree: companions, COFACTOR where there are sums |
 //! | `categories` | the categorical features of COFACTOR, read from companions |
 //! | `result`, `changes` | the result as Arrow, and what moved in it |
+//! | `moved` | what moved in the result, as rows for the views that read it |
 //! | `lookup` | rows of the root by their keys |
 //! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
 //! | `cofactors` | the column of a COFACTOR |
@@ -47,6 +48,7 @@ mod listing;
 mod logged;
 mod lookup;
 mod maintained;
+mod moved;
 mod multiset;
 pub mod plan;
 mod program;

@@ -4,11 +4,12 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Meter, Result};
+use ringview_core::{Batch, Dictionary, Meter, Result};
 use ringview_view::{Answer, Key};
 
 use crate::bag;
 use crate::logged::{Logged, Shows};
+use crate::moved;
 use crate::result::ResultRows;
 use crate::view_tree::{Kept, ViewTree};
 
@@ -19,6 +20,25 @@ pub(crate) struct Listing;
 impl Shows for Listing {
     fn told(&self, rows: ResultRows, multiplicities: Vec<i64>) -> (ResultRows, Vec<i64>) {
         bag::weighed(&rows, &multiplicities)
+    }
+
+    fn moved(
+        &self,
+        kept: &Kept,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<Batch> {
+        moved::listing(kept, needed, reading)
+    }
+
+    fn rows_from(
+        &self,
+        kept: &Kept,
+        place: u64,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<(Batch, Option<u64>)> {
+        moved::listing_from(kept, place, needed, reading)
     }
 
     fn size(&self, kept: &Kept) -> String {

@@ -5,7 +5,7 @@
 //! follows.
 
 use arrow_array::RecordBatch;
-use ringview_core::{Dictionary, Held, Result};
+use ringview_core::{Batch, Dictionary, Held, Meter, Result};
 use ringview_relation::Part;
 use ringview_view::Follower;
 use ringview_view::answer::followers::Followers;
@@ -33,6 +33,23 @@ pub(crate) trait Shows: std::fmt::Debug + Send + Sync {
     fn told(&self, rows: ResultRows, multiplicities: Vec<i64>) -> (ResultRows, Vec<i64>) {
         (rows, multiplicities)
     }
+
+    /// As that of a form.
+    fn moved(
+        &self,
+        kept: &Kept,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<Batch>;
+
+    /// As that of a form.
+    fn rows_from(
+        &self,
+        kept: &Kept,
+        place: u64,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<(Batch, Option<u64>)>;
 
     /// As that of a form.
     fn size(&self, kept: &Kept) -> String;
@@ -115,6 +132,25 @@ impl<S: Shows> Form for Logged<S> {
 
     fn has_moved(&self, follower: &Follower) -> Option<bool> {
         self.followers.has_moved(follower)
+    }
+
+    fn moved(
+        &self,
+        kept: &Kept,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<Batch> {
+        self.shows.moved(kept, needed, reading)
+    }
+
+    fn rows_from(
+        &self,
+        kept: &Kept,
+        place: u64,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<(Batch, Option<u64>)> {
+        self.shows.rows_from(kept, place, needed, reading)
     }
 
     fn size(&self, kept: &Kept) -> String {

@@ -69,6 +69,15 @@ impl ResultRows {
         rows
     }
 
+    /// The keys at some slots of a part alone.
+    pub(crate) fn keys_at(part: &Part, slots: &[u32]) -> Self {
+        let mut rows = Self::new(part.layout().fields(), 0);
+        slots
+            .iter()
+            .for_each(|&slot| rows.push(part, slot, &[], None));
+        rows
+    }
+
     /// The same, whole, as they will be once the running transaction is kept; without tallies.
     pub(crate) fn settling(
         part: &Part,
@@ -85,7 +94,7 @@ impl ResultRows {
     }
 
     /// Puts what stands beside the tree behind each payload, of `stride` words.
-    fn append(&mut self, stride: usize, further: &Further) {
+    pub(crate) fn append(&mut self, stride: usize, further: &Further) {
         let sums = std::mem::take(&mut self.payloads);
         for (row, sums) in sums.chunks_exact(stride).enumerate() {
             self.payloads.extend_from_slice(sums);
@@ -144,7 +153,7 @@ impl ResultRows {
     }
 
     /// Keeps some rows.
-    fn retain(&mut self, kept: &[bool]) {
+    pub(crate) fn retain(&mut self, kept: &[bool]) {
         for column in &mut self.columns {
             retain(column, kept);
         }
@@ -323,7 +332,7 @@ impl Assembler<'_> {
     }
 
     /// Which rows HAVING keeps; `None` if there is none.
-    fn kept(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
+    pub(crate) fn kept(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
         let Some(having) = &self.plan.having else {
             return Ok(None);
         };
@@ -343,9 +352,17 @@ impl Assembler<'_> {
     }
 
     fn outputs(&self, rows: &ResultRows) -> Result<Vec<Cells>> {
+        self.columns(rows, self.plan.outputs.iter())
+    }
+
+    /// Some columns of rows.
+    pub(crate) fn columns<'o>(
+        &self,
+        rows: &ResultRows,
+        mut outputs: impl Iterator<Item = &'o PlanOutput> + Clone,
+    ) -> Result<Vec<Cells>> {
         let computed = |output: &PlanOutput| matches!(output.kind, OutputKind::Computed { .. });
-        if !self.plan.outputs.iter().any(computed) {
-            let outputs = self.plan.outputs.iter();
+        if !outputs.clone().any(computed) {
             return outputs.map(|output| self.column(rows, output)).collect();
         }
         let measures = self.measures(rows)?;
@@ -359,7 +376,7 @@ impl Assembler<'_> {
             }
             _ => self.column(rows, output),
         };
-        self.plan.outputs.iter().map(column).collect()
+        outputs.by_ref().map(column).collect()
     }
 
     /// A column that is not computed from others.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema as ArrowSchema, SchemaRef};
-use ringview_core::{Dictionary, Held, Meter, Result};
+use ringview_core::{Batch, Dictionary, Held, Meter, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Representation, VarId};
 use ringview_relation::Part;
@@ -32,6 +32,8 @@ use crate::tree::payloads::SumProductPayloads;
 pub(crate) struct ViewTree<F> {
     pub(crate) kept: Kept,
     pub(crate) form: F,
+    /// Which columns of the result other views read, of those that can be read.
+    feed: Option<Vec<bool>>,
 }
 
 /// What is kept in any form: the tree and what stands beside it.
@@ -77,6 +79,26 @@ pub(crate) trait Form: fmt::Debug + Send + Sync {
     fn tidy(&mut self, kept: &Kept);
     fn has_moved(&self, follower: &Follower) -> Option<bool>;
 
+    /// Whether other views read the result, from now on.
+    fn feed(&mut self, _kept: &mut Kept, _is_read: bool) {}
+
+    /// As [`View::moved`], in the columns that are needed.
+    fn moved(
+        &self,
+        kept: &Kept,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<Batch>;
+
+    /// As [`View::rows_from`].
+    fn rows_from(
+        &self,
+        kept: &Kept,
+        place: u64,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<(Batch, Option<u64>)>;
+
     /// How many rows there are and how they are kept, in words.
     fn size(&self, kept: &Kept) -> String;
 
@@ -108,14 +130,17 @@ pub fn view(plan: Arc<Plan>) -> Result<Box<dyn View>> {
         None => Box::new(ViewTree {
             form: Logged::new(Groups::of(&kept.plan)),
             kept,
+            feed: None,
         }),
         Some(Representation::Listing) => Box::new(ViewTree {
             form: Logged::new(Listing),
             kept,
+            feed: None,
         }),
         Some(Representation::Factorised) => Box::new(ViewTree {
             form: Factorised::new(&kept.plan, &mut *kept.tree),
             kept,
+            feed: None,
         }),
     })
 }
@@ -272,6 +297,31 @@ where
 
     fn has_moved(&self, follower: &Follower) -> bool {
         self.form.has_moved(follower).unwrap_or(true)
+    }
+
+    fn feed(&mut self, needed: Option<&[bool]>) {
+        if needed.is_some() != self.feed.is_some() {
+            self.form.feed(&mut self.kept, needed.is_some());
+        }
+        self.feed = needed.map(<[bool]>::to_vec);
+    }
+
+    fn moved(&mut self, dictionary: &mut Dictionary, meter: &Meter<'_>) -> Result<Batch> {
+        match &self.feed {
+            Some(needed) => self.form.moved(&self.kept, needed, (dictionary, meter)),
+            None => Ok(Batch::new()),
+        }
+    }
+
+    fn rows_from(
+        &self,
+        place: u64,
+        needed: &[bool],
+        dictionary: &mut Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<(Batch, Option<u64>)> {
+        let reading = (dictionary, meter);
+        self.form.rows_from(&self.kept, place, needed, reading)
     }
 
     fn explanation(&self) -> Explanation {

@@ -7,15 +7,16 @@ use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Error, Held, Meter, Result};
+use ringview_core::{Batch, Dictionary, Error, Held, Meter, Result};
 use ringview_relation::Part;
 use ringview_view::{Answer, Cursor, Follower, Key, RowDelta};
 
+use crate::moved;
 use crate::result::Assembler;
 use crate::strings::mark;
 use crate::view_tree::{Form, Kept, ViewTree};
 
-use super::{Factorised, Place, columns};
+use super::{BLOCK, Factorised, Place, columns};
 
 /// How rows that moved are made into Arrow.
 fn assembler<'a>(kept: &'a Kept, dictionary: &'a Dictionary) -> Assembler<'a> {
@@ -35,6 +36,10 @@ impl Form for Factorised {
 
     fn after_commit(&mut self, kept: &mut Kept) {
         self.commit(&mut *kept.tree);
+        if let Some(feed) = self.feed.take() {
+            self.given(&feed, &kept.plan, &mut *kept.tree);
+            self.feed = Some(feed);
+        }
     }
 
     fn rollback(&mut self, kept: &mut Kept) {
@@ -55,7 +60,7 @@ impl Form for Factorised {
         dictionary: &Dictionary,
     ) -> Result<RecordBatch> {
         let assembler = assembler(kept, dictionary);
-        match self.moved(follower)? {
+        match self.logged(follower)? {
             Some((rows, multiplicities)) => assembler.changes(rows, multiplicities),
             None => {
                 let all = (0, self.len(&*kept.tree)?);
@@ -80,6 +85,37 @@ impl Form for Factorised {
 
     fn has_moved(&self, follower: &Follower) -> Option<bool> {
         self.followers.has_moved(follower)
+    }
+
+    fn feed(&mut self, kept: &mut Kept, is_read: bool) {
+        self.feed = is_read.then(|| self.join_here(&kept.plan, &mut *kept.tree));
+        self.merge_logs();
+    }
+
+    fn moved(
+        &self,
+        kept: &Kept,
+        needed: &[bool],
+        reading: (&mut Dictionary, &Meter<'_>),
+    ) -> Result<Batch> {
+        let (rows, multiplicities) = self.running()?;
+        let keys = columns(&kept.plan);
+        moved::weighed(kept, (&keys, needed), (rows, multiplicities), reading)
+    }
+
+    fn rows_from(
+        &self,
+        kept: &Kept,
+        place: u64,
+        needed: &[bool],
+        (dictionary, meter): (&mut Dictionary, &Meter<'_>),
+    ) -> Result<(Batch, Option<u64>)> {
+        let all = self.len(&*kept.tree)?;
+        let end = all.min(place + BLOCK);
+        let schema = kept.schema_ref();
+        let rows = self.slice(&*kept.tree, schema, (place, end), (dictionary, meter))?;
+        let batch = moved::encoded(kept, &rows, needed, dictionary)?;
+        Ok((batch, (end < all).then_some(end)))
     }
 
     fn size(&self, kept: &Kept) -> String {

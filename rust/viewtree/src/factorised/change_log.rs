@@ -100,7 +100,8 @@ impl Moved {
         let mut rows = ResultRows::new(fields, 0);
         let mut multiplicities = Vec::new();
         if let Some(part) = one.0.part() {
-            for slot in part.iter() {
+            // In a running transaction a row may stand there that did not move after all.
+            for slot in part.iter().filter(|&slot| part.payload(slot)[0] != 0) {
                 rows.push(part, slot, &[], None);
                 multiplicities.push(part.payload(slot)[0] as i64);
             }

@@ -52,6 +52,8 @@ pub(crate) struct Factorised {
     rebuilds: u64,
     /// Who is told what moves; with ways from when the first was told anything.
     followers: Followers<Moved>,
+    /// Where its log stands for other views that read it: at the last commit.
+    feed: Option<Follower>,
     ways: Option<Ways>,
     /// Whether views join indicator projections.
     projects: bool,
@@ -89,6 +91,7 @@ impl Factorised {
             starts: Mutex::default(),
             rebuilds: 0,
             followers: Followers::default(),
+            feed: None,
             ways: None,
             projects: plan.tree.nodes.iter().any(|node| node.indicator.is_some()),
             distinct: plan.distinct.then(|| Distinct::new(plan, tree.fields())),
@@ -332,9 +335,17 @@ impl Factorised {
         self.followers.join_here(|| ways.nothing())
     }
 
+    /// What the running transaction moved, for whoever was told everything before it: each row with its
+    /// multiplicity.
+    fn running(&self) -> Result<(ResultRows, Vec<i64>)> {
+        let fields = self.ways.as_ref().map_or(0, Ways::width);
+        let open: Vec<&Moved> = self.followers.segments().last().into_iter().collect();
+        Moved::read(&open, fields)
+    }
+
     /// What moved since a follower was last told, each row with its multiplicity; `None` if it was told
     /// nothing yet.
-    fn moved(&self, follower: &Follower) -> Result<Option<(ResultRows, Vec<i64>)>> {
+    fn logged(&self, follower: &Follower) -> Result<Option<(ResultRows, Vec<i64>)>> {
         let Some(parts) = self.followers.since(follower) else {
             return Ok(None);
         };

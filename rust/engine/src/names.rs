@@ -1,0 +1,153 @@
+//! What names in a query mean: its blocks, tables and views; and what is to be made for it.
+//!
+//! Invariant: an atom means the last block of its name that stands before it, else the table or the view
+//! of the database; a view that is to be replaced is not there. So what a query reads was there before
+//! it, and no view reads itself. Cost: a look-up is O(tables and views).
+
+use ringview_core::{Error, Result};
+use ringview_query::{Block, Catalog, Query, TableInfo, bind};
+use ringview_viewtree::plan::{Plan, Planning};
+
+use crate::database::Database;
+
+/// What an atom reads, by the number that tells it from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    Table(u64),
+    View(u64),
+}
+
+/// A view or a block that is to be made.
+pub(crate) struct Planned<'q> {
+    /// The name of a block; none for the view itself.
+    pub(crate) block: Option<&'q str>,
+    /// The number that it will have.
+    pub(crate) id: u64,
+    pub(crate) query: &'q Query,
+    pub(crate) plan: Plan,
+    /// By atom.
+    pub(crate) sources: Vec<Source>,
+    /// What it is to those that read it.
+    pub(crate) info: TableInfo,
+}
+
+/// The names that one of the blocks of a query knows, or the query itself behind all blocks.
+struct Names<'a> {
+    database: &'a Database,
+    query: &'a Query,
+    /// The blocks before it.
+    before: &'a [Planned<'a>],
+}
+
+impl Names<'_> {
+    fn find(&self, name: &str) -> Result<(Source, TableInfo)> {
+        match self.query.block_before(self.before.len(), name) {
+            Some(block) => {
+                let planned = &self.before[block];
+                Ok((Source::View(planned.id), planned.info.clone()))
+            }
+            None => self.database.seen(name),
+        }
+    }
+}
+
+impl Catalog for Names<'_> {
+    fn table(&self, name: &str) -> Result<TableInfo> {
+        self.find(name).map(|(_, info)| info)
+    }
+}
+
+impl Database {
+    /// What is to be made for a query: its blocks in their order, then what it is itself.
+    pub(crate) fn plans<'q>(
+        &self,
+        query: &'q Query,
+        planning: Planning,
+    ) -> Result<Vec<Planned<'q>>> {
+        query.check_blocks()?;
+        let mut plans: Vec<Planned<'q>> = Vec::with_capacity(query.blocks.len() + 1);
+        let blocks = query.blocks.iter().map(|block: &Block| {
+            let name = Some(block.name.as_str());
+            (name, &block.query, Planning::default())
+        });
+        for (block, own, planning) in blocks.chain([(None, query, planning)]) {
+            let names = Names {
+                database: self,
+                query,
+                before: &plans,
+            };
+            let bound = bind(own, &names)?;
+            let info = bound.as_table(None)?;
+            let sources = own.atoms.iter();
+            let sources = sources.map(|atom| names.find(&atom.table).map(|(source, _)| source));
+            let sources = sources.collect::<Result<_>>()?;
+            plans.push(Planned {
+                block,
+                id: self.births + 1 + plans.len() as u64,
+                query: own,
+                plan: Plan::new(bound, planning)?,
+                sources,
+                info,
+            });
+        }
+        Ok(plans)
+    }
+
+    /// What a table or a view is to those that read it.
+    pub(crate) fn seen(&self, name: &str) -> Result<(Source, TableInfo)> {
+        if let Ok(index) = self.table_index(name) {
+            let table = &self.tables[index];
+            let info = TableInfo {
+                schema: table.schema.clone(),
+                is_static: table.is_static,
+                // An empty table says nothing about what will come.
+                rows: (!table.is_empty()).then(|| table.len()),
+                unique: table.unique.clone(),
+                cofactors: Vec::new(),
+            };
+            return Ok((Source::Table(table.id), info));
+        }
+        let Ok(index) = self.view_index(name) else {
+            let known = self.tables().into_iter().chain(self.views());
+            return Err(Error::UnknownTable {
+                name: name.to_owned(),
+                known: known.collect(),
+            });
+        };
+        let view = &self.views[index];
+        let rows = view.answer().len(&self.dictionary).ok();
+        let info = TableInfo {
+            rows: rows.filter(|&rows| rows > 0),
+            ..view.info.clone()
+        };
+        Ok((Source::View(view.id), info))
+    }
+
+    /// The views that read something, by their names; a block is its view's.
+    pub(crate) fn readers_of(&self, source: Source) -> Vec<String> {
+        let family = match source {
+            Source::View(id) => Some(id),
+            Source::Table(_) => None,
+        };
+        let mut names: Vec<String> = Vec::new();
+        for view in self
+            .views
+            .iter()
+            .filter(|view| view.sources.contains(&source))
+        {
+            let owner = view.owner.unwrap_or(view.id);
+            let owner = self.views.iter().find(|other| other.id == owner);
+            let other = owner.filter(|owner| Some(owner.id) != family);
+            names.extend(other.map(|owner| owner.name.clone()));
+        }
+        let mut known = std::collections::BTreeSet::new();
+        names.retain(|name| known.insert(name.clone()));
+        names
+    }
+}
+
+impl Catalog for Database {
+    fn table(&self, name: &str) -> Result<TableInfo> {
+        self.seen(name).map(|(_, info)| info)
+    }
+}

@@ -1,0 +1,10 @@
+//! Views over views and blocks.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod cases;
+mod failures;
+mod random;
+mod replace;
+mod write;

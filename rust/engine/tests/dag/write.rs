@@ -1,0 +1,149 @@
+//! Queries in few words.
+
+use ringview_query::{
+    Atom, Bag, Block, ColumnRef, Comparison, Condition, Function, Literal, Measure, Output, Query,
+    Representation, Scalar,
+};
+
+/// A query under construction; columns are "atom.column", atoms counted from 0.
+#[derive(Clone, Debug)]
+pub struct Q(pub Query);
+
+pub fn column(text: &str) -> ColumnRef {
+    let (atom, column) = text.split_once('.').unwrap();
+    ColumnRef {
+        atom: atom.parse().unwrap(),
+        column: column.to_owned(),
+    }
+}
+
+pub fn scalar(text: &str) -> Scalar {
+    let ColumnRef { atom, column } = column(text);
+    Scalar::Column { atom, column }
+}
+
+pub fn aggregate(function: Function, argument: Option<&str>) -> Measure {
+    Measure::Aggregate {
+        function,
+        arguments: argument.map(scalar).into_iter().collect(),
+    }
+}
+
+/// `COUNT(*) >= least`
+pub fn count_at_least(least: i64) -> Condition<Measure> {
+    Condition::Compare {
+        comparison: Comparison::Ge,
+        left: aggregate(Function::Count, None),
+        right: Measure::Literal {
+            value: Literal::Int(least),
+        },
+    }
+}
+
+impl Q {
+    /// `FROM` these.
+    pub fn over(names: &[&str]) -> Q {
+        let atom = |(at, name): (usize, &&str)| Atom {
+            table: (*name).to_owned(),
+            alias: format!("a{at}"),
+            filter: None,
+        };
+        Q(Query {
+            blocks: Vec::new(),
+            atoms: names.iter().enumerate().map(atom).collect(),
+            joins: Vec::new(),
+            group_by: Vec::new(),
+            outputs: Vec::new(),
+            bag: None,
+            having: None,
+            order: None,
+        })
+    }
+
+    pub fn join(mut self, left: &str, right: &str) -> Q {
+        self.0.joins.push(vec![column(left), column(right)]);
+        self
+    }
+
+    /// Grouped by a column that is not shown.
+    pub fn hidden(mut self, text: &str) -> Q {
+        self.0.group_by.push(column(text));
+        self
+    }
+
+    /// Grouped by a column that is shown by a name.
+    pub fn by(mut self, text: &str, name: &str) -> Q {
+        self.0.outputs.push(Output::Group {
+            name: name.to_owned(),
+            column: column(text),
+        });
+        self.hidden(text)
+    }
+
+    pub fn agg(mut self, name: &str, function: Function, argument: Option<&str>) -> Q {
+        self.0.outputs.push(Output::Aggregate {
+            name: name.to_owned(),
+            function,
+            argument: argument.map(scalar),
+        });
+        self
+    }
+
+    pub fn count(self, name: &str) -> Q {
+        self.agg(name, Function::Count, None)
+    }
+
+    pub fn sum(self, name: &str, of: &str) -> Q {
+        self.agg(name, Function::Sum, Some(of))
+    }
+
+    /// COALESCE of a measure and a constant.
+    pub fn or_else(self, name: &str, measure: Measure, value: Literal) -> Q {
+        let operands = vec![measure, Measure::Literal { value }];
+        self.expression(name, Measure::Coalesce { operands })
+    }
+
+    pub fn expression(mut self, name: &str, value: Measure) -> Q {
+        self.0.outputs.push(Output::Expression {
+            name: name.to_owned(),
+            value,
+        });
+        self
+    }
+
+    /// `WHERE column >= least` on an atom.
+    pub fn at_least(mut self, text: &str, least: i64) -> Q {
+        let of = column(text).atom;
+        self.0.atoms[of].filter = Some(Condition::Compare {
+            comparison: Comparison::Ge,
+            left: scalar(text),
+            right: Scalar::Literal {
+                value: Literal::Int(least),
+            },
+        });
+        self
+    }
+
+    pub fn having(mut self, condition: Condition<Measure>) -> Q {
+        self.0.having = Some(condition);
+        self
+    }
+
+    /// The rows of the join themselves.
+    pub fn rows(mut self, representation: Option<Representation>, distinct: bool) -> Q {
+        self.0.bag = Some(Bag {
+            representation,
+            distinct,
+        });
+        self
+    }
+
+    /// `WITH name AS ..`, behind those before.
+    pub fn with(mut self, name: &str, block: &Q) -> Q {
+        self.0.blocks.push(Block {
+            name: name.to_owned(),
+            query: block.0.clone(),
+        });
+        self
+    }
+}
