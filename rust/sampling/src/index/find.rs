@@ -97,6 +97,66 @@ impl Index {
         Ok(self.whole.as_ref().map_or(0, |whole| whole.record.count))
     }
 
+    /// The same, if they were asked for before.
+    #[must_use]
+    pub fn positions(&self) -> Option<u128> {
+        self.whole.as_ref().map(|whole| whole.record.count)
+    }
+
+    /// How many results the join has, exactly. O(N).
+    #[must_use]
+    pub fn results(&self) -> u128 {
+        let node = &self.nodes[self.root];
+        let below: Vec<Vec<u128>> = node
+            .edges
+            .iter()
+            .map(|&edge| self.exact(self.edges[edge].back))
+            .collect();
+        let all = self.groups(self.root).into_iter();
+        all.map(|group| self.group_results(self.root, group, None, &below))
+            .sum()
+    }
+
+    /// How many results there are behind an edge, by key.
+    fn exact(&self, edge: usize) -> Vec<u128> {
+        let edge = &self.edges[edge];
+        let node = &self.nodes[edge.from];
+        let others = node.edges.iter().enumerate().map(|(at, &other)| {
+            let there = at != edge.at;
+            there
+                .then(|| self.exact(self.edges[other].back))
+                .unwrap_or_default()
+        });
+        let below: Vec<Vec<u128>> = others.collect();
+        let mut counts = vec![0; self.keys[edge.keys].len()];
+        for group in self.groups(edge.from) {
+            let key = node.group_key(group, edge.at) as usize;
+            counts[key] += self.group_results(edge.from, group, Some(edge.at), &below);
+        }
+        counts
+    }
+
+    /// How many results a group has with what comes in by all edges but one.
+    fn group_results(
+        &self,
+        node: usize,
+        group: u32,
+        except: Option<usize>,
+        below: &[Vec<u128>],
+    ) -> u128 {
+        let held = &self.nodes[node];
+        let tuples = match held.kind {
+            Kind::Tuples => 1,
+            _ => held.groups.lists[group as usize].len.into(),
+        };
+        let others = (0..held.edges.len()).filter(|&at| Some(at) != except);
+        let counts = others.map(|at| {
+            let key = held.group_key(group, at) as usize;
+            below[at].get(key).copied().unwrap_or(0)
+        });
+        counts.fold(tuples, u128::saturating_mul)
+    }
+
     /// The result at a position below `len_upper`, which must have been asked for. False for a dummy.
     #[must_use]
     pub fn get(&self, position: u128, out: &mut [u32]) -> bool {

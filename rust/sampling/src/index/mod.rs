@@ -191,6 +191,15 @@ impl Index {
         self.nodes[atom].tuples.place.len()
     }
 
+    /// The tuples of a relation that are linked.
+    pub fn tuples(&self, atom: usize) -> impl Iterator<Item = u32> {
+        let places = self.nodes[atom].tuples.place.iter();
+        (0..)
+            .zip(places)
+            .filter(|(_, place)| **place != lists::NONE)
+            .map(|(tuple, _)| tuple)
+    }
+
     /// Steps so far: tuples linked or unlinked, groups moved, relations met on the way to positions.
     #[must_use]
     pub fn steps(&self) -> u64 {
