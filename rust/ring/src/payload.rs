@@ -1,8 +1,8 @@
-//! What a view tree asks of its payloads.
+//! What a relation asks of its payloads.
 //!
-//! The payloads of a view lie in one flat array of words with a fixed stride, and the tree works
+//! The payloads of a relation lie in one flat array of words with a fixed stride, and joins work
 //! on batches of them: the ring is asked once a batch, not once a row. The computation over keys
-//! is the tree's and the same for every ring; this trait is all that differs (paper, section 2).
+//! is the relations' and the same for every ring; this trait is all that differs (paper, section 2).
 
 use crate::widening::Widened;
 
