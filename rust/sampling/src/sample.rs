@@ -420,10 +420,10 @@ impl<P: Predicate> JoinSample<P> {
                     places -= 1;
                     first.remove(&place);
                 }
-                Written::Set(_) => drop(old.next().map(|held| first.insert(place, held))),
+                Written::Set(_) => first.extend(old.next().map(|held| (place, held))),
                 Written::Popped => {
                     places += 1;
-                    drop(old.next().map(|held| first.insert(place, held)));
+                    first.extend(old.next().map(|held| (place, held)));
                 }
             }
         }

@@ -43,6 +43,34 @@ impl SampleView {
             problem: problem.to_string(),
         })
     }
+
+    /// Rows drawn from the whole join, each time from all, or from those not drawn yet; then there may be
+    /// fewer.
+    ///
+    /// # Errors
+    /// `Value` if there are none to be drawn again and again; `Memory`; what the meter says.
+    pub fn draw_rows(
+        &self,
+        (rows, seed, replacement): (u64, u64, bool),
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
+        let words = self.shape.words.len() as u64 + 1;
+        let most = u64::try_from(self.join_size()).unwrap_or(u64::MAX);
+        let most = if replacement { rows } else { rows.min(most) };
+        let needed = most.saturating_mul(16 * words);
+        meter.room(
+            needed,
+            || format!("{rows} rows of a join"),
+            "draw fewer at a time",
+        )?;
+        let mut drawn = Vec::new();
+        self.sample
+            .drawn(rows, replacement, seed, meter, |_, result| {
+                drawn.push(self.words(result))
+            })?;
+        self.arrow(&self.shape.batch(&drawn, |_| true), None, dictionary)
+    }
 }
 
 impl Answer for SampleView {
@@ -76,18 +104,7 @@ impl Answer for SampleView {
         dictionary: &Dictionary,
         meter: &Meter<'_>,
     ) -> Result<RecordBatch> {
-        let words = self.shape.words.len() as u64 + 1;
-        let needed = rows.saturating_mul(16 * words);
-        meter.room(
-            needed,
-            || format!("{rows} rows of a join"),
-            "draw fewer at a time",
-        )?;
-        let mut drawn = Vec::new();
-        self.sample.drawn(rows, true, seed, meter, |_, result| {
-            drawn.push(self.words(result))
-        })?;
-        self.arrow(&self.shape.batch(&drawn, |_| true), None, dictionary)
+        self.draw_rows((rows, seed, true), dictionary, meter)
     }
 
     fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {

@@ -6,7 +6,7 @@
 use ringview_core::{Error, Result};
 use ringview_explain::{ChangeFacts, Choice, Explanation};
 use ringview_query::Bound;
-use ringview_view::View;
+use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use super::SampleView;
 use super::shape::Shape;
@@ -21,21 +21,50 @@ pub struct Samples {
     pub seed: u64,
 }
 
-impl Samples {
-    /// The sample of a query, without rows.
-    ///
-    /// # Errors
-    /// `Unsupported` for what is not the rows of an acyclic join, `Value` for a k of 0, `Memory` for one
-    /// that there is no room for.
-    pub fn view(&self, query: &Bound) -> Result<Box<dyn View>> {
+/// A sample of a query.
+struct Plan {
+    samples: Samples,
+    shape: Shape,
+    told: Explanation,
+}
+
+impl Engine for Samples {
+    fn name(&self) -> &str {
+        "sampling"
+    }
+
+    fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
         check(query)?;
         let shape = Shape::new(query)?;
         Index::new(&shape.atoms)?;
-        let told = self.told(&shape, query);
-        let view = SampleView::new(shape, self.k, self.seed, told)?;
-        Ok(Box::new(view))
+        Ok(Box::new(Plan {
+            samples: *self,
+            told: self.told(&shape, query),
+            shape,
+        }))
+    }
+}
+
+impl Candidate for Plan {
+    fn change(&self) -> Cost {
+        Cost::Logarithmic
     }
 
+    fn space(&self) -> f64 {
+        1.0
+    }
+
+    fn explanation(&self) -> Explanation {
+        self.told.clone()
+    }
+
+    fn make(self: Box<Self>) -> Result<Box<dyn View>> {
+        let Samples { k, seed } = self.samples;
+        Ok(Box::new(SampleView::new(self.shape, k, seed, self.told)?))
+    }
+}
+
+impl Samples {
     fn told(&self, shape: &Shape, query: &Bound) -> Explanation {
         let Samples { k, seed } = self;
         let change = |(relation, atom): (&super::shape::Relation, _)| {
