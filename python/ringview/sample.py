@@ -243,7 +243,8 @@ def _values(rows: pa.Table, of: Expression, *, number: bool) -> NDArray[np.float
     if not number:
         return np.where(pc.is_null(found).to_numpy(zero_copy_only=False), np.nan, 0.0)
     try:
-        return pc.cast(found, pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+        numbers = pc.cast(found, pa.float64()).to_numpy(zero_copy_only=False)
+        return np.asarray(numbers, dtype=np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise TypeMismatchError(
             f"estimates are of numbers, not of {found.type}; cast what is estimated"

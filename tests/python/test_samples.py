@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -150,18 +151,6 @@ def test_rows_come_with_their_multiplicity(db: rv.Database) -> None:
     assert len(sample) == sample.join_size() == 2
 
 
-def test_a_view_reads_a_sample(db: rv.Database) -> None:
-    sample = db.create_sample("few", JOIN, k=50, seed=9)
-    above = db.create_view("sums", "SELECT COUNT(*) AS n, SUM(a) AS a FROM few")
-    for rows in (100, 300, 500):
-        fill(db, rows)
-        db.delete("r", {"a": [0, 1], "b": [0, 1]})
-        held = sample.to_arrow()
-        assert above.to_arrow().to_pylist() == [
-            {"n": 50, "a": sum(held.column("a").to_pylist())},
-        ]
-
-
 def test_estimates_hold_the_true_value_about_as_often_as_they_say(db: rv.Database) -> None:
     fill(db, 400)
     whole = db.create_view("whole", JOIN).to_arrow().to_pylist()
@@ -197,14 +186,16 @@ def test_estimates_of_a_whole_join_are_exact(db: rv.Database) -> None:
     assert sample.estimate("avg", lambda rows: pc.multiply(rows["a"], 2)).value == 2 * total / 40
     by_two = sample.estimate("quantile", "c", by=["b", "a"], q=1.0)
     assert by_two[3, 13] == (13, 13, 13)
-    for bad, error in [
+    anything: Any = "mode"
+    cases: list[tuple[Callable[[], object], type[Exception]]] = [
         (lambda: sample.estimate("sum"), errors.InvalidValueError),
-        (lambda: sample.estimate("mode", "a"), errors.InvalidValueError),  # type: ignore[arg-type]
+        (lambda: sample.estimate(anything, "a"), errors.InvalidValueError),
         (lambda: sample.estimate("sum", "aa"), errors.UnknownColumnError),
         (lambda: sample.estimate("avg", "a", confidence=1), errors.InvalidValueError),
         (lambda: sample.estimate("avg", lambda rows: ["x"] * 40), errors.TypeMismatchError),
         (lambda: sample.estimate("avg", lambda rows: [1]), errors.InvalidValueError),
-    ]:
+    ]
+    for bad, error in cases:
         with pytest.raises(error):
             bad()
 
