@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from . import ml as ml
     from . import plot as plot
     from . import spark as spark
+    from .indexes import PaiMap as PaiMap
+    from .indexes import RpaiTree as RpaiTree
     from .matrix_chain import MatrixChain as MatrixChain
     from .reservoir import Reservoir as Reservoir
 
@@ -49,10 +51,13 @@ __all__ = [
 
 # Parts that are imported when they are first named: most have needs of their own.
 _MODULES = ("job", "ml", "plot", "spark")
-_NAMES = {"MatrixChain": "matrix_chain", "Reservoir": "reservoir"}
+_NAMES = {
+    "MatrixChain": "matrix_chain",
+    "PaiMap": "indexes",
+    "Reservoir": "reservoir",
+    "RpaiTree": "indexes",
+}
 _LATER = {
-    "PaiMap": "nested aggregates",
-    "RpaiTree": "nested aggregates",
     "graph": "triangle counts",
 }
 

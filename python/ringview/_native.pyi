@@ -14,9 +14,11 @@ __all__ = [
     "Dense",
     "Follower",
     "MatrixChain",
+    "PaiMap",
     "ReservoirLaw",
     "RowStream",
     "Rows",
+    "RpaiTree",
     "__version__",
 ]
 
@@ -312,5 +314,107 @@ class MatrixChain:
 
     def steps(self) -> int:
         """Multiply-adds so far."""
+
+    def __len__(self) -> int: ...
+
+_Number = int | float
+_Entry = tuple[_Number, int, _Number]
+# A key, a tie or None for all of the key's, and whether what is named is below the cut.
+_Place = tuple[_Number, int | None, bool]
+
+@final
+class RpaiTree:
+    """An ordered map from keys to payloads in which ranges of keys shift."""
+
+    def __new__(
+        cls, entries: Sequence[_Entry], real_keys: bool, real_payloads: bool
+    ) -> RpaiTree: ...
+    def get(self, key: _Number, tie: int) -> _Number | None:
+        """The payload of an entry."""
+
+    def add(self, key: _Number, payload: _Number, tie: int) -> None:
+        """Add to the payload of an entry."""
+
+    def put(self, key: _Number, payload: _Number, tie: int) -> _Number | None:
+        """Give an entry a payload; the one before."""
+
+    def remove(self, key: _Number, tie: int) -> _Number | None:
+        """Take an entry away; its payload."""
+
+    def sum(self, above: _Place | None, below: _Place | None) -> _Number:
+        """The sum above one cut and below another."""
+
+    def shift_keys(self, cut: _Place, by: _Number) -> None:
+        """Move all keys above a cut."""
+
+    def select(self, sum: _Number, inclusive: bool) -> _Entry | None:
+        """The first entry at which the running sum passes a bound, and the sum before it."""
+
+    def beside(self, cut: _Place | None, up: bool) -> _Entry | None:
+        """The first entry above a cut or of all, or the last below it or of all."""
+
+    def has(self, key: _Number) -> bool:
+        """Whether an entry has a key, whatever its tie."""
+
+    def entries(self) -> list[_Entry]:
+        """All entries in order."""
+
+    def begin(self) -> None:
+        """Note changes from now on."""
+
+    def commit(self) -> None:
+        """The changes stay."""
+
+    def rollback(self) -> None:
+        """The changes since `begin` are undone."""
+
+    def memory_usage(self) -> int:
+        """Bytes held."""
+
+    def steps(self) -> int:
+        """Nodes visited so far."""
+
+    def __len__(self) -> int: ...
+
+@final
+class PaiMap:
+    """A hashed map from keys to payloads."""
+
+    def __new__(cls, real_keys: bool, real_payloads: bool) -> PaiMap: ...
+    def get(self, key: _Number) -> _Number | None:
+        """The payload of a key."""
+
+    def add(self, key: _Number, payload: _Number) -> None:
+        """Add to the payload of a key."""
+
+    def put(self, key: _Number, payload: _Number) -> _Number | None:
+        """Give a key a payload; the one before."""
+
+    def remove(self, key: _Number) -> _Number | None:
+        """Take a key away; its payload."""
+
+    def shift(self, key: _Number, by: _Number, part: _Number) -> None:
+        """Move part of the payload of a key."""
+
+    def shift_keys(self, cut: tuple[_Number, bool], by: _Number) -> None:
+        """Move all keys above a cut."""
+
+    def sum(self, below: tuple[_Number, bool] | None) -> _Number:
+        """The sum of the payloads below a cut, or of all."""
+
+    def entries(self) -> list[tuple[_Number, _Number]]:
+        """The entries in order of their keys."""
+
+    def begin(self) -> None:
+        """Note changes from now on."""
+
+    def commit(self) -> None:
+        """The changes stay."""
+
+    def rollback(self) -> None:
+        """The changes since `begin` are undone."""
+
+    def memory_usage(self) -> int:
+        """Bytes held."""
 
     def __len__(self) -> int: ...

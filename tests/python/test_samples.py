@@ -244,5 +244,5 @@ def test_it_tells_how_it_is_kept(db: rv.Database) -> None:
     assert "a sample of 20 rows was asked for, seed 9" in told
     assert "died" in told
     for form in ("json", "html", "mermaid", "graphviz"):
-        assert sample.explain(form)  # type: ignore[arg-type]
+        assert sample.explain(form)
     assert sample.sql == JOIN

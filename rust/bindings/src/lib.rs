@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `database` | the class `Database` |
 //! | `chain` | the class `MatrixChain` |
+//! | `index/` | the classes `RpaiTree` and `PaiMap` |
 //! | `busy` | one call at a time, without deadlock, in forked processes too |
 //! | `watch` | Ctrl-C and progress during long calls |
 //! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
@@ -25,6 +26,7 @@ mod errors;
 mod follower;
 mod handle;
 mod incoming;
+mod index;
 mod lookup;
 mod outgoing;
 mod reservoir;
@@ -44,6 +46,8 @@ mod _native {
     use super::follower::Follower;
     #[pymodule_export]
     use super::incoming::Batches;
+    #[pymodule_export]
+    use super::index::{PaiMap, RpaiTree};
     #[pymodule_export]
     use super::outgoing::{Columns, Rows};
     #[pymodule_export]

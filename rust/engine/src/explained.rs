@@ -3,10 +3,10 @@
 //! Invariant: what is below comes in an order in which each stands behind what it reads itself, once,
 //! however many ways lead to it. Cost: linear in the nodes of all of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Error, Result};
-use ringview_explain::{Below, Explanation};
+use ringview_explain::{Below, Explanation, Read};
 use ringview_query::Query;
 
 use crate::choose::By;
@@ -22,8 +22,10 @@ impl Database {
     /// `UnknownView`.
     pub fn view_explanation(&self, name: &str) -> Result<Explanation> {
         let view = self.view(name)?;
+        let (below, places) = self.below(&view.sources);
         Ok(Explanation {
-            below: self.below(&view.sources),
+            below,
+            reads: reads(&view.query, &view.sources, &places),
             ..view.explanation()
         })
     }
@@ -38,27 +40,30 @@ impl Database {
         let Some(last) = plans.pop() else {
             return Err(nothing());
         };
-        let mut below = self.below(&sources);
-        below.extend(plans.into_iter().map(|planned| {
+        let (mut below, mut places) = self.below(&sources);
+        for planned in plans {
             let name = planned.block.unwrap_or_default();
-            Below {
-                what: format!("block {name:?}"),
+            places.insert(planned.id, below.len());
+            below.push(Below {
+                what: format!("block {name}"),
                 view: Explanation {
                     view: Some(name.to_owned()),
                     query: serde_json::to_value(planned.query).ok(),
+                    reads: reads(planned.query, &planned.sources, &places),
                     ..planned.chosen.explanation()
                 },
-            }
-        }));
+            });
+        }
         Ok(Explanation {
             query: serde_json::to_value(query).ok(),
             below,
+            reads: reads(query, &last.sources, &places),
             ..last.chosen.explanation()
         })
     }
 
-    /// The views and blocks below some sources, each behind those that it reads.
-    fn below(&self, sources: &[Source]) -> Vec<Below> {
+    /// The views and blocks below some sources, each behind those that it reads; and where each stands.
+    fn below(&self, sources: &[Source]) -> (Vec<Below>, BTreeMap<u64, usize>) {
         let mut open: Vec<Source> = sources.to_vec();
         let mut found = BTreeSet::new();
         while let Some(source) = open.pop() {
@@ -68,13 +73,18 @@ impl Database {
             }
         }
         let ordered = self.order.iter().map(|&at| &self.views[at]);
-        let below = ordered.filter(|view| found.contains(&view.id));
-        below
-            .map(|view| Below {
+        let (mut below, mut places) = (Vec::new(), BTreeMap::new());
+        for view in ordered.filter(|view| found.contains(&view.id)) {
+            places.insert(view.id, below.len());
+            below.push(Below {
                 what: self.label(view),
-                view: view.explanation(),
-            })
-            .collect()
+                view: Explanation {
+                    reads: reads(&view.query, &view.sources, &places),
+                    ..view.explanation()
+                },
+            });
+        }
+        (below, places)
     }
 
     /// What a view is called where blocks are told, too.
@@ -85,6 +95,20 @@ impl Database {
             None => format!("view {}", view.name),
         }
     }
+}
+
+/// Whom a query reads of those that stand somewhere, each once.
+fn reads(query: &Query, sources: &[Source], places: &BTreeMap<u64, usize>) -> Vec<Read> {
+    let mut reads: Vec<Read> = Vec::new();
+    for (atom, source) in query.atoms.iter().zip(sources) {
+        let Source::View(id) = source else { continue };
+        let below = places.get(id).map(|&below| Read {
+            name: atom.table.clone(),
+            below,
+        });
+        reads.extend(below.filter(|read| !reads.contains(read)));
+    }
+    reads
 }
 
 fn nothing() -> Error {

@@ -31,10 +31,17 @@ fn op<'a>(table: &'a str, direction: Direction, rows: &'a [RecordBatch]) -> Op<'
 fn database() -> Database {
     let mut db = Database::new(Options::default());
     let schema = |names: [&str; 2]| {
-        Schema::new(names.map(|name| Field::new(name, Type::Int64, true)).to_vec()).unwrap()
+        Schema::new(
+            names
+                .map(|name| Field::new(name, Type::Int64, true))
+                .to_vec(),
+        )
+        .unwrap()
     };
-    db.create_table("r", schema(["a", "b"]), None, false).unwrap();
-    db.create_table("s", schema(["a", "b"]), None, false).unwrap();
+    db.create_table("r", schema(["a", "b"]), None, false)
+        .unwrap();
+    db.create_table("s", schema(["a", "b"]), None, false)
+        .unwrap();
     let query = Query::from_json(
         r#"{"atoms": [{"table": "r", "alias": "r"}, {"table": "s", "alias": "s"}],
             "joins": [[{"atom": 0, "column": "b"}, {"atom": 1, "column": "b"}]],
@@ -80,7 +87,10 @@ fn a_view_reads_a_sample_whatever_comes_and_goes() {
     assert_eq!(go("s", Direction::Insert, 5, 40).unwrap().len(), 20);
     let before = go("r", Direction::Insert, 10, 60).unwrap();
     let refused = go("r", Direction::Delete, 50, 70);
-    assert!(matches!(refused, Err(Error::OverDelete { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::OverDelete { .. })),
+        "{refused:?}"
+    );
     let after = go("r", Direction::Delete, 0, 0).unwrap();
     assert_eq!(after, before);
     let left = go("r", Direction::Delete, 0, 50).unwrap();
@@ -89,5 +99,8 @@ fn a_view_reads_a_sample_whatever_comes_and_goes() {
     assert!(go("r", Direction::Delete, 50, 51).unwrap().is_empty());
     assert_eq!(db.sample_join_size("few"), Ok(0));
     let refused = db.sample_join_size("above");
-    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::Unsupported { .. })),
+        "{refused:?}"
+    );
 }

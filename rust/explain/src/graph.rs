@@ -137,25 +137,25 @@ impl Explanation {
         (!self.others.is_empty()).then(|| lines.chain(others).collect())
     }
 
-    /// From the roots of views below to the leaves that read them, by the names of nodes. A name means the
-    /// last view of that name before the one that reads it.
+    /// From the roots of views below to the leaves that read them, by the names of nodes.
     fn reads(&self, prefix: &str) -> Vec<(String, String)> {
-        let views = self.below.iter().map(|below| &below.view);
+        let below = self.below.iter().enumerate();
+        let below = below.map(|(at, below)| (format!("{prefix}v{at}"), &below.view));
         let mut edges = Vec::new();
-        for (at, reader) in views.chain([self]).enumerate() {
-            let own = match self.below.get(at) {
-                Some(_) => format!("{prefix}v{at}"),
-                None => prefix.to_owned(),
-            };
-            for (leaf, node) in reader.nodes.iter().enumerate() {
-                let is_read = |below: &crate::Below| below.view.view == node.table;
-                let Some(from) = self.below[..at].iter().rposition(is_read) else {
+        for (own, reader) in below.chain([(prefix.to_owned(), self)]) {
+            for read in &reader.reads {
+                // Those below draw their own nodes; who is above them, the whole knows.
+                let Some(below) = self.below.get(read.below) else {
                     continue;
                 };
-                let root = self.below[from].view.nodes.len().checked_sub(1);
-                if let (Some(root), Some(_)) = (root, &node.table) {
-                    edges.push((format!("{prefix}v{from}n{root}"), format!("{own}n{leaf}")));
-                }
+                // What has no nodes is not drawn.
+                let Some(root) = below.view.nodes.len().checked_sub(1) else {
+                    continue;
+                };
+                let from = format!("{prefix}v{}n{root}", read.below);
+                let leaves = reader.nodes.iter().enumerate();
+                let leaves = leaves.filter(|(_, node)| node.table.as_ref() == Some(&read.name));
+                edges.extend(leaves.map(|(leaf, _)| (from.clone(), format!("{own}n{leaf}"))));
             }
         }
         edges

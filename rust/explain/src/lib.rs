@@ -59,6 +59,9 @@ pub struct Explanation {
     /// have none of their own here.
     #[serde(default)]
     pub below: Vec<Below>,
+    /// Those that it reads itself. Of one of `below`: among the same.
+    #[serde(default)]
+    pub reads: Vec<Read>,
 }
 
 /// What was chosen, and why.
@@ -245,6 +248,15 @@ pub struct Below {
     pub what: String,
     /// How it is kept.
     pub view: Explanation,
+}
+
+/// Whom a view reads by a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Read {
+    /// What its query calls it: the table of its leaves.
+    pub name: String,
+    /// Its position below.
+    pub below: usize,
 }
 
 /// What a node holds now.

@@ -4,11 +4,10 @@
 //! |---|---|
 //! | `algebra` | the ladder: commutative monoid, group (for deletes), ring (for joins) |
 //! | `number` | the numbers that payloads are made of: integers, decimals, reals |
-//! | `expansion` | reals as sums of three doubles |
+//! | `expansion/` | reals as sums of three doubles, and sums of many of them |
 //! | `payload` | what a view tree asks of its payloads, as batches over flat arrays |
 //! | `cofactor` | the degree-m matrix ring: counts, sums and sums of products as one payload |
-//! | `widening` | 256 bits for sums that do not fit while a transaction runs |
-//! | `sum_product` | several sums of products that share one tree: the product of number rings |
+//! | `sum_product/` | several sums of products that share one tree: the product of number rings; 256 bits for sums that do not fit while a transaction runs |
 //!
 //! The first word of every payload is an exact count. A key is in a relation unless its payload
 //! is zero, and zero means every exact component, not the count alone: deleting x = 10 and
@@ -22,12 +21,12 @@ mod number;
 mod payload;
 mod reals;
 mod sum_product;
-mod widening;
 
 pub use algebra::{CommutativeMonoid, Group, Ring};
 pub use cofactor::{Cofactor, CofactorProduct, CofactorScratch, CofactorShape, lift_rows};
 pub use expansion::Expansion;
 pub use number::{Number, Widen};
-pub use payload::{GroupCursor, Groups, Overflow, PayloadRing, Rows, Slab, sum_groups};
-pub use sum_product::{Element, NumberKind, SumProduct, SumProductShape, Term, TermProduct};
-pub use widening::{Common, Wide, Widened};
+pub use payload::{GroupCursor, Groups, Overflow, PayloadRing, Rows, Slab, Widened, sum_groups};
+pub use sum_product::{
+    Common, Element, LiftedReals, NumberKind, SumProduct, SumProductShape, Term, TermProduct, Wide,
+};

@@ -4,8 +4,6 @@
 //! on batches of them: the ring is asked once a batch, not once a row. The computation over keys
 //! is the relations' and the same for every ring; this trait is all that differs (paper, section 2).
 
-use crate::widening::Widened;
-
 /// An operation whose result cannot be represented, and in which component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow {
@@ -212,6 +210,19 @@ pub fn sum_groups<N: crate::Number>(
         }
     }
     overflow
+}
+
+/// A product of payloads in their widened forms, and the shapes that they have otherwise.
+#[derive(Clone, Debug)]
+pub struct Widened<Shape, Product> {
+    /// The product.
+    pub product: Product,
+    /// The shape of the left payloads.
+    pub left: Shape,
+    /// The shape of the right payloads.
+    pub right: Shape,
+    /// The shape of the result.
+    pub out: Shape,
 }
 
 /// A ring over payloads in flat words. The first word of a payload is its exact count.

@@ -15,11 +15,11 @@ use ringview_explain::Explanation;
 
 use arrow_array::RecordBatch;
 
-use crate::answer::Answer;
 use crate::answer::followers::Follower;
+use crate::answer::{Answer, encoded};
 use crate::rows::{FactorRows, ProductDelta, RowDelta};
 
-/// Rows of a product of factors that are multiplied out at a time.
+/// Rows that are handled at a time: of a product that is multiplied out, and of an answer that is read.
 const BLOCK: usize = 1 << 16;
 
 /// A query that is kept up to date.
@@ -109,8 +109,8 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
 
     /// Rows of the answer as a view above takes them at its birth, as many as are handled well at a
     /// time: in the columns that can be read, those that are `needed`, from a place on; and the place
-    /// behind them, if there may be more. The first place is 0. Between transactions. O(rows handed
-    /// out), or O(all) for the first ones.
+    /// behind them, if there may be more. The first place is 0, by default the others are positions in
+    /// the answer. Between transactions. O(rows handed out), and what a slice of the answer costs.
     ///
     /// # Errors
     /// As [`Answer::rows`].
@@ -120,7 +120,13 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
         needed: &[bool],
         dictionary: &mut Dictionary,
         meter: &Meter<'_>,
-    ) -> Result<(Batch, Option<u64>)>;
+    ) -> Result<(Batch, Option<u64>)> {
+        let answer = self.answer();
+        let (all, next) = (answer.len(dictionary)?, place + BLOCK as u64);
+        let rows = answer.slice((place, next), dictionary, meter)?;
+        let batch = encoded(&rows, needed, dictionary)?;
+        Ok((batch, (next < all).then_some(next)))
+    }
 
     /// How it is kept, why, what that costs, and what each of its nodes holds now. O(nodes).
     fn explanation(&self) -> Explanation;

@@ -12,8 +12,7 @@
 
 use std::borrow::Cow;
 
-use arrow_array::RecordBatch;
-use ringview_core::{Batch, Column, Dictionary, Encoder, Field, Meter, Result, Schema, Type};
+use ringview_core::{Batch, Column, Dictionary, Meter, Result, Type};
 use ringview_query::{OutputKind, PlanOutput, VarId};
 use ringview_relation::{Change, Part};
 
@@ -128,21 +127,6 @@ pub(crate) fn listing_from(
     let rows = (ResultRows::keys_at(result, &slots), counts.collect());
     let batch = weighed(kept, (kept.keys(), needed), rows, (dictionary, meter))?;
     Ok((batch, next))
-}
-
-/// Rows that were made into Arrow, in the columns that can be read, those that are needed.
-pub(crate) fn encoded(
-    kept: &Kept,
-    rows: &RecordBatch,
-    needed: &[bool],
-    dictionary: &mut Dictionary,
-) -> Result<Batch> {
-    let field = |output: &PlanOutput| Field::new(&output.name, output.ty.clone(), true);
-    let schema = Schema::new(readable(&kept.plan).map(field).collect())?;
-    let mut batch = Batch::new();
-    let mut encoder = Encoder::new("the rows of a join", &schema);
-    encoder.encode(rows, 0, needed, dictionary, None, &mut batch)?;
-    Ok(batch)
 }
 
 /// Rows of a join over some variables, with their multiplicities.

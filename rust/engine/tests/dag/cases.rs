@@ -2,7 +2,7 @@
 
 use ringview_core::{Error, Field, Schema, Type};
 use ringview_engine::{ByKey, Database, Direction, KeyValue, Keyed, Op, Options, Product, Rows};
-use ringview_query::{Function, Literal, Measure, Query, Representation};
+use ringview_query::{ColumnRef, Function, Literal, Measure, Nulls, Output, Query, Representation};
 
 use crate::common::{Change, Row, Value, apply, database, from_arrow, to_arrow, unpolled};
 use crate::write::{Q, column, count_at_least};
@@ -385,7 +385,7 @@ fn an_explanation_tells_all_that_is_below() {
         e.below.iter().map(|below| below.what.clone()).collect()
     };
     assert_eq!(what(&explained), ["view one", "block b of view top"]);
-    assert_eq!(what(&planned), ["view one", "block \"b\""]);
+    assert_eq!(what(&planned), ["view one", "block b"]);
     let texts = [
         explained.text(),
         explained.html(),
@@ -507,6 +507,73 @@ fn changes_by_key_products_and_net_effects_go_on_to_views_above() {
     db.apply(&[ringview_engine::Change::Product(product)], &mut unpolled)
         .unwrap();
     assert_eq!(shown(&db, "most"), [[int(7)]]);
+    db.check();
+}
+
+#[test]
+fn beside_a_cofactor_the_other_columns_are_read() {
+    let mut db = database(Options::default());
+    let on = |column: &str| ColumnRef {
+        atom: 0,
+        column: column.to_owned(),
+    };
+    for (name, categorical) in [("numbers", vec![]), ("categories", vec![on("t")])] {
+        let mut below = Q::over(&["s"]).by("0.b", "b").sum("sum", "0.c");
+        below.0.outputs.insert(
+            1,
+            Output::Cofactor {
+                name: "m".to_owned(),
+                columns: vec![on("c")],
+                categorical,
+                nulls: Nulls::Refuse,
+            },
+        );
+        create(
+            &mut db,
+            name,
+            &below.agg("most", Function::Max, Some("0.t")),
+        );
+        let above = Q::over(&[name])
+            .by("0.most", "most")
+            .sum("sum", "0.sum")
+            .count("n");
+        create(&mut db, &format!("above {name}"), &above);
+        let cofactor = Q::over(&[name]).agg("m", Function::Max, Some("0.m"));
+        let refused = db.create_view("no", &cofactor.0, &mut unpolled);
+        assert!(
+            matches!(refused, Err(Error::Unsupported { .. })),
+            "{refused:?}"
+        );
+    }
+    // The degree-m payload alone, in the place of sums.
+    let mut alone = Q::over(&["s"]).by("0.b", "b");
+    alone.0.outputs.push(Output::Cofactor {
+        name: "m".to_owned(),
+        columns: vec![on("c")],
+        categorical: Vec::new(),
+        nulls: Nulls::Refuse,
+    });
+    create(&mut db, "alone", &alone);
+    create(
+        &mut db,
+        "keys",
+        &Q::over(&["alone"]).count("n").sum("b", "0.b"),
+    );
+    let rows = [(1, 5, "p"), (1, 6, "q"), (2, 7, "p")];
+    apply(&mut db, &[s(&rows)]).unwrap();
+    apply(
+        &mut db,
+        &[s(&[(2, 1, "q"), (3, 1, "a")]), gone(s(&rows[..1]))],
+    )
+    .unwrap();
+    let expected = [
+        vec![text("a"), int(1), int(1)],
+        vec![text("q"), int(14), int(2)],
+    ];
+    for name in ["above numbers", "above categories"] {
+        assert_eq!(shown(&db, name), expected);
+    }
+    assert_eq!(shown(&db, "keys"), [[3, 6].map(int).to_vec()]);
     db.check();
 }
 

@@ -6,6 +6,7 @@
 //! promises of any answer; an answer may do better.
 
 mod cursor;
+mod encoded;
 pub mod followers;
 mod key;
 
@@ -16,6 +17,7 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Dictionary, Error, Meter, Result, Type};
 
 pub use cursor::{Cursor, Place};
+pub use encoded::encoded;
 pub use key::{Cell, Key, KeyValue};
 
 /// The rows of a view, as of its last commit. The dictionary that comes with a call knows all strings of

@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Error, Held, Meter, Result};
 use ringview_relation::Part;
+use ringview_view::answer::encoded;
 use ringview_view::{Answer, Cursor, Follower, Key, RowDelta};
 
 use crate::moved;
@@ -114,7 +115,7 @@ impl Form for Factorised {
         let end = all.min(place + BLOCK);
         let schema = kept.schema_ref();
         let rows = self.slice(&*kept.tree, schema, (place, end), (dictionary, meter))?;
-        let batch = moved::encoded(kept, &rows, needed, dictionary)?;
+        let batch = encoded(&rows, needed, dictionary)?;
         Ok((batch, (end < all).then_some(end)))
     }
 

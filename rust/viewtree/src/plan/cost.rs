@@ -66,7 +66,7 @@ impl Plan {
         while let Some(parent) = nodes[from].parent {
             let mut joined = keys(from);
             for meeting in &met[from] {
-                atoms = atoms | below[meeting.node];
+                atoms |= below[meeting.node];
                 joined |= keys(meeting.node);
                 if matches!(meeting.probe, Probe::Group(_)) {
                     exponent = exponent.max(covers.number(joined - known, atoms));

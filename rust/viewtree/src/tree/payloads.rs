@@ -10,7 +10,7 @@ use crate::plan::{Component, Plan, Source};
 use ringview_core::{Batch, Dictionary, Error, Gone, Result};
 use ringview_query::Kind;
 use ringview_ring::{
-    Common, Element, Expansion, Groups, Number, NumberKind, PayloadRing, SumProduct,
+    Common, Element, Groups, LiftedReals, Number, NumberKind, PayloadRing, SumProduct,
     SumProductShape, TermProduct, Wide, Widen, sum_groups,
 };
 use ringview_view::read::{AtomProgram, Selection, Values};
@@ -299,8 +299,7 @@ impl LeafRows<'_> {
                     self.fill(element, |row| i128::load(words, 2 * row), out)
                 }
                 (Values::Words(words), NumberKind::Real) => {
-                    let value = |row: usize| Expansion::from(f64::from_bits(words[row]));
-                    self.fill(element, value, out)
+                    self.fill_reals(element, (words, false), out)
                 }
                 (Values::Words(words), NumberKind::Wide) => {
                     let kind = match words.len() == self.selection.len() {
@@ -310,15 +309,25 @@ impl LeafRows<'_> {
                     let value = |row: usize| Wide::of(kind, words, row * kind.words());
                     self.fill(element, value, out)
                 }
-                (Values::Long(words), _) => {
-                    self.fill(element, |row| Expansion::load(words, 3 * row), out)
-                }
+                (Values::Long(words), _) => self.fill_reals(element, (words, true), out),
             };
             if overflowed {
                 return Err(overflow("a sum or count of the rows of a batch".to_owned()));
             }
         }
         Ok(())
+    }
+
+    /// As `fill`, of doubles or of expansions.
+    fn fill_reals(&self, to: Element, (words, long): (&[u64], bool), out: &mut [u64]) -> bool {
+        let times = self.batch.multiplicity.as_deref();
+        let reals = LiftedReals {
+            words,
+            long,
+            sign: self.sign,
+            times: times.map(|all| (all, self.selection.rows())),
+        };
+        reals.sum(self.groups, to, out, self.stride)
     }
 
     /// Sums multiplicity times value into one component; whether any number overflowed.

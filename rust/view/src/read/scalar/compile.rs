@@ -76,8 +76,12 @@ impl<'n> Compiler<'n> {
             Work::Negate(operand) => (self.is_long(operand), false),
             Work::Load(..) | Work::Convert(..) => (false, false),
         });
-        // Nothing is lost of a double by its sign.
-        let long = long.filter(|long| long.0 || !matches!(work, Work::Negate(_)));
+        // Nothing is lost of a double by its sign, nor of a short integer in one.
+        let long = long.filter(|long| match &expr.op {
+            Op::Negate { .. } => long.0,
+            Op::Convert { operand } => !is_short(operand),
+            _ => true,
+        });
         let into = self.push(work, expr.kind, long);
         match work {
             Work::Add(left, right) | Work::Subtract(left, right) | Work::Multiply(left, right) => {
@@ -150,6 +154,14 @@ impl<'n> Compiler<'n> {
             place: format!("{} of {}", text::of(expr, self.names), self.place),
         })
     }
+}
+
+/// Whether an expression is a column of integers that are doubles.
+fn is_short(expr: &Expr) -> bool {
+    let Op::Column { ty, .. } = &expr.op else {
+        return false;
+    };
+    expr.kind == Kind::Int && ty.bits() <= f64::MANTISSA_DIGITS
 }
 
 /// A constant as words; kinds of one word use the first.

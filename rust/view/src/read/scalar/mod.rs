@@ -178,10 +178,18 @@ impl Scalar {
             }
             Work::Load(..) | Work::Convert(..) => return false,
         };
+        if matches!(work, Work::Multiply(..)) {
+            match long {
+                (false, false) => exact_products::<Real, Real>(left, right, rows, into),
+                (true, false) => exact_products::<Long, Real>(left, right, rows, into),
+                (false, true) => exact_products::<Real, Long>(left, right, rows, into),
+                (true, true) => exact_products::<Long, Long>(left, right, rows, into),
+            }
+            return false;
+        }
         let long_by_long = |a: Expansion, b: Expansion| match work {
             Work::Add(..) => (a.sum(b), false),
-            Work::Subtract(..) => (a.difference(b), false),
-            _ => (a.product(b), false),
+            _ => (a.difference(b), false),
         };
         match long {
             (false, false) => match work {
@@ -189,13 +197,9 @@ impl Scalar {
                     let sum = |a, b| (Expansion::sum_of(a, b), false);
                     combine::<Real, Real, Long>(left, right, rows, into, sum)
                 }
-                Work::Subtract(..) => {
+                _ => {
                     let difference = |a, b: f64| (Expansion::sum_of(a, -b), false);
                     combine::<Real, Real, Long>(left, right, rows, into, difference)
-                }
-                _ => {
-                    let product = |a, b| (Expansion::product_of(a, b), false);
-                    combine::<Real, Real, Long>(left, right, rows, into, product)
                 }
             },
             (true, false) => {
@@ -258,6 +262,34 @@ impl Scalar {
             Work::Negate(operand) => N::negate(get(operand, row)).1,
             Work::Load(..) | Work::Convert(..) => false,
         })
+    }
+}
+
+/// The products of reals as expansions.
+fn exact_products<L, R>(left: Source<'_>, right: Source<'_>, rows: usize, into: &mut Vec<u64>)
+where
+    L: Words<Value: Into<Expansion>>,
+    R: Words<Value: Into<Expansion>>,
+{
+    fn all<N: Words>(words: &[u64]) -> impl ExactSizeIterator<Item = N::Value> {
+        words.chunks_exact(N::WORDS).map(N::read)
+    }
+    match (left, right) {
+        (Source::Words(left), Source::Words(right)) => {
+            Expansion::products_of(all::<L>(left).zip(all::<R>(right)), into);
+        }
+        (Source::Words(left), Source::Constant(right)) => {
+            let right = R::read(&right);
+            Expansion::products_of(all::<L>(left).map(|left| (left, right)), into);
+        }
+        (Source::Constant(left), Source::Words(right)) => {
+            let left = L::read(&left);
+            Expansion::products_of(all::<R>(right).map(|right| (left, right)), into);
+        }
+        (Source::Constant(left), Source::Constant(right)) => {
+            let pair = (L::read(&left), R::read(&right));
+            Expansion::products_of((0..rows).map(|_| pair), into);
+        }
     }
 }
 

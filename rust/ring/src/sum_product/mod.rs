@@ -5,15 +5,24 @@
 //! the left payload times one of the right: sub-aggregates that several aggregates need are kept
 //! once in a view and used by all. Component 0 is the count.
 //!
-//! Cost: one multiplication a component and row, in one tight loop a component and batch.
+//! Cost: one multiplication a component and row (`factors`), one addition (`add`), in one tight loop a
+//! component and batch.
+
+mod add;
+mod factors;
+mod lift;
+mod widening;
 
 use arrow_buffer::i256;
 
 use crate::algebra::CommutativeMonoid;
 use crate::expansion::Expansion;
-use crate::number::{Number, Widen};
-use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab, sum_groups};
-use crate::widening::{Common, Widened};
+use crate::number::Number;
+use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab, Widened};
+use add::{add_elements, add_integers};
+use factors::Factors;
+pub use lift::LiftedReals;
+pub use widening::{Common, Wide};
 
 /// The ring of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,209 +276,5 @@ fn refuse(overflow: bool, component: usize) -> Result<(), Overflow> {
         Err(Overflow { component })
     } else {
         Ok(())
-    }
-}
-
-/// Payloads of S integers: the row is added as a whole.
-fn add_integers<const S: usize>(
-    target: &mut [u64],
-    slots: &[u32],
-    delta: &[u64],
-    emptied: &mut Vec<u32>,
-) -> Result<(), Overflow> {
-    let mut overflow = [false; S];
-    let (targets, _) = target.as_chunks_mut::<S>();
-    for (&slot, row) in slots.iter().zip(delta.as_chunks::<S>().0) {
-        let target = &mut targets[slot as usize];
-        for component in 0..S {
-            let (sum, wrapped) = Number::add(target[component] as i64, row[component] as i64);
-            target[component] = sum as u64;
-            overflow[component] |= wrapped;
-        }
-        if target[0] == 0 {
-            emptied.push(slot);
-        }
-    }
-    match overflow.iter().position(|&wrapped| wrapped) {
-        Some(component) => {
-            take_back::<S>(target, slots, delta);
-            Err(Overflow { component })
-        }
-        None => Ok(()),
-    }
-}
-
-/// Undoes what `add_integers` did: sums that wrapped around wrap back.
-#[cold]
-fn take_back<const S: usize>(target: &mut [u64], slots: &[u32], delta: &[u64]) {
-    let (targets, _) = target.as_chunks_mut::<S>();
-    for (&slot, row) in slots.iter().zip(delta.as_chunks::<S>().0) {
-        let target = &mut targets[slot as usize];
-        for component in 0..S {
-            target[component] = target[component].wrapping_sub(row[component]);
-        }
-    }
-}
-
-fn add_elements(
-    shape: &SumProductShape,
-    target: &mut [u64],
-    slots: &[u32],
-    delta: &[u64],
-    emptied: &mut Vec<u32>,
-) -> Result<(), Overflow> {
-    // Reals last: there is no way back from their sums.
-    let is_real = |(_, element): &(usize, &Element)| element.kind == NumberKind::Real;
-    let all = || shape.elements.iter().enumerate();
-    let in_order = all()
-        .filter(|one| !is_real(one))
-        .chain(all().filter(is_real));
-    for (component, &element) in in_order {
-        let overflow = match element.kind {
-            NumberKind::Integer => add_element::<i64>(shape, element, target, slots, delta),
-            NumberKind::Decimal => add_element::<i128>(shape, element, target, slots, delta),
-            NumberKind::Real => add_element::<Expansion>(shape, element, target, slots, delta),
-            NumberKind::Wide => add_element::<i256>(shape, element, target, slots, delta),
-        };
-        if overflow && matches!(element.kind, NumberKind::Integer | NumberKind::Decimal) {
-            subtract_exact(shape, component, target, slots, delta);
-        }
-        refuse(overflow, component)?;
-    }
-    emptied.extend(
-        slots
-            .iter()
-            .filter(|&&slot| target[slot as usize * shape.stride] == 0),
-    );
-    Ok(())
-}
-
-/// Undoes what `add_elements` did up to the component: sums that wrapped around wrap back.
-#[cold]
-fn subtract_exact(
-    shape: &SumProductShape,
-    component: usize,
-    target: &mut [u64],
-    slots: &[u32],
-    delta: &[u64],
-) {
-    for element in &shape.elements[..=component] {
-        for (&slot, row) in slots.iter().zip(delta.chunks_exact(shape.stride)) {
-            let at = slot as usize * shape.stride + element.word;
-            if element.kind == NumberKind::Integer {
-                target[at] = target[at].wrapping_sub(row[element.word]);
-            } else if element.kind == NumberKind::Decimal {
-                let sum = i128::load(target, at).wrapping_sub(i128::load(row, element.word));
-                sum.store(target, at);
-            }
-        }
-    }
-}
-
-fn add_element<N: Number>(
-    shape: &SumProductShape,
-    element: Element,
-    target: &mut [u64],
-    slots: &[u32],
-    delta: &[u64],
-) -> bool {
-    let mut overflow = false;
-    for (&slot, row) in slots.iter().zip(delta.chunks_exact(shape.stride)) {
-        let at = slot as usize * shape.stride + element.word;
-        let (sum, wrapped) = N::load(target, at).add(N::load(row, element.word));
-        sum.store(target, at);
-        overflow |= wrapped;
-    }
-    overflow
-}
-
-/// One component of a batch of products.
-struct Factors<'a> {
-    product: &'a TermProduct,
-    term: &'a Term,
-    left: &'a [u64],
-    left_rows: Rows<'a>,
-    right: &'a [u64],
-    slots: &'a [u32],
-    groups: Groups<'a>,
-}
-
-impl Factors<'_> {
-    fn multiply<L, R, O>(&self, out: &mut [u64]) -> bool
-    where
-        L: Number + Widen<O>,
-        R: Number + Widen<O>,
-        O: Number,
-    {
-        let TermProduct { left, right, .. } = *self.product;
-        let Term {
-            left: from,
-            right: with,
-            ..
-        } = *self.term;
-        let times = |row: usize, slot: u32| {
-            let l = L::load(self.left, row * left + from.word);
-            let r = R::load(self.right, slot as usize * right + with.word);
-            l.widen().mul(r.widen())
-        };
-        self.sum(times, out)
-    }
-
-    /// The same of numbers of any kinds: apart, so that products of integers stay a small loop.
-    #[inline(never)]
-    fn multiply_kinds(&self, out: &mut [u64]) -> bool {
-        use NumberKind::{Decimal, Integer, Real};
-        let term = self.term;
-        match (term.left.kind, term.right.kind, term.out.kind) {
-            (Integer, Integer, Integer) => self.multiply::<i64, i64, i64>(out),
-            (Integer, Decimal, _) => self.multiply::<i64, i128, i128>(out),
-            (Decimal, Integer, _) => self.multiply::<i128, i64, i128>(out),
-            (Decimal, Decimal, _) => self.multiply::<i128, i128, i128>(out),
-            (Integer, Integer, Decimal) => self.multiply::<i64, i64, i128>(out),
-            (Integer, Integer, Real) => self.multiply::<i64, i64, Expansion>(out),
-            (Integer, Real, _) => self.multiply::<i64, Expansion, Expansion>(out),
-            (Real, Integer, _) => self.multiply::<Expansion, i64, Expansion>(out),
-            (Real, Real, _) => self.multiply::<Expansion, Expansion, Expansion>(out),
-            (_, _, NumberKind::Wide) => self.multiply_common::<i256>(out),
-            (NumberKind::Wide, _, _) | (_, NumberKind::Wide, _) => {
-                self.multiply_common::<Expansion>(out)
-            }
-            // The plan converts decimals to reals where a row is read.
-            (Decimal, Real, _) | (Real, Decimal, _) => true,
-        }
-    }
-
-    /// The same of numbers of any kinds, where speed is of no matter.
-    #[cold]
-    fn multiply_common<O: Common>(&self, out: &mut [u64]) -> bool {
-        let TermProduct { left, right, .. } = *self.product;
-        let Term {
-            left: from,
-            right: with,
-            ..
-        } = *self.term;
-        let times = |row: usize, slot: u32| {
-            let l = O::of(from.kind, self.left, row * left + from.word);
-            let r = O::of(with.kind, self.right, slot as usize * right + with.word);
-            l.mul(r)
-        };
-        self.sum(times, out)
-    }
-
-    /// Sums what each row and its slot make.
-    #[inline(always)]
-    fn sum<O: Number>(&self, times: impl Fn(usize, u32) -> (O, bool), out: &mut [u64]) -> bool {
-        let (stride, to) = (self.product.out, self.term.out);
-        let slots = self.slots;
-        match self.left_rows {
-            Rows::All(_) => {
-                let value = |row: usize| times(row, slots[row]);
-                sum_groups::<O>(self.groups, value, out, stride, to.word)
-            }
-            Rows::Picked(rows) => {
-                let value = |row: usize| times(rows[row] as usize, slots[row]);
-                sum_groups::<O>(self.groups, value, out, stride, to.word)
-            }
-        }
     }
 }

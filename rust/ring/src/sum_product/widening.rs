@@ -10,20 +10,8 @@ use arrow_buffer::i256;
 use crate::algebra::{CommutativeMonoid, Group, Ring};
 use crate::expansion::Expansion;
 use crate::number::{Number, Widen};
-use crate::sum_product::{Element, NumberKind, SumProductShape};
 
-/// A product of payloads in their widened forms, and the shapes that they have otherwise.
-#[derive(Clone, Debug)]
-pub struct Widened<Shape, Product> {
-    /// The product.
-    pub product: Product,
-    /// The shape of the left payloads.
-    pub left: Shape,
-    /// The shape of the right payloads.
-    pub right: Shape,
-    /// The shape of the result.
-    pub out: Shape,
-}
+use super::{Element, NumberKind, SumProductShape};
 
 impl CommutativeMonoid for i256 {
     const ZERO: Self = i256::ZERO;

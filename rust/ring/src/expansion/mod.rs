@@ -6,59 +6,26 @@
 //! again leaves nothing behind, in whatever order. Sums and products of two doubles are exact
 //! (error-free transformations: two-sum, two-product) unless they leave the range of doubles.
 //!
-//! No instruction that fuses a multiplication and an addition is asked of the machine where a split
-//! gives the same digits: bits are the same everywhere. Cost: a sum takes 36 additions, a product
-//! with a count of one none.
+//! | file | holds |
+//! |---|---|
+//! | `exact` | sums and products of two doubles with what they are off by; loops compiled for the machine |
+//! | `cascade` | sums of many numbers, brought to the invariant now and then |
+//! | `sums` | sums by group, in one double where nothing is left |
+//!
+//! Cost: a sum takes 39 additions, a product with a count of one none.
+
+mod cascade;
+mod exact;
+pub(crate) mod sums;
 
 use crate::algebra::{CommutativeMonoid, Group, Ring};
 use crate::number::{Number, Widen};
+use exact::two_sum;
+pub(crate) use exact::{Exact, Split};
 
 /// A real number, as the unevaluated sum of three doubles, the largest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expansion([f64; 3]);
-
-/// `a + b` and what it is off by.
-#[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let from_b = sum - a;
-    (sum, (a - (sum - from_b)) + (b - from_b))
-}
-
-/// `a * b` and what it is off by.
-#[inline(always)]
-fn two_product(a: f64, b: f64) -> (f64, f64) {
-    // 2^995 and 2^-955: what is split, and multiplied in halves, does not overflow; what is left of
-    // the product is a double.
-    const LARGE: f64 = f64::from_bits(0x7e20 << 48);
-    const SMALL: f64 = f64::from_bits(0x0440 << 48);
-    let product = a * b;
-    let largest = a.abs().max(b.abs()).max(product.abs());
-    if largest < LARGE && product.abs() > SMALL {
-        let ((a1, a0), (b1, b0)) = (split(a), split(b));
-        let rest = ((a1 * b1 - product) + a1 * b0 + a0 * b1) + a0 * b0;
-        (product, rest)
-    } else {
-        (product, remainder(a, b, product))
-    }
-}
-
-/// Two halves of 26 bits.
-#[inline(always)]
-fn split(a: f64) -> (f64, f64) {
-    let scaled = 134_217_729.0 * a;
-    let high = scaled - (scaled - a);
-    (high, a - high)
-}
-
-/// What a product is off by, at the ends of the range: rounded once, on every machine.
-#[inline(never)]
-fn remainder(a: f64, b: f64, product: f64) -> f64 {
-    if a == 0.0 || b == 0.0 {
-        return 0.0;
-    }
-    a.mul_add(b, -product)
-}
 
 impl Expansion {
     /// `a + b`, exactly.
@@ -73,7 +40,21 @@ impl Expansion {
     #[must_use]
     #[inline(always)]
     pub fn product_of(a: f64, b: f64) -> Self {
-        let (product, rest) = two_product(a, b);
+        Self::product_by::<Split>(a, b)
+    }
+
+    /// The products of pairs, one after the other in `out`.
+    pub fn products_of<A: Into<Self>, B: Into<Self>>(
+        pairs: impl ExactSizeIterator<Item = (A, B)>,
+        out: &mut Vec<u64>,
+    ) {
+        out.resize(Self::WORDS * pairs.len(), 0);
+        exact::run(Products { pairs, out });
+    }
+
+    #[inline(always)]
+    pub(crate) fn product_by<E: Exact>(a: f64, b: f64) -> Self {
+        let (product, rest) = E::two_product(a, b);
         Self([product, rest, 0.0])
     }
 
@@ -147,6 +128,25 @@ impl Expansion {
         Self::normal(s0, s1, (a2 + b2) + (t1 + t0))
     }
 
+    /// The first part, and bits that are set where there are others.
+    #[inline(always)]
+    pub(crate) fn short(self) -> (f64, u64) {
+        (self.0[0], sums::bits(self.0[1]))
+    }
+
+    /// Adds a number where it lies; whether the sum is not finite. Of two doubles the sum is two.
+    #[inline(always)]
+    pub(crate) fn add_words(sum: &mut [u64], added: &[u64]) -> bool {
+        if (sum[1] | added[1]) << 1 != 0 {
+            let total = Self::load(sum, 0).sum(Self::load(added, 0));
+            total.store(sum, 0);
+            return !total.is_finite();
+        }
+        let (total, rest) = two_sum(f64::from_bits(sum[0]), f64::from_bits(added[0]));
+        (sum[0], sum[1]) = (total.to_bits(), rest.to_bits());
+        !total.is_finite()
+    }
+
     /// The difference.
     #[must_use]
     pub fn difference(self, other: Self) -> Self {
@@ -157,21 +157,27 @@ impl Expansion {
     #[must_use]
     #[inline(always)]
     pub fn product(self, other: Self) -> Self {
-        if other.0[1] == 0.0 {
-            return self.scaled(other.0[0]);
-        }
-        if self.0[1] == 0.0 {
-            return other.scaled(self.0[0]);
-        }
-        self.times_all(other)
+        self.times_by::<Split>(other)
     }
 
-    #[inline(never)]
-    fn times_all(self, other: Self) -> Self {
+    /// The same with the remainders of a loop.
+    #[inline(always)]
+    pub(crate) fn times_by<E: Exact>(self, other: Self) -> Self {
+        if other.0[1] == 0.0 {
+            return self.scaled_by::<E>(other.0[0]);
+        }
+        if self.0[1] == 0.0 {
+            return other.scaled_by::<E>(self.0[0]);
+        }
+        self.times_all::<E>(other)
+    }
+
+    #[inline]
+    fn times_all<E: Exact>(self, other: Self) -> Self {
         let ([a0, a1, a2], [b0, b1, b2]) = (self.0, other.0);
-        let (p0, q0) = two_product(a0, b0);
-        let (p1, q1) = two_product(a0, b1);
-        let (p2, q2) = two_product(a1, b0);
+        let (p0, q0) = E::two_product(a0, b0);
+        let (p1, q1) = E::two_product(a0, b1);
+        let (p2, q2) = E::two_product(a1, b0);
         let (s1, t1) = two_sum(p1, p2);
         let (s1, t2) = two_sum(s1, q0);
         let low = (a0 * b2 + a2 * b0) + a1 * b1;
@@ -182,17 +188,31 @@ impl Expansion {
     #[must_use]
     #[inline(always)]
     pub fn scaled(self, factor: f64) -> Self {
+        self.scaled_by::<Split>(factor)
+    }
+
+    #[inline(always)]
+    fn scaled_by<E: Exact>(self, factor: f64) -> Self {
         let [a0, a1, a2] = self.0;
         if factor.abs() == 1.0 {
             return Self([a0 * factor, a1 * factor, a2 * factor]);
         }
-        let (p0, q0) = two_product(a0, factor);
+        let (p0, q0) = E::two_product(a0, factor);
         if a1 == 0.0 {
             return Self([p0, q0, 0.0]);
         }
-        let (p1, q1) = two_product(a1, factor);
+        let (p1, q1) = E::two_product(a1, factor);
         let (s1, t1) = two_sum(p1, q0);
         Self::normal(p0, s1, (t1 + q1) + a2 * factor)
+    }
+
+    /// The product with a count.
+    #[inline(always)]
+    pub(crate) fn times_count<E: Exact>(self, count: i64) -> Self {
+        match count.unsigned_abs() >> f64::MANTISSA_DIGITS {
+            0 => self.scaled_by::<E>(count as f64),
+            _ => self.times_by::<E>(Self::from(count)),
+        }
     }
 
     /// The quotient, by long division.
@@ -212,6 +232,26 @@ impl Expansion {
     #[inline(always)]
     pub fn negated(self) -> Self {
         Self(self.0.map(|part| -part))
+    }
+}
+
+struct Products<'a, I> {
+    pairs: I,
+    out: &'a mut [u64],
+}
+
+impl<A: Into<Expansion>, B: Into<Expansion>, I> exact::Loop for Products<'_, I>
+where
+    I: Iterator<Item = (A, B)>,
+{
+    type Out = ();
+
+    #[inline(always)]
+    fn run<E: Exact>(self) {
+        let places = self.out.chunks_exact_mut(Expansion::WORDS);
+        for (out, (a, b)) in places.zip(self.pairs) {
+            a.into().times_by::<E>(b.into()).store(out, 0);
+        }
     }
 }
 

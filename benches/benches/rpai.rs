@@ -1,0 +1,160 @@
+//! The RPAI tree beside what bounds it: a Fenwick tree over keys known beforehand, which cannot shift, and std's
+//! `BTreeMap`, which sums and shifts by walking.
+//!
+//! `cargo bench -p ringview-benches --bench rpai` reports the time of one operation at 10^4 and 10^6 keys, at places drawn at
+//! random. A shift moves a range up, and the next moves it back down: the keys are then what they were. `BTreeMap` walks at
+//! most 10^4 keys here; at 10^6 it only adds.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::ops::Bound::{Excluded, Unbounded};
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use ringview_rpai::{Cut, RpaiTree};
+
+const SIZES: [i64; 2] = [10_000, 1_000_000];
+/// Distance of neighbouring keys.
+const APART: i64 = 8;
+
+/// Places at random, ten bits more than needed, so that none repeats soon.
+struct Places(u64, u64);
+
+impl Places {
+    fn next(&mut self) -> i64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % self.1) as i64
+    }
+}
+
+/// Sums over the first so many places.
+struct Fenwick(Vec<i64>);
+
+impl Fenwick {
+    fn add(&mut self, at: usize, value: i64) {
+        let mut at = at + 1;
+        while at < self.0.len() {
+            self.0[at] += value;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    fn sum(&self, mut at: usize) -> i64 {
+        let mut sum = 0;
+        while at > 0 {
+            sum += self.0[at];
+            at &= at - 1;
+        }
+        sum
+    }
+}
+
+fn tree(entries: i64) -> RpaiTree<i64, i64> {
+    let sorted = (0..entries).map(|key| (key * APART, (), 1));
+    RpaiTree::from_sorted(sorted).expect("sorted")
+}
+
+fn rpai(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("rpai");
+    for entries in SIZES {
+        let mut places = Places(0x9e37_79b9_7f4a_7c15, entries as u64);
+        let mut tree = tree(entries);
+        group.bench_function(BenchmarkId::new("add", entries), |bencher| {
+            bencher.iter(|| tree.add(places.next() * APART, (), 1));
+        });
+        group.bench_function(BenchmarkId::new("insert and remove", entries), |bencher| {
+            bencher.iter(|| {
+                let key = places.next() * APART + 1;
+                tree.add(key, (), 1).expect("fits");
+                tree.remove(key, ())
+            });
+        });
+        group.bench_function(BenchmarkId::new("get_sum", entries), |bencher| {
+            bencher.iter(|| black_box(tree.get_sum(&Cut::after(places.next() * APART))));
+        });
+        group.bench_function(BenchmarkId::new("select", entries), |bencher| {
+            let total = tree.total() as u64;
+            let mut sums = Places(7, total);
+            bencher.iter(|| {
+                let bound = sums.next();
+                black_box(tree.select(|sum| sum > bound))
+            });
+        });
+        let (mut at, mut by) = (0, -1);
+        group.bench_function(BenchmarkId::new("shift_keys", entries), |bencher| {
+            bencher.iter(|| {
+                if by < 0 {
+                    at = places.next() * APART;
+                }
+                by = -by;
+                tree.shift_keys(&Cut::after(at), by)
+            });
+        });
+        group.bench_function(
+            BenchmarkId::new("shift_keys, a pair meets", entries),
+            |bencher| {
+                bencher.iter(|| {
+                    let key = places.next() * APART;
+                    // A neighbour of the key falls onto it, and is put back where it was.
+                    tree.add(key + 1, (), 1).expect("fits");
+                    let cut = Cut::after(key);
+                    tree.shift_keys(&cut, -1).expect("fits");
+                    tree.shift_keys(&cut, 1)
+                });
+            },
+        );
+    }
+    group.finish();
+}
+
+fn fenwick(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("fenwick");
+    for entries in SIZES {
+        let mut places = Places(0x9e37_79b9_7f4a_7c15, entries as u64);
+        let mut sums = Fenwick(vec![0; entries as usize + 1]);
+        group.bench_function(BenchmarkId::new("add", entries), |bencher| {
+            bencher.iter(|| sums.add(places.next() as usize, 1));
+        });
+        group.bench_function(BenchmarkId::new("get_sum", entries), |bencher| {
+            bencher.iter(|| black_box(sums.sum(places.next() as usize)));
+        });
+    }
+    group.finish();
+}
+
+fn btree_map(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("BTreeMap");
+    for entries in SIZES {
+        let mut places = Places(0x9e37_79b9_7f4a_7c15, entries as u64);
+        let mut map: BTreeMap<i64, i64> = (0..entries).map(|key| (key * APART, 1)).collect();
+        group.bench_function(BenchmarkId::new("add", entries), |bencher| {
+            bencher.iter(|| *map.entry(places.next() * APART).or_default() += 1);
+        });
+        if entries > 10_000 {
+            continue;
+        }
+        group.bench_function(BenchmarkId::new("get_sum", entries), |bencher| {
+            bencher.iter(|| {
+                let key = places.next() * APART;
+                black_box(map.range(..=key).map(|(_, payload)| payload).sum::<i64>())
+            });
+        });
+        let (mut at, mut by) = (0, -1);
+        group.bench_function(BenchmarkId::new("shift_keys", entries), |bencher| {
+            bencher.iter(|| {
+                if by < 0 {
+                    at = places.next() * APART;
+                }
+                by = -by;
+                let moved = map.split_off(&(at + 1));
+                map.extend(moved.into_iter().map(|(key, payload)| (key + by, payload)));
+                debug_assert!(map.range((Excluded(at), Unbounded)).count() < entries as usize);
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, rpai, fenwick, btree_map);
+criterion_main!(benches);

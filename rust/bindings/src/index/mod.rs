@@ -1,0 +1,116 @@
+//! The classes `RpaiTree` (`tree`) and `PaiMap` (`map`): numbers of Python in and out of indexes.
+//!
+//! Invariant: a number is an integer of 128 bits or a finite double, as the index was made for; anything else is an
+//! error before anything changed. Cost above the index's: two conversions and a virtual call.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+use ringview_core::{Error, Result};
+use ringview_engine::{Expansion, Real};
+
+use crate::errors::named;
+
+mod map;
+mod tree;
+
+pub(crate) use map::PaiMap;
+pub(crate) use tree::RpaiTree;
+
+/// A number of Python.
+#[derive(Clone, Copy, Debug, IntoPyObject)]
+enum Number {
+    Integer(i128),
+    Real(f64),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Number {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let py = value.py();
+        if value.is_instance_of::<PyFloat>() {
+            return Ok(Number::Real(value.extract()?));
+        }
+        let refused = |class: &str, problem: &str| {
+            let said = value
+                .repr()
+                .map_or_else(|_| "it".to_owned(), |text| text.to_string());
+            named(
+                py,
+                class,
+                &format!("a number of an index: {said} {problem}"),
+            )
+        };
+        if value.is_instance_of::<PyBool>() {
+            return Err(refused(
+                "TypeMismatchError",
+                "is a bool; give an int or a float",
+            ));
+        }
+        match value.extract::<i128>() {
+            Ok(number) => Ok(Number::Integer(number)),
+            Err(_) if value.is_instance_of::<PyInt>() => {
+                Err(refused("InvalidValueError", "does not fit 128 bits"))
+            }
+            Err(_) => Err(refused(
+                "TypeMismatchError",
+                "is neither an int nor a float",
+            )),
+        }
+    }
+}
+
+/// What numbers become in an index.
+trait Of: Sized {
+    fn of(number: Number) -> Result<Self>;
+    fn number(self) -> Number;
+}
+
+impl Of for i128 {
+    fn of(number: Number) -> Result<Self> {
+        match number {
+            Number::Integer(number) => Ok(number),
+            Number::Real(value) => Err(Error::Type {
+                place: "a number of an index of integers".to_owned(),
+                expected: "an int".to_owned(),
+                found: format!("the float {value}"),
+            }),
+        }
+    }
+
+    fn number(self) -> Number {
+        Number::Integer(self)
+    }
+}
+
+/// A double; an int must be one.
+fn double(number: Number) -> Result<f64> {
+    match number {
+        Number::Real(value) => Ok(value),
+        Number::Integer(number) if (number as f64) as i128 == number => Ok(number as f64),
+        Number::Integer(number) => Err(Error::Value {
+            place: "a number of an index of floats".to_owned(),
+            problem: format!("{number} is no double; round it, or make the index of integers"),
+        }),
+    }
+}
+
+impl Of for Real {
+    fn of(number: Number) -> Result<Self> {
+        Real::new(double(number)?)
+    }
+
+    fn number(self) -> Number {
+        Number::Real(self.value())
+    }
+}
+
+impl Of for Expansion {
+    fn of(number: Number) -> Result<Self> {
+        Ok(Real::new(double(number)?)?.expansion())
+    }
+
+    fn number(self) -> Number {
+        Number::Real(self.value())
+    }
+}

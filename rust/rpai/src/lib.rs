@@ -1,0 +1,30 @@
+//! Aggregates whose predicates hold correlated aggregates, in O(log n) a change.
+//!
+//! "The volume-weighted price of the best quarter of the book" compares, for each row, an aggregate of
+//! other rows. A change moves a whole range of those aggregates at once; the indexes here are keyed by
+//! aggregate values, relative to each other, so that a range moves in one way down a tree (Abeysinghe, He
+//! and Rompf, "Efficient Incrementalization of Correlated Nested Aggregate Queries using Relative Partial
+//! Aggregate Indexes (RPAI)", SIGMOD 2022).
+//!
+//! | file | holds |
+//! |---|---|
+//! | `key` | [`Key`]: integers, decimals, reals that are added to and compared |
+//! | `payload` | [`Payload`]: groups whose sums over any part of an index fit |
+//! | `cut` | [`Cut`]: a place between entries, where ranges end and shifts begin |
+//! | `tree/` | [`RpaiTree`]: ordered; `get_sum` and `shift_keys` in O(log n) |
+//! | `pai_map` | [`PaiMap`]: hashed; for correlation by equality |
+//! | `steps` | counted work |
+
+mod cut;
+mod key;
+mod pai_map;
+mod payload;
+mod steps;
+mod tree;
+
+pub use cut::Cut;
+pub use key::{Key, Real};
+pub use pai_map::PaiMap;
+pub use payload::{Payload, Sums};
+pub use ringview_ring::Expansion;
+pub use tree::{Iter, RpaiTree, Tie};
