@@ -20,6 +20,7 @@ __all__ = [
     "Rows",
     "RpaiTree",
     "__version__",
+    "output_schema",
 ]
 
 __version__: str
@@ -259,6 +260,12 @@ class Database:
 
     def plan(self, query_json: str, format: str) -> str:
         """How a view of a query in JSON would be maintained, in a form."""
+
+def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:
+    """The columns that a view of a query in JSON would have, over what its atoms read.
+
+    A COFACTOR among them is a struct without fields.
+    """
 
 @final
 class Dense:

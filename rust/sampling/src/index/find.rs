@@ -122,10 +122,10 @@ impl Index {
         let edge = &self.edges[edge];
         let node = &self.nodes[edge.from];
         let others = node.edges.iter().enumerate().map(|(at, &other)| {
-            let there = at != edge.at;
-            there
-                .then(|| self.exact(self.edges[other].back))
-                .unwrap_or_default()
+            if at == edge.at {
+                return Vec::new();
+            }
+            self.exact(self.edges[other].back)
         });
         let below: Vec<Vec<u128>> = others.collect();
         let mut counts = vec![0; self.keys[edge.keys].len()];

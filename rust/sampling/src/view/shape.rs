@@ -169,6 +169,6 @@ fn repeats(atom: &PlanAtom, keys: &[(usize, Aspect)]) -> bool {
     let by_key = atom
         .unique
         .as_ref()
-        .is_some_and(|unique| unique.iter().all(|c| joins(c)));
+        .is_some_and(|unique| unique.iter().all(joins));
     !by_key && !(0..atom.schema.len()).all(|column| joins(&column))
 }

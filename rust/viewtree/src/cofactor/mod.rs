@@ -15,11 +15,12 @@ use ringview_relation::Relation;
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, lift_rows};
 use ringview_view::read::{AtomProgram, Selection};
 
+use crate::factors::Factored;
 use crate::overflow;
 use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
 use crate::tree::Tree;
-use crate::tree::payloads::Payloads;
+use crate::tree::payloads::{Payloads, Recentred};
 
 use origins::{Origins, subtract};
 
@@ -41,7 +42,7 @@ struct Leaf {
 /// The payloads of COFACTOR.
 #[derive(Clone, Debug)]
 pub(crate) struct CofactorPayloads {
-    pub(crate) plan: CofactorPlan,
+    plan: CofactorPlan,
     leaves: BTreeMap<usize, Leaf>,
     /// By feature.
     kinds: Vec<Kind>,
@@ -82,11 +83,7 @@ impl CofactorPayloads {
     }
 
     /// Where the features stand in the payload of a node.
-    pub(crate) fn positions(
-        &self,
-        node: usize,
-        features: impl Iterator<Item = usize>,
-    ) -> Vec<usize> {
+    fn positions(&self, node: usize, features: impl Iterator<Item = usize>) -> Vec<usize> {
         let all = &self.plan.nodes[node];
         features
             .filter_map(|feature| all.iter().position(|other| *other == feature))
@@ -117,6 +114,28 @@ impl ProductPlan<Cofactor> for CofactorPayloads {
             product
         };
         siblings.iter().map(product).collect()
+    }
+}
+
+impl Recentred for CofactorPayloads {
+    fn foresee(tree: &mut Tree<Self>, leaf: usize, batch: &Batch) -> Result<()> {
+        tree.make_room_for_many(leaf, batch)
+    }
+
+    fn origins(&self) -> &[u64] {
+        self.origins.shown()
+    }
+
+    fn recentres(tree: &mut Tree<Self>) -> bool {
+        tree.look_at_means()
+    }
+
+    fn commit(tree: &mut Tree<Self>) {
+        tree.move_origins();
+    }
+
+    fn rollback(&mut self) {
+        self.origins.rollback();
     }
 }
 
@@ -189,26 +208,6 @@ impl Payloads for CofactorPayloads {
         leaves.for_each(|leaf| leaf.program.forget_strings(gone));
     }
 
-    fn foresee(tree: &mut Tree<Self>, leaf: usize, batch: &Batch) -> Result<()> {
-        tree.make_room_for_many(leaf, batch)
-    }
-
-    fn origins(&self) -> &[u64] {
-        self.origins.shown()
-    }
-
-    fn recentres(tree: &mut Tree<Self>) -> bool {
-        tree.look_at_means()
-    }
-
-    fn commit(tree: &mut Tree<Self>) {
-        tree.move_origins();
-    }
-
-    fn rollback(&mut self) {
-        self.origins.rollback();
-    }
-
     fn memory_usage(&self) -> usize {
         self.leaves
             .values()
@@ -216,6 +215,9 @@ impl Payloads for CofactorPayloads {
             .sum()
     }
 }
+
+/// Rows are lifted whole.
+impl Factored for CofactorPayloads {}
 
 impl Tree<CofactorPayloads> {
     /// Whether the coming commit will move origins, as the root tells by now.
