@@ -143,6 +143,8 @@ class Sample(View):
         rows = self.to_arrow()
         values = None if of is None else _values(rows, of, number=what != "count")
         spread = _Spread(len(rows), self.join_size(), NormalDist().inv_cdf(0.5 + confidence / 2))
+        if by is None and of is None:
+            return Estimate(spread.size, spread.size, spread.size)
         if by is None:
             return spread.estimate(what, values, np.ones(len(rows), bool), q)
         names = [by] if isinstance(by, str) else list(by)

@@ -151,6 +151,21 @@ def test_rows_come_with_their_multiplicity(db: rv.Database) -> None:
     assert len(sample) == sample.join_size() == 2
 
 
+def test_views_read_samples_and_samples_read_views(db: rv.Database) -> None:
+    sample = db.create_sample("few", JOIN, k=50, seed=9)
+    above = db.create_view("sums", "SELECT COUNT(*) AS n, SUM(a) AS a FROM few")
+    db.create_view("sizes", "SELECT b, COUNT(*) AS n FROM r GROUP BY b")
+    of_view = db.create_sample("of", "SELECT a, n FROM r JOIN sizes USING (b)", k=20, seed=1)
+    for rows in (100, 300, 500):
+        fill(db, rows)
+        db.delete("r", {"a": [0, 1], "b": [0, 1]})
+        sums = sum(sample.to_arrow().column("a").to_pylist())
+        assert above.to_arrow().to_pylist() == [{"n": 50, "a": sums}]
+        sizes = dict(zip(*db["sizes"].to_arrow().to_pydict().values(), strict=True))
+        assert all(row["n"] == sizes[row["a"] % 10] for row in of_view.to_arrow().to_pylist())
+        assert of_view.join_size() == len(db.tables["r"])
+
+
 def test_estimates_hold_the_true_value_about_as_often_as_they_say(db: rv.Database) -> None:
     fill(db, 400)
     whole = db.create_view("whole", JOIN).to_arrow().to_pylist()
@@ -160,14 +175,14 @@ def test_estimates_hold_the_true_value_about_as_often_as_they_say(db: rv.Databas
     hits = Counter[str]()
     runs = 60
     for seed in range(runs):
-        sample = db.create_sample(f"s{seed}", JOIN, k=200, seed=seed)
+        sample = db.create_sample(f"few {seed}", JOIN, k=200, seed=seed)
         for what, value in true.items():
             of = None if what == "count" else "a"
             found = sample.estimate(what, of)  # type: ignore[arg-type]
             hits[what] += found.low <= value <= found.high
         groups = sample.estimate("count", by="b")
         hits["group"] += groups[3].low <= 1600 <= groups[3].high
-        db.drop_view(f"s{seed}")
+        db.drop_view(f"few {seed}")
     assert hits.pop("count") == runs
     # Of 60 at 95%: 48 or fewer have a chance of 10^-5.
     assert min(hits.values()) > 48
@@ -204,7 +219,7 @@ def test_what_cannot_be_sampled_says_what_can(db: rv.Database) -> None:
     db.create_table("t", {"c": "int64", "a": "int64"})
     cases = [
         ("SELECT COUNT(*) AS n FROM r", "estimate aggregates from the sample"),
-        ("SELECT DISTINCT a FROM r JOIN s USING (b)", "leave out DISTINCT"),
+        ("SELECT DISTINCT a, b, c FROM r JOIN s USING (b)", "leave out DISTINCT"),
         (
             "SELECT r.a FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a",
             "the condition that closes the cycle",
@@ -212,7 +227,7 @@ def test_what_cannot_be_sampled_says_what_can(db: rv.Database) -> None:
     ]
     for sql, words in cases:
         with pytest.raises(errors.UnsupportedError, match=words):
-            db.create_sample("s", sql, k=3, seed=1)
+            db.create_sample("few", sql, k=3, seed=1)
     for k, seed, error in [
         (0, 1, errors.InvalidValueError),
         (-1, 1, errors.InvalidValueError),
@@ -221,12 +236,12 @@ def test_what_cannot_be_sampled_says_what_can(db: rv.Database) -> None:
         (1.5, 1, errors.TypeMismatchError),
     ]:
         with pytest.raises(error):
-            db.create_sample("s", JOIN, k=k, seed=seed)  # type: ignore[arg-type]
-    assert "s" not in db
+            db.create_sample("few", JOIN, k=k, seed=seed)  # type: ignore[arg-type]
+    assert "few" not in db
     db.create_view("v", JOIN)
     with pytest.raises(errors.ExistsError):
         db.create_sample("v", JOIN, k=3, seed=1)
-    sample = db.create_sample("s", JOIN, k=3, seed=1)
+    sample = db.create_sample("few", JOIN, k=3, seed=1)
     assert (len(sample), sample.join_size(), sample.to_arrow().num_rows) == (0, 0, 0)
     with pytest.raises(errors.InvalidValueError, match="no results"):
         sample.draw(1, seed=1)
