@@ -29,7 +29,7 @@ impl Database {
     pub fn follow(&mut self, view: &str, from_now: bool) -> Result<ViewFollower> {
         let index = self.view_index(view)?;
         let view = &mut self.views[index];
-        let place = view.tree.follow(from_now);
+        let place = view.kept.follow(from_now);
         Ok(view.follower(place))
     }
 
@@ -40,7 +40,7 @@ impl Database {
     pub fn own_follower(&mut self, view: &str) -> Result<ViewFollower> {
         let index = self.view_index(view)?;
         let view = &mut self.views[index];
-        let place = view.own.get_or_insert_with(|| view.tree.follow(false));
+        let place = view.own.get_or_insert_with(|| view.kept.follow(false));
         let place = place.clone();
         Ok(view.follower(place))
     }
@@ -53,7 +53,7 @@ impl Database {
         let index = self.view_index(view)?;
         self.logging_less(index, |view| {
             view.own = None;
-            view.tree.tidy();
+            view.kept.tidy();
         });
         Ok(())
     }
@@ -66,8 +66,8 @@ impl Database {
     /// `UnknownView` if the view was dropped, `Stale` if there is a new one of its name; as
     /// `view_result`.
     pub fn changes(&self, follower: &ViewFollower) -> Result<RecordBatch> {
-        let tree = &self.views[self.followed(follower)?].tree;
-        tree.changes(&follower.place, &self.dictionary)
+        let kept = &self.views[self.followed(follower)?].kept;
+        kept.changes(&follower.place, &self.dictionary)
     }
 
     /// A follower was given what `changes` says now.
@@ -76,7 +76,7 @@ impl Database {
     /// `UnknownView` or `Stale` if the view was dropped.
     pub fn advance(&mut self, follower: &ViewFollower) -> Result<()> {
         let index = self.followed(follower)?;
-        self.logging_less(index, |view| view.tree.advance(&follower.place));
+        self.logging_less(index, |view| view.kept.advance(&follower.place));
         Ok(())
     }
 
@@ -85,8 +85,8 @@ impl Database {
     /// # Errors
     /// `UnknownView` or `Stale` if the view was dropped.
     pub fn has_moved(&self, follower: &ViewFollower) -> Result<bool> {
-        let tree = &self.views[self.followed(follower)?].tree;
-        Ok(tree.has_moved(&follower.place))
+        let kept = &self.views[self.followed(follower)?].kept;
+        Ok(kept.has_moved(&follower.place))
     }
 
     /// Frees at once what was kept for a follower alone.
@@ -94,7 +94,7 @@ impl Database {
         let index = self.followed(&follower);
         drop(follower);
         if let Ok(index) = index {
-            self.logging_less(index, |view| view.tree.tidy());
+            self.logging_less(index, |view| view.kept.tidy());
         }
     }
 
@@ -113,9 +113,9 @@ impl Database {
     /// Does what makes a view log less; strings that it alone held may go.
     fn logging_less(&mut self, view: usize, act: impl FnOnce(&mut NamedView)) {
         let view = &mut self.views[view];
-        let before = view.tree.string_words();
+        let before = view.kept.string_words();
         act(view);
-        let left = before.saturating_sub(view.tree.string_words());
+        let left = before.saturating_sub(view.kept.string_words());
         self.words_left(left);
         self.collect_strings();
     }

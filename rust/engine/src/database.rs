@@ -258,7 +258,7 @@ impl Database {
     /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.
     pub fn memory_usage(&self) -> Vec<(String, usize)> {
         let table = |table: &Table| (format!("table {}", table.name), table.bytes());
-        let view = |view: &NamedView| (self.label(view), view.tree.memory_usage());
+        let view = |view: &NamedView| (self.label(view), view.kept.memory_usage());
         let mut parts: Vec<_> = self.tables.iter().map(table).collect();
         parts.extend(self.views.iter().map(view));
         parts.push(("dictionary".to_owned(), self.dictionary.memory_usage()));
@@ -271,7 +271,7 @@ impl Database {
     /// # Panics
     /// When one does not hold.
     pub fn check(&self) {
-        self.views.iter().for_each(|view| view.tree.check());
+        self.views.iter().for_each(|view| view.kept.check());
     }
 
     pub(crate) fn table_index(&self, name: &str) -> Result<usize> {

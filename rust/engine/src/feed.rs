@@ -51,7 +51,7 @@ impl Database {
         for (view, (readers, needed)) in self.views.iter_mut().zip(read) {
             // A static view moves no more.
             let is_read = !readers.is_empty() && !view.info.is_static;
-            view.tree.feed(is_read.then_some(&needed[..]));
+            view.kept.feed(is_read.then_some(&needed[..]));
             view.readers = readers;
         }
         self.order();
@@ -89,7 +89,7 @@ impl Database {
                 continue;
             }
             let view = &mut self.views[index];
-            view.tree.settle(&self.dictionary, meter)?;
+            view.kept.settle(&self.dictionary, meter)?;
             if !view.readers.is_empty() {
                 self.feed_readers(index, undo, meter)?;
             }
@@ -99,7 +99,7 @@ impl Database {
 
     /// Tells the readers of a view that has settled what moved in it.
     fn feed_readers(&mut self, index: usize, undo: &mut Undo, meter: &Meter<'_>) -> Result<()> {
-        let moved = self.views[index].tree.moved(&mut self.dictionary, meter)?;
+        let moved = self.views[index].kept.moved(&mut self.dictionary, meter)?;
         if moved.rows == 0 {
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl Database {
                 sign: 1,
                 dictionary: &self.dictionary,
             };
-            let above = self.views[reader.view].tree.apply(rows, meter);
+            let above = self.views[reader.view].kept.apply(rows, meter);
             above.map_err(of_a_view)
         });
         self.views[index].readers = readers;

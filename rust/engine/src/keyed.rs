@@ -258,7 +258,7 @@ impl Database {
                         sign,
                         dictionary: &self.dictionary,
                     };
-                    let view = &mut self.views[reader.view].tree;
+                    let view = &mut self.views[reader.view].kept;
                     let place = |row| first as u64 + u64::from(moved.origin(row as usize));
                     view.apply(rows, meter)
                         .map_err(|error| error.counted_by(place))?;

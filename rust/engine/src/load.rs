@@ -90,10 +90,10 @@ impl Database {
         }
         let mut view = NamedView::new((name, owner), planned)?;
         self.load(&mut view, true, family, meter)?;
-        view.tree.seal();
+        view.kept.seal();
         self.load(&mut view, false, family, meter)?;
-        view.tree.settle(&self.dictionary, meter)?;
-        view.tree.commit(&self.dictionary);
+        view.kept.settle(&self.dictionary, meter)?;
+        view.kept.commit(&self.dictionary);
         Ok(view)
     }
 
@@ -105,7 +105,7 @@ impl Database {
         family: &[NamedView],
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let born: usize = family.iter().map(|view| view.tree.bytes()).sum();
+        let born: usize = family.iter().map(|view| view.kept.bytes()).sum();
         for index in 0..view.atoms.len() {
             if view.atoms[index].is_static != is_static {
                 continue;
@@ -128,7 +128,7 @@ impl Database {
         born: usize,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let NamedView { atoms, tree, .. } = view;
+        let NamedView { atoms, kept, .. } = view;
         let table = self.tables.iter().find(|table| table.id == id);
         let Some(rows) = table.and_then(|table| table.rows.as_ref()) else {
             return Ok(());
@@ -141,11 +141,11 @@ impl Database {
                 sign: 1,
                 dictionary: &self.dictionary,
             };
-            tree.apply(rows, meter)
+            kept.apply(rows, meter)
                 .map_err(|error| error.counted_from(first))?;
             first += batch.rows as u64;
             meter.done(batch.rows as u64)?;
-            self.check_room(self.held() + (born + tree.bytes()) as u64, meter)
+            self.check_room(self.held() + (born + kept.bytes()) as u64, meter)
         })
     }
 
@@ -158,7 +158,7 @@ impl Database {
         meter: &Meter<'_>,
     ) -> Result<()> {
         let views = std::mem::take(&mut self.views);
-        let held: usize = views.iter().map(|view| view.tree.bytes()).sum();
+        let held: usize = views.iter().map(|view| view.kept.bytes()).sum();
         let below = views.iter().find(|below| below.id == id);
         let done = below.map(|below| self.load_block(view, index, (below, born + held), meter));
         self.views = views;
@@ -174,7 +174,7 @@ impl Database {
         meter: &Meter<'_>,
     ) -> Result<()> {
         self.pass_on(below, (index, 1), view, meter, |database, view| {
-            let held = database.held() + (besides + view.tree.bytes()) as u64;
+            let held = database.held() + (besides + view.kept.bytes()) as u64;
             database.check_room(held, meter)
         })
     }
@@ -192,7 +192,7 @@ impl Database {
         let mut next = Some(0);
         while let Some(place) = next {
             let dictionary = &mut self.dictionary;
-            let (batch, behind) = below.tree.rows_from(place, &needed, dictionary, meter)?;
+            let (batch, behind) = below.kept.rows_from(place, &needed, dictionary, meter)?;
             next = behind;
             let rows = RowDelta {
                 atom,
@@ -200,7 +200,7 @@ impl Database {
                 sign,
                 dictionary,
             };
-            view.tree.apply(rows, meter).map_err(of_a_view)?;
+            view.kept.apply(rows, meter).map_err(of_a_view)?;
             meter.done(batch.rows as u64)?;
             asked(self, view)?;
         }

@@ -109,7 +109,7 @@ impl Database {
     /// Bytes held, by what is quickly counted.
     pub(crate) fn held(&self) -> u64 {
         let tables = self.tables.iter().map(|table| table.bytes());
-        let views = self.views.iter().map(|view| view.tree.bytes());
+        let views = self.views.iter().map(|view| view.kept.bytes());
         let all = tables.sum::<usize>() + views.sum::<usize>();
         let all = (all + self.dictionary.memory_usage()) as u64;
         all.saturating_sub(self.memory.spare)

@@ -223,7 +223,7 @@ impl Database {
 
     /// What only these views held may go.
     fn bury(&mut self, family: &[NamedView]) {
-        let words = family.iter().map(|view| view.tree.string_words());
+        let words = family.iter().map(|view| view.kept.string_words());
         self.words_left(words.sum());
         self.collect_strings();
         self.recount();

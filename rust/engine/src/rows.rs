@@ -34,7 +34,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_steps(&self, name: &str) -> Result<u64> {
-        Ok(self.view(name)?.tree.steps())
+        Ok(self.view(name)?.kept.steps())
     }
 
     /// The columns of a view.

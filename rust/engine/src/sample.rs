@@ -64,7 +64,7 @@ impl Database {
     }
 
     fn sample(&self, name: &str) -> Result<&SampleView> {
-        let view: &dyn Any = &*self.view(name)?.tree;
+        let view: &dyn Any = &*self.view(name)?.kept;
         view.downcast_ref().ok_or_else(|| Error::Unsupported {
             what: format!("reading view {name:?} as a sample"),
             why: "it is a view of all rows".to_owned(),

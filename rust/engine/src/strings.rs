@@ -54,7 +54,7 @@ impl Database {
         let gone = self.dictionary.sweep(&held);
         self.leaving = Leaving::default();
         for view in &mut self.views {
-            view.tree.forget_strings(&gone);
+            view.kept.forget_strings(&gone);
         }
     }
 
@@ -63,7 +63,7 @@ impl Database {
         let gone: Gone = self.dictionary.rollback();
         let views = self.views.iter_mut().zip(touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.tree.forget_strings(&gone);
+            view.kept.forget_strings(&gone);
         }
     }
 
@@ -74,7 +74,7 @@ impl Database {
         let views = self
             .views
             .iter()
-            .map(|view| &*view.tree as &dyn HoldsStrings);
+            .map(|view| &*view.kept as &dyn HoldsStrings);
         tables.chain(views)
     }
 }

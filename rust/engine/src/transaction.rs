@@ -330,7 +330,7 @@ impl Database {
                 sign,
                 dictionary: &self.dictionary,
             };
-            let view = &mut self.views[reader.view].tree;
+            let view = &mut self.views[reader.view].kept;
             view.apply_product(product, meter)?;
             meter.done(0)?;
         }
@@ -389,7 +389,7 @@ impl Database {
                 sign: direction.sign(),
                 dictionary: &self.dictionary,
             };
-            let view = &mut self.views[reader.view].tree;
+            let view = &mut self.views[reader.view].kept;
             view.apply(rows, meter).map_err(|error| match place {
                 Place::From(first) => error.counted_from(first as u64),
                 Place::Rows(rows) => error.counted_by(|row| rows[row as usize]),
@@ -401,7 +401,7 @@ impl Database {
     pub(crate) fn commit(&mut self, undo: &Undo) {
         let views = self.views.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.tree.commit(&self.dictionary);
+            view.kept.commit(&self.dictionary);
         }
         for &table in &undo.tables {
             if let Some(rows) = &mut self.tables[table].rows {
@@ -422,7 +422,7 @@ impl Database {
     pub(crate) fn roll_back(&mut self, undo: &Undo) {
         let views = self.views.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.tree.rollback();
+            view.kept.rollback();
         }
         for &(table, total) in undo.totals.iter().rev() {
             self.tables[table].total = total;

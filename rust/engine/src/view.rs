@@ -32,7 +32,7 @@ pub(crate) struct NamedView {
     pub(crate) columns: Vec<String>,
     /// What is told of the choice of its engine.
     pub(crate) told: Told,
-    pub(crate) tree: Box<dyn View>,
+    pub(crate) kept: Box<dyn View>,
     /// The place in the changes of whoever asks the view itself, once somebody did.
     pub(crate) own: Option<Follower>,
 }
@@ -53,13 +53,13 @@ impl NamedView {
             atoms: planned.atoms,
             columns: planned.columns,
             told: planned.chosen.told,
-            tree: planned.chosen.candidate.make()?,
+            kept: planned.chosen.candidate.make()?,
         })
     }
 
     /// What can be read of it.
     pub(crate) fn answer(&self) -> &dyn Answer {
-        self.tree.answer()
+        self.kept.answer()
     }
 
     /// How it is maintained, and what each node holds now.
@@ -67,7 +67,7 @@ impl NamedView {
         Explanation {
             view: Some(self.name.clone()),
             query: serde_json::to_value(&self.query).ok(),
-            ..self.told.with(self.tree.explanation())
+            ..self.told.with(self.kept.explanation())
         }
     }
 }

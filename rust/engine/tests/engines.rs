@@ -3,12 +3,10 @@
 mod common;
 #[path = "common/queries.rs"]
 mod queries;
-#[path = "common/recompute.rs"]
-mod recompute;
 
 use std::sync::Arc;
 
-use common::unpolled;
+use common::{unpolled, with_recompute};
 use ringview_core::{Error, Result};
 use ringview_engine::{Database, Options, ViewTrees, engines};
 use ringview_explain::Explanation;
@@ -136,9 +134,7 @@ fn every_form_of_explanation_tells_of_the_others() {
 
 #[test]
 fn an_engine_of_ones_own_is_told_of_and_taken_by_name() {
-    let mut all = engines();
-    all.push(Arc::new(recompute::Recompute));
-    let mut db = common::declared(Database::with_engines(Options::default(), all));
+    let mut db = with_recompute(Options::default());
     let queries = queries::all();
     let (sums, least) = (&queries[1], &queries[7]);
     let told = db.explanation(sums).unwrap().text();

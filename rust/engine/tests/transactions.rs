@@ -4,16 +4,14 @@
 mod common;
 #[path = "common/queries.rs"]
 mod queries;
-#[path = "common/recompute.rs"]
-mod recompute;
 
-use std::sync::Arc;
-
-use common::{Change, Model, Row, TABLES, Value, apply, declared, from_arrow, sort, unpolled};
+use common::{
+    Change, Model, Row, TABLES, Value, apply, from_arrow, sort, unpolled, with_recompute,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringview_core::Error;
-use ringview_engine::{Database, Direction, Options, engines};
+use ringview_engine::{Database, Direction, Options};
 use ringview_query::Query;
 
 /// A step of a history.
@@ -101,12 +99,6 @@ fn check(db: &mut Database, model: &Model, views: &mut [Watched]) {
     }
 }
 
-fn with_engines(options: Options) -> Database {
-    let mut all = engines();
-    all.push(Arc::new(recompute::Recompute));
-    declared(Database::with_engines(options, all))
-}
-
 /// Whether an engine says that it can keep a query.
 fn can(db: &Database, query: &Query, engine: &str) -> bool {
     let told = db.explanation(query).unwrap();
@@ -121,7 +113,7 @@ fn live(
     steps: Vec<Step>,
     trust_deletes: bool,
 ) -> Result<(), TestCaseError> {
-    let mut db = with_engines(Options {
+    let mut db = with_recompute(Options {
         trust_deletes,
         ..Options::default()
     });
@@ -205,7 +197,7 @@ proptest! {
 
 #[test]
 fn a_toy_engine_keeps_what_has_sums_alone() {
-    let db = with_engines(Options::default());
+    let db = with_recompute(Options::default());
     let kept = queries::all();
     let kept = kept.iter().filter(|query| can(&db, query, "recompute"));
     assert_eq!(kept.count(), 7);

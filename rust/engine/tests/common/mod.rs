@@ -2,9 +2,13 @@
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
 
+pub mod recompute;
+
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use ringview_core::{Field, Result, Schema, Type};
-use ringview_engine::{Database, Direction, Op, Options};
+use ringview_engine::{Database, Direction, Op, Options, engines};
 pub use ringview_oracle::arrow::from_arrow;
 pub use ringview_oracle::{Row, Value};
 use ringview_oracle::{Table, Tables, evaluate};
@@ -35,6 +39,13 @@ pub fn schema(columns: &[(&str, Type)]) -> Schema {
 
 pub fn database(options: Options) -> Database {
     declared(Database::new(options))
+}
+
+/// The same with a toy engine beside those that there are.
+pub fn with_recompute(options: Options) -> Database {
+    let mut all = engines();
+    all.push(Arc::new(recompute::Recompute));
+    declared(Database::with_engines(options, all))
 }
 
 /// The same with the tables of all tests.

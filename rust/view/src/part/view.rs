@@ -100,7 +100,7 @@ impl<K: Keeper> HoldsStrings for GroupView<K> {
     }
 }
 
-impl<K: Keeper> View for GroupView<K> {
+impl<K: Keeper + 'static> View for GroupView<K> {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         self.keeper.apply(rows, meter)
     }

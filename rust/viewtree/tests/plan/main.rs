@@ -3,6 +3,7 @@
 mod binding;
 mod common;
 mod explain;
+mod exponents;
 mod measures;
 mod paper;
 mod properties;
