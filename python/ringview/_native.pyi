@@ -258,8 +258,8 @@ class Database:
     def is_closed(self) -> bool:
         """Whether it was closed."""
 
-    def plan(self, query_json: str, format: str) -> str:
-        """How a view of a query in JSON would be maintained, in a form."""
+    def plan(self, query_json: str, format: str, engine: str | None = None) -> str:
+        """How a view of a query in JSON would be maintained, in a form. `engine`: as there."""
 
 def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:
     """The columns that a view of a query in JSON would have, over what its atoms read.

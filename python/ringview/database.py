@@ -186,6 +186,7 @@ class Database(Changeable):
         *,
         order: Order | None = None,
         representation: Representation | None = None,
+        engine: str | None = None,
         format: Format = "text",
     ) -> str:
         """How a view of this SQL would be kept and what changes would cost; creates nothing.
@@ -194,6 +195,7 @@ class Database(Changeable):
             sql: As for `create_view`, whose errors it raises.
             order: As there.
             representation: As there.
+            engine: As there.
             format: As for `View.explain`.
 
         >>> db = Database()
@@ -203,7 +205,7 @@ class Database(Changeable):
             n0["r[a]<br/>count, 2 sums"]
         <BLANKLINE>
         """
-        return self._native.plan(self._query(sql, order, representation), format)
+        return self._native.plan(self._query(sql, order, representation), format, engine)
 
     def drop_table(self, name: str) -> None:
         """Forget a table; raises InUseError while a view reads it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 import ringview as rv
 
 
@@ -21,6 +20,16 @@ def test_an_engine_is_taken_by_its_name() -> None:
     assert "engine: viewtree; asked for by name" in view.explain()
     db.create_view("v", "SELECT SUM(a) AS n FROM r", create_or_replace=True)
     assert "asked for" not in db["v"].explain()
+
+
+def test_a_plan_is_told_for_an_engine_by_name() -> None:
+    db = database()
+    sql = "SELECT COUNT(*) AS n FROM r"
+    assert "engine: viewtree; asked for by name" in db.explain(sql, engine="viewtree")
+    assert "asked for" not in db.explain(sql)
+    with pytest.raises(ValueError, match="known engines: viewtree"):
+        db.explain(sql, engine="trees")
+    assert list(db.views) == []
 
 
 def test_an_unknown_engine_is_refused_with_those_known() -> None:

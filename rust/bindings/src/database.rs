@@ -437,13 +437,24 @@ impl Database {
         Ok(parts)
     }
 
-    /// How a view of a query in JSON would be maintained, in a form of `Explanation`.
-    fn plan(&self, py: Python<'_>, query_json: &str, format: &str) -> PyResult<String> {
+    /// How a view of a query in JSON would be maintained, in a form of `Explanation`. `engine` names the one
+    /// that is to keep it; if None, the cheapest.
+    #[pyo3(signature = (query_json, format, engine=None))]
+    fn plan(
+        &self,
+        py: Python<'_>,
+        query_json: &str,
+        format: &str,
+        engine: Option<&str>,
+    ) -> PyResult<String> {
         let format = Format::from_str(format).or_raise(py)?;
         let query = Query::from_json(query_json).or_raise(py)?;
-        let engine = self.engine(py)?;
-        let engine = &*engine.value;
-        let explained = || engine.explanation(&query)?.render(format);
+        let held = self.engine(py)?;
+        let database = &*held.value;
+        let explained = || {
+            let explained = database.explanation_with(&query, engine)?;
+            explained.render(format)
+        };
         py.detach(explained).or_raise(py)
     }
 

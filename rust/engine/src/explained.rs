@@ -35,7 +35,15 @@ impl Database {
     /// # Errors
     /// What `create_view` would refuse in the query.
     pub fn explanation(&self, query: &Query) -> Result<Explanation> {
-        let mut plans = self.plans(query, By::Choice(None))?;
+        self.explanation_with(query, None)
+    }
+
+    /// The same by the engine of a name; by the cheapest, if none is named.
+    ///
+    /// # Errors
+    /// What `create_view_with` would refuse in the query or the name.
+    pub fn explanation_with(&self, query: &Query, engine: Option<&str>) -> Result<Explanation> {
+        let mut plans = self.plans(query, By::Choice(engine))?;
         let sources: Vec<Source> = plans.iter().flat_map(|plan| plan.sources.clone()).collect();
         let Some(last) = plans.pop() else {
             return Err(nothing());

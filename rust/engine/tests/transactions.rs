@@ -101,9 +101,10 @@ fn check(db: &mut Database, model: &Model, views: &mut [Watched]) {
 
 /// Whether an engine says that it can keep a query.
 fn can(db: &Database, query: &Query, engine: &str) -> bool {
-    let told = db.explanation(query).unwrap();
-    let mut others = told.others.iter();
-    told.engine.name.contains(engine) || others.any(|one| one.name == engine && one.cost.is_some())
+    match db.explanation_with(query, Some(engine)) {
+        Err(Error::Unsupported { .. }) => false,
+        told => told.unwrap().engine.name == engine,
+    }
 }
 
 /// A history with all views kept by one engine.
