@@ -20,6 +20,7 @@ __all__ = [
     "Rows",
     "RpaiTree",
     "__version__",
+    "output_schema",
 ]
 
 __version__: str
@@ -130,11 +131,17 @@ class Database:
         """Forget a table that no view reads."""
 
     def create_view(
-        self, name: str, query_json: str, sql: str | None = None, replace: bool = False
+        self,
+        name: str,
+        query_json: str,
+        sql: str | None = None,
+        replace: bool = False,
+        engine: str | None = None,
     ) -> None:
         """Declare a view by a query in JSON, and fill it from the rows that are there.
 
-        `sql` is what `view_sql` tells. If `replace`, in the place of a view of this name.
+        `sql` is what `view_sql` tells. If `replace`, in the place of a view of this name. `engine`
+        names the one that keeps it; if None, the cheapest.
         """
 
     def drop_view(self, name: str) -> None:
@@ -244,6 +251,12 @@ class Database:
 
     def plan(self, query_json: str, format: str) -> str:
         """How a view of a query in JSON would be maintained, in a form."""
+
+def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:
+    """The columns that a view of a query in JSON would have, over what its atoms read.
+
+    A COFACTOR among them is a struct without fields.
+    """
 
 @final
 class Dense:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-Kind = Literal["number", "text", "date", "timestamp", "timestamptz", "bool", "null", "interval"]
+Kind = Literal[
+    "number", "text", "date", "timestamp", "timestamptz", "bool", "null", "interval", "cofactor"
+]
 
 
 class ArrowSchema(Protocol):

@@ -81,7 +81,7 @@ class ExistsError(RingviewError, ValueError):
 
 
 class InUseError(RingviewError, ValueError):
-    """A table that views read cannot be dropped."""
+    """A table or a view that other views read cannot be dropped or replaced."""
 
 
 class TypeMismatchError(RingviewError, TypeError):

@@ -16,7 +16,7 @@ from .factors import Factors, products
 from .rows import Rows, to_arrow
 
 if TYPE_CHECKING:
-    from .database import Database
+    from .changeable import Changeable
 
 
 class Transaction:
@@ -32,7 +32,7 @@ class Transaction:
     1
     """
 
-    def __init__(self, database: Database, *, net: bool = False) -> None:
+    def __init__(self, database: Changeable, *, net: bool = False) -> None:
         self._database = database
         self._net = net
         self._changes: list[Change] | None = None

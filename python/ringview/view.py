@@ -7,21 +7,18 @@ Cost: O(rows) to read all, O(groups that moved) for the changes, O(1) for the le
 from __future__ import annotations
 
 from html import escape
-from operator import index
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import arrow, lookup, notebook
-from .errors import InvalidValueError, UnknownColumnError, UnsupportedError
+from .errors import UnknownColumnError, UnsupportedError
 from .follower import Follower
+from .reading import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import pandas
-    import polars
     import pyarrow as pa
 
-    from . import _native
     from .cofactor import Cofactor
     from .rows import Rows
 
@@ -29,20 +26,7 @@ _SHOWN = 10
 Format = Literal["text", "mermaid", "graphviz", "json", "html"]
 
 
-def _batches(stream: _native.RowStream) -> Iterator[pa.RecordBatch]:
-    """The blocks of a stream as pyarrow batches.
-
-    A stream that failed goes on to fail: its end would look like that of all rows.
-    """
-    import pyarrow as pa
-
-    def batch(rows: _native.Rows) -> pa.RecordBatch:
-        return pa.RecordBatchReader.from_stream(rows).read_next_batch()
-
-    return map(batch, iter(stream.next, None))
-
-
-class View:
+class View(Reading):
     """A view of a database, exact after every change.
 
     Reads raise UnknownViewError once it is dropped, even if another view has its name by then.
@@ -60,112 +44,7 @@ class View:
     [{'a': 1, 'n': 2}]
     """
 
-    __slots__ = ("_handle", "_native", "name")
-
-    def __init__(self, native: _native.Database, name: str, number: int) -> None:
-        self._native = native
-        self.name = name
-        self._handle = (name, number)
-
-    def to_arrow(self) -> pa.Table:
-        """The rows of the view, in no particular order. O(rows)."""
-        return self.to_reader().read_all()
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows of the view as a pandas frame; pandas must be installed. O(rows)."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """The rows of the view as a polars frame; polars must be installed. O(rows).
-
-        `polars.DataFrame(view)` is the same; `polars.from_arrow(view)` makes one column of structs,
-        as polars does of whatever is not pyarrow's.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
-        >>> db.insert("r", {"a": [1, 1]})
-        >>> view.to_polars().to_dicts()
-        [{'a': 1, 'n': 2}]
-        """
-        return arrow.to_polars(self.to_arrow())
-
-    def to_reader(self) -> pa.RecordBatchReader:
-        """The rows of the view as a stream of batches.
-
-        Rows of a factorised join are made as they are read, in constant delay, so memory is that
-        of a batch whatever the number of rows. Such a reader shows the rows of the time when it
-        was made: reading on after a change raises ViewChangedError.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
-        >>> _ = db.create_table("s", {"b": "int64", "c": "int64"})
-        >>> view = db.create_view("v", "SELECT * FROM r NATURAL JOIN s")
-        >>> db.insert("r", {"a": [1, 2], "b": [5, 5]})
-        >>> db.insert("s", {"b": [5, 5], "c": [7, 8]})
-        >>> sum(len(batch) for batch in view.to_reader())
-        4
-        """
-        import pyarrow as pa
-
-        batches = _batches(self._native.view_stream(self._handle))
-        return pa.RecordBatchReader.from_batches(self.schema, batches)
-
-    def draw(self, m: int, *, seed: int) -> pa.Table:
-        """Rows of a factorised join, each drawn from all with equal chances.
-
-        Draws are independent: a row may come more than once. The same seed draws the same from
-        the same rows.
-
-        Args:
-            m: How many.
-            seed: Of the random numbers, 0 to 2^64 - 1.
-
-        Raises:
-            InvalidValueError: The view has no rows; `m` or `seed` is negative or too large.
-            UnsupportedError: The view is not a factorised join.
-
-        Complexity: a binary search a variable and draw, however many rows there are.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> _ = db.create_table("s", {"b": "int64"})
-        >>> view = db.create_view("v", "SELECT a, b FROM r CROSS JOIN s")
-        >>> db.insert("r", {"a": range(1000)})
-        >>> db.insert("s", {"b": range(1000)})
-        >>> len(view), len(view.draw(3, seed=1))
-        (1000000, 3)
-        """
-        import pyarrow as pa
-
-        for what, number in (("m", m), ("seed", seed)):
-            if not 0 <= number < 2**64:
-                raise InvalidValueError(f"{what} is {number}; it must be 0 to 2^64 - 1")
-        return pa.table(self._native.view_draw(self._handle, m, seed))
-
-    def scalar(self) -> Any:
-        """The only value of a view with one row and one column.
-
-        Raises:
-            InvalidValueError: The view has more, or fewer.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> db.create_view("v", "SELECT COUNT(*) FROM r").scalar()
-        0
-        """
-        found = self[:2]
-        if found.shape != (1, 1):
-            rows, columns = len(self), found.num_columns
-            raise InvalidValueError(
-                f"view {self.name!r} has {rows} rows and {columns} columns; scalar() reads a view "
-                "of one row and one column, to_arrow() any"
-            )
-        return found.column(0)[0].as_py()
+    __slots__ = ()
 
     def changes(self) -> pa.Table:
         """What moved since the last call: rows with a last column `multiplicity`.
@@ -346,40 +225,13 @@ class View:
         """
         return self._native.view_sql(self._handle) or ""
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns and their types, as `to_arrow` has them. O(columns).
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> db.create_view("v", "SELECT COUNT(*) AS n FROM r").schema
-        n: int64 not null
-        """
-        import pyarrow as pa
-
-        return pa.schema(self._native.view_schema(self._handle))
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns. O(columns).
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> db.create_view("v", "SELECT COUNT(*) AS n FROM r").columns
-        ['n']
-        """
-        names: list[str] = self.schema.names
-        return names
-
     def explain(self, format: Format = "text") -> str:
         """How the view is kept, why, and what each change costs.
 
         First what a change of each table costs: what it meets on its way up; the tree, with rows,
         bytes and updates a node. Then why: the engine, and which conditions hold that bound the
         cost of changes and reading (acyclic, free-connex, hierarchical, q-hierarchical), or what
-        they fail by.
+        they fail by. Then the same of each view and subquery that it reads.
 
         Args:
             format: "text"; "mermaid" or "graphviz", the source of a graph; "json", all of it as a
@@ -445,59 +297,6 @@ class View:
 
         return cofactors(self.to_arrow())
 
-    def __len__(self) -> int:
-        """How many rows the view has. O(1), or O(groups) with HAVING and for listings."""
-        return self._native.view_len(self._handle)
-
-    @overload
-    def __getitem__(self, at: int) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, at: slice) -> pa.Table: ...
-    def __getitem__(self, at: int | slice) -> dict[str, Any] | pa.Table:
-        """A row by its place, or the rows of a slice as a table.
-
-        Places are fixed between two changes and the same as those of `to_reader`. Of a factorised
-        join a row costs a binary search a variable (and the first after a change the groups on its
-        way); of any other view, O(rows).
-
-        Raises:
-            IndexError: No row has this place.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> view = db.create_view("v", "SELECT a FROM r")
-        >>> db.insert("r", {"a": [5, 6, 6]})
-        >>> view[-1], view[:2].to_pylist()
-        ({'a': 6}, [{'a': 5}, {'a': 6}])
-        """
-        import pyarrow as pa
-
-        rows = len(self)
-        if isinstance(at, slice):
-            start, stop, step = at.indices(rows)
-            if step == 1:
-                return pa.table(self._native.view_slice(self._handle, start, max(start, stop)))
-            places = range(start, stop, step)
-            if not places:
-                return pa.table(self._native.view_slice(self._handle, 0, 0))
-            low, high = min(places), max(places)
-            found = pa.table(self._native.view_slice(self._handle, low, high + 1))
-            return found.take([place - low for place in places])
-        place = index(at)
-        if not -rows <= place < rows:
-            raise IndexError(f"view {self.name!r} has {rows} rows, so there is no row {place}")
-        place %= rows
-        row: dict[str, Any] = pa.table(
-            self._native.view_slice(self._handle, place, place + 1)
-        ).to_pylist()[0]
-        return row
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows one by one, as `to_reader` streams them."""
-        for batch in self.to_reader():
-            yield from batch.to_pylist()
-
     def __eq__(self, other: object) -> bool:
         """Whether it is a handle of the same view: of one database, and not of an older one."""
         if not isinstance(other, View):
@@ -511,10 +310,6 @@ class View:
     def __bool__(self) -> bool:
         """A view is true, empty or not."""
         return True
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows of the view for any reader of the Arrow C interface, such as polars."""
-        return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         return f"View({self.name!r}, rows={len(self)})"

@@ -17,7 +17,7 @@ import pytest
 import ringview as rv
 from oracle import plain_rows
 from ringview import errors
-from ringview.sql import scalars
+from ringview.sql import joins, names, scalars
 
 SCHEMAS = {
     "r": {"a": "int64", "b": "int64", "x": "float64", "d": "decimal128(10, 2)"},
@@ -48,23 +48,10 @@ class Setting:
 
     db: rv.Database
     views: list[rv.View] = field(default_factory=list)
-    # View, and the table that its changes go into.
-    kept: list[tuple[rv.View, str]] = field(default_factory=list)
 
     def view(self, sql: str) -> rv.View:
         self.views.append(self.db.create_view(f"v{len(self.db.views)}", sql))
         return self.views[-1]
-
-    def table_of(self, name: str, sql: str) -> None:
-        """A table fed with the changes of a view."""
-        view = self.db.create_view(f"of_{name}", sql)
-        self.db.create_table(name, view.to_arrow().schema)
-        self.kept.append((view, name))
-        self.pump()
-
-    def pump(self) -> None:
-        for view, name in self.kept:
-            self.db.insert(name, view.changes(), multiplicity="multiplicity")
 
 
 Advised = Callable[[Setting], Callable[[], list[tuple[Any, ...]]]]
@@ -101,18 +88,6 @@ def computed(after: str, *views: str) -> Advised:
     return advised
 
 
-def through(tables: dict[str, str], sql: str) -> Advised:
-    """Views whose changes go into tables, and a view over those."""
-
-    def advised(at: Setting) -> Callable[[], list[tuple[Any, ...]]]:
-        for name, inner in tables.items():
-            at.table_of(name, inner)
-        view = at.view(sql)
-        return lambda: rows_of(view.to_arrow())
-
-    return advised
-
-
 def with_column(column: str, kind: str, function: Callable[[Row], Any], sql: str) -> Advised:
     """A view over `r`, or `s` if it has the column's prefix, with a column computed beforehand."""
     table, name = column.split(".")
@@ -141,17 +116,16 @@ def null_or(function: Callable[..., Any], *names: str) -> Callable[[Row], Any]:
 
 JOINED = "FROM r, s WHERE r.b = s.b"
 OR = f"SELECT COUNT(*) AS n, SUM(x) AS y {JOINED} AND"
-FILTER = "filter what you read"
 COLUMN, GROUPS, ROWS_READ = scalars.IN_COLUMN, scalars.FROM_GROUPS, scalars.FROM_ROWS
+
+COUNTS = "(SELECT b, COUNT(*) AS n FROM s GROUP BY b) AS q"
 
 # The SQL that is refused, words of the advice, the advice.
 ADVICE: list[tuple[str, str, Advised]] = [
     (
         f"{OR} (r.a = 1 OR s.c = 1)",
-        FILTER,
-        computed(
-            "SELECT COUNT(*), SUM(x) FROM v0 WHERE a = 1 OR c = 1", f"SELECT a, c, x {JOINED}"
-        ),
+        joins.AROUND,
+        read(f"SELECT COUNT(*), SUM(x) FROM (SELECT a, c, x {JOINED}) AS q WHERE a = 1 OR c = 1"),
     ),
     (
         f"{OR} (r.a = 1 OR s.c = 1)",
@@ -165,16 +139,16 @@ ADVICE: list[tuple[str, str, Advised]] = [
     ),
     (
         f"{OR} NOT (r.a = 1 AND s.c = 1)",
-        FILTER,
-        computed(
-            "SELECT COUNT(*), SUM(x) FROM v0 WHERE NOT (a = 1 AND c = 1)",
-            f"SELECT a, c, x {JOINED}",
+        joins.AROUND,
+        read(
+            f"SELECT COUNT(*), SUM(x) FROM (SELECT a, c, x {JOINED}) AS q "
+            "WHERE NOT (a = 1 AND c = 1)"
         ),
     ),
     (
         "SELECT COUNT(*) FROM r, s WHERE r.a < s.c",
-        FILTER,
-        computed("SELECT COUNT(*) FROM v0 WHERE a < c", "SELECT a, c FROM r, s"),
+        joins.AROUND,
+        read("SELECT COUNT(*) FROM (SELECT a, c FROM r CROSS JOIN s) AS q WHERE a < c"),
     ),
     (
         "SELECT COUNT(*) FROM r, s WHERE r.b = s.c + 1",
@@ -189,31 +163,71 @@ ADVICE: list[tuple[str, str, Advised]] = [
     (
         "SELECT COUNT(*) FROM r WHERE b IN (SELECT b FROM s)",
         scalars.DISTINCT_KEYS,
-        through({"keys": "SELECT DISTINCT b FROM s"}, "SELECT COUNT(*) FROM r JOIN keys USING (b)"),
+        read("SELECT COUNT(*) FROM r JOIN (SELECT DISTINCT b FROM s) AS q ON r.b = q.b"),
     ),
     (
         "SELECT COUNT(*), SUM(x) FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.b = r.b)",
         scalars.DISTINCT_KEYS,
-        through(
-            {"keys": "SELECT DISTINCT b FROM s"},
-            "SELECT COUNT(*), SUM(x) FROM r JOIN keys USING (b)",
+        read("SELECT COUNT(*), SUM(x) FROM r JOIN (SELECT DISTINCT b FROM s) AS q ON r.b = q.b"),
+    ),
+    (
+        "SELECT a, SUM(x * (SELECT MAX(c) FROM s)) AS y FROM r GROUP BY a",
+        "CROSS JOIN (SELECT ..) AS q where it gives one row",
+        read(
+            "SELECT a, SUM(x * q.m) AS y FROM r CROSS JOIN (SELECT MAX(c) AS m FROM s) AS q "
+            "GROUP BY a"
         ),
     ),
     (
-        "SELECT SUM(q.n * r.x) FROM r JOIN (SELECT b, COUNT(*) AS n FROM s GROUP BY b) q USING (b)",
-        scalars.AS_TABLE,
-        through(
-            {"q": "SELECT b, COUNT(*) AS n FROM s GROUP BY b"},
-            "SELECT SUM(q.n * r.x) FROM r JOIN q USING (b)",
+        "SELECT COUNT(*) FROM r WHERE b = (SELECT MIN(b) FROM s)",
+        "read it in FROM and name its column",
+        read("SELECT COUNT(*) FROM r JOIN (SELECT MIN(b) AS m FROM s) AS q ON r.b = q.m"),
+    ),
+    (
+        "SELECT SUM(x * (SELECT COUNT(*) FROM s WHERE s.b = r.b)) FROM r",
+        "JOIN (SELECT .. GROUP BY ..) AS q ON .. where it gives one for each row",
+        read(f"SELECT SUM(x * q.n) FROM r JOIN {COUNTS} ON r.b = q.b"),
+    ),
+    *(
+        (
+            f"SELECT SUM(x * q.n) FROM r, {lateral}(SELECT COUNT(*) AS n FROM s WHERE s.b = r.b) q",
+            names.JOINED_ON,
+            read(f"SELECT SUM(x * q.n) FROM r JOIN {COUNTS} USING (b)"),
+        )
+        for lateral in ("", "LATERAL ")
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT b FROM r UNION SELECT b FROM s) AS q",
+        scalars.READ_APART,
+        computed(
+            "SELECT COUNT(*) FROM (SELECT b FROM v0 UNION SELECT b FROM v1)",
+            "SELECT b FROM r",
+            "SELECT b FROM s",
         ),
     ),
     (
-        "WITH q AS (SELECT b, MAX(c) AS m FROM s GROUP BY b) "
-        "SELECT m, COUNT(*) FROM r JOIN q USING (b) GROUP BY m",
-        scalars.AS_TABLE,
-        through(
-            {"q": "SELECT b, MAX(c) AS m FROM s GROUP BY b"},
-            "SELECT m, COUNT(*) FROM r JOIN q USING (b) GROUP BY m",
+        "SELECT COUNT(a) FROM (SELECT a FROM r ORDER BY a LIMIT 4) AS q",
+        scalars.READ_APART,
+        computed("SELECT COUNT(a) FROM (SELECT a FROM v0 ORDER BY a LIMIT 4)", "SELECT a FROM r"),
+    ),
+    (
+        "SELECT COUNT(a) FROM (SELECT a FROM r ORDER BY a) AS q",
+        "leave it out",
+        read("SELECT COUNT(a) FROM (SELECT a FROM r) AS q"),
+    ),
+    (
+        "WITH RECURSIVE q AS (SELECT a FROM r) SELECT COUNT(a) FROM q",
+        "leave RECURSIVE out where no name reads itself",
+        read("WITH q AS (SELECT a FROM r) SELECT COUNT(a) FROM q"),
+    ),
+    (
+        "WITH RECURSIVE q AS (SELECT a, b FROM r UNION SELECT q.a, r.b FROM q JOIN r ON q.b = r.a) "
+        "SELECT COUNT(*) FROM q",
+        "keep the rows that it starts from, and follow them in what you read",
+        computed(
+            "WITH RECURSIVE q AS (SELECT a, b FROM v0 UNION SELECT q.a, v0.b FROM q JOIN v0 "
+            "ON q.b = v0.a) SELECT COUNT(*) FROM q",
+            "SELECT a, b FROM r",
         ),
     ),
     (
@@ -262,13 +276,13 @@ ADVICE: list[tuple[str, str, Advised]] = [
     ),
     (
         "SELECT a, SUM(DISTINCT x) FROM r GROUP BY a",
-        "keep SELECT DISTINCT of the columns, and compute it from what you read",
-        computed("SELECT a, SUM(x) FROM v0 GROUP BY a", "SELECT DISTINCT a, x FROM r"),
+        "take the columns from a subquery that has each once: FROM (SELECT DISTINCT ..) AS q",
+        read("SELECT a, SUM(x) AS y FROM (SELECT DISTINCT a, x FROM r) AS q GROUP BY a"),
     ),
     (
         "SELECT DISTINCT COUNT(*) AS n FROM r GROUP BY a",
-        "drop what comes twice from what you read",
-        computed("SELECT DISTINCT n FROM v0", "SELECT COUNT(*) AS n FROM r GROUP BY a"),
+        "put it around: SELECT DISTINCT .. FROM (SELECT ..) AS q",
+        read("SELECT DISTINCT n FROM (SELECT COUNT(*) AS n FROM r GROUP BY a) AS q"),
     ),
     (
         "SELECT DISTINCT ON (a) a FROM r",
@@ -443,7 +457,6 @@ def test_advice_comes_to_what_was_refused(
 
 
 def check(setting: Setting, sql: str, answer: Callable[[], list[tuple[Any, ...]]]) -> None:
-    setting.pump()
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         for name in SCHEMAS:
             connection.register(name, setting.db[f"all_{name}"].to_arrow())

@@ -17,7 +17,10 @@ DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```(python|text|mermaid)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in DOCS.glob("*.md"))]
 # What an engine keeps is said, priced and drawn; measurements and pictures are elsewhere.
-ENGINES = ["cyclic.md", "joins.md", "matrix-chains.md", "models.md", "view-trees.md"]
+ENGINES = [
+    *("cyclic.md", "joins.md", "matrix-chains.md", "models.md", "view-trees.md"),
+    "views-over-views.md",
+]
 
 
 def run(code: str, names: dict[str, object]) -> str:

@@ -342,6 +342,18 @@ def test_wrong_sql_is_refused_before_anything_runs(spark: SparkSession) -> None:
         evaluate("SELECT MAX(a) AS n FROM r", {"r": frame})
 
 
+def test_a_subquery_is_evaluated_first(spark: SparkSession) -> None:
+    """What a refusal advises comes to what was refused."""
+    data = tables(5)
+    inner = "SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer"
+    outer = "SELECT n, COUNT(*) AS customers FROM {} GROUP BY n"
+    given = frames(spark, data)
+    with pytest.raises(errors.UnsupportedError, match="evaluate the inner SELECT first"):
+        evaluate(outer.format(f"({inner}) AS q"), given)
+    found = evaluate(outer.format("q"), {**given, "q": evaluate(inner, given)})
+    assert comparable(found.toArrow()) == expected(outer.format(f"({inner}) AS q"), data)
+
+
 def test_a_job_on_spark_ends_where_the_embedded_one_ends(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ringview import Database
+from ringview.errors import UnknownTableError
 from ringview.job.model import Job
 from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
@@ -44,9 +45,19 @@ def database(job: Job, sources: Sequence[Source]) -> Database:
 
 
 def _create_views(job: Job, db: Database) -> None:
-    for view in job.views:
+    for at, view in enumerate(job.views):
         with view.named():
-            db.create_view(view.name, view.sql)
+            try:
+                db.create_view(view.name, view.sql)
+            except UnknownTableError as error:
+                later = view.reads(job.views[at:])
+                if later == view.name:
+                    error.add_note("a view does not read itself")
+                elif later is not None:
+                    error.add_note(
+                        f"the view {later!r} is written further down; write it above what reads it"
+                    )
+                raise
 
 
 def steps(job: Job, db: Database, sources: Sequence[Source]) -> Iterator[Step]:

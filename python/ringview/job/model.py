@@ -6,7 +6,7 @@ names a view, every path is absolute. ``parse`` is the only place that makes one
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Literal
 import pyarrow as pa
 
 from ringview.errors import RingviewError
+from ringview.sql import named_in
 
 Engine = Literal["embedded", "spark"]
 Format = Literal["parquet", "csv"]
@@ -45,6 +46,11 @@ class ViewSpec:
 
     name: str
     sql: str
+
+    def reads(self, views: Iterable[ViewSpec]) -> str | None:
+        """The name of the first of `views` that its SQL names."""
+        names = {name.lower() for name in named_in(self.sql)}
+        return next((view.name for view in views if view.name.lower() in names), None)
 
     @contextmanager
     def named(self) -> Iterator[None]:

@@ -27,6 +27,7 @@ _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None]) -> Outcome:
     """Evaluate the views one after another; a view is a step of the progress."""
+    check_reads(job)
     start = time.perf_counter()
     frames = _frames(sources)
     rows = _rows(sources, frames)
@@ -45,8 +46,22 @@ def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None
     return Outcome(now, results, read, seconds)
 
 
+def check_reads(job: Job) -> None:
+    """Refuse a view that reads another."""
+    tables = {table.name for table in job.tables}
+    views = [view for view in job.views if view.name not in tables]
+    for view in job.views:
+        below = view.reads(views)
+        if below is not None:
+            raise JobError(
+                f"view {view.name!r} reads the view {below!r}, and on Spark a view reads tables "
+                'alone; set engine = "embedded"'
+            )
+
+
 def explain(job: Job, sources: Sequence[Source]) -> dict[str, str]:
     """How the rows of each view's tables are routed."""
+    check_reads(job)
     frames = _frames(sources)
     evaluations = _evaluations(job, sources, frames, _rows(sources, frames))
     return {name: evaluation.explain() for name, evaluation in evaluations.items()}

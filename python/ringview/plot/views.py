@@ -1,4 +1,4 @@
-"""The tree of views that keeps a view, its result at the top, and the trees beside it.
+"""The tree of views that keeps a view, its result at the top, and the trees beside and below it.
 
 Invariant: boxes of a level do not overlap; each leaf has columns of its own, a parent stands in the
 middle of its children. Cost: O(nodes).
@@ -29,7 +29,8 @@ def view_tree(view: View | MatrixChain, *, ax: Axes | None = None) -> Axes:
 
     A solid frame is kept, a dashed one is not; indicator projections are rounded and orange. Under
     the name of a node stand what it holds for a key, its rows and the updates that have reached it.
-    What MIN, MAX, COUNT(DISTINCT x) and categories are read from stands beside it.
+    What MIN, MAX, COUNT(DISTINCT x) and categories are read from stands beside it, and so do the
+    views and subqueries that it reads.
 
     Args:
         view: A view, or a MatrixChain.
@@ -55,7 +56,10 @@ def view_tree(view: View | MatrixChain, *, ax: Axes | None = None) -> Axes:
         )
     explanation = json.loads(view.explain("json"))
     trees = [_Tree("", explanation["nodes"])]
-    trees += [_Tree(beside["what"], beside["view"]["nodes"]) for beside in explanation["beside"]]
+    trees += _beside(explanation, "beside it")
+    for below in explanation["below"]:
+        trees.append(_Tree(f"below it, {below['what']}", below["view"]["nodes"]))
+        trees += _beside(below["view"], f"beside {below['what']}")
     columns = sum(tree.columns for tree in trees)
     depth = max(tree.depth for tree in trees)
     widest = max(tree.widest for tree in trees) * _LETTER + 0.5
@@ -119,13 +123,19 @@ class _Tree:
             axes.text(
                 left + (self.columns - 1) / 2,
                 -0.55,
-                _plain(textwrap.fill(f"beside it, {self.title}", wide)),
+                _plain(textwrap.fill(self.title, wide)),
                 fontsize=8,
                 color=INK,
                 style="italic",
                 ha="center",
                 va="bottom",
             )
+
+
+def _beside(explanation: dict[str, Any], where: str) -> list[_Tree]:
+    """The trees that stand beside that of a view."""
+    found = explanation["beside"]
+    return [_Tree(f"{where}, {beside['what']}", beside["view"]["nodes"]) for beside in found]
 
 
 def _plain(text: str) -> str:

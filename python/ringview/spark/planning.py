@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ringview._native import Database
-from ringview.errors import UnknownColumnError
+from ringview.errors import UnknownColumnError, UnsupportedError
 from ringview.spark.route import Query
 from ringview.sql import translate
 
@@ -49,6 +49,13 @@ class Planner:
                     "Left out, for ringview does not hold their types: " + ", ".join(self._refused)
                 )
             raise
+        if "blocks" in query:
+            name = query["blocks"][0]["name"]
+            raise UnsupportedError(
+                "WITH and subqueries are not run on Spark: an engine sees the rows of a partition, "
+                "and what reads a subquery needs all of its rows; evaluate the inner SELECT first, "
+                f"and give its DataFrame as a table: tables={{**tables, {name!r}: inner}}"
+            )
         if query.get("bag", {}).get("distinct"):
             # Partitions find groups, which others add to.
             del query["bag"]

@@ -6,7 +6,8 @@ refused with its line, its column and what to do instead. No algorithm of mainte
 | file | what it reads |
 |---|---|
 | place | where things stand in the text |
-| names | tables, aliases, columns |
+| names | aliases, columns |
+| blocks | what FROM may read: tables, views, names of WITH, subqueries |
 | literals, scalars, predicates | expressions and conditions, one handler a node type |
 | joins | FROM, ON, USING, NATURAL, WHERE |
 | grouped | expressions over aggregates and groups |
@@ -24,13 +25,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from ..errors import InvalidValueError, UnsupportedError
+from .blocks import Blocks, Reads
 from .joins import Joins
+from .names import Scope
 from .order import Order, order
 from .place import Text
 from .scalars import Json, refuse
 from .select import Select, check_clauses
 
-__all__ = ["translate"]
+__all__ = ["named_in", "translate"]
 
 
 def translate(
@@ -38,18 +41,22 @@ def translate(
     catalog: Mapping[str, pa.Schema],
     order: Order | None = None,
     representation: str | None = None,
+    own: str | None = None,
 ) -> Json:
     """The logical query of a SELECT, as JSON data.
 
     Args:
-        sql: One SELECT of aggregates, groups or plain columns over inner joins.
-        catalog: The schema of every table that the text may name.
+        sql: One SELECT of aggregates, groups or plain columns over inner joins of tables, views,
+            subqueries and names of WITH.
+        catalog: The schema of every table and view that the text may name.
         order: A variable order to use: names of columns, nested; chosen by cost if None.
         representation: How the rows of a join are kept: "factorised" or "listing"; chosen if None.
+        own: A view of the catalog that the text defines anew, so that FROM cannot name it.
 
     Returns:
         `atoms`, `joins`, `group_by`, `outputs`, `order`, `bag` for the rows of a join, and `having`
-        where there is one; ready for `json.dumps`.
+        and `blocks`, the queries of WITH and of subqueries, where there are any; ready for
+        `json.dumps`.
 
     Raises:
         QueryError: The text is no SQL, a name is ambiguous, a value is out of place.
@@ -58,7 +65,7 @@ def translate(
         TypeMismatchError: Types do not fit, such as SUM of a text.
         UnsupportedError: SQL that a view cannot keep; says what to write instead.
 
-    Complexity: O(length of the text + columns of its tables).
+    Complexity: O(length of the text + columns of its tables), and binding each subquery.
 
     >>> query = translate("SELECT SUM(x) AS total FROM r", {"r": pa.schema({"x": pa.int64()})})
     >>> query["outputs"][0]["function"], query["atoms"][0]["table"]
@@ -66,7 +73,7 @@ def translate(
     """
     text = Text(sql)
     try:
-        query = _translate(text, catalog, order)
+        query = _translate(text, catalog, order, own)
     except RecursionError:
         raise UnsupportedError(
             "the query is nested too deeply; compute parts of it into columns"
@@ -83,6 +90,18 @@ def translate(
 
 # The engine reads JSON to a depth of 128.
 _DEEPEST = 120
+
+
+def named_in(sql: str) -> frozenset[str]:
+    """Whatever a text names in FROM: tables, views, names of WITH. O(length of the text).
+
+    Raises:
+        QueryError: The text is no SQL.
+
+    >>> sorted(named_in("SELECT COUNT(*) FROM r JOIN (SELECT a FROM s) q USING (a)"))
+    ['r', 's']
+    """
+    return frozenset(table.name for table in Text(sql).tree().find_all(exp.Table))
 
 
 def _depth(of: Json) -> int:
@@ -113,19 +132,36 @@ def _represent(query: Json, representation: str) -> None:
     query["bag"]["representation"] = representation
 
 
-def _translate(text: Text, catalog: Mapping[str, pa.Schema], given: Order | None) -> Json:
+def _translate(
+    text: Text, catalog: Mapping[str, pa.Schema], given: Order | None, own: str | None
+) -> Json:
     tree = text.tree()
     if not isinstance(tree, exp.Select):
         _refuse_statement(tree, text)
-    check_clauses(tree, text.refuse)
-    joins = Joins(text, catalog)
+    check_clauses(tree, text.refuse, inner=False)
+    reads = Reads(text, Blocks(catalog), _inner, own=own)
+    query, scope = _select(tree, reads)
+    if given is not None:
+        query["order"] = order(given, scope)
+    blocks = reads.blocks.read_by(query)
+    return {"blocks": blocks, **query} if blocks else query
+
+
+def _inner(tree: exp.Select, reads: Reads) -> Json:
+    """The query of a SELECT within another."""
+    check_clauses(tree, reads.text.refuse, inner=True)
+    return _select(tree, reads)[0]
+
+
+def _select(tree: exp.Select, reads: Reads) -> tuple[Json, Scope]:
+    """The query of a SELECT, and what its clauses may name."""
+    joins = Joins(reads.text, reads.within(tree))
     scope = joins.read_from(tree)
     where = tree.args.get("where")
     if where is not None:
         joins.read_condition(where.this, scope)
     body = Select(tree, scope, joins).json()
-    chosen = None if given is None else order(given, scope)
-    return {**joins.json(), **body, "order": chosen}
+    return {**joins.json(), **body, "order": None}, scope
 
 
 def _refuse_statement(tree: exp.Expr, text: Text) -> NoReturn:

@@ -63,6 +63,7 @@ def grouped(
         rows.text,
         rows.sources,
         rows.visible,
+        rows.around,
         rows=rows,
         joins=joins,
         group=tuple(group),

@@ -8,22 +8,22 @@ Cost: O(tables * columns + nodes of the conditions).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
-import pyarrow as pa
 from sqlglot import exp
 
-from ..errors import TypeMismatchError, UnknownTableError, did_you_mean
-from .names import Column, Scope, find, source
+from ..errors import TypeMismatchError
+from .blocks import Readable, Reads
+from .names import JOINED_ON, Column, Scope, Source, source
 from .place import Text
 from .predicates import Predicate, conjuncts, predicate
-from .scalars import Json, refuse
+from .scalars import Json
 
-Catalog = Mapping[str, pa.Schema]
-
-READ = "keep the rows without the condition (SELECT columns) and filter what you read"
+AROUND = (
+    "join in a subquery that shows the columns, and put the condition around it: "
+    "FROM (SELECT .. FROM .. JOIN ..) AS q WHERE .."
+)
 _ROWS_OF_EACH = "keep the rows of each side as a view and join what you read"
 
 
@@ -32,8 +32,9 @@ class Joins:
     """What FROM and WHERE of one query add up to, while they are read."""
 
     text: Text
-    catalog: Catalog
-    atoms: list[tuple[str, str]] = field(default_factory=list)
+    reads: Reads
+    # What each atom reads, and its source.
+    atoms: list[tuple[str, Source]] = field(default_factory=list)
     equalities: list[tuple[Column, Column]] = field(default_factory=list)
     filters: dict[int, list[Json]] = field(default_factory=dict)
 
@@ -42,7 +43,7 @@ class Joins:
         first = select.args.get("from_") or select.args.get("from")
         if first is None:
             self.text.refuse(select, "a view needs a FROM", "name the tables that it reads")
-        whole = Scope(self.text)
+        whole = Scope(self.text, around=self.reads.around)
         group = self._relation(first.this)
         for join in select.args.get("joins") or []:
             if _is_comma(join, self.text):
@@ -65,8 +66,8 @@ class Joins:
         """The `atoms` and `joins` of the logical query."""
         return {
             "atoms": [
-                {"table": table, "alias": alias, "filter": _all(self.filters.get(i, []))}
-                for i, (table, alias) in enumerate(self.atoms)
+                {"table": table, "alias": of.alias, "filter": _all(self.filters.get(i, []))}
+                for i, (table, of) in enumerate(self.atoms)
             ],
             "joins": [[left.json(), right.json()] for left, right in self.equalities],
         }
@@ -82,17 +83,21 @@ class Joins:
         return found
 
     def _relation(self, node: exp.Expr) -> Scope:
-        """A table, or joins in parentheses."""
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+        """What has a name, a subquery, or joins in parentheses."""
+        if isinstance(node, exp.Lateral):
+            self.text.refuse(node, "LATERAL is not supported", JOINED_ON)
+        if isinstance(node, exp.Subquery):
+            self._only(node, {"this", "alias", "joins"})
+            if _is_query(node.this):
+                return self._joined(self._subquery(node), node)
             if node.args.get("alias"):
                 self.text.refuse(node, "a join in parentheses has no alias here", "leave it out")
             return self._joined(self._relation(node.this), node)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            if isinstance(node, exp.Subquery):
-                refuse(node, self.text)
-            self.text.refuse(node, "FROM takes names of tables here", "create a table of the rows")
+            what = "FROM takes names of tables, views and WITH, and subqueries here"
+            self.text.refuse(node, what, "create a table of the rows")
         self._only(node, {"this", "alias", "joins"})
-        return self._joined(self._table(node), node)
+        return self._joined(self._atom(node, self.reads.named(node), node.alias_or_name), node)
 
     def _joined(self, scope: Scope, node: exp.Expr) -> Scope:
         """`scope` with the joins that hang below `node` (`a JOIN b JOIN c ON .. ON ..`)."""
@@ -100,20 +105,26 @@ class Joins:
             scope = self._join(scope, join)
         return scope
 
-    def _table(self, node: exp.Table) -> Scope:
-        name = find(node.this, self.catalog)
-        if name is None:
-            known = ", ".join(self.catalog) + did_you_mean(node.name, self.catalog)
-            known = known or "none yet"
-            self.text.fail(node, f"no table {node.name!r}", f"known: {known}", UnknownTableError)
+    def _subquery(self, node: exp.Subquery) -> Scope:
+        called = node.alias
+        if not called:
+            number = 1 + sum(of.alias.startswith(_UNNAMED) for _, of in self.atoms)
+            called = _UNNAMED + (str(number) if number > 1 else "")
+        # To its left stand the tables that it would see if it were LATERAL.
+        around = tuple(of for _, of in self.atoms)
+        return self._atom(node, self.reads.subquery(node.this, called, around), called)
+
+    def _atom(self, node: exp.Table | exp.Subquery, read: Readable, called: str) -> Scope:
         alias = node.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            self.text.refuse(node, "columns are not renamed in FROM", "name them in SELECT .. AS")
-        called = node.alias_or_name
-        if any(called.lower() == other.lower() for _, other in self.atoms):
+        if alias is not None:
+            read = read.renamed(alias.args.get("columns") or [], self.text)
+        if any(called.lower() == other.alias.lower() for _, other in self.atoms):
             self.text.fail(node, f"two tables are called {called!r}", "give one of them an alias")
-        self.atoms.append((name, called))
-        return Scope.of(self.text, source(len(self.atoms) - 1, name, called, self.catalog[name]))
+        of = source(len(self.atoms), called, read.schema, read.called)
+        if read.filter is not None:
+            self.filters[len(self.atoms)] = [_of_atom(len(self.atoms), read.filter)]
+        self.atoms.append((read.name, of))
+        return Scope.of(self.text, of, self.reads.around)
 
     def _join(self, left: Scope, join: exp.Join) -> Scope:
         """The scope after `left .. JOIN right ..`."""
@@ -181,7 +192,7 @@ class Joins:
     def _refuse_across(self, node: exp.Expr) -> NoReturn:
         if isinstance(node, (exp.Or, exp.Not)):
             what = "OR and NOT across tables are not supported"
-            instead = READ
+            instead = AROUND
             if isinstance(node, exp.Or):
                 instead += (
                     "; or, for SUM and COUNT, add the views of both sides and subtract that of "
@@ -192,7 +203,7 @@ class Joins:
             instead = "compute the expression into a column before the rows are inserted"
         else:
             what = "tables are joined by equality only"
-            instead = READ
+            instead = AROUND
         self.text.refuse(node, what, instead)
 
     def _only(self, node: exp.Expr, known: set[str]) -> None:
@@ -201,6 +212,17 @@ class Joins:
             if value and key not in known:
                 name = key.rstrip("_").upper().replace("DB", "a schema in front of a table")
                 self.text.refuse(node, f"{name} is not supported here")
+
+
+# What a subquery is called that the text does not name, as DuckDB calls it.
+_UNNAMED = "unnamed_subquery"
+
+
+def _is_query(node: exp.Expr) -> bool:
+    """Whether what stands in parentheses is a query and no join."""
+    while isinstance(node, exp.Subquery) and not node.args.get("joins") and not node.alias:
+        node = node.this
+    return isinstance(node, exp.Query) and not isinstance(node, (exp.Subquery, exp.Table))
 
 
 def _is_comma(join: exp.Join, text: Text) -> bool:
@@ -223,6 +245,16 @@ def _all(filters: list[Json]) -> Json | None:
     if len(filters) > 1:
         return {"op": "and", "operands": filters}
     return filters[0] if filters else None
+
+
+def _of_atom(atom: int, part: Any) -> Any:
+    """A part of a filter of atom 0 as one of another."""
+    if isinstance(part, list):
+        return [_of_atom(atom, each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    found = {key: _of_atom(atom, each) for key, each in part.items()}
+    return {**found, "atom": atom} if "atom" in part else found
 
 
 def _at(name: str, node: exp.Expr) -> exp.Identifier:

@@ -3,7 +3,7 @@
 Invariant: a name is either one column of one atom or an error that says why not (unknown,
 ambiguous), never a guess. A column merged by NATURAL JOIN or USING is one column, unambiguous
 without its table. Names compare without case unless quoted; in one table the exact spelling wins.
-Cost: O(columns in scope) a name.
+A subquery in FROM sees its own tables alone. Cost: O(columns in scope) a name.
 """
 
 from __future__ import annotations
@@ -19,34 +19,47 @@ from ..arrow import Kind, kind_of
 from ..errors import QueryError, UnknownColumnError, did_you_mean
 from .place import Text
 
+# What to do instead. `tests/python/test_advice.py` does it and compares.
+JOINED_ON = (
+    "show the column that it compares with, grouped by it where there are aggregates, and join on "
+    "that: JOIN (SELECT b, COUNT(*) AS n FROM s GROUP BY b) AS q USING (b)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of one atom (an atom is one appearance of a table in FROM)."""
+    """One column of one atom (an atom is one appearance of a table, view or block in FROM).
+
+    The query calls it `name`; what the atom reads calls it `stored`.
+    """
 
     atom: int
     name: str
     kind: Kind
+    stored: str
 
     def json(self) -> dict[str, object]:
         """The column as the logical query writes it."""
-        return {"atom": self.atom, "column": self.name}
+        return {"atom": self.atom, "column": self.stored}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An atom in scope: its table, the name by which the query calls it, its columns."""
+    """An atom in scope: the name by which the query calls it, its columns."""
 
     alias: str
-    table: str
     columns: tuple[Column, ...]
 
 
-def source(atom: int, table: str, alias: str, schema: pa.Schema) -> Source:
-    """The source of an atom over `table`, O(columns)."""
-    return Source(
-        alias, table, tuple(Column(atom, f.name, kind_of(f.type) or "null") for f in schema)
-    )
+def source(atom: int, alias: str, schema: pa.Schema, called: Iterable[str]) -> Source:
+    """The source of an atom whose columns the query calls `called`, O(columns)."""
+
+    def column(name: str, of: pa.Field) -> Column:
+        # What a view shows and no table stores is a COFACTOR.
+        kind = "cofactor" if pa.types.is_struct(of.type) else kind_of(of.type) or "null"
+        return Column(atom, name, kind, of.name)
+
+    return Source(alias, tuple(map(column, called, schema)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +69,13 @@ class Scope:
     text: Text
     sources: tuple[Source, ...] = ()
     visible: tuple[Column, ...] = field(default=())
+    # Of the queries around, which a subquery in FROM does not see.
+    around: tuple[Source, ...] = ()
 
     @staticmethod
-    def of(text: Text, one: Source) -> Scope:
+    def of(text: Text, one: Source, around: tuple[Source, ...] = ()) -> Scope:
         """The scope of a single table."""
-        return Scope(text, (one,), one.columns)
+        return Scope(text, (one,), one.columns, around)
 
     def handler(self, kind: type[exp.Expr]) -> Callable[[Any, Any], Any] | None:
         """What translates a node of this kind in this scope alone; nothing in one of rows."""
@@ -70,7 +85,8 @@ class Scope:
         """Both scopes; the columns `merged` of the right one are no longer seen by bare name."""
         gone = set(merged)
         kept = tuple(column for column in other.visible if column not in gone)
-        return Scope(self.text, self.sources + other.sources, self.visible + kept)
+        sources = self.sources + other.sources
+        return Scope(self.text, sources, self.visible + kept, self.around or other.around)
 
     def column(self, node: exp.Column) -> Column:
         """The column that `node` names; raises UnknownColumnError or QueryError with the place."""
@@ -104,6 +120,7 @@ class Scope:
         found = [source for source in self.sources if _same(name, source.alias)]
         if found:
             return found[0]
+        self._refuse_around(name, [other for other in self.around if _same(name, other.alias)])
         aliases = [source.alias for source in self.sources]
         known = ", ".join(aliases) + did_you_mean(name.name, aliases)
         self.text.fail(
@@ -120,12 +137,35 @@ class Scope:
         if len(found) > 1:
             self._ambiguous(name, found)
         if not found:
+            if columns is self.visible:
+                around = [s for s in self.around if any(_same(name, c.name) for c in s.columns)]
+                self._refuse_around(name, around)
             names = list(dict.fromkeys(column.name for column in columns))
             known = ", ".join(names) + did_you_mean(name.name, names)
             self.text.fail(
                 name, f"no column {name.name!r} in {where}", f"known: {known}", UnknownColumnError
             )
-        return found[0]
+        return self.value(name, found[0])
+
+    def value(self, node: exp.Expr, column: Column) -> Column:
+        """`column`, unless it holds more than a value, which `node` cannot read."""
+        if column.kind == "cofactor":
+            self.text.refuse(
+                node,
+                f"the COFACTOR {column.name!r} is not read by another view: it holds counts, sums "
+                "and products, and is no value",
+                "show what is needed of it in columns of their own, such as COUNT, SUM or "
+                "COVAR_POP, or write the COFACTOR here",
+            )
+        return column
+
+    def _refuse_around(self, name: exp.Identifier, meant: list[Source]) -> None:
+        if meant:
+            self.text.refuse(
+                name,
+                f"a subquery in FROM does not see {meant[0].alias!r} of the query around it",
+                JOINED_ON,
+            )
 
     def _ambiguous(self, name: exp.Identifier, found: list[Column]) -> NoReturn:
         aliases = {c.atom: s.alias for s in self.sources for c in s.columns}

@@ -117,6 +117,9 @@ class Text:
         """Offset of the first character of `node` (of its nearest parent that has a place)."""
         here: exp.Expr | None = node
         while here is not None:
+            own = self._own(here)
+            if own is not None:
+                return own
             starts = [start for part in here.walk() if (start := self._own(part)) is not None]
             if starts:
                 return min(starts)
@@ -126,18 +129,27 @@ class Text:
     def after_comma(self, node: exp.Expr) -> bool:
         """Whether a comma stands before `node`: what tells `FROM a, b` from `FROM a JOIN b`."""
         at = self._token_at(self.start(node)) - 1
-        while at >= 0 and self._tokens[at].token_type == TokenType.L_PAREN:
+        while at >= 0 and self._tokens[at].token_type in (TokenType.L_PAREN, TokenType.WITH):
             at -= 1
         return at >= 0 and self._tokens[at].token_type == TokenType.COMMA
 
     def _own(self, node: exp.Expr) -> int | None:
         """Where `node` itself begins: at its first token, its keyword or its function's name."""
         if "start" in node.meta:
-            return int(node.meta["start"])
+            first = int(node.meta["start"])
+            # The * of `FROM r` alone stands nowhere.
+            unwritten = isinstance(node, exp.Star) and self.text[first] != "*"
+            return None if unwritten else first
         keyword = _KEYWORDS.get(type(node))
         if keyword is None and not isinstance(node, exp.Func):
             return None
-        parts = [part for part in node.walk() if part is not node]
+        # What WITH holds stands before the SELECT.
+        ahead = node.args.get("with_")
+        parts = [
+            part
+            for part in node.walk(prune=lambda part: part is ahead)
+            if part is not node and part is not ahead
+        ]
         starts = [start for part in parts if (start := self._own(part)) is not None]
         if not starts:
             return None
@@ -147,9 +159,16 @@ class Text:
         return self._back_to_name(at, node)
 
     def _back_to(self, at: int, keyword: TokenType) -> int | None:
-        """The start of the last `keyword` at or before token number `at`."""
-        found = (token.start for token in self._tokens[at::-1] if token.token_type == keyword)
-        return next(found, None) if at >= 0 else None
+        """The start of the last `keyword` at or before token number `at`, or of a FROM before it.
+
+        That is where `(FROM r)` begins.
+        """
+        for here in range(at, -1, -1):
+            token = self._tokens[here]
+            first = here == 0 or self._tokens[here - 1].token_type == TokenType.L_PAREN
+            if token.token_type == keyword or (token.token_type == TokenType.FROM and first):
+                return token.start
+        return None
 
     def _back_to_name(self, at: int, node: exp.Expr) -> int | None:
         """The start of the name of a function whose first argument follows token number `at`."""

@@ -63,7 +63,7 @@ def _columns(tree: exp.Select, scope: Scope) -> Iterator[tuple[exp.Expr, str, Co
                     body, "* with EXCLUDE or REPLACE is not supported", "name columns"
                 )
             for column in _starred(body, scope):
-                yield body, column.name, column
+                yield body, column.name, scope.value(body, column)
         elif isinstance(body, exp.Column):
             column = scope.column(body)
             yield node, node.alias if isinstance(node, exp.Alias) else column.name, column

@@ -31,14 +31,14 @@ Json = dict[str, Any]
 IN_COLUMN = "compute it into a column before the rows are inserted"
 FROM_GROUPS = "select its aggregates and group columns, and compute it from what you read"
 FROM_ROWS = "keep the rows (SELECT the columns) and compute it from what you read"
-AS_TABLE = (
-    "keep the inner SELECT as a view of its own, insert its changes() into a table of those "
-    "columns with multiplicity='multiplicity', and read that table"
+IN_FROM = (
+    "read it in FROM and name its column: CROSS JOIN (SELECT ..) AS q where it gives one row, "
+    "JOIN (SELECT .. GROUP BY ..) AS q ON .. where it gives one for each row"
 )
 DISTINCT_KEYS = (
-    "keep SELECT DISTINCT of the inner query's columns as a view, insert its changes() into a "
-    "table with multiplicity='multiplicity', and join that"
+    "join the inner query's columns, each once: JOIN (SELECT DISTINCT .. FROM ..) AS q ON .."
 )
+READ_APART = "keep the rows that it is about as a view, and compute the rest from what you read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,12 +389,8 @@ AGGREGATES: tuple[type[exp.Expr], ...] = (
 
 # What people write and views cannot keep: node types, what to say, what to do instead.
 REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
-    ((exp.Exists,), "subqueries are not supported yet", DISTINCT_KEYS),
-    (
-        (exp.Subquery, exp.Select, exp.SetOperation),
-        "subqueries are not supported yet",
-        AS_TABLE,
-    ),
+    ((exp.Exists,), "subqueries stand in FROM alone", DISTINCT_KEYS),
+    ((exp.Subquery, exp.Select, exp.SetOperation), "subqueries stand in FROM alone", IN_FROM),
     ((exp.Window,), "window functions cannot be maintained", FROM_ROWS),
     (
         (exp.Filter,),
@@ -404,7 +400,7 @@ REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
     (
         (exp.Distinct,),
         "DISTINCT is for COUNT, MIN and MAX alone",
-        "keep SELECT DISTINCT of the columns, and compute it from what you read",
+        "take the columns from a subquery that has each once: FROM (SELECT DISTINCT ..) AS q",
     ),
     ((exp.WithinGroup,), "percentiles are not supported", FROM_ROWS),
     (

@@ -20,7 +20,7 @@ from .names import Column, Scope, find
 from .place import DIALECT
 from .predicates import predicate
 from .rows import is_plain, rows
-from .scalars import AGGREGATES, AS_TABLE, FROM_ROWS, Json, refuse, scalar
+from .scalars import AGGREGATES, FROM_ROWS, READ_APART, Json, refuse, scalar
 
 _CLAUSES = {
     "order": (
@@ -29,11 +29,19 @@ _CLAUSES = {
     ),
     "limit": ("LIMIT is not kept in a view", "cut what you read: view.to_arrow().slice(0, n)"),
     "offset": ("OFFSET is not kept in a view", "cut what you read"),
-    "with_": ("WITH is not supported", AS_TABLE),
     "qualify": ("QUALIFY is not supported", "keep the rows and filter what you read"),
     "windows": ("window functions cannot be maintained", FROM_ROWS),
 }
-_KNOWN = {"expressions", "from_", "from", "joins", "where", "group", "having", "distinct"}
+# Of a subquery nothing is read but what goes into the query around it.
+_INNER = {
+    "limit": ("LIMIT is not kept in a subquery", READ_APART),
+    "offset": ("OFFSET is not kept in a subquery", READ_APART),
+    "order": (
+        "ORDER BY is not kept in a subquery",
+        "leave it out: what reads a subquery takes its rows in any order",
+    ),
+}
+_KNOWN = {"expressions", "from_", "from", "joins", "where", "group", "having", "distinct", "with_"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class Select:
             self.scope.text.refuse(
                 distinct,
                 "DISTINCT beside aggregates or GROUP BY is not supported",
-                "leave it out, and drop what comes twice from what you read",
+                "put it around: SELECT DISTINCT .. FROM (SELECT ..) AS q",
             )
         for output in self.tree.expressions:
             window = output.find(exp.Window)
@@ -170,14 +178,15 @@ class Select:
         text.refuse(body, "a constant is not an output of a view", "leave it out")
 
 
-def check_clauses(tree: exp.Select, refuse_at: Callable[..., Any]) -> None:
-    """Refuse each clause of a SELECT that a view cannot keep."""
-    # In the order of the table: what LIMIT cuts was sorted before.
-    for key in dict.fromkeys([*_CLAUSES, *tree.args]):
+def check_clauses(tree: exp.Select, refuse_at: Callable[..., Any], inner: bool) -> None:
+    """Refuse each clause of a SELECT that a view, or a query within one, cannot keep."""
+    clauses = _INNER | _CLAUSES | _INNER if inner else _CLAUSES
+    # In the order of the table: what LIMIT cuts was sorted before; a subquery is not sorted at all.
+    for key in dict.fromkeys([*clauses, *tree.args]):
         value = tree.args.get(key)
         if not value or key in _KNOWN:
             continue
-        what, instead = _CLAUSES.get(key, (f"{key.upper()} is not supported", ""))
+        what, instead = clauses.get(key, (f"{key.upper()} is not supported", ""))
         node = value[0] if isinstance(value, list) else value
         refuse_at(node if isinstance(node, exp.Expr) else tree, what, instead)
 

@@ -9,16 +9,14 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use ringview_core::{Schema, Type};
-use ringview_engine::{
-    ByKey, Change as EngineChange, Database as Engine, Direction, Keyed, Op, Options, Poll,
-    Product, Rows as FactorRows, TableStatus,
-};
+use ringview_engine::{Database as Engine, Options, Poll, TableStatus};
 use ringview_explain::Format;
 use ringview_query::Query;
 
 use crate::busy::{Busy, Hold};
+use crate::change;
 use crate::errors::{OrRaise, named};
 use crate::follower::{Bell, Follower, hand_over};
 use crate::handle::Handle;
@@ -47,34 +45,6 @@ pub(crate) struct Database {
     closed: AtomicBool,
     bell: Bell,
     schemas: Mutex<Schemas>,
-}
-
-/// One change, its names still those of Python.
-struct Change<'py> {
-    table: Bound<'py, PyString>,
-    rows: Data<'py>,
-}
-
-enum Data<'py> {
-    Rows(Direction, Part<'py>),
-    /// The product of factors.
-    Product(Direction, Vec<Part<'py>>),
-    /// Rows by their key; the name that goes with them is that of a column of words.
-    Keyed(Way, Part<'py>),
-}
-
-/// What rows do by their key.
-#[derive(Clone, Copy, Debug)]
-enum Way {
-    Upsert,
-    Update,
-    Words,
-}
-
-/// Rows: a range of all batches of the call.
-struct Part<'py> {
-    multiplicity: Option<Bound<'py, PyString>>,
-    batches: std::ops::Range<usize>,
 }
 
 #[pymethods]
@@ -120,8 +90,9 @@ impl Database {
     }
 
     /// Declares a view by a query in JSON, and fills it from the rows that are there; `sql` is what
-    /// `view_sql` tells. If `replace`, in the place of a view of this name.
-    #[pyo3(signature = (name, query_json, sql=None, replace=false))]
+    /// `view_sql` tells. If `replace`, in the place of a view of this name. `engine` names the one that
+    /// keeps it; if None, the cheapest.
+    #[pyo3(signature = (name, query_json, sql=None, replace=false, engine=None))]
     fn create_view(
         &self,
         py: Python<'_>,
@@ -129,18 +100,19 @@ impl Database {
         query_json: &str,
         sql: Option<&str>,
         replace: bool,
+        engine: Option<&str>,
     ) -> PyResult<()> {
         let query = Query::from_json(query_json).or_raise(py)?;
-        let mut engine = self.engine(py)?;
-        let engine = &mut *engine.value;
+        let mut held = self.engine(py)?;
+        let database = &mut *held.value;
         let mut watch = Watch::new(None, 0);
         let mut poll = |done| watch.poll(done);
         let done = py.detach(|| match replace {
-            true => engine.replace_view(name, &query, &mut poll),
-            false => engine.create_view(name, &query, &mut poll),
+            true => database.replace_view_with(name, &query, engine, &mut poll),
+            false => database.create_view_with(name, &query, engine, &mut poll),
         });
         if let (Ok(()), Some(sql)) = (&done, sql) {
-            engine.set_view_text(name, sql).or_raise(py)?;
+            database.set_view_text(name, sql).or_raise(py)?;
         }
         self.bell.ring();
         watch.finish(py, done)
@@ -172,7 +144,11 @@ impl Database {
         net: bool,
     ) -> PyResult<()> {
         let mut batches = Vec::with_capacity(ops.len());
-        let changes = self.read(&ops, &mut batches)?;
+        let changes = change::read(&ops, &mut |data| {
+            let start = batches.len();
+            self.rows(data, Keep::Shared, &mut batches)?;
+            Ok(start..batches.len())
+        })?;
         let factors = changes
             .iter()
             .map(|change| change.factors(&batches))
@@ -483,53 +459,6 @@ impl Database {
         &self.bell
     }
 
-    /// Reads the changes of a call; their rows go to `batches`.
-    fn read<'py>(
-        &self,
-        ops: &[Bound<'py, PyTuple>],
-        batches: &mut Vec<RecordBatch>,
-    ) -> PyResult<Vec<Change<'py>>> {
-        let mut changes = Vec::with_capacity(ops.len());
-        for op in ops {
-            let py = op.py();
-            let (table, how) = (op.get_item(0)?.cast_into()?, op.get_item(1)?);
-            let data = op.get_item(2)?;
-            let rows = if let Ok(way) = how.cast::<PyString>() {
-                let way = Way::named(py, way.to_str()?)?;
-                let words = op.get_item(3)?.extract()?;
-                Data::Keyed(way, self.part(&data, words, batches)?)
-            } else if op.len() == 3 {
-                let factors: Vec<(Bound<'_, PyAny>, Option<Bound<'_, PyString>>)> =
-                    data.extract()?;
-                let parts = factors
-                    .into_iter()
-                    .map(|(data, multiplicity)| self.part(&data, multiplicity, batches));
-                Data::Product(direction(&how)?, parts.collect::<PyResult<_>>()?)
-            } else {
-                let multiplicity = op.get_item(3)?.extract()?;
-                let rows = self.part(&data, multiplicity, batches)?;
-                Data::Rows(direction(&how)?, rows)
-            };
-            changes.push(Change { table, rows });
-        }
-        Ok(changes)
-    }
-
-    /// Reads rows to `batches`.
-    fn part<'py>(
-        &self,
-        data: &Bound<'py, PyAny>,
-        multiplicity: Option<Bound<'py, PyString>>,
-        batches: &mut Vec<RecordBatch>,
-    ) -> PyResult<Part<'py>> {
-        let start = batches.len();
-        self.rows(data, Keep::Shared, batches)?;
-        Ok(Part {
-            multiplicity,
-            batches: start..batches.len(),
-        })
-    }
-
     fn rows(
         &self,
         data: &Bound<'_, PyAny>,
@@ -553,82 +482,4 @@ fn read(
     let mut watch = Watch::new(None, 0);
     let made = py.detach(|| make(&mut |done| watch.poll(done)));
     Ok(Rows::new(watch.finish(py, made)?))
-}
-
-/// What the sign of a change says.
-fn direction(sign: &Bound<'_, PyAny>) -> PyResult<Direction> {
-    match sign.extract()? {
-        1_i64 => Ok(Direction::Insert),
-        -1 => Ok(Direction::Delete),
-        other => {
-            let message = format!("the sign of a change is 1 or -1, not {other}");
-            Err(named(sign.py(), "InvalidValueError", &message))
-        }
-    }
-}
-
-impl Way {
-    fn named(py: Python<'_>, name: &str) -> PyResult<Way> {
-        match name {
-            "upsert" => Ok(Way::Upsert),
-            "update" => Ok(Way::Update),
-            "apply" => Ok(Way::Words),
-            other => {
-                let message = format!("no change is called {other:?}");
-                Err(named(py, "InvalidValueError", &message))
-            }
-        }
-    }
-}
-
-impl Part<'_> {
-    fn rows<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<FactorRows<'a>> {
-        let multiplicity = self.multiplicity.as_ref();
-        Ok(FactorRows {
-            rows: &batches[self.batches.clone()],
-            multiplicity: multiplicity.map(|name| name.to_str()).transpose()?,
-        })
-    }
-}
-
-impl Change<'_> {
-    fn factors<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<Vec<FactorRows<'a>>> {
-        match &self.rows {
-            Data::Rows(..) | Data::Keyed(..) => Ok(Vec::new()),
-            Data::Product(_, parts) => parts.iter().map(|part| part.rows(batches)).collect(),
-        }
-    }
-
-    fn op<'a>(
-        &'a self,
-        batches: &'a [RecordBatch],
-        factors: &'a [FactorRows<'a>],
-    ) -> PyResult<EngineChange<'a>> {
-        let table = self.table.to_str()?;
-        Ok(match &self.rows {
-            Data::Rows(direction, part) => {
-                let FactorRows { rows, multiplicity } = part.rows(batches)?;
-                EngineChange::Rows(Op {
-                    table,
-                    direction: *direction,
-                    rows,
-                    multiplicity,
-                })
-            }
-            Data::Product(direction, _) => EngineChange::Product(Product {
-                table,
-                direction: *direction,
-                factors,
-            }),
-            Data::Keyed(way, part) => {
-                let FactorRows { rows, multiplicity } = part.rows(batches)?;
-                let by = match way {
-                    Way::Upsert => ByKey::Upsert,
-                    Way::Update => ByKey::Update,
-                    Way::Words => ByKey::Words(multiplicity.unwrap_or_default()),
-                };
-                EngineChange::Keyed(Keyed { table, by, rows })
-            }
-        })
-    }
 }

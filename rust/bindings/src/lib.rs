@@ -11,6 +11,8 @@
 //! | `busy` | one call at a time, without deadlock, in forked processes too |
 //! | `watch` | Ctrl-C and progress during long calls |
 //! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
+//! | `change` | what changes are, from Python's values to the engine's |
+//! | `output` | what columns a query gives |
 //! | `outgoing` | schemas and rows handed to such a library |
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `handle` | what tables and views are called by |
@@ -21,6 +23,7 @@
 
 mod busy;
 mod chain;
+mod change;
 mod database;
 mod errors;
 mod follower;
@@ -29,6 +32,7 @@ mod incoming;
 mod index;
 mod lookup;
 mod outgoing;
+mod output;
 mod reservoir;
 mod stream;
 mod watch;
@@ -50,6 +54,8 @@ mod _native {
     use super::index::{PaiMap, RpaiTree};
     #[pymodule_export]
     use super::outgoing::{Columns, Rows};
+    #[pymodule_export]
+    use super::output::output_schema;
     #[pymodule_export]
     use super::reservoir::ReservoirLaw;
     #[pymodule_export]

@@ -1,9 +1,8 @@
 //! What stands beside the tree of a view: companions, and degree-m payloads where it has sums too.
 //!
 //! Invariant: it has taken the rows that the tree has taken. The tree of the degree-m payloads is the
-//! view's but for its ring, so a key of one root is a key of the other; a row of the result has
-//! behind the tree's payload the degree-m payload of its key, then what the companions say of it, then
-//! the origins of features. Within a transaction these are what they were before it.
+//! view's but for its ring, so a key of one root is a key of the other. Within a transaction companions
+//! and origins are what they were before it.
 //! Cost: what a view of its own would cost, but for the plan.
 
 use std::collections::HashMap;
@@ -14,24 +13,28 @@ use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_query::VarId;
 use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
 use ringview_view::RowDelta;
+use ringview_view::answer::values::{Tallies, When, by_row, no_tallies};
+use ringview_view::answer::{Further, Members};
+use ringview_view::fields::Fields;
 
 use crate::cofactor::CofactorPayloads;
-use crate::companion::{Companion, SUMMARY};
+use crate::companion::Companion;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::tree::Tree;
-use ringview_view::fields::Fields;
 
 /// Everything beside the tree of a view.
 #[derive(Default)]
 pub(crate) struct Beside {
     /// What a COFACTOR beside sums is read from.
-    pub(crate) matrix: Option<Tree<CofactorPayloads>>,
+    matrix: Option<Tree<CofactorPayloads>>,
     /// What MIN, MAX and COUNT(DISTINCT) are read from.
-    pub(crate) summarized: Vec<Companion>,
+    summarized: Vec<Companion>,
     /// What the categories of a COFACTOR are read from.
-    pub(crate) tallied: Vec<Companion>,
+    tallied: Vec<Companion>,
     /// What the degree-m payloads are counted from, here or in the tree of the view.
-    pub(crate) origins: Vec<u64>,
+    origins: Vec<u64>,
+    /// What the payload of a group is made of, that in the tree first.
+    members: Members,
 }
 
 impl Beside {
@@ -57,6 +60,7 @@ impl Beside {
                 .collect::<Result<_>>()?,
             tallied: categories.map(companion).collect::<Result<_>>()?,
             origins: Vec::new(),
+            members: plan.members(),
         })
     }
 
@@ -69,7 +73,7 @@ impl Beside {
     }
 
     /// The keys of the degree-m payloads.
-    pub(crate) fn matrix_root(&self) -> Option<&Part> {
+    fn matrix_root(&self) -> Option<&Part> {
         self.matrix.as_ref()?.result()
     }
 
@@ -160,95 +164,82 @@ impl Beside {
         let of = self.matrix_root().map_or(0, Part::len);
         assert_eq!(of, root.len(), "keys of two trees over the same rows");
     }
+}
 
-    /// Marks the strings in what a row has behind the tree's payload.
-    pub(crate) fn mark_further(&self, row: &[u64], held: &mut Held) {
-        let summaries = &row[self.matrix_root().map_or(0, Part::stride)..];
-        for (companion, summary) in self.summarized.iter().zip(summaries.chunks_exact(SUMMARY)) {
-            companion.mark_summary(summary, held);
-        }
+impl Further for Beside {
+    fn members(&self) -> &Members {
+        &self.members
     }
 
-    /// Words of all that a row has behind the tree's payload.
-    pub(crate) fn width(&self) -> usize {
-        let matrix = self.matrix_root().map_or(0, Part::stride);
-        matrix + SUMMARY * self.summarized.len() + self.origins.len()
-    }
-
-    /// What rows with these keys have behind the tree's payload; `columns` are the fields of the
-    /// view's key.
-    pub(crate) fn now(&self, columns: &[Vec<u64>], rows: usize) -> Further {
-        let now = |companion: &Companion| companion.summaries(columns, rows);
-        self.further(columns, rows, &HashMap::new(), now)
-    }
-
-    /// What they will have once the running transaction is kept.
-    pub(crate) fn settling(
-        &self,
-        columns: &[Vec<u64>],
-        rows: usize,
-        dictionary: &Dictionary,
-    ) -> Further {
-        let then = |companion: &Companion| companion.settling(columns, rows, dictionary);
-        self.further(columns, rows, &HashMap::new(), then)
-    }
-
-    /// What they had before the running transaction. Companions change at their commit, so they
-    /// still tell it.
-    pub(crate) fn before(&self, columns: &[Vec<u64>], rows: usize) -> Further {
-        let mut before = HashMap::new();
-        for change in self.matrix_root().into_iter().flat_map(Part::changes) {
-            // The first change of a slot tells what was there before.
-            match change {
-                Change::New(slot) => before.entry(slot).or_insert(None),
-                Change::Was(slot, payload) => before.entry(slot).or_insert(Some(payload)),
-            };
-        }
-        let still = |companion: &Companion| companion.summaries(columns, rows);
-        self.further(columns, rows, &before, still)
-    }
-
-    fn further(
-        &self,
-        columns: &[Vec<u64>],
-        rows: usize,
-        before: &HashMap<u32, Option<&[u64]>>,
-        summaries: impl Fn(&Companion) -> Vec<[u64; SUMMARY]>,
-    ) -> Further {
-        let width = self.width();
-        let mut words = vec![0; width * rows];
-        let mut start = 0;
-        if let Some(root) = self.matrix_root() {
-            let fields: Vec<usize> = (0..columns.len()).collect();
-            let keys = Keys {
-                columns,
-                fields: &fields,
-                rows,
-            };
-            let mut slots = Vec::new();
-            root.find(keys, &mut KeyScratch::default(), &mut slots);
-            for (row, &slot) in words.chunks_exact_mut(width).zip(&slots) {
-                let payload = match before.get(&slot) {
-                    Some(was) => *was,
-                    None => (slot != ABSENT).then(|| root.payload(slot)),
-                };
+    /// The degree-m payloads of the keys, what the companions say of them, the origins.
+    fn fill(&self, keys: &[Vec<u64>], rows: &mut [u64], when: When<'_>) {
+        let width = self.members.width();
+        let count = rows.len() / width;
+        if let (Some(root), Some((words, _))) = (self.matrix_root(), self.members.features()) {
+            let payloads = payloads(root, keys, count, when);
+            for (row, payload) in rows.chunks_exact_mut(width).zip(payloads) {
                 if let Some(payload) = payload {
-                    row[..payload.len()].copy_from_slice(payload);
+                    row[words.clone()].copy_from_slice(payload);
                 }
             }
-            start = root.stride();
         }
-        for companion in &self.summarized {
-            for (row, summary) in words.chunks_exact_mut(width).zip(summaries(companion)) {
-                row[start..][..SUMMARY].copy_from_slice(&summary);
+        for (companion, words) in self.summarized.iter().zip(self.members.summaries()) {
+            let summaries = companion.summaries(keys, count, when);
+            for (row, summary) in rows.chunks_exact_mut(width).zip(summaries) {
+                row[words.clone()].copy_from_slice(&summary);
             }
-            start += SUMMARY;
         }
-        for row in words.chunks_exact_mut(width.max(1)) {
-            row[start..].copy_from_slice(&self.origins);
+        let words = self.members.origins();
+        if !words.is_empty() {
+            let rows = rows.chunks_exact_mut(width);
+            rows.for_each(|row| row[words.clone()].copy_from_slice(&self.origins));
         }
-        Further { words, width }
     }
+
+    fn tallies(&self, keys: &[Vec<u64>], rows: usize, when: When<'_>) -> Vec<Tallies> {
+        let companions = self.tallied.iter();
+        let tallies = companions.map(|companion| companion.tallies(keys, rows, when));
+        by_row(tallies.collect(), rows)
+    }
+
+    fn no_tallies(&self) -> Option<Tallies> {
+        no_tallies(self.tallied.len())
+    }
+
+    fn part(&self) -> Option<&Part> {
+        self.matrix_root()
+    }
+}
+
+/// The payloads of some keys of a part: as they were before the running transaction, or as they are.
+fn payloads<'a>(
+    root: &'a Part,
+    keys: &[Vec<u64>],
+    rows: usize,
+    when: When<'_>,
+) -> Vec<Option<&'a [u64]>> {
+    let mut before = HashMap::new();
+    let changes = matches!(when, When::Before).then(|| root.changes());
+    for change in changes.into_iter().flatten() {
+        // The first change of a slot tells what was there before.
+        match change {
+            Change::New(slot) => before.entry(slot).or_insert(None),
+            Change::Was(slot, payload) => before.entry(slot).or_insert(Some(payload)),
+        };
+    }
+    let fields: Vec<usize> = (0..keys.len()).collect();
+    let keys = Keys {
+        columns: keys,
+        fields: &fields,
+        rows,
+    };
+    let mut slots = Vec::new();
+    root.find(keys, &mut KeyScratch::default(), &mut slots);
+    let payload = |slot: &u32| match before.get(slot) {
+        Some(was) => *was,
+        None => (*slot != ABSENT).then(|| root.payload(*slot)),
+    };
+    slots.iter().map(payload).collect()
 }
 
 impl HoldsStrings for Beside {
@@ -269,23 +260,5 @@ impl HoldsStrings for Beside {
             .for_each(|tree| tree.forget_strings(gone));
         self.companions_mut()
             .for_each(|one| one.forget_strings(gone));
-    }
-}
-
-/// What rows have behind the payloads of the tree.
-pub(crate) struct Further {
-    words: Vec<u64>,
-    width: usize,
-}
-
-impl Further {
-    /// Words of a row.
-    pub(crate) fn width(&self) -> usize {
-        self.width
-    }
-
-    /// That of a row: the degree-m payload, a summary a companion, the origins.
-    pub(crate) fn row(&self, row: usize) -> &[u64] {
-        &self.words[row * self.width..][..self.width]
     }
 }

@@ -7,14 +7,12 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Meter, Result, Type};
-use ringview_relation::Change;
+use ringview_view::answer::{Fallible, Further};
 use ringview_view::{Answer, Cell, Key, KeyValue};
 
 use crate::logged::{Logged, Shows};
 use crate::moved;
 use crate::plan::Plan;
-use crate::result::ResultRows;
-use crate::settle::Fallible;
 use crate::view_tree::{Kept, ViewTree};
 
 /// Groups.
@@ -28,7 +26,7 @@ impl Groups {
     /// Those of a plan.
     pub(crate) fn of(plan: &Plan) -> Self {
         Self {
-            fallible: Fallible::of(plan),
+            fallible: Fallible::of(plan.shown(), &plan.members()),
         }
     }
 }
@@ -38,23 +36,7 @@ impl Shows for Groups {
         let (Some(fallible), Some(result)) = (&self.fallible, kept.tree.result()) else {
             return Ok(());
         };
-        let touched = result.changes().map(|change| match change {
-            Change::New(slot) | Change::Was(slot, _) => slot,
-        });
-        // What has no rows any more goes, and shows nothing that could overflow.
-        let there = |&slot: &u32| result.is_live(slot) && result.payload(slot)[0] != 0;
-        let mut slots: Vec<u32> = touched.filter(there).collect();
-        slots.sort_unstable();
-        slots.dedup();
-        if slots.is_empty() {
-            return Ok(());
-        }
-        let rows = if fallible.whole {
-            ResultRows::settling(result, &slots, &kept.beside, dictionary)
-        } else {
-            ResultRows::of_slots(result, &slots, 0)
-        };
-        kept.of_groups(dictionary).check(rows, &fallible.outputs)
+        fallible.check(result, &kept.beside, &kept.of_groups(dictionary))
     }
 
     fn moved(
@@ -132,7 +114,7 @@ impl Kept {
         let groups = self.groups() as u64;
         // The keys and payloads, and what is made of them.
         let outputs = self.plan.outputs.len() as u64;
-        let words = (result.layout().fields() + 2 * (result.stride() + self.beside.width())) as u64;
+        let words = (result.layout().fields() + 2 * self.beside.members().width()) as u64;
         let bytes = groups.saturating_mul(8 * words);
         meter.room(
             bytes.saturating_add(rows.saturating_mul(8 * outputs)),

@@ -13,33 +13,22 @@
 //! | `tree/payloads`, `cofactor/` | where payloads come from: sums of products, the degree-m ring |
 //! | `tree/indicator` | which keys a relation has: what bounds views over parts of cycles |
 //! | `factors/` | the climb of a change that is a product of factors |
-//! | `companion`, `multiset` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT) |
+//! | `companion` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT), categories |
 //! | `beside` | all that stands beside a tree: companions, COFACTOR where there are sums |
-//! | `categories` | the categorical features of COFACTOR, read from companions |
-//! | `result`, `changes` | the result as Arrow, and what moved in it |
 //! | `moved` | what moved in the result, as rows for the views that read it |
 //! | `lookup` | rows of the root by their keys |
-//! | `cells`, `columns`, `computed`, `statistics` | its columns: values, sums, expressions and HAVING, variances |
-//! | `cofactors` | the column of a COFACTOR |
 //! | `maintained` | a tree behind an interface that does not name its ring |
-//! | `bag` | the rows of a join as a listing |
 //! | `factorised/` | the third form: the rows of a join as unions of products |
 //! | `explain` | what a view has now, beside what its plan says |
 //! | `strings` | which strings all of these hold |
-//! | `settle` | what may not fit its column is refused before it is kept |
+//! | `engine` | view trees, as the database asks for them |
 //! | `view_tree` | a maintained view, whole, in any form |
 //! | `groups`, `listing`, `logged` | the forms that are the root's part, as answers, and what moves in them |
 
-mod bag;
 mod beside;
-mod categories;
-mod cells;
-mod changes;
 mod cofactor;
-mod cofactors;
-mod columns;
 mod companion;
-mod computed;
+mod engine;
 mod explain;
 mod factorised;
 mod factors;
@@ -49,16 +38,13 @@ mod logged;
 mod lookup;
 mod maintained;
 mod moved;
-mod multiset;
 pub mod plan;
 mod program;
-mod result;
-mod settle;
-mod statistics;
 mod strings;
 mod tree;
 mod view_tree;
 
+pub use engine::ViewTrees;
 pub use view_tree::view;
 
 /// An overflow, with the words for where.

@@ -5,12 +5,11 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Meter, Result};
+use ringview_view::answer::{ResultRows, listing};
 use ringview_view::{Answer, Key};
 
-use crate::bag;
 use crate::logged::{Logged, Shows};
 use crate::moved;
-use crate::result::ResultRows;
 use crate::view_tree::{Kept, ViewTree};
 
 /// A listing.
@@ -19,7 +18,7 @@ pub(crate) struct Listing;
 
 impl Shows for Listing {
     fn told(&self, rows: ResultRows, multiplicities: Vec<i64>) -> (ResultRows, Vec<i64>) {
-        bag::weighed(&rows, &multiplicities)
+        listing::weighed(&rows, &multiplicities)
     }
 
     fn moved(
@@ -53,7 +52,7 @@ fn len(kept: &Kept) -> Result<u64> {
     let Some(result) = kept.tree.result() else {
         return Ok(0);
     };
-    bag::len(result.iter().map(|slot| result.payload(slot)[0] as i64))
+    listing::len(result.iter().map(|slot| result.payload(slot)[0] as i64))
 }
 
 impl Answer for ViewTree<Logged<Listing>> {
@@ -69,11 +68,15 @@ impl Answer for ViewTree<Logged<Listing>> {
         self.kept.check_room(len(&self.kept)?, meter)?;
         let rows = self.kept.grouped();
         meter.work(rows.rows as u64)?;
-        self.kept.of_groups(dictionary).batch(bag::repeated(&rows)?)
+        self.kept
+            .of_groups(dictionary)
+            .batch(listing::repeated(&rows)?)
     }
 
     fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
         let rows = self.kept.rows_where(key, dictionary)?;
-        self.kept.of_groups(dictionary).batch(bag::repeated(&rows)?)
+        self.kept
+            .of_groups(dictionary)
+            .batch(listing::repeated(&rows)?)
     }
 }

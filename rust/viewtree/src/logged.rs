@@ -9,10 +9,8 @@ use ringview_core::{Batch, Dictionary, Held, Meter, Result};
 use ringview_relation::Part;
 use ringview_view::Follower;
 use ringview_view::answer::followers::Followers;
+use ringview_view::answer::{ChangeLog, Further, ResultRows};
 
-use crate::changes::ChangeLog;
-use crate::result::ResultRows;
-use crate::strings::mark;
 use crate::view_tree::{Form, Kept};
 
 /// A form whose rows are the keys of the root.
@@ -159,34 +157,16 @@ impl<S: Shows> Form for Logged<S> {
 
     /// What logs hold of rows: keys, what the companions said of them, categories.
     fn mark_strings(&self, kept: &Kept, held: &mut Held) {
-        let beside = &kept.beside;
         let texts = kept.tree.fields().texts(kept.keys());
-        let from = 1 + kept.tree.result().map_or(0, Part::stride);
-        for log in self.followers.segments() {
-            let (old, tallies) = log.held();
-            mark(old, &texts, held);
-            if !beside.summarized.is_empty() {
-                for slot in old.iter() {
-                    beside.mark_further(&old.payload(slot)[from..], held);
-                }
-            }
-            for tallies in tallies {
-                for (companion, tally) in beside.tallied.iter().zip(tallies.iter()) {
-                    companion.mark_tally(tally, held);
-                }
-            }
-        }
+        let logs = self.followers.segments();
+        logs.for_each(|log| log.mark_strings(&texts, kept.beside.members(), held));
     }
 
     fn string_words(&self, kept: &Kept) -> usize {
         let texts = kept.tree.fields().texts(kept.keys()).len();
-        let a_row = texts + 2 * kept.beside.summarized.len();
-        let words = self.followers.segments().map(|log| {
-            let (old, tallies) = log.held();
-            let tallies = tallies.flat_map(|tallies| tallies.iter());
-            old.len() * a_row + tallies.map(Vec::len).sum::<usize>()
-        });
-        words.sum()
+        let logs = self.followers.segments();
+        logs.map(|log| log.string_words(texts, kept.beside.members()))
+            .sum()
     }
 
     fn memory_usage(&self) -> usize {

@@ -9,12 +9,11 @@ use arrow_array::RecordBatch;
 use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_query::{OutputKind, VarId};
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
+use ringview_view::answer::{Cells, ResultRows, Value, retain};
+use ringview_view::fields::Aspect;
 use ringview_view::{Cell, Key, KeyValue};
 
-use crate::cells::{Cells, Value};
-use crate::result::ResultRows;
 use crate::view_tree::Kept;
-use ringview_view::fields::Aspect;
 
 /// A field of the key of the root's part, and what it has to be.
 type Wanted = (usize, u64);
@@ -71,7 +70,7 @@ impl Kept {
         };
         let (batch, kept) = self.of_groups(dictionary).batch_and_kept(rows)?;
         if let Some(kept) = kept {
-            crate::cells::retain(&mut places, &kept);
+            retain(&mut places, &kept);
         }
         Ok((batch, places))
     }

@@ -7,7 +7,6 @@ use ringview_relation::{Part, Relation};
 use ringview_ring::Overflow;
 use ringview_view::{ProductDelta, RowDelta};
 
-use crate::columns::Aggregates;
 use crate::factors::Factored;
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
@@ -63,8 +62,6 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     fn fields(&self) -> &Fields;
     /// What the rows of a result end with, as of the last commit.
     fn origins(&self) -> &[u64];
-    /// How payloads are shown.
-    fn aggregates(&self) -> &dyn Aggregates;
     /// What each node holds.
     fn describe(&self) -> Vec<NodeStatus>;
     /// Bytes beside those of the nodes.
@@ -81,7 +78,7 @@ impl fmt::Debug for dyn Maintained {
     }
 }
 
-impl<P: Factored + Aggregates> Maintained for Tree<P> {
+impl<P: Factored> Maintained for Tree<P> {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         Tree::apply(self, rows, meter)
     }
@@ -153,10 +150,6 @@ impl<P: Factored + Aggregates> Maintained for Tree<P> {
 
     fn origins(&self) -> &[u64] {
         self.payloads.origins()
-    }
-
-    fn aggregates(&self) -> &dyn Aggregates {
-        &self.payloads
     }
 
     fn describe(&self) -> Vec<NodeStatus> {

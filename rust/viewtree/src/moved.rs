@@ -15,11 +15,11 @@ use std::borrow::Cow;
 use ringview_core::{Batch, Column, Dictionary, Meter, Result, Type};
 use ringview_query::{OutputKind, PlanOutput, VarId};
 use ringview_relation::{Change, Part};
+use ringview_view::answer::values::When;
+use ringview_view::answer::{Cells, Further, ResultRows, retain};
 
-use crate::cells::{Cells, retain};
 use crate::overflow;
 use crate::plan::Plan;
-use crate::result::ResultRows;
 use crate::view_tree::Kept;
 
 /// Slots of a part that are handed out at a time.
@@ -157,9 +157,8 @@ fn slots_from(result: &Part, place: u64) -> (Vec<u32>, Option<u64>) {
 /// The rows of touched keys as they were, with the slots of those that were there.
 fn before(kept: &Kept, result: &Part, touched: &[Touched<'_>]) -> (Vec<u32>, ResultRows) {
     let were = touched.iter().map(|&(slot, was)| (slot, was));
-    let (slots, mut rows) = present(result, were);
-    let further = kept.beside.before(&rows.columns, rows.rows);
-    rows.append(result.stride(), &further);
+    let (slots, mut rows) = present(kept, result, were);
+    rows.fill(&kept.beside, When::Before);
     (slots, rows)
 }
 
@@ -172,20 +171,20 @@ fn after(
 ) -> (Vec<u32>, ResultRows) {
     let there = |slot| result.is_live(slot) && result.payload(slot)[0] != 0;
     let will = |&(slot, _): &Touched<'_>| (slot, there(slot).then(|| result.payload(slot)));
-    let (slots, mut rows) = present(result, touched.iter().map(will));
-    let further = kept.beside.settling(&rows.columns, rows.rows, dictionary);
-    rows.append(result.stride(), &further);
+    let (slots, mut rows) = present(kept, result, touched.iter().map(will));
+    rows.fill(&kept.beside, When::Settling(dictionary));
     (slots, rows)
 }
 
 /// The rows of slots that have a payload. An aggregate without GROUP BY has a row even over nothing.
 fn present<'a>(
+    kept: &Kept,
     result: &Part,
     payloads: impl Iterator<Item = Touched<'a>>,
 ) -> (Vec<u32>, ResultRows) {
     let fields = result.layout().fields();
     let zero = vec![0; result.stride()];
-    let mut rows = ResultRows::new(fields, result.stride());
+    let mut rows = ResultRows::new(fields, kept.beside.members().width());
     let mut slots = Vec::new();
     for (slot, payload) in payloads {
         if let Some(payload) = payload.or((fields == 0).then_some(&zero[..])) {

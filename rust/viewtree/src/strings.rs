@@ -10,7 +10,6 @@
 use ringview_core::{Gone, Held, HoldsStrings};
 use ringview_relation::Part;
 
-use crate::columns::Aggregates;
 use crate::tree::Tree;
 use crate::tree::payloads::Payloads;
 use crate::view_tree::{Form, ViewTree};
@@ -27,7 +26,7 @@ pub(crate) fn mark(part: &Part, texts: &[usize], held: &mut Held) {
     }
 }
 
-impl<P: Payloads + Aggregates> Tree<P> {
+impl<P: Payloads> Tree<P> {
     /// The parts that hold strings, and in which fields.
     fn texts(&self) -> impl Iterator<Item = (&Part, Vec<usize>)> {
         let views = self.views.iter().zip(&self.plan.tree.nodes);
@@ -35,7 +34,7 @@ impl<P: Payloads + Aggregates> Tree<P> {
     }
 }
 
-impl<P: Payloads + Aggregates> HoldsStrings for Tree<P> {
+impl<P: Payloads> HoldsStrings for Tree<P> {
     fn mark_strings(&self, held: &mut Held) {
         for (part, texts) in self.texts() {
             mark(part, &texts, held);

@@ -14,6 +14,7 @@ use ringview_core::{Batch, Dictionary, Held, Meter, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Representation, VarId};
 use ringview_relation::Part;
+use ringview_view::answer::{Assembler, Further, ResultRows};
 use ringview_view::{Answer, Follower, ProductDelta, RowDelta, View, multiplied_out};
 
 use crate::beside::Beside;
@@ -24,7 +25,6 @@ use crate::listing::Listing;
 use crate::logged::Logged;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::plan::Plan;
-use crate::result::{Assembler, ResultRows};
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
 
@@ -174,12 +174,10 @@ impl Kept {
         dictionary: &'a Dictionary,
     ) -> Assembler<'a> {
         Assembler {
-            plan: &self.plan,
+            outputs: self.plan.shown(),
             fields: self.tree.fields(),
             keys,
-            aggregates: self.tree.aggregates(),
-            matrix: self.beside.matrix.as_ref(),
-            origins: self.beside.origins.len(),
+            members: self.beside.members(),
             dictionary,
         }
     }

@@ -100,9 +100,9 @@ impl<'a> Aggregates<'a> {
         arguments: &[Scalar],
     ) -> Result<(Type, OutputKind)> {
         use Function::{Avg, Count, CountDistinct, Max, Min, Sum, SumRest};
-        let component = 0;
+        let term = 0;
         match (function, arguments) {
-            (Count, []) => Ok((Type::Int64, OutputKind::Count { component })),
+            (Count, []) => Ok((Type::Int64, OutputKind::Count { term })),
             (Count, [argument]) => self.count(argument),
             (Sum | SumRest | Avg, [argument]) => self.sum(name, function, argument),
             (Min | Max | CountDistinct, [argument]) => self.ordered(name, function, argument),
@@ -119,8 +119,8 @@ impl<'a> Aggregates<'a> {
         if !matches!(argument, Scalar::Column { .. }) && expand(argument, self.scopes)?.is_none() {
             return Err(always_null("COUNT"));
         }
-        let component = self.counted(&not_null);
-        Ok((Type::Int64, OutputKind::Count { component }))
+        let term = self.counted(&not_null);
+        Ok((Type::Int64, OutputKind::Count { term }))
     }
 
     fn sum(
@@ -238,8 +238,8 @@ impl<'a> Aggregates<'a> {
             ..Moments::default()
         };
         if function == Function::RegrCount {
-            let component = moments.count;
-            return Ok((Type::Int64, OutputKind::Count { component }));
+            let term = moments.count;
+            return Ok((Type::Int64, OutputKind::Count { term }));
         }
         moments.x = self.summed(name, x, &not_null)?;
         if !matches!(function, CovarPop | CovarSamp) {

@@ -146,8 +146,8 @@ pub struct PlanOutput {
     pub kind: OutputKind,
 }
 
-/// Where a column of the result comes from. In a bound query the numbers are those of its terms; a plan
-/// puts the components of its root in their place ([`OutputKind::placed`]).
+/// Where a column of the result comes from. Its numbers are terms of the query: an engine says where
+/// each of them stands in its payloads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum OutputKind {
@@ -156,16 +156,16 @@ pub enum OutputKind {
         /// Which.
         variable: VarId,
     },
-    /// The sum of the components; NULL where `nonnull` is 0.
+    /// The sum of the terms; NULL where `nonnull` is 0.
     Sum {
-        /// The components to add, all of one kind.
+        /// The terms to add, all of one kind.
         terms: Vec<usize>,
         /// How many rows had a value.
         nonnull: usize,
     },
     /// What that sum lacks once it is a double; NULL where `nonnull` is 0.
     SumRest {
-        /// The components to add, all of one kind.
+        /// The terms to add, all of one kind.
         terms: Vec<usize>,
         /// How many rows had a value.
         nonnull: usize,
@@ -174,12 +174,12 @@ pub enum OutputKind {
     Cofactor,
     /// A count.
     Count {
-        /// The component.
-        component: usize,
+        /// The term that counts.
+        term: usize,
     },
-    /// The sum of the components divided by `nonnull`; NULL where that is 0.
+    /// The sum of the terms divided by `nonnull`; NULL where that is 0.
     Avg {
-        /// The components to add, all of one kind.
+        /// The terms to add, all of one kind.
         terms: Vec<usize>,
         /// How many rows had a value.
         nonnull: usize,
@@ -211,7 +211,7 @@ pub enum OutputKind {
 }
 
 /// Counts, sums and sums of products over the rows where no argument is NULL. Each sum is a list of
-/// components to add; what a function does not need is empty. Where the arguments are exact, so are
+/// terms to add; what a function does not need is empty. Where the arguments are exact, so are
 /// these, and products of integers are Decimal of scale 0, which has room for squares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
@@ -315,42 +315,4 @@ pub fn hypergraph(atoms: &[PlanAtom], variables: &[Variable]) -> Hypergraph {
         (0..atoms.len()).filter(changes).collect(),
         atoms.iter().enumerate().map(determinant).collect(),
     )
-}
-
-impl OutputKind {
-    /// The same, read from other places: each term from where it is placed.
-    #[must_use]
-    pub fn placed(&self, places: &[usize]) -> OutputKind {
-        let one = |term: &usize| places[*term];
-        let all = |terms: &Vec<usize>| terms.iter().map(one).collect::<Vec<usize>>();
-        match self {
-            OutputKind::Sum { terms, nonnull } => OutputKind::Sum {
-                terms: all(terms),
-                nonnull: one(nonnull),
-            },
-            OutputKind::SumRest { terms, nonnull } => OutputKind::SumRest {
-                terms: all(terms),
-                nonnull: one(nonnull),
-            },
-            OutputKind::Avg { terms, nonnull } => OutputKind::Avg {
-                terms: all(terms),
-                nonnull: one(nonnull),
-            },
-            OutputKind::Count { component } => OutputKind::Count {
-                component: one(component),
-            },
-            OutputKind::Statistic { function, moments } => OutputKind::Statistic {
-                function: *function,
-                moments: Moments {
-                    count: one(&moments.count),
-                    x: all(&moments.x),
-                    y: all(&moments.y),
-                    xx: all(&moments.xx),
-                    xy: all(&moments.xy),
-                    yy: all(&moments.yy),
-                },
-            },
-            other => other.clone(),
-        }
-    }
 }

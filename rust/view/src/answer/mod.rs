@@ -4,11 +4,44 @@
 //! asks what kind of answer it has before it: groups, a listing and a factorised join are three answers
 //! of one trait, and what one of them cannot do it refuses with the reason. Cost: each method says what it
 //! promises of any answer; an answer may do better.
+//!
+//! An engine gives a part whose keys are the groups, says which members the payloads are made of, and
+//! where those are read that stand beside the part; columns, expressions, HAVING and changes follow.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `members` | what a payload is made of, and where each member stands in a row |
+//! | `further` | members that are kept beside the part of the groups |
+//! | `values/` | the values of a column by group: MIN, MAX, COUNT(DISTINCT), categories |
+//! | `rows` | rows before they are columns |
+//! | `assembler` | rows as Arrow: groups, measures, HAVING |
+//! | `columns`, `statistics` | counts, sums, least and greatest values; variances |
+//! | `cofactors`, `categories` | the column of a COFACTOR |
+//! | `cells`, `computed` | values by row, and what is computed of them |
+//! | `listing` | the rows of a join, each with its multiplicity |
+//! | `key`, `cursor` | values to look for; places to read on from |
+//! | `encoded` | rows of an answer as rows of a table |
+//! | `changes`, `followers` | what moved, and who is told |
+//! | `fallible` | what may not fit its column is refused before it is kept |
 
+mod assembler;
+mod categories;
+mod cells;
+mod changes;
+mod cofactors;
+mod columns;
+mod computed;
 mod cursor;
 mod encoded;
+mod fallible;
 pub mod followers;
+mod further;
 mod key;
+pub mod listing;
+mod members;
+mod rows;
+mod statistics;
+pub mod values;
 
 use std::fmt::Debug;
 
@@ -16,9 +49,17 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Dictionary, Error, Meter, Result, Type};
 
+pub use assembler::{Assembler, Outputs};
+pub use categories::Categories;
+pub use cells::{Cells, Value, retain};
+pub use changes::ChangeLog;
 pub use cursor::{Cursor, Place};
 pub use encoded::encoded;
+pub use fallible::Fallible;
+pub use further::Further;
 pub use key::{Cell, Key, KeyValue};
+pub use members::{FeatureColumns, Member, Members, TermSums, number_kind};
+pub use rows::ResultRows;
 
 /// The rows of a view, as of its last commit. The dictionary that comes with a call knows all strings of
 /// the view; the meter limits the memory of what is made, and hears interrupts.

@@ -15,6 +15,7 @@ use ringview_relation::Relation;
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, lift_rows};
 use ringview_view::read::{AtomProgram, Selection};
 
+use crate::factors::Factored;
 use crate::overflow;
 use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
@@ -41,7 +42,7 @@ struct Leaf {
 /// The payloads of COFACTOR.
 #[derive(Clone, Debug)]
 pub(crate) struct CofactorPayloads {
-    pub(crate) plan: CofactorPlan,
+    plan: CofactorPlan,
     leaves: BTreeMap<usize, Leaf>,
     /// By feature.
     kinds: Vec<Kind>,
@@ -82,11 +83,7 @@ impl CofactorPayloads {
     }
 
     /// Where the features stand in the payload of a node.
-    pub(crate) fn positions(
-        &self,
-        node: usize,
-        features: impl Iterator<Item = usize>,
-    ) -> Vec<usize> {
+    fn positions(&self, node: usize, features: impl Iterator<Item = usize>) -> Vec<usize> {
         let all = &self.plan.nodes[node];
         features
             .filter_map(|feature| all.iter().position(|other| *other == feature))
@@ -216,6 +213,9 @@ impl Payloads for CofactorPayloads {
             .sum()
     }
 }
+
+/// Rows are lifted whole.
+impl Factored for CofactorPayloads {}
 
 impl Tree<CofactorPayloads> {
     /// Whether the coming commit will move origins, as the root tells by now.

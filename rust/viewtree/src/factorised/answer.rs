@@ -9,11 +9,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Error, Held, Meter, Result};
 use ringview_relation::Part;
-use ringview_view::answer::encoded;
+use ringview_view::answer::{Assembler, encoded};
 use ringview_view::{Answer, Cursor, Follower, Key, RowDelta};
 
 use crate::moved;
-use crate::result::Assembler;
 use crate::strings::mark;
 use crate::view_tree::{Form, Kept, ViewTree};
 

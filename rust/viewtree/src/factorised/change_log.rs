@@ -20,7 +20,7 @@ use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use crate::maintained::Maintained;
 use crate::overflow;
-use crate::result::ResultRows;
+use ringview_view::answer::ResultRows;
 use ringview_view::answer::followers::Segment;
 use ringview_view::fields::Fields;
 

@@ -28,13 +28,14 @@ use ringview_query::{OutputKind, VarId};
 use ringview_relation::Part;
 
 use crate::maintained::Maintained;
-use crate::result::ResultRows;
 use change_log::{Moved, Ways};
 use distinct::Distinct;
 use leaf_rows::LeafRows;
 use reader::{Reader, Views};
 use ringview_view::RowDelta;
+use ringview_view::answer::ResultRows;
 use ringview_view::answer::followers::{Follower, Followers};
+use ringview_view::answer::listing::check_size;
 use shape::Shape;
 use starts::Starts;
 
@@ -421,19 +422,6 @@ fn batch(
     RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|problem| Error::Value {
         place: "the rows of a join".to_owned(),
         problem: problem.to_string(),
-    })
-}
-
-/// Refuses what would not fit into memory as one table.
-pub(crate) fn check_size(rows: u64) -> Result<()> {
-    if rows < 1 << 32 {
-        return Ok(());
-    }
-    Err(Error::Memory {
-        what: format!("a table of {rows} rows"),
-        needed: rows.saturating_mul(8),
-        limit: 8 << 32,
-        instead: "read the rows as a stream, or some of them",
     })
 }
 

@@ -9,12 +9,13 @@ use ringview_query::PlanAtom;
 use ringview_relation::join::Path;
 use ringview_relation::{Delta, Grouper, Spare};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
+use ringview_view::FactorRows;
+use ringview_view::answer::number_kind;
 use ringview_view::read::{AtomProgram, Selection, key_column};
 
 use super::factor::{Factor, Layouts};
 use crate::tree::Tree;
-use crate::tree::payloads::{LeafRows, SumProductPayloads, number_kind};
-use ringview_view::FactorRows;
+use crate::tree::payloads::{LeafRows, SumProductPayloads};
 
 /// The factors of the delta of a leaf.
 pub(super) fn read(

@@ -64,8 +64,8 @@ impl Plan {
         };
 
         let mut payload = Payload::new(&tree, variables)?;
-        let place = |term| payload.term(term);
-        let places: Vec<usize> = bound.terms.iter().map(place).collect::<Result<_>>()?;
+        let mut terms = bound.terms.iter();
+        terms.try_for_each(|term| payload.term(term))?;
         let payload = payload.finish();
         let mut cofactor = None;
         if let Some(features) = bound.features {
@@ -74,10 +74,6 @@ impl Plan {
                 CofactorPlan::new(features, atoms, variables, &tree, &mut lifted, planning)?;
             cofactor = Some((found, lifted.finish()));
         }
-        let placed = |output: PlanOutput| PlanOutput {
-            kind: output.kind.placed(&places),
-            ..output
-        };
         let class = classify(&graph, &tree);
         let mut plan = Plan {
             order,
@@ -85,10 +81,10 @@ impl Plan {
             payload,
             cofactor: None,
             matrix: None,
-            outputs: bound.outputs.into_iter().map(placed).collect(),
+            outputs: bound.outputs,
             bag: bound.bag,
             distinct: bound.distinct,
-            measures: bound.measures.into_iter().map(placed).collect(),
+            measures: bound.measures,
             having: bound.having,
             companions: planned(bound.companions, planning)?,
             class,
@@ -106,7 +102,8 @@ impl Plan {
     fn add_matrix(&mut self, cofactor: CofactorPlan, lifted: SumProduct) {
         let counts = self.payload.nodes[self.tree.root].len() == 1;
         if counts {
-            (self.payload, self.cofactor) = (lifted, Some(cofactor));
+            self.payload.nodes = lifted.nodes;
+            self.cofactor = Some(cofactor);
             return;
         }
         let is_cofactor = |output: &&PlanOutput| matches!(output.kind, OutputKind::Cofactor);

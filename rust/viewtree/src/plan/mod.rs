@@ -9,10 +9,12 @@
 pub(crate) mod build;
 mod classes;
 pub(crate) mod cofactor;
+mod cost;
 pub mod explanation;
 pub(crate) mod factorised;
 mod leaf;
 mod meetings;
+mod members;
 pub(crate) mod payload;
 pub(crate) mod split;
 pub(crate) mod tree;
@@ -111,6 +113,8 @@ pub struct Node {
 pub struct SumProduct {
     /// The components, by node.
     pub nodes: Vec<Vec<Component>>,
+    /// By term of the query: which component of the root it is.
+    pub terms: Vec<usize>,
 }
 
 /// One number of a payload.

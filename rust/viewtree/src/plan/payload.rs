@@ -21,6 +21,7 @@ pub(crate) struct Payload<'a> {
     tree: &'a ViewTree,
     variables: &'a [Variable],
     nodes: Vec<Vec<Component>>,
+    terms: Vec<usize>,
 }
 
 impl<'a> Payload<'a> {
@@ -31,6 +32,7 @@ impl<'a> Payload<'a> {
             tree,
             variables,
             nodes,
+            terms: Vec::new(),
         };
         // Children come first, so every count finds its children's counts in place.
         for node in 0..tree.nodes.len() {
@@ -45,11 +47,14 @@ impl<'a> Payload<'a> {
     }
 
     pub(crate) fn finish(self) -> SumProduct {
-        SumProduct { nodes: self.nodes }
+        SumProduct {
+            nodes: self.nodes,
+            terms: self.terms,
+        }
     }
 
-    /// The root's component of a term.
-    pub(crate) fn term(&mut self, term: &Term) -> Result<usize> {
+    /// Adds the next term of the query.
+    pub(crate) fn term(&mut self, term: &Term) -> Result<()> {
         let mut monomial = required(&term.not_null);
         for (atom, factor) in &term.factors {
             let mut factors = Vec::new();
@@ -59,7 +64,9 @@ impl<'a> Payload<'a> {
             }
         }
         self.scale(&term.coefficient, &mut monomial)?;
-        self.component(self.tree.root, &monomial)
+        let place = self.component(self.tree.root, &monomial)?;
+        self.terms.push(place);
+        Ok(())
     }
 
     /// Puts a factor of an atom where it is cheapest.

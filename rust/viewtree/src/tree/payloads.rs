@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use crate::plan::{Component, Plan, Source};
 use ringview_core::{Batch, Dictionary, Error, Gone, Result};
-use ringview_query::Kind;
 use ringview_ring::{
     Common, Element, Groups, LiftedReals, Number, NumberKind, PayloadRing, SumProduct,
     SumProductShape, TermProduct, Wide, Widen, sum_groups,
 };
+use ringview_view::answer::number_kind;
 use ringview_view::read::{AtomProgram, Selection, Values};
 
 use crate::overflow;
@@ -104,14 +104,6 @@ pub(crate) struct SumProductPayloads {
     components: Vec<Vec<Component>>,
     pub(crate) shapes: Vec<SumProductShape>,
     leaves: BTreeMap<usize, AtomProgram>,
-}
-
-pub(crate) fn number_kind(kind: Kind) -> NumberKind {
-    match kind {
-        Kind::Int => NumberKind::Integer,
-        Kind::Decimal { .. } => NumberKind::Decimal,
-        Kind::Real => NumberKind::Real,
-    }
 }
 
 impl SumProductPayloads {

@@ -247,7 +247,7 @@ fn kinds_follow_sql() {
     texts.outputs = vec![aggregate("n", Function::Count, Some(col("0.z")))];
     assert!(matches!(
         tables.plan(&texts).outputs[0].kind,
-        OutputKind::Count { component: 1 }
+        OutputKind::Count { term: 1 }
     ));
 }
 

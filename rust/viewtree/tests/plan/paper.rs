@@ -169,6 +169,7 @@ fn housing_is_a_star_of_seven_views() {
             nonnull: 0
         }
     );
+    assert_eq!(plan.payload.terms, [0, 1]);
 }
 
 #[test]

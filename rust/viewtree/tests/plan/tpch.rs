@@ -114,6 +114,7 @@ fn q1_is_one_leaf() {
             nonnull: 0
         }
     );
+    assert_eq!(plan.payload.terms[..2], [0, 1]);
 }
 
 #[test]

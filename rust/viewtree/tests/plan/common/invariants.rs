@@ -178,23 +178,24 @@ fn product(kinds: &[Kind]) -> Kind {
 
 fn outputs(plan: &Plan) {
     let root = &plan.payload.nodes[plan.tree.root];
+    let kind = |term: &usize| root[plan.payload.terms[*term]].kind;
     for output in plan.outputs.iter().chain(&plan.measures) {
         match &output.kind {
             OutputKind::Group { variable } => assert!(plan.variables[*variable].free),
             OutputKind::Cofactor => assert!(plan.features().is_some()),
-            OutputKind::Count { component } => assert_eq!(root[*component].kind, Kind::Int),
+            OutputKind::Count { term } => assert_eq!(kind(term), Kind::Int),
             OutputKind::Sum { terms, nonnull }
             | OutputKind::SumRest { terms, nonnull }
             | OutputKind::Avg { terms, nonnull } => {
-                assert_eq!(root[*nonnull].kind, Kind::Int);
+                assert_eq!(kind(nonnull), Kind::Int);
                 let kinds: BTreeSet<String> = terms
                     .iter()
-                    .map(|term| format!("{:?}", root[*term].kind))
+                    .map(|term| format!("{:?}", kind(term)))
                     .collect();
                 assert_eq!(kinds.len(), 1);
             }
             OutputKind::Statistic { moments, .. } => {
-                assert_eq!(root[moments.count].kind, Kind::Int);
+                assert_eq!(kind(&moments.count), Kind::Int);
                 let sums = [
                     &moments.x,
                     &moments.y,
@@ -202,7 +203,12 @@ fn outputs(plan: &Plan) {
                     &moments.xy,
                     &moments.yy,
                 ];
-                assert!(sums.into_iter().flatten().all(|term| *term < root.len()));
+                let places = &plan.payload.terms;
+                assert!(
+                    sums.into_iter()
+                        .flatten()
+                        .all(|term| places[*term] < root.len())
+                );
             }
             OutputKind::Extreme { companion, .. } | OutputKind::Distinct { companion } => {
                 let beside = &plan.companions[*companion];

@@ -39,14 +39,15 @@ pub fn by_plan(plan: &Plan, data: &Data) -> Answer {
     }
     let mut rows: Answer = Vec::new();
     for (key, numbers) in result {
+        let number = |term: &usize| numbers[plan.payload.terms[*term]];
         let output = |kind: &OutputKind| match kind {
             OutputKind::Group { variable } => {
                 let keys = &plan.tree.nodes[root].keys;
                 key[keys.iter().position(|k| k == variable).unwrap()]
             }
-            OutputKind::Count { component } => Some(numbers[*component]),
+            OutputKind::Count { term } => Some(number(term)),
             OutputKind::Sum { terms, nonnull } => {
-                (numbers[*nonnull] != 0).then(|| terms.iter().map(|t| numbers[*t]).sum())
+                (number(nonnull) != 0).then(|| terms.iter().map(number).sum())
             }
             other => panic!("{other:?} is not a number of the payload"),
         };

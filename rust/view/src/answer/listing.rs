@@ -6,8 +6,7 @@
 
 use ringview_core::{Error, Result};
 
-use crate::factorised::check_size;
-use crate::result::ResultRows;
+use super::rows::ResultRows;
 
 /// How often a row is there, by its payload.
 fn multiplicity(payload: &[u64]) -> i64 {
@@ -15,7 +14,10 @@ fn multiplicity(payload: &[u64]) -> i64 {
 }
 
 /// How many rows there are, each as often as it is there.
-pub(crate) fn len(payloads: impl Iterator<Item = i64>) -> Result<u64> {
+///
+/// # Errors
+/// `Value` if trusted deletes took what was not there.
+pub fn len(payloads: impl Iterator<Item = i64>) -> Result<u64> {
     let mut rows = 0i64;
     for count in payloads {
         let sum = rows.checked_add(count).filter(|_| count > 0);
@@ -29,8 +31,11 @@ pub(crate) fn len(payloads: impl Iterator<Item = i64>) -> Result<u64> {
 }
 
 /// Each row as often as it is there.
-pub(crate) fn repeated(rows: &ResultRows) -> Result<ResultRows> {
-    let counts = || rows.payloads.chunks_exact(rows.width).map(multiplicity);
+///
+/// # Errors
+/// As `len`; `Memory` for more than there is room for.
+pub fn repeated(rows: &ResultRows) -> Result<ResultRows> {
+    let counts = || rows.payloads().map(multiplicity);
     check_size(len(counts())?)?;
     let mut all = ResultRows::new(rows.columns.len(), 0);
     for (column, words) in all.columns.iter_mut().zip(&rows.columns) {
@@ -42,16 +47,28 @@ pub(crate) fn repeated(rows: &ResultRows) -> Result<ResultRows> {
     Ok(all)
 }
 
+/// Refuses what would not fit into memory as one table.
+///
+/// # Errors
+/// `Memory`.
+pub fn check_size(rows: u64) -> Result<()> {
+    if rows < 1 << 32 {
+        return Ok(());
+    }
+    Err(Error::Memory {
+        what: format!("a table of {rows} rows"),
+        needed: rows.saturating_mul(8),
+        limit: 8 << 32,
+        instead: "read the rows as a stream, or some of them",
+    })
+}
+
 /// Old rows (-1) and new ones (1) as one row a key, with how much its multiplicity moved.
-pub(crate) fn weighed(rows: &ResultRows, signs: &[i64]) -> (ResultRows, Vec<i64>) {
+#[must_use]
+pub fn weighed(rows: &ResultRows, signs: &[i64]) -> (ResultRows, Vec<i64>) {
     let mut all = ResultRows::new(rows.columns.len(), 0);
     let mut moved: Vec<i64> = Vec::new();
-    for (row, (payload, sign)) in rows
-        .payloads
-        .chunks_exact(rows.width)
-        .zip(signs)
-        .enumerate()
-    {
+    for (row, (payload, sign)) in rows.payloads().zip(signs).enumerate() {
         let change = sign.saturating_mul(multiplicity(payload));
         let last = moved.len().wrapping_sub(1);
         let same = |column: (&Vec<u64>, &Vec<u64>)| column.0.get(last) == Some(&column.1[row]);

@@ -9,11 +9,14 @@ use ringview_core::{Dictionary, Result, Type, decode};
 
 /// A column.
 #[derive(Clone, Debug)]
-pub(crate) enum Cells {
+pub enum Cells {
     /// Encoded values; `high` has the upper halves of decimals, `valid` is `None` if none is NULL.
     Words {
+        /// The words.
         words: Vec<u64>,
+        /// The upper halves; empty for other types.
         high: Vec<u64>,
+        /// Which rows are not NULL.
         valid: Option<Vec<bool>>,
     },
     /// Strings that no dictionary may know.
@@ -24,7 +27,7 @@ pub(crate) enum Cells {
 
 /// A value. A NULL is no value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     /// Of any type but floats and strings: an integer, the digits of a decimal, a word.
     Exact(i128),
     /// A float.
@@ -35,7 +38,8 @@ pub(crate) enum Value<'a> {
 
 impl Cells {
     /// Words without NULLs.
-    pub(crate) fn of_words(words: Vec<u64>) -> Self {
+    #[must_use]
+    pub fn of_words(words: Vec<u64>) -> Self {
         Self::Words {
             words,
             high: Vec::new(),
@@ -44,7 +48,8 @@ impl Cells {
     }
 
     /// Doubles.
-    pub(crate) fn of_doubles(values: impl Iterator<Item = Option<f64>>) -> Self {
+    #[must_use]
+    pub fn of_doubles(values: impl Iterator<Item = Option<f64>>) -> Self {
         let (mut words, mut valid) = (Vec::new(), Vec::new());
         for value in values {
             words.push(value.map_or(0, f64::to_bits));
@@ -58,7 +63,8 @@ impl Cells {
     }
 
     /// Values of a type, which they fit.
-    pub(crate) fn of_values(values: &[Option<Value<'_>>], ty: &Type) -> Self {
+    #[must_use]
+    pub fn of_values(values: &[Option<Value<'_>>], ty: &Type) -> Self {
         if *ty == Type::Utf8 {
             let text = |value: &Option<Value<'_>>| match value {
                 Some(Value::Text(text)) => Some((*text).to_owned()),
@@ -83,7 +89,8 @@ impl Cells {
     }
 
     /// The value of a row.
-    pub(crate) fn value<'a>(
+    #[must_use]
+    pub fn value<'a>(
         &'a self,
         row: usize,
         ty: &Type,
@@ -111,7 +118,8 @@ impl Cells {
     }
 
     /// Whether two rows are known to have the same cell.
-    pub(crate) fn same(&self, one: usize, other: usize) -> bool {
+    #[must_use]
+    pub fn same(&self, one: usize, other: usize) -> bool {
         match self {
             Self::Texts(texts) => texts[one] == texts[other],
             Self::Array(array) => array.slice(one, 1) == array.slice(other, 1),
@@ -126,7 +134,10 @@ impl Cells {
     }
 
     /// As Arrow.
-    pub(crate) fn array(&self, ty: &Type, dictionary: &Dictionary) -> Result<ArrayRef> {
+    ///
+    /// # Errors
+    /// What Arrow cannot hold.
+    pub fn array(&self, ty: &Type, dictionary: &Dictionary) -> Result<ArrayRef> {
         match self {
             Self::Texts(texts) => Ok(Arc::new(texts.iter().collect::<StringArray>())),
             Self::Array(array) => Ok(Arc::clone(array)),
@@ -138,7 +149,7 @@ impl Cells {
 }
 
 /// Keeps the elements that are marked.
-pub(crate) fn retain<T>(all: &mut Vec<T>, kept: &[bool]) {
+pub fn retain<T>(all: &mut Vec<T>, kept: &[bool]) {
     let mut marks = kept.iter();
     all.retain(|_| marks.next().copied().unwrap_or(false));
 }

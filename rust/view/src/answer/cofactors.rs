@@ -2,24 +2,22 @@
 //!
 //! A struct of count, sums and products of the columns as they are; behind these, `shifted` has the sums
 //! and products of their distances from an origin each, from which statistics are computed: they have
-//! the digits that the others have no room for. Then what `categories` adds. Invariant: a row of the
-//! result ends with the origins that its payload is counted from. Cost: O(m^2) a row.
+//! the digits that the others have no room for. Then what `categories` adds. Invariant: a row has, beside
+//! a degree-m payload, the origins that it is counted from. Cost: O(m^2) a row.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, StructArray};
 use arrow_schema::{DataType, Field, Fields};
-use ringview_core::Result;
+use ringview_core::{Dictionary, Result};
 use ringview_query::{OutputKind, PlanOutput};
-use ringview_ring::{CofactorShape, Expansion};
+use ringview_ring::Expansion;
 
-use crate::categories;
-use crate::cells::Cells;
-use crate::cofactor::CofactorPayloads;
-use crate::columns::{Aggregates, number};
-use crate::factors::Factored;
-use crate::plan::Plan;
-use crate::result::ResultRows;
+use super::categories;
+use super::cells::Cells;
+use super::members::FeatureColumns;
+use super::rows::ResultRows;
 
 /// The metadata key under which the names of the features travel, as a JSON list.
 const NAMES: &str = "ringview.cofactor";
@@ -50,47 +48,52 @@ impl Lists {
     }
 }
 
-/// Rows are lifted whole.
-impl Factored for CofactorPayloads {}
-
-impl Aggregates for CofactorPayloads {
-    fn field(&self, plan: &Plan, output: &PlanOutput) -> Field {
-        if !matches!(output.kind, OutputKind::Cofactor) {
-            return number(output);
-        }
+impl FeatureColumns {
+    /// The Arrow field of a COFACTOR, one of the columns of a result.
+    pub(crate) fn field(&self, output: &PlanOutput, columns: &[PlanOutput]) -> Field {
         let is_group = |output: &&PlanOutput| matches!(output.kind, OutputKind::Group { .. });
-        let groups = plan.outputs.iter().filter(is_group);
+        let groups = columns.iter().filter(is_group);
         let metadata = [
-            (NAMES.to_owned(), json_list(self.plan.names.iter())),
+            (NAMES.to_owned(), json_list(self.names.iter())),
             (
                 GROUPS.to_owned(),
                 json_list(groups.map(|group| &group.name)),
             ),
         ];
-        let numbers = struct_fields(self.plan.names.len());
-        let categories = categories::fields(&self.plan);
+        let numbers = struct_fields(self.names.len());
+        let categories = categories::fields(self);
         let fields = numbers.iter().cloned();
         let data = DataType::Struct(fields.chain(categories.into_iter().map(Arc::new)).collect());
         Field::new(&output.name, data, false).with_metadata(metadata.into())
     }
 
-    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
-        let payloads = || rows.payloads.chunks_exact(rows.width);
-        if matches!(output.kind, OutputKind::Count { .. }) {
-            return Ok(Cells::of_words(
-                payloads().map(|payload| payload[0]).collect(),
-            ));
+    /// The column of a COFACTOR; `at` says where the payload and its origins stand in a row.
+    pub(crate) fn column(
+        &self,
+        rows: &ResultRows,
+        at: (Range<usize>, Range<usize>),
+        dictionary: &Dictionary,
+    ) -> Result<Cells> {
+        let column = self.numbers(rows, (at.0, at.1.clone()))?;
+        if self.categories.is_empty() {
+            return Ok(Cells::Array(Arc::new(column)));
         }
-        let order = &self.plan.nodes[plan.tree.root];
-        let m = order.len();
-        // Where the features that were asked for stand in the payload.
-        let at = self.positions(plan.tree.root, 0..m);
-        let shape = CofactorShape { variables: m };
+        categories::column(self, (rows, at.1), column, dictionary).map(Cells::Array)
+    }
+
+    /// That of the numeric features.
+    fn numbers(
+        &self,
+        rows: &ResultRows,
+        (words, ends): (Range<usize>, Range<usize>),
+    ) -> Result<StructArray> {
+        let m = self.order.len();
+        let (at, shape) = (self.positions(), self.shape());
         let (mut counts, mut origins, mut reach) = (Vec::new(), Vec::new(), Vec::new());
         let (mut plain, mut shifted) = (Lists::default(), Lists::default());
         let (mut payload, mut by, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
-        for row in payloads() {
-            let (row, ends) = (&row[..shape.words()], origins_of(row, m));
+        for row in rows.payloads() {
+            let (row, ends) = (&row[words.clone()], &row[ends.clone()]);
             let real = |&word: &u64| f64::from_bits(word);
             counts.push(row[0] as i64);
             origins.extend(ends[..m].iter().map(real));
@@ -99,11 +102,8 @@ impl Aggregates for CofactorPayloads {
             payload.clear();
             payload.extend_from_slice(row);
             by.clear();
-            by.extend(
-                order
-                    .iter()
-                    .map(|&feature| Expansion::from(real(&ends[feature]))),
-            );
+            let order = self.order.iter();
+            by.extend(order.map(|&feature| Expansion::from(real(&ends[feature]))));
             shape.shift(&mut payload, &by, &mut scratch);
             plain.push(&payload, &at);
         }
@@ -128,14 +128,8 @@ impl Aggregates for CofactorPayloads {
             listed(&fields, 2, plain.products)?,
             Arc::new(distances),
         ];
-        let column = StructArray::new(fields, columns, None);
-        Ok(Cells::Array(Arc::new(column)))
+        Ok(StructArray::new(fields, columns, None))
     }
-}
-
-/// What a row of the result ends with: an origin for each of m features, then a reach for each.
-pub(crate) fn origins_of(row: &[u64], m: usize) -> &[u64] {
-    &row[row.len() - 2 * m..]
 }
 
 fn list(name: &str, size: usize) -> Field {

@@ -1,51 +1,94 @@
-//! The columns of a result that are read from payloads of sums of products.
+//! The columns of a result that are read from the members of payloads.
 //!
 //! Invariant: sums keep all their digits until they are rounded for the last division; a sum over no
 //! value is NULL, and what does not fit its type is an overflow. Cost: O(rows) a column.
 
-use crate::plan::Plan;
 use arrow_schema::Field;
-use ringview_core::Result;
+use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_query as query;
 use ringview_query::{Kind, OutputKind, PlanOutput};
-use ringview_ring::{Element, Expansion, Number, NumberKind, SumProductShape};
+use ringview_ring::{Expansion, Number, NumberKind};
 
-use crate::cells::Cells;
-use crate::overflow;
-use crate::result::ResultRows;
-use crate::statistics::{Moments, Sum};
-use crate::tree::payloads::SumProductPayloads;
+use super::cells::Cells;
+use super::members::Members;
+use super::rows::ResultRows;
+use super::statistics::{Moments, Sum};
+use super::values::{GREATEST, LEAST};
 
-/// How payloads are shown: the columns of a result that are no groups.
-pub(crate) trait Aggregates {
-    /// The Arrow field of an output of the plan.
-    fn field(&self, plan: &Plan, output: &PlanOutput) -> Field;
+impl Members {
+    /// The Arrow field of an output, one of `columns`, that is no group. Only counts are never NULL.
+    pub(crate) fn field(&self, output: &PlanOutput, columns: &[PlanOutput]) -> Field {
+        match (&output.kind, self.features()) {
+            (OutputKind::Cofactor, Some((_, features))) => features.field(output, columns),
+            (kind, _) => {
+                let counts = matches!(kind, OutputKind::Count { .. } | OutputKind::Distinct { .. });
+                Field::new(&output.name, output.ty.to_arrow(), !counts)
+            }
+        }
+    }
 
-    /// The column of an output, from the payloads of the rows.
-    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells>;
-}
+    /// The column of an output that is no group and not computed from others.
+    pub(crate) fn column(
+        &self,
+        rows: &ResultRows,
+        output: &PlanOutput,
+        dictionary: &Dictionary,
+    ) -> Result<Cells> {
+        match (&output.kind, self.features()) {
+            (OutputKind::Cofactor, Some((words, features))) => {
+                features.column(rows, (words, self.origins()), dictionary)
+            }
+            (
+                OutputKind::Extreme {
+                    companion,
+                    greatest,
+                },
+                _,
+            ) => Ok(self.extreme(rows, *companion, *greatest, &output.ty)),
+            (OutputKind::Distinct { companion }, _) => {
+                let counts = self.summarized(rows, *companion, 0);
+                Ok(Cells::of_words(counts))
+            }
+            _ => Numbers { members: self }.column(rows, output),
+        }
+    }
 
-/// The field of an output that is no group: only counts are never NULL.
-pub(crate) fn number(output: &PlanOutput) -> Field {
-    let counts = matches!(
-        output.kind,
-        OutputKind::Count { .. } | OutputKind::Distinct { .. }
-    );
-    Field::new(&output.name, output.ty.to_arrow(), !counts)
+    /// A word of what a companion says of each row.
+    fn summarized(&self, rows: &ResultRows, companion: usize, word: usize) -> Vec<u64> {
+        let Some(words) = self.summaries().nth(companion) else {
+            unreachable!("every companion has its summary")
+        };
+        let payloads = rows.payloads();
+        payloads
+            .map(|payload| payload[words.start + word])
+            .collect()
+    }
+
+    fn extreme(&self, rows: &ResultRows, companion: usize, greatest: bool, ty: &Type) -> Cells {
+        let at = if greatest { GREATEST } else { LEAST };
+        let counts = self.summarized(rows, companion, 0);
+        Cells::Words {
+            words: self.summarized(rows, companion, at),
+            high: match ty {
+                Type::Decimal { .. } => self.summarized(rows, companion, at + 1),
+                _ => Vec::new(),
+            },
+            valid: Some(counts.into_iter().map(|count| count != 0).collect()),
+        }
+    }
 }
 
 /// How counts and sums become columns.
-pub(crate) struct Numbers<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) shape: &'a SumProductShape,
+struct Numbers<'a> {
+    members: &'a Members,
 }
 
 impl Numbers<'_> {
     /// The column of a count, sum, average or statistic.
-    pub(crate) fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
+    fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
         match &output.kind {
-            OutputKind::Count { component } => {
-                let counts = self.integers(rows, *component).map(|n| n as u64);
+            OutputKind::Count { term } => {
+                let counts = self.integers(rows, *term).map(|n| n as u64);
                 Ok(Cells::of_words(counts.collect()))
             }
             OutputKind::Sum { terms, nonnull } => self.sum(rows, terms, *nonnull, output),
@@ -99,26 +142,22 @@ impl Numbers<'_> {
         groups
     }
 
-    fn element(&self, component: usize) -> Element {
-        self.shape.elements()[component]
-    }
-
     fn numbers<'r, N: Number>(
         &self,
         rows: &'r ResultRows,
-        component: usize,
+        term: usize,
     ) -> impl Iterator<Item = N> + use<'r, N> {
-        let word = self.element(component).word;
-        let payloads = rows.payloads.chunks_exact(rows.width);
+        let word = self.members.element(term).word;
+        let payloads = rows.payloads();
         payloads.map(move |payload| N::load(payload, word))
     }
 
     fn integers<'r>(
         &self,
         rows: &'r ResultRows,
-        component: usize,
+        term: usize,
     ) -> impl Iterator<Item = i64> + use<'r> {
-        self.numbers(rows, component)
+        self.numbers(rows, term)
     }
 
     /// The sum of the terms a row, each with all its digits.
@@ -126,7 +165,7 @@ impl Numbers<'_> {
         let Some(&first) = terms.first() else {
             return Vec::new();
         };
-        match self.element(first).kind {
+        match self.members.element(first).kind {
             NumberKind::Integer => {
                 let mut sums = vec![0i128; rows.rows];
                 for &term in terms {
@@ -150,8 +189,7 @@ impl Numbers<'_> {
             // A payload that is shown has settled.
             NumberKind::Wide => unreachable!("no view is kept widened"),
             NumberKind::Decimal => {
-                let root = self.plan.tree.root;
-                let scale = match self.plan.payload.nodes[root][first].kind {
+                let scale = match self.members.kind(first) {
                     Kind::Decimal { scale } => scale,
                     Kind::Int | Kind::Real => 0,
                 };
@@ -198,7 +236,7 @@ impl Numbers<'_> {
             };
             if !fits {
                 let column = format!("the column {:?} of the result", output.name);
-                return Err(overflow(column));
+                return Err(Error::Overflow { place: column });
             }
             let bits = match sum {
                 Sum::Exact(digits, _) => digits,
@@ -216,7 +254,7 @@ impl Numbers<'_> {
     fn kind(&self, terms: &[usize]) -> NumberKind {
         terms
             .first()
-            .map_or(NumberKind::Integer, |&term| self.element(term).kind)
+            .map_or(NumberKind::Integer, |&term| self.members.element(term).kind)
     }
 }
 
@@ -229,15 +267,4 @@ fn wide_decimal((high, low): (i128, i128), scale: i8) -> Sum {
     let digits = Expansion::from(high).product(Expansion::from(1i128 << 64));
     let unit = Expansion::of_decimal(1, scale);
     Sum::Real(digits.sum(Expansion::from(low)).product(unit))
-}
-
-impl Aggregates for SumProductPayloads {
-    fn field(&self, _: &Plan, output: &PlanOutput) -> Field {
-        number(output)
-    }
-
-    fn column(&self, plan: &Plan, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
-        let shape = &self.shapes[plan.tree.root];
-        Numbers { plan, shape }.column(rows, output)
-    }
 }

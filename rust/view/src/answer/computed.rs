@@ -9,9 +9,8 @@ use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_query::{Computed, ComputedOp, Having, Number, PlanOutput};
 use ringview_ring::Expansion;
 
-use crate::cells::{Cells, Value};
-use crate::overflow;
-use ringview_view::read::Pattern;
+use super::cells::{Cells, Value};
+use crate::read::Pattern;
 
 /// The measures of some rows.
 pub(crate) struct Measures<'a> {
@@ -194,7 +193,9 @@ fn in_range<'v>(value: Value<'v>, ty: &Type, name: &str) -> Result<Value<'v>> {
 }
 
 fn too_large(name: &str) -> Error {
-    overflow(format!("the column {name:?} of the result"))
+    Error::Overflow {
+        place: format!("the column {name:?} of the result"),
+    }
 }
 
 /// Values of one type. NaN equals itself and is the greatest.

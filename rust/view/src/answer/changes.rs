@@ -7,12 +7,14 @@
 
 use std::collections::BTreeMap;
 
+use ringview_core::Held;
 use ringview_relation::{Change, KeyScratch, Keys, Part};
 
-use crate::beside::Beside;
-use crate::categories::{self, Tallies};
-use crate::result::ResultRows;
-use ringview_view::answer::followers::Segment;
+use super::followers::Segment;
+use super::further::{Behind, Further};
+use super::members::Members;
+use super::rows::ResultRows;
+use super::values::{Tallies, When};
 
 /// What the result had for a key: the first word of the log's payload.
 const ABSENT: u64 = 1;
@@ -20,7 +22,7 @@ const PRESENT: u64 = 2;
 
 /// The log of a result.
 #[derive(Clone, Debug)]
-pub(crate) struct ChangeLog {
+pub struct ChangeLog {
     old: Part,
     /// What the categories of a key were, by its slot in `old`; for keys that were there.
     tallies: BTreeMap<u32, Tallies>,
@@ -45,11 +47,9 @@ impl Segment for ChangeLog {
 
 impl ChangeLog {
     /// An empty log of changes to `result`, with what stands beside its rows.
-    pub(crate) fn new(result: &Part, beside: &Beside) -> Self {
-        let old = Part::new(
-            result.layout().clone(),
-            1 + result.stride() + beside.width(),
-        );
+    #[must_use]
+    pub fn new(result: &Part, beside: &dyn Further) -> Self {
+        let old = Part::new(result.layout().clone(), 1 + beside.members().width());
         Self {
             old,
             tallies: BTreeMap::new(),
@@ -59,11 +59,11 @@ impl ChangeLog {
     }
 
     /// Takes in what the running transaction did to `result`, before it is committed; then `settle`.
-    pub(crate) fn record(&mut self, result: &Part, beside: &Beside) {
+    pub fn record(&mut self, result: &Part, beside: &dyn Further) {
         let fields: Vec<usize> = (0..result.layout().fields()).collect();
         let mut before: Vec<Option<&[u64]>> = Vec::new();
         let mut columns = keys_of(result, |was| before.push(was));
-        if let Some(matrix) = beside.matrix_root() {
+        if let Some(matrix) = beside.part() {
             // Where it alone moved, the result's payload is what it was. The keys that both moved
             // come again, and the first time counts.
             let mut rows = 0;
@@ -89,7 +89,7 @@ impl ChangeLog {
     }
 
     /// After `record`: takes in that every row of `result` will be shown otherwise. O(keys).
-    pub(crate) fn record_all(&mut self, result: &Part, beside: &Beside) {
+    pub fn record_all(&mut self, result: &Part, beside: &dyn Further) {
         let slots: Vec<u32> = result.iter().collect();
         let column = |field| slots.iter().map(|&s| result.field(s, field)).collect();
         let columns: Vec<Vec<u64>> = (0..result.layout().fields()).map(column).collect();
@@ -98,7 +98,7 @@ impl ChangeLog {
     }
 
     /// Takes in what keys had before the running transaction, those that are not there yet.
-    fn enter(&mut self, columns: &[Vec<u64>], before: &[Option<&[u64]>], beside: &Beside) {
+    fn enter(&mut self, columns: &[Vec<u64>], before: &[Option<&[u64]>], beside: &dyn Further) {
         let fields: Vec<usize> = (0..columns.len()).collect();
         let mut slots = Vec::new();
         let keys = Keys {
@@ -107,9 +107,10 @@ impl ChangeLog {
             rows: before.len(),
         };
         self.old.locate(keys, &mut self.scratch, &mut slots);
-        let further = beside.before(columns, before.len());
-        let mut tallies =
-            categories::tallies_before(&beside.tallied, columns, before.len()).into_iter();
+        let behind = Behind::of(beside, columns, before.len(), When::Before);
+        let mut tallies = beside
+            .tallies(columns, before.len(), When::Before)
+            .into_iter();
         for (row, (&slot, before)) in slots.iter().zip(before).enumerate() {
             let tallies = tallies.next();
             let known = self.old.payload(slot)[0];
@@ -129,21 +130,37 @@ impl ChangeLog {
                     entry[0] = PRESENT;
                     let (sums, rest) = entry[1..].split_at_mut(payload.len());
                     sums.copy_from_slice(payload);
-                    rest.copy_from_slice(further.row(row));
+                    rest.copy_from_slice(behind.row(row));
                     self.tallies.extend(tallies.map(|tallies| (slot, tallies)));
                 }
             }
         }
     }
 
-    /// The keys that it holds, behind the first word of their payload what the result had for them, and
-    /// their categories.
-    pub(crate) fn held(&self) -> (&Part, impl Iterator<Item = &Tallies>) {
-        (&self.old, self.tallies.values())
+    /// Marks the strings that it remembers of rows that may have left: those in some fields of their keys,
+    /// in their members and in their tallies.
+    pub fn mark_strings(&self, texts: &[usize], members: &Members, held: &mut Held) {
+        if !texts.is_empty() || members.hold_strings() {
+            for slot in self.old.iter() {
+                let texts = texts.iter();
+                texts.for_each(|&field| held.mark(self.old.field(slot, field)));
+                members.mark_strings(&self.old.payload(slot)[1..], held);
+            }
+        }
+        let tallies = self.tallies.values();
+        tallies.for_each(|tallies| members.mark_tallies(tallies, held));
+    }
+
+    /// How many words that looks at, of so many fields with strings.
+    #[must_use]
+    pub fn string_words(&self, texts: usize, members: &Members) -> usize {
+        let tallies = self.tallies.values().flat_map(|tallies| tallies.iter());
+        self.old.len() * (texts + 2 * members.summaries().count())
+            + tallies.map(Vec::len).sum::<usize>()
     }
 
     /// Forgets what came and left again, once the transaction is committed.
-    pub(crate) fn settle(&mut self, result: &Part) {
+    pub fn settle(&mut self, result: &Part) {
         let mut fresh = std::mem::take(&mut self.fresh);
         let (columns, rows) = self.columns(&fresh);
         let mut absent = vec![true; rows];
@@ -161,7 +178,7 @@ impl ChangeLog {
     }
 
     /// Takes in the log that begins where this one ends; `later` are those behind, up to now.
-    pub(crate) fn absorb<'a>(
+    pub fn absorb<'a>(
         &mut self,
         next: &Self,
         later: impl Iterator<Item = &'a Self>,
@@ -235,7 +252,8 @@ impl ChangeLog {
     }
 
     /// What moved since the first of `logs` began, of which each begins where the one before it ends.
-    pub(crate) fn read(logs: &[&Self], result: &Part, beside: &Beside) -> (ResultRows, Vec<i64>) {
+    #[must_use]
+    pub fn read(logs: &[&Self], result: &Part, beside: &dyn Further) -> (ResultRows, Vec<i64>) {
         match logs {
             [] => Self::new(result, beside).rows(result, beside),
             [only] => only.rows(result, beside),
@@ -251,7 +269,7 @@ impl ChangeLog {
 
     /// The old and new rows of the keys whose payload differs, each with its multiplicity (-1 old,
     /// +1 new).
-    fn rows(&self, result: &Part, beside: &Beside) -> (ResultRows, Vec<i64>) {
+    fn rows(&self, result: &Part, beside: &dyn Further) -> (ResultRows, Vec<i64>) {
         let (old, old_tallies) = (&self.old, &self.tallies);
         let fields: Vec<usize> = (0..result.layout().fields()).collect();
         let keys: Vec<u32> = old.iter().collect();
@@ -265,10 +283,10 @@ impl ChangeLog {
         };
         result.find(batch, &mut KeyScratch::default(), &mut now);
 
-        let zero = vec![0; result.stride() + beside.width()];
-        let further = beside.now(&columns, keys.len());
-        let mut tallies = categories::tallies(&beside.tallied, &columns, keys.len()).into_iter();
-        let nothing = categories::nothing(&beside.tallied);
+        let zero = vec![0; beside.members().width()];
+        let behind = Behind::of(beside, &columns, keys.len(), When::Now);
+        let mut tallies = beside.tallies(&columns, keys.len(), When::Now).into_iter();
+        let nothing = beside.no_tallies();
         let mut current = Vec::new();
         // An aggregate without GROUP BY has a row even over nothing.
         let always = fields.is_empty();
@@ -285,7 +303,7 @@ impl ChangeLog {
                 now => {
                     current.clear();
                     current.extend_from_slice(result.payload(now));
-                    current.extend_from_slice(further.row(row));
+                    current.extend_from_slice(behind.row(row));
                     Some(&current[..])
                 }
             };

@@ -5,54 +5,81 @@
 //! one integer component, is not looked at: a view of those alone settles in O(1), any other in
 //! O(groups moved).
 
-use ringview_core::Type;
+use ringview_core::{Result, Type};
 use ringview_query::{Computed, ComputedOp, Having, Kind, OutputKind, PlanOutput};
+use ringview_relation::{Change, Part};
 
-use crate::plan::Plan;
+use super::assembler::{Assembler, Outputs};
+use super::further::Further;
+use super::members::Members;
+use super::rows::ResultRows;
 
 /// What of a result may not fit.
 #[derive(Debug)]
-pub(crate) struct Fallible {
+pub struct Fallible {
     /// The outputs, by position.
-    pub(crate) outputs: Vec<usize>,
-    /// Whether more than the tree's payload is needed to tell: keys, and what stands beside it.
-    pub(crate) whole: bool,
+    outputs: Vec<usize>,
+    /// Whether more than the payload in the part is needed to tell: keys, and what stands beside it.
+    whole: bool,
 }
 
 impl Fallible {
-    /// What may not fit of a plan's result; `None` if all will.
-    pub(crate) fn of(plan: &Plan) -> Option<Self> {
-        if plan.bag.is_some() {
-            return None;
-        }
-        let measures: Vec<bool> = plan
-            .measures
-            .iter()
-            .map(|one| may_fail(plan, one))
-            .collect();
+    /// What may not fit of the groups of a query; `None` if all will.
+    #[must_use]
+    pub fn of(query: Outputs<'_>, members: &Members) -> Option<Self> {
+        let measures = query.measures.iter();
+        let measures: Vec<bool> = measures.map(|one| may_fail(members, one)).collect();
         let computed = |value: &Computed| arithmetic(value) || measures.contains(&true);
         let fails = |output: &&PlanOutput| match &output.kind {
             OutputKind::Computed { value } => computed(value),
-            _ => may_fail(plan, output),
+            _ => may_fail(members, output),
         };
-        let all = plan.outputs.iter().enumerate();
+        let all = query.columns.iter().enumerate();
         let found = all.filter(|(_, output)| fails(output));
         let outputs: Vec<usize> = found.map(|(at, _)| at).collect();
-        let having = plan.having.as_ref();
+        let having = query.having;
         let decides = having.is_some_and(|having| measures.contains(&true) || condition(having));
         let is_computed = |output: &PlanOutput| matches!(output.kind, OutputKind::Computed { .. });
-        let whole = having.is_some() || outputs.iter().any(|&at| is_computed(&plan.outputs[at]));
+        let whole = having.is_some() || outputs.iter().any(|&at| is_computed(&query.columns[at]));
         (decides || !outputs.is_empty()).then_some(Self { outputs, whole })
+    }
+
+    /// Whether what moved in a part, whose keys are the groups, is fit to be shown.
+    ///
+    /// # Errors
+    /// `Overflow`; the transaction must then be undone.
+    pub fn check(
+        &self,
+        part: &Part,
+        further: &dyn Further,
+        assembler: &Assembler<'_>,
+    ) -> Result<()> {
+        let touched = part.changes().map(|change| match change {
+            Change::New(slot) | Change::Was(slot, _) => slot,
+        });
+        // What has no rows any more goes, and shows nothing that could overflow.
+        let there = |&slot: &u32| part.is_live(slot) && part.payload(slot)[0] != 0;
+        let mut slots: Vec<u32> = touched.filter(there).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        if slots.is_empty() {
+            return Ok(());
+        }
+        let rows = if self.whole {
+            ResultRows::settling(part, &slots, further, assembler.dictionary)
+        } else {
+            ResultRows::of_slots(part, &slots, 0)
+        };
+        assembler.check(rows, &self.outputs)
     }
 }
 
 /// Whether a column that is read from payloads may not fit its type.
-fn may_fail(plan: &Plan, output: &PlanOutput) -> bool {
+fn may_fail(members: &Members, output: &PlanOutput) -> bool {
     let OutputKind::Sum { terms, .. } = &output.kind else {
         return false;
     };
-    let root = &plan.payload.nodes[plan.tree.root];
-    let decimal = |&term: &usize| matches!(root[term].kind, Kind::Decimal { .. });
+    let decimal = |&term: &usize| matches!(members.kind(term), Kind::Decimal { .. });
     terms.len() > 1 || terms.iter().any(decimal)
 }
 

@@ -15,28 +15,28 @@ const BLOCK: usize = 512;
 /// Slots in order. Who calls says what the order is: each call gets the slots' ordering against the
 /// one that is meant.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OrderedSlots {
+pub(super) struct OrderedSlots {
     /// Most groups have one block: it needs no list of blocks.
     first: Vec<u32>,
     rest: Vec<Vec<u32>>,
 }
 
 impl OrderedSlots {
-    pub(crate) fn first(&self) -> Option<u32> {
+    pub(super) fn first(&self) -> Option<u32> {
         self.first.first().copied()
     }
 
-    pub(crate) fn last(&self) -> Option<u32> {
+    pub(super) fn last(&self) -> Option<u32> {
         self.rest.last().unwrap_or(&self.first).last().copied()
     }
 
     /// All slots, in order.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = u32> {
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = u32> {
         self.first.iter().chain(self.rest.iter().flatten()).copied()
     }
 
     /// Adds a slot, before the first one that is greater.
-    pub(crate) fn insert(&mut self, slot: u32, order: impl Fn(u32) -> Ordering) {
+    pub(super) fn insert(&mut self, slot: u32, order: impl Fn(u32) -> Ordering) {
         let at = self.block(&order);
         let block = self.block_mut(at);
         let place = block.partition_point(|&other| order(other) == Ordering::Less);
@@ -53,7 +53,7 @@ impl OrderedSlots {
     }
 
     /// Removes the slot of this order.
-    pub(crate) fn remove(&mut self, slot: u32, order: impl Fn(u32) -> Ordering) {
+    pub(super) fn remove(&mut self, slot: u32, order: impl Fn(u32) -> Ordering) {
         let at = self.block(&order);
         let block = self.block_mut(at);
         let place = block.partition_point(|&other| order(other) == Ordering::Less);
@@ -99,7 +99,7 @@ impl OrderedSlots {
     }
 
     /// Every slot has gone to where `to` says, and their order with them.
-    pub(crate) fn follow(&mut self, to: impl Fn(u32) -> u32) {
+    pub(super) fn follow(&mut self, to: impl Fn(u32) -> u32) {
         let slots = self.first.iter_mut().chain(self.rest.iter_mut().flatten());
         slots.for_each(|slot| *slot = to(*slot));
     }
@@ -118,7 +118,7 @@ impl OrderedSlots {
         }
     }
 
-    pub(crate) fn memory_usage(&self) -> usize {
+    pub(super) fn memory_usage(&self) -> usize {
         let slots = self.rest.iter().map(Vec::capacity).sum::<usize>() + self.first.capacity();
         slots * size_of::<u32>() + self.rest.capacity() * size_of::<Vec<u32>>()
     }

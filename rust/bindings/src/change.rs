@@ -1,0 +1,168 @@
+//! What a call of `apply` asks for: from Python's tuples to changes of the engine.
+//!
+//! Invariant: whatever Python hands in is read once, and its rows with it; the changes borrow them.
+//! Cost: microseconds a change, nothing a row.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+use ringview_engine::{
+    ByKey, Change as EngineChange, Direction, Keyed, Op, Product, Rows as FactorRows,
+};
+
+use crate::errors::named;
+
+/// One change, its names still those of Python.
+pub(crate) struct Change<'py> {
+    table: Bound<'py, PyString>,
+    rows: Data<'py>,
+}
+
+enum Data<'py> {
+    Rows(Direction, Part<'py>),
+    /// The product of factors.
+    Product(Direction, Vec<Part<'py>>),
+    /// Rows by their key; the name that goes with them is that of a column of words.
+    Keyed(Way, Part<'py>),
+}
+
+/// What rows do by their key.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Upsert,
+    Update,
+    Words,
+}
+
+/// Rows: a range of all batches of the call.
+struct Part<'py> {
+    multiplicity: Option<Bound<'py, PyString>>,
+    batches: Range<usize>,
+}
+
+/// Rows that are read, and where in all batches of the call they then are.
+type ReadRows<'a> = dyn FnMut(&Bound<'_, PyAny>) -> PyResult<Range<usize>> + 'a;
+
+/// Reads the changes of a call; `rows` reads what they are made of.
+pub(crate) fn read<'py>(
+    ops: &[Bound<'py, PyTuple>],
+    rows: &mut ReadRows<'_>,
+) -> PyResult<Vec<Change<'py>>> {
+    ops.iter().map(|op| Change::read(op, rows)).collect()
+}
+
+/// What the sign of a change says.
+fn direction(sign: &Bound<'_, PyAny>) -> PyResult<Direction> {
+    match sign.extract()? {
+        1_i64 => Ok(Direction::Insert),
+        -1 => Ok(Direction::Delete),
+        other => {
+            let message = format!("the sign of a change is 1 or -1, not {other}");
+            Err(named(sign.py(), "InvalidValueError", &message))
+        }
+    }
+}
+
+impl Way {
+    fn named(py: Python<'_>, name: &str) -> PyResult<Way> {
+        match name {
+            "upsert" => Ok(Way::Upsert),
+            "update" => Ok(Way::Update),
+            "apply" => Ok(Way::Words),
+            other => {
+                let message = format!("no change is called {other:?}");
+                Err(named(py, "InvalidValueError", &message))
+            }
+        }
+    }
+}
+
+impl<'py> Part<'py> {
+    fn read(
+        data: &Bound<'py, PyAny>,
+        multiplicity: Option<Bound<'py, PyString>>,
+        rows: &mut ReadRows<'_>,
+    ) -> PyResult<Part<'py>> {
+        Ok(Part {
+            multiplicity,
+            batches: rows(data)?,
+        })
+    }
+
+    fn rows<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<FactorRows<'a>> {
+        let multiplicity = self.multiplicity.as_ref();
+        Ok(FactorRows {
+            rows: &batches[self.batches.clone()],
+            multiplicity: multiplicity.map(|name| name.to_str()).transpose()?,
+        })
+    }
+}
+
+impl<'py> Change<'py> {
+    fn read(op: &Bound<'py, PyTuple>, rows: &mut ReadRows<'_>) -> PyResult<Change<'py>> {
+        let (table, how) = (op.get_item(0)?.cast_into()?, op.get_item(1)?);
+        let data = op.get_item(2)?;
+        let rows = if let Ok(way) = how.cast::<PyString>() {
+            let way = Way::named(op.py(), way.to_str()?)?;
+            let words = op.get_item(3)?.extract()?;
+            Data::Keyed(way, Part::read(&data, words, rows)?)
+        } else if op.len() == 3 {
+            let factors: Vec<(Bound<'_, PyAny>, Option<Bound<'_, PyString>>)> = data.extract()?;
+            let parts = factors
+                .into_iter()
+                .map(|(data, multiplicity)| Part::read(&data, multiplicity, rows));
+            Data::Product(direction(&how)?, parts.collect::<PyResult<_>>()?)
+        } else {
+            let multiplicity = op.get_item(3)?.extract()?;
+            Data::Rows(direction(&how)?, Part::read(&data, multiplicity, rows)?)
+        };
+        Ok(Change { table, rows })
+    }
+
+    /// The factors of a product; none for other changes.
+    pub(crate) fn factors<'a>(
+        &'a self,
+        batches: &'a [RecordBatch],
+    ) -> PyResult<Vec<FactorRows<'a>>> {
+        match &self.rows {
+            Data::Rows(..) | Data::Keyed(..) => Ok(Vec::new()),
+            Data::Product(_, parts) => parts.iter().map(|part| part.rows(batches)).collect(),
+        }
+    }
+
+    /// The same for the engine, with its factors.
+    pub(crate) fn op<'a>(
+        &'a self,
+        batches: &'a [RecordBatch],
+        factors: &'a [FactorRows<'a>],
+    ) -> PyResult<EngineChange<'a>> {
+        let table = self.table.to_str()?;
+        Ok(match &self.rows {
+            Data::Rows(direction, part) => {
+                let FactorRows { rows, multiplicity } = part.rows(batches)?;
+                EngineChange::Rows(Op {
+                    table,
+                    direction: *direction,
+                    rows,
+                    multiplicity,
+                })
+            }
+            Data::Product(direction, _) => EngineChange::Product(Product {
+                table,
+                direction: *direction,
+                factors,
+            }),
+            Data::Keyed(way, part) => {
+                let FactorRows { rows, multiplicity } = part.rows(batches)?;
+                let by = match way {
+                    Way::Upsert => ByKey::Upsert,
+                    Way::Update => ByKey::Update,
+                    Way::Words => ByKey::Words(multiplicity.unwrap_or_default()),
+                };
+                EngineChange::Keyed(Keyed { table, by, rows })
+            }
+        })
+    }
+}

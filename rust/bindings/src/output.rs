@@ -1,0 +1,85 @@
+//! What columns a query gives, told by the schemas of what it reads: no rows, no database.
+//!
+//! Invariant: a view of the query over such tables shows these columns. A COFACTOR among them, which no
+//! other query reads, is a struct, here without what it holds. Cost: that of binding the query.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields};
+use pyo3::prelude::*;
+use ringview_core::{Error, Result, Schema};
+use ringview_query::{Catalog, OutputKind, Query, TableInfo, bind};
+
+use crate::errors::OrRaise;
+use crate::incoming::schema;
+use crate::outgoing::Columns;
+
+/// The columns that a view of a query in JSON would have; `tables` are the names of what its atoms
+/// read, each with a schema (anything with `__arrow_c_schema__`).
+///
+/// >>> import json, pyarrow as pa
+/// >>> from ringview._native import output_schema
+/// >>> column = {"atom": 0, "column": "a"}
+/// >>> query = {"atoms": [{"table": "r", "alias": "r"}], "group_by": [column],
+/// ...          "outputs": [{"kind": "group", "name": "b", "column": column}]}
+/// >>> pa.schema(output_schema(json.dumps(query), [("r", pa.schema({"a": pa.int32()}))]))
+/// b: int32
+#[pyfunction]
+pub(crate) fn output_schema(
+    py: Python<'_>,
+    query_json: &str,
+    tables: Vec<(String, Bound<'_, PyAny>)>,
+) -> PyResult<Columns> {
+    let query = Query::from_json(query_json).or_raise(py)?;
+    let mut known = BTreeMap::new();
+    for (name, source) in tables {
+        known.insert(name, table(&schema(&source)?).or_raise(py)?);
+    }
+    let columns = columns(&query, &Tables(known)).or_raise(py)?;
+    Ok(Columns::new(arrow_schema::Schema::new(columns)))
+}
+
+fn columns(query: &Query, tables: &Tables) -> Result<Vec<Field>> {
+    let bound = bind(query, tables)?;
+    let seen = bound.as_table(None)?;
+    let mut values = seen.schema.fields().iter();
+    let columns = bound.outputs.iter().filter_map(|output| match output.kind {
+        OutputKind::Cofactor => {
+            let nothing = DataType::Struct(Fields::empty());
+            Some(Field::new(&output.name, nothing, true))
+        }
+        _ => values
+            .next()
+            .map(|value| Field::new(&value.name, value.ty.to_arrow(), value.nullable)),
+    });
+    Ok(columns.collect())
+}
+
+/// A table, view or block of a schema, of which nothing else is known.
+fn table(arrow: &arrow_schema::Schema) -> Result<TableInfo> {
+    let (cofactors, values): (Vec<_>, Vec<_>) = arrow
+        .fields()
+        .iter()
+        .cloned()
+        .partition(|field| matches!(field.data_type(), DataType::Struct(_)));
+    Ok(TableInfo {
+        schema: Arc::new(Schema::from_arrow(&arrow_schema::Schema::new(values))?),
+        is_static: false,
+        rows: None,
+        unique: None,
+        cofactors: cofactors.iter().map(|field| field.name().clone()).collect(),
+    })
+}
+
+struct Tables(BTreeMap<String, TableInfo>);
+
+impl Catalog for Tables {
+    fn table(&self, name: &str) -> Result<TableInfo> {
+        let found = self.0.get(name).cloned();
+        found.ok_or_else(|| Error::UnknownTable {
+            name: name.to_owned(),
+            known: self.0.keys().cloned().collect(),
+        })
+    }
+}

@@ -1,0 +1,290 @@
+//! Rows of keys and payloads as Arrow: group columns from the keys, all others from the members.
+//!
+//! Invariant: rows that HAVING leaves out are in no column. An aggregate without GROUP BY has one row,
+//! even over nothing; a sum over no value is NULL. Cost: O(rows) a column.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+use ringview_core::{Dictionary, Error, Result};
+use ringview_query::{Having, OutputKind, PlanOutput, VarId, Variable};
+
+use super::cells::{Cells, retain};
+use super::computed::Measures;
+use super::members::Members;
+use super::rows::ResultRows;
+use crate::fields::{Aspect, Fields};
+
+/// What is shown of a query.
+#[derive(Clone, Copy, Debug)]
+pub struct Outputs<'a> {
+    /// Its variables.
+    pub variables: &'a [Variable],
+    /// The columns of the result.
+    pub columns: &'a [PlanOutput],
+    /// What computed columns and `having` read.
+    pub measures: &'a [PlanOutput],
+    /// Which groups are rows of the result; all where absent.
+    pub having: Option<&'a Having>,
+}
+
+/// How rows are made into Arrow.
+#[derive(Clone, Debug)]
+pub struct Assembler<'a> {
+    /// What is shown.
+    pub outputs: Outputs<'a>,
+    /// The fields of the query's variables.
+    pub fields: &'a Fields,
+    /// The variables that the columns of rows hold.
+    pub keys: Cow<'a, [VarId]>,
+    /// What the payloads of rows are made of.
+    pub members: &'a Members,
+    /// Knows the strings of the rows.
+    pub dictionary: &'a Dictionary,
+}
+
+impl Assembler<'_> {
+    /// The Arrow schema of a view's result.
+    #[must_use]
+    pub fn schema(&self) -> ArrowSchema {
+        let Outputs {
+            variables, columns, ..
+        } = self.outputs;
+        let field = |output: &PlanOutput| match output.kind {
+            OutputKind::Group { variable } => {
+                let nullable = variables[variable].nullable;
+                ArrowField::new(&output.name, output.ty.to_arrow(), nullable)
+            }
+            _ => self.members.field(output, columns),
+        };
+        ArrowSchema::new(columns.iter().map(field).collect::<Vec<_>>())
+    }
+
+    /// The rows as a record batch, without those that HAVING leaves out.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn batch(&self, rows: ResultRows) -> Result<RecordBatch> {
+        Ok(self.batch_and_kept(rows)?.0)
+    }
+
+    /// The same, and which rows they are, if there is a HAVING.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn batch_and_kept(&self, mut rows: ResultRows) -> Result<(RecordBatch, Option<Vec<bool>>)> {
+        let kept = self.kept(&rows)?;
+        if let Some(kept) = &kept {
+            rows.retain(kept);
+        }
+        let batch = self.arrow(rows.rows, &self.shown(&rows)?, None)?;
+        Ok((batch, kept))
+    }
+
+    /// The columns of rows; `None` if HAVING leaves none.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn cells(&self, mut rows: ResultRows) -> Result<Option<Vec<Cells>>> {
+        if let Some(kept) = self.kept(&rows)? {
+            rows.retain(&kept);
+        }
+        (rows.rows > 0).then(|| self.shown(&rows)).transpose()
+    }
+
+    /// Whether these outputs of the rows that HAVING keeps can be shown.
+    ///
+    /// # Errors
+    /// `Overflow` where a sum of several terms, or what is computed from aggregates, does not fit.
+    pub fn check(&self, mut rows: ResultRows, outputs: &[usize]) -> Result<()> {
+        if let Some(kept) = self.kept(&rows)? {
+            rows.retain(&kept);
+        }
+        let mut measures = None;
+        for output in outputs.iter().map(|&at| &self.outputs.columns[at]) {
+            let OutputKind::Computed { value } = &output.kind else {
+                self.column(&rows, output)?;
+                continue;
+            };
+            let measures = match &mut measures {
+                Some(measures) => measures,
+                none => none.insert(self.measures(&rows)?),
+            };
+            for row in 0..rows.rows {
+                measures.evaluate(&output.name, value, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many rows HAVING leaves.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn count(&self, rows: &ResultRows) -> Result<usize> {
+        let kept = self.kept(rows)?;
+        Ok(kept.map_or(rows.rows, |kept| kept.iter().filter(|kept| **kept).count()))
+    }
+
+    /// As `batch`, with a column of multiplicities behind. A row that leaves and comes right back, for
+    /// what moved in its group cannot be seen, has not moved.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn changes(
+        &self,
+        mut rows: ResultRows,
+        mut multiplicities: Vec<i64>,
+    ) -> Result<RecordBatch> {
+        if let Some(kept) = self.kept(&rows)? {
+            rows.retain(&kept);
+            retain(&mut multiplicities, &kept);
+        }
+        let mut outputs = self.shown(&rows)?;
+        let mut kept = vec![true; rows.rows];
+        for row in 1..rows.rows {
+            let pair = multiplicities[row - 1] == -1 && multiplicities[row] == 1;
+            if pair && outputs.iter().all(|cells| cells.same(row - 1, row)) {
+                (kept[row - 1], kept[row]) = (false, false);
+            }
+        }
+        if kept.contains(&false) {
+            rows.retain(&kept);
+            retain(&mut multiplicities, &kept);
+            outputs = self.shown(&rows)?;
+        }
+        let column = Int64Array::from(multiplicities);
+        self.arrow(column.len(), &outputs, Some(column))
+    }
+
+    /// Rows that are made, each with multiplicity 1.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn with_ones(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let ones = Int64Array::from(vec![1; rows.num_rows()]);
+        self.arrays(rows.num_rows(), rows.columns().to_vec(), Some(ones))
+    }
+
+    fn arrow(
+        &self,
+        rows: usize,
+        outputs: &[Cells],
+        multiplicity: Option<Int64Array>,
+    ) -> Result<RecordBatch> {
+        let cells = outputs.iter().zip(self.outputs.columns);
+        let arrays = cells
+            .map(|(cells, output)| cells.array(&output.ty, self.dictionary))
+            .collect::<Result<_>>()?;
+        self.arrays(rows, arrays, multiplicity)
+    }
+
+    fn arrays(
+        &self,
+        rows: usize,
+        mut arrays: Vec<ArrayRef>,
+        multiplicity: Option<Int64Array>,
+    ) -> Result<RecordBatch> {
+        let mut fields: Vec<_> = self.schema().fields().iter().cloned().collect();
+        if let Some(column) = multiplicity {
+            // Two columns of one name could not be told apart.
+            let mut name = "multiplicity".to_owned();
+            while fields.iter().any(|field| *field.name() == name) {
+                name.push('_');
+            }
+            let field = ArrowField::new(name, column.data_type().clone(), false);
+            fields.push(Arc::new(field));
+            arrays.push(Arc::new(column));
+        }
+        let schema: SchemaRef = Arc::new(ArrowSchema::new(fields));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|problem| {
+            Error::Value {
+                place: "the result of the view".to_owned(),
+                problem: problem.to_string(),
+            }
+        })
+    }
+
+    /// Which rows HAVING keeps; `None` if there is none.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn kept(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
+        let Some(having) = self.outputs.having else {
+            return Ok(None);
+        };
+        let measures = self.measures(rows)?;
+        let kept = (0..rows.rows).map(|row| Ok(measures.holds(having, row)? == Some(true)));
+        kept.collect::<Result<_>>().map(Some)
+    }
+
+    fn measures(&self, rows: &ResultRows) -> Result<Measures<'_>> {
+        let outputs = self.outputs.measures;
+        let cells = outputs.iter().map(|output| self.column(rows, output));
+        Ok(Measures {
+            cells: cells.collect::<Result<_>>()?,
+            outputs,
+            dictionary: self.dictionary,
+        })
+    }
+
+    fn shown(&self, rows: &ResultRows) -> Result<Vec<Cells>> {
+        self.columns(rows, self.outputs.columns.iter())
+    }
+
+    /// Some columns of rows.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn columns<'o>(
+        &self,
+        rows: &ResultRows,
+        outputs: impl Iterator<Item = &'o PlanOutput> + Clone,
+    ) -> Result<Vec<Cells>> {
+        let computed = |output: &PlanOutput| matches!(output.kind, OutputKind::Computed { .. });
+        if !outputs.clone().any(computed) {
+            return outputs.map(|output| self.column(rows, output)).collect();
+        }
+        let measures = self.measures(rows)?;
+        let column = |output: &PlanOutput| match &output.kind {
+            OutputKind::Computed { value } => {
+                let values = (0..rows.rows).map(|row| measures.evaluate(&output.name, value, row));
+                Ok(Cells::of_values(
+                    &values.collect::<Result<Vec<_>>>()?,
+                    &output.ty,
+                ))
+            }
+            _ => self.column(rows, output),
+        };
+        outputs.map(column).collect()
+    }
+
+    /// A column that is not computed from others.
+    fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
+        match &output.kind {
+            OutputKind::Group { variable } => Ok(self.group(rows, *variable)),
+            _ => self.members.column(rows, output, self.dictionary),
+        }
+    }
+
+    fn group(&self, rows: &ResultRows, variable: usize) -> Cells {
+        let (mut words, mut high, mut valid) = (Vec::new(), Vec::new(), None);
+        for (column, id) in rows.columns.iter().zip(self.fields.of_all(&self.keys)) {
+            let field = self.fields.field(id);
+            if field.variable != variable {
+                continue;
+            }
+            match field.aspect {
+                Aspect::Word => words.clone_from(column),
+                Aspect::High => high.clone_from(column),
+                Aspect::Null => {
+                    valid = Some(column.iter().map(|&null| null == 0).collect::<Vec<_>>())
+                }
+            }
+        }
+        Cells::Words { words, high, valid }
+    }
+}

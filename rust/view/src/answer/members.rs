@@ -1,0 +1,213 @@
+//! What the payload of a group is made of: its members, and where each stands in a row.
+//!
+//! An engine keeps the first member in the part whose keys are the groups; what it keeps elsewhere comes
+//! behind (see `further`). Invariant: the members of a row lie one after the other, in the order of the
+//! list, and nowhere else is said where. The first word of the first is the count of the group.
+//! Cost: a look through the list, which is short.
+
+use std::ops::Range;
+
+use ringview_core::Held;
+use ringview_query::Kind;
+use ringview_ring::{CofactorShape, Element, NumberKind, PayloadRing, SumProduct, SumProductShape};
+
+use super::categories::Categories;
+use super::values::SUMMARY;
+
+/// A member of a payload.
+#[derive(Clone, Debug)]
+pub enum Member {
+    /// Counts and sums of products.
+    Sums(TermSums),
+    /// A degree-m payload.
+    Cofactor(FeatureColumns),
+    /// What ordered values say of a group: the members of this kind are numbered as the query numbers its
+    /// companions. Whether they are strings of which the least and the greatest are told.
+    Summary {
+        /// Whether it holds ids of strings.
+        texts: bool,
+    },
+    /// What the features of a degree-m payload are counted from: for each its origin, then for each its
+    /// reach.
+    Origins {
+        /// How many features.
+        features: usize,
+    },
+}
+
+/// Counts and sums of products, and where the terms of the query stand among them.
+#[derive(Clone, Debug)]
+pub struct TermSums {
+    kinds: Vec<Kind>,
+    shape: SumProductShape,
+    places: Vec<usize>,
+}
+
+/// The features of a degree-m payload.
+#[derive(Clone, Debug)]
+pub struct FeatureColumns {
+    /// Their names, as they were asked for.
+    pub names: Vec<String>,
+    /// The features in the order of the payload.
+    pub order: Vec<usize>,
+    /// The categorical ones, which tallies tell.
+    pub categories: Vec<Categories>,
+    /// Two of those each.
+    pub pairs: Vec<Categories>,
+}
+
+/// The members of a payload.
+#[derive(Clone, Debug, Default)]
+pub struct Members {
+    list: Vec<(Range<usize>, Member)>,
+}
+
+/// How the numbers of a kind are kept where they are summed.
+#[must_use]
+pub fn number_kind(kind: Kind) -> NumberKind {
+    match kind {
+        Kind::Int => NumberKind::Integer,
+        Kind::Decimal { .. } => NumberKind::Decimal,
+        Kind::Real => NumberKind::Real,
+    }
+}
+
+impl TermSums {
+    /// Components of these kinds, the first of which is the count; `places` says by term of the query
+    /// which of them it is.
+    #[must_use]
+    pub fn new(kinds: Vec<Kind>, places: Vec<usize>) -> Self {
+        let numbers: Vec<NumberKind> = kinds.iter().copied().map(number_kind).collect();
+        Self {
+            shape: SumProductShape::new(&numbers),
+            kinds,
+            places,
+        }
+    }
+}
+
+impl FeatureColumns {
+    /// Where the features stand in the payload, as they were asked for.
+    pub(crate) fn positions(&self) -> Vec<usize> {
+        let at = |feature| self.order.iter().position(|&other| other == feature);
+        (0..self.order.len()).filter_map(at).collect()
+    }
+
+    /// The shape of the payload.
+    pub(crate) fn shape(&self) -> CofactorShape {
+        CofactorShape {
+            variables: self.order.len(),
+        }
+    }
+}
+
+impl Member {
+    fn width(&self) -> usize {
+        match self {
+            Member::Sums(sums) => SumProduct::stride(&sums.shape),
+            Member::Cofactor(features) => features.shape().words(),
+            Member::Summary { .. } => SUMMARY,
+            Member::Origins { features } => 2 * features,
+        }
+    }
+}
+
+impl Members {
+    /// Puts one behind the others.
+    pub fn push(&mut self, member: Member) {
+        let start = self.width();
+        self.list.push((start..start + member.width(), member));
+    }
+
+    /// Words of a row.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.list.last().map_or(0, |(words, _)| words.end)
+    }
+
+    /// Words of the first, which stands in the part of the groups.
+    #[must_use]
+    pub fn first(&self) -> usize {
+        self.list.first().map_or(0, |(words, _)| words.end)
+    }
+
+    /// The features of the degree-m payload and where that stands, if there is one.
+    #[must_use]
+    pub fn features(&self) -> Option<(Range<usize>, &FeatureColumns)> {
+        self.list.iter().find_map(|(words, member)| match member {
+            Member::Cofactor(features) => Some((words.clone(), features)),
+            _ => None,
+        })
+    }
+
+    /// Where the summaries stand, in the order of the query's companions.
+    pub fn summaries(&self) -> impl Iterator<Item = Range<usize>> {
+        let summary = |(words, member): &(Range<usize>, Member)| {
+            matches!(member, Member::Summary { .. }).then(|| words.clone())
+        };
+        self.list.iter().filter_map(summary)
+    }
+
+    /// Where the origins stand: nowhere, unless there are features.
+    #[must_use]
+    pub fn origins(&self) -> Range<usize> {
+        let origins = |(words, member): &(Range<usize>, Member)| {
+            matches!(member, Member::Origins { .. }).then(|| words.clone())
+        };
+        self.list.iter().find_map(origins).unwrap_or(0..0)
+    }
+
+    fn sums(&self) -> Option<(usize, &TermSums)> {
+        self.list.iter().find_map(|(words, member)| match member {
+            Member::Sums(sums) => Some((words.start, sums)),
+            _ => None,
+        })
+    }
+
+    /// Where the number of a term of the query stands. Where there are no sums, the count is asked for
+    /// alone, and every payload begins with it.
+    pub(crate) fn element(&self, term: usize) -> Element {
+        let Some((start, sums)) = self.sums() else {
+            return Element {
+                kind: NumberKind::Integer,
+                word: 0,
+            };
+        };
+        let element = sums.shape.elements()[sums.places[term]];
+        Element {
+            word: start + element.word,
+            ..element
+        }
+    }
+
+    /// The words of the number of a term.
+    #[must_use]
+    pub fn words(&self, term: usize) -> Range<usize> {
+        let element = self.element(term);
+        element.word..element.word + element.kind.words()
+    }
+
+    /// What kind of number a term of the query is.
+    pub(crate) fn kind(&self, term: usize) -> Kind {
+        self.sums()
+            .map_or(Kind::Int, |(_, sums)| sums.kinds[sums.places[term]])
+    }
+
+    /// Marks the strings in a row.
+    pub fn mark_strings(&self, row: &[u64], held: &mut Held) {
+        for (words, member) in &self.list {
+            let summary = &row[words.clone()];
+            if matches!(member, Member::Summary { texts: true }) && summary[0] > 0 {
+                held.mark(summary[1]);
+                held.mark(summary[3]);
+            }
+        }
+    }
+
+    /// Whether a row may hold strings.
+    #[must_use]
+    pub fn hold_strings(&self) -> bool {
+        let texts = |(_, member): &(_, Member)| matches!(member, Member::Summary { texts: true });
+        self.list.iter().any(texts)
+    }
+}

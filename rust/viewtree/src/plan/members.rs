@@ -1,0 +1,76 @@
+//! What the payloads of groups are made of, by the plan: the members of the root's payload, then those
+//! that stand beside the tree.
+//!
+//! Invariant: the first member is what the root of the tree holds.
+
+use ringview_core::Type;
+use ringview_view::answer::{Categories, FeatureColumns, Member, Members, Outputs, TermSums};
+
+use crate::plan::{CofactorPlan, Companion, Plan};
+
+impl Plan {
+    /// The members of a group's payload: sums, or the degree-m payload in their place; that of `matrix`;
+    /// summaries of the companions; origins of features.
+    pub(crate) fn members(&self) -> Members {
+        let mut members = Members::default();
+        let root = self.tree.root;
+        members.push(match &self.cofactor {
+            Some(cofactor) => Member::Cofactor(cofactor.columns(root)),
+            None => {
+                let kinds = self.payload.nodes[root].iter().map(|one| one.kind);
+                Member::Sums(TermSums::new(kinds.collect(), self.payload.terms.clone()))
+            }
+        });
+        let matrix = self.matrix.as_deref();
+        if let Some(cofactor) = matrix.and_then(|matrix| matrix.cofactor.as_ref()) {
+            members.push(Member::Cofactor(cofactor.columns(root)));
+        }
+        for companion in &self.companions {
+            members.push(Member::Summary {
+                texts: companion.ordered && companion.values[0].ty == Type::Utf8,
+            });
+        }
+        if let Some(cofactor) = self.features() {
+            let features = cofactor.names.len();
+            members.push(Member::Origins { features });
+        }
+        members
+    }
+
+    /// What is shown.
+    pub(crate) fn shown(&self) -> Outputs<'_> {
+        Outputs {
+            variables: &self.variables,
+            columns: &self.outputs,
+            measures: &self.measures,
+            having: self.having.as_ref(),
+        }
+    }
+}
+
+impl CofactorPlan {
+    /// The features as the payloads of a node have them.
+    fn columns(&self, node: usize) -> FeatureColumns {
+        let categories = |companion: &Companion, sums| Categories {
+            name: companion.name.clone(),
+            types: companion
+                .values
+                .iter()
+                .map(|value| value.ty.clone())
+                .collect(),
+            sums,
+        };
+        let numeric = self.names.len();
+        let pairs = self.pairs.iter().map(|pair| categories(&pair.counts, 0));
+        FeatureColumns {
+            names: self.names.clone(),
+            order: self.nodes[node].clone(),
+            categories: self
+                .categories
+                .iter()
+                .map(|one| categories(one, numeric))
+                .collect(),
+            pairs: pairs.collect(),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+"""Subqueries and WITH as blocks of the logical query: what reads what, what is refused where."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from catalog import CATALOG, query
+from hypothesis import given
+from hypothesis import strategies as st
+from ringview import _native, errors
+
+
+def reads(found: dict[str, Any]) -> dict[str, list[str]]:
+    """What each block reads, and the query itself, which is called ""."""
+    blocks = [*found.get("blocks", []), {"name": "", "query": found}]
+    return {block["name"]: [atom["table"] for atom in block["query"]["atoms"]] for block in blocks}
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT COUNT(*) FROM r", {"": ["r"]}),
+        ("SELECT COUNT(*) FROM (SELECT DISTINCT a FROM r) q", {"q": ["r"], "": ["q"]}),
+        ("SELECT COUNT(*) FROM ((SELECT DISTINCT a FROM r)) q", {"q": ["r"], "": ["q"]}),
+        ("SELECT COUNT(*) FROM (SELECT a FROM r GROUP BY a) q", {"q": ["r"], "": ["q"]}),
+        (
+            "SELECT COUNT(*) FROM s, (SELECT a FROM r GROUP BY a)",
+            {"unnamed_subquery": ["r"], "": ["s", None]},
+        ),
+        (
+            "SELECT COUNT(*) FROM (SELECT DISTINCT a FROM r), (SELECT DISTINCT b FROM s)",
+            {"unnamed_subquery": ["r"], "unnamed_subquery2": ["s"], "": [None, None]},
+        ),
+        ("WITH q AS (SELECT DISTINCT a FROM r) SELECT COUNT(*) FROM q", {"q": ["r"], "": ["q"]}),
+        (
+            "WITH q AS (SELECT DISTINCT a FROM r), p AS (SELECT DISTINCT a FROM q) "
+            "SELECT COUNT(*) FROM p, q",
+            {"q": ["r"], "p": ["q"], "": ["p", "q"]},
+        ),
+        (
+            "WITH q AS (SELECT DISTINCT a FROM r) SELECT COUNT(*) FROM q JOIN q AS z USING (a)",
+            {"q": ["r"], "": ["q", "q"]},
+        ),
+        (
+            "WITH q AS MATERIALIZED (SELECT DISTINCT a FROM r), p AS (SELECT DISTINCT b FROM s) "
+            "SELECT COUNT(*) FROM Q",
+            {"q": ["r"], "": ["q"]},
+        ),
+        # What only something unread reads is not read.
+        (
+            "WITH q AS (SELECT DISTINCT a FROM r), p AS (SELECT DISTINCT a FROM q) "
+            "SELECT COUNT(*) FROM s",
+            {"": ["s"]},
+        ),
+        # A name of WITH hides a table, but not from itself.
+        (
+            "WITH r AS (SELECT DISTINCT a FROM r), z AS (SELECT DISTINCT a FROM r) "
+            "SELECT COUNT(*) FROM r, z",
+            {"r_2": ["r"], "z": ["r_2"], "": ["r_2", "z"]},
+        ),
+        # An inner WITH hides an outer, and ends with its query.
+        (
+            "WITH q AS (SELECT DISTINCT a FROM r) SELECT COUNT(*) FROM q, "
+            "(WITH q AS (SELECT DISTINCT a FROM q WHERE a > 1) SELECT DISTINCT a FROM q) z, q w",
+            {"q": ["r"], "q_2": ["q"], "z": ["q_2"], "": ["q", "z", "q"]},
+        ),
+        # An alias of a subquery is no table for the others.
+        (
+            "SELECT COUNT(*) FROM (SELECT DISTINCT b FROM s) AS r JOIN r AS z ON r.b = z.b",
+            {"r_2": ["s"], "": ["r_2", "r"]},
+        ),
+        (
+            "SELECT COUNT(*) FROM (SELECT DISTINCT a FROM (SELECT DISTINCT a, b FROM r) p) q "
+            "JOIN s ON q.a = s.b",
+            {"p": ["r"], "q": ["p"], "": ["q", "s"]},
+        ),
+        (
+            "SELECT COUNT(*) FROM ((SELECT DISTINCT b FROM r) q JOIN s USING (b))",
+            {"q": ["r"], "": ["q", "s"]},
+        ),
+    ],
+)
+def test_blocks(sql: str, expected: dict[str, list[str]]) -> None:
+    names = [name for name in expected if name.startswith("unnamed")]
+    expected = {
+        name: [names.pop(0) if table is None else table for table in tables]
+        for name, tables in expected.items()
+    }
+    assert reads(query(sql)) == expected
+
+
+def test_columns_are_renamed_where_they_are_read() -> None:
+    found = query(
+        "WITH q(k) AS (SELECT one, SUM(x) AS y FROM r AS t(one) GROUP BY one) "
+        "SELECT k, n, m FROM q AS w(m, n) JOIN (SELECT DISTINCT b FROM s) AS p(k) ON m = k"
+    )
+    columns = [(output["name"], output["column"]) for output in found["outputs"]]
+    assert columns == [
+        ("k", {"atom": 1, "column": "b"}),
+        ("n", {"atom": 0, "column": "y"}),
+        ("m", {"atom": 0, "column": "one"}),
+    ]
+    (group,) = found["blocks"][0]["query"]["group_by"]
+    assert group == {"atom": 0, "column": "a"}
+
+
+def test_types_come_from_below() -> None:
+    """A block's columns have the types that the engine gives them."""
+    found = query(
+        "SELECT COUNT(*) AS n FROM (SELECT d, MAX(x) AS m FROM r GROUP BY d) q "
+        "WHERE d < '1995-01-01' AND m > 2"
+    )
+    conditions = found["atoms"][0]["filter"]["operands"]
+    kinds = [condition["right"]["value"]["type"] for condition in conditions]
+    assert kinds == ["date", "int"]
+    with pytest.raises(errors.TypeMismatchError, match="SUM needs numbers, this is a date"):
+        query("SELECT SUM(m) FROM (SELECT MAX(d) AS m FROM r) q")
+
+
+def test_columns_of_a_table_are_read_from_it() -> None:
+    """No block where one would only choose columns and rows."""
+    found = query(
+        "WITH q(k, l) AS (SELECT a, b FROM r WHERE x > 1 AND a < 9), p AS (SELECT l, k FROM q "
+        "WHERE k > 2) SELECT p.k, SUM(c.b) AS n FROM (FROM s WHERE ok) c JOIN p ON c.b = p.l "
+        "WHERE p.k <> 5 GROUP BY p.k"
+    )
+    assert reads(found) == {"": ["s", "r"]}
+    plain = query(
+        "SELECT p.a AS k, SUM(c.b) AS n FROM s c JOIN r p ON c.b = p.b "
+        "WHERE c.ok AND p.x > 1 AND p.a < 9 AND p.a > 2 AND p.a <> 5 GROUP BY p.a"
+    )
+    assert leaves(found["atoms"]) == leaves(plain["atoms"])
+    for part in ("joins", "group_by", "outputs"):
+        assert found[part] == plain[part]
+    # A column twice is two, and each row once is another matter.
+    for sql in ("SELECT a AS k, a AS l FROM r", "SELECT DISTINCT a FROM r", "SELECT a FROM r, s"):
+        assert reads(query(f"SELECT COUNT(*) AS n FROM ({sql}) q"))[""] == ["q"]
+
+
+def leaves(atoms: list[dict[str, Any]]) -> list[list[str]]:
+    """The conditions of each atom's filter, however they are joined by AND."""
+
+    def each(condition: dict[str, Any]) -> list[str]:
+        if condition["op"] != "and":
+            return [json.dumps(condition, sort_keys=True)]
+        return [leaf for part in condition["operands"] for leaf in each(part)]
+
+    return [sorted(each(atom["filter"])) for atom in atoms]
+
+
+COFACTOR = "(SELECT COUNT(*) AS n, COFACTOR(a, x) AS c FROM r) q"
+REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
+    # names
+    ("WITH q AS (SELECT a FROM z) SELECT b FROM s", errors.UnknownTableError, 1, 26, "known: r"),
+    ("WITH q AS (SELECT a FROM q) SELECT a FROM q", errors.UnknownTableError, 1, 26, "further up"),
+    (
+        "WITH q AS (SELECT a FROM p),\n  p AS (SELECT a FROM r)\nSELECT a FROM q",
+        errors.UnknownTableError,
+        1,
+        26,
+        "no table or view 'p', and the one of WITH is not there yet",
+    ),
+    (
+        "SELECT a FROM (WITH p AS (SELECT a FROM r) SELECT a FROM p) q, p",
+        errors.UnknownTableError,
+        1,
+        64,
+        "no table or view 'p'",
+    ),
+    (
+        "WITH q AS (SELECT a FROM r), Q AS (SELECT a FROM r) SELECT a FROM q",
+        errors.QueryError,
+        1,
+        30,
+        "two names of WITH",
+    ),
+    ("SELECT z.a FROM (SELECT a FROM r) q", errors.QueryError, 1, 8, "in scope: q"),
+    ("SELECT b FROM (SELECT a FROM r) q", errors.UnknownColumnError, 1, 8, "known: a"),
+    ("SELECT COUNT(*) FROM (SELECT a FROM r) s, s", errors.QueryError, 1, 43, "an alias"),
+    ("SELECT COUNT(*) FROM r AS p(k, l, m, n, o)", errors.QueryError, 1, 41, "5 names for 4"),
+    ("SELECT COUNT(*) FROM r AS p(k, k)", errors.QueryError, 1, 29, "two columns"),
+    ("SELECT COUNT(*) FROM r AS p(b)", errors.QueryError, 1, 29, "two columns are called 'b'"),
+    (
+        "WITH q(a, b) AS (SELECT a FROM r) SELECT a FROM q",
+        errors.QueryError,
+        1,
+        11,
+        "2 names for 1",
+    ),
+    ("SELECT a FROM r AS p(k)", errors.UnknownColumnError, 1, 8, "known: k, b, x, d"),
+    (
+        "SELECT COUNT(*) FROM (SELECT a, a FROM r) q",
+        errors.QueryError,
+        1,
+        33,
+        "two columns are called 'a'",
+    ),
+    # what is within is refused as it is outside, at its place there
+    (
+        "WITH q AS (\n  SELECT a, MEDIAN(x) AS m\n  FROM r GROUP BY a)\nSELECT MAX(m) FROM q",
+        errors.UnsupportedError,
+        2,
+        13,
+        "this aggregate is not supported",
+    ),
+    ("WITH q AS (SELECT 1) SELECT COUNT(*) FROM q", errors.UnsupportedError, 1, 12, "FROM"),
+    ("SELECT COUNT(*) FROM r, (SELECT 1) q", errors.UnsupportedError, 1, 26, "needs a FROM"),
+    ("WITH q AS (SELECT a FROM r) SELECT 1", errors.UnsupportedError, 1, 29, "needs a FROM"),
+    # what is not read is checked too
+    ("WITH q AS (SELECT c FROM r) SELECT b FROM s", errors.UnknownColumnError, 1, 19, "known"),
+    # clauses
+    ("SELECT a FROM (SELECT a FROM r ORDER BY a) q", errors.UnsupportedError, 1, 41, "any order"),
+    (
+        "SELECT a FROM (SELECT a FROM r ORDER BY a LIMIT 2) q",
+        errors.UnsupportedError,
+        1,
+        49,
+        "LIMIT is not kept in a subquery",
+    ),
+    ("SELECT a FROM (SELECT a FROM r OFFSET 2) q", errors.UnsupportedError, 1, 39, "OFFSET"),
+    (
+        "SELECT a FROM (SELECT a FROM r UNION ALL SELECT b FROM s) q",
+        errors.UnsupportedError,
+        1,
+        16,
+        "UNION, INTERSECT, EXCEPT are not supported in a query",
+    ),
+    (
+        "WITH q AS (SELECT a FROM r EXCEPT SELECT b FROM s) SELECT a FROM q",
+        errors.UnsupportedError,
+        1,
+        12,
+        "compute the rest from what you read",
+    ),
+    (
+        "WITH RECURSIVE q AS (SELECT a FROM r) SELECT a FROM q",
+        errors.UnsupportedError,
+        1,
+        16,
+        "leave RECURSIVE out where no name reads itself",
+    ),
+    ("SELECT a FROM (SELECT a FROM r) q TABLESAMPLE 5%", errors.UnsupportedError, 1, 16, "SAMPLE"),
+    ("SELECT a FROM (VALUES (1)) q(a)", errors.UnsupportedError, 1, 24, "names of tables, views"),
+    ("SELECT a FROM (r JOIN s USING (b)) q", errors.UnsupportedError, 1, 16, "no alias here"),
+    # the tables around
+    (
+        "SELECT SUM(n) FROM r, (SELECT COUNT(*) AS n FROM s WHERE s.b = r.b) q",
+        errors.UnsupportedError,
+        1,
+        64,
+        "does not see 'r' of the query around it",
+    ),
+    (
+        "SELECT SUM(n) FROM r, (SELECT COUNT(*) AS n FROM s WHERE s.b = a) q",
+        errors.UnsupportedError,
+        1,
+        64,
+        "does not see 'r'",
+    ),
+    (
+        "SELECT SUM(n) FROM r, (SELECT n FROM (SELECT COUNT(*) AS n FROM s WHERE b = a) p) q",
+        errors.UnsupportedError,
+        1,
+        77,
+        "join on that",
+    ),
+    ("SELECT a FROM r, LATERAL (SELECT b FROM s) q", errors.UnsupportedError, 1, 27, "LATERAL"),
+    # COFACTOR
+    (f"SELECT c FROM {COFACTOR}", errors.UnsupportedError, 1, 8, "is not read by another view"),
+    (f"SELECT * FROM {COFACTOR}", errors.UnsupportedError, 1, 8, "COFACTOR 'c'"),
+    (f"SELECT COUNT(c) FROM {COFACTOR}", errors.UnsupportedError, 1, 14, "no value"),
+    (f"SELECT COUNT(*) FROM {COFACTOR} GROUP BY q.c", errors.UnsupportedError, 1, 86, "'c'"),
+    # values
+    ("SELECT SUM((SELECT a FROM r)) FROM r", errors.UnsupportedError, 1, 13, "CROSS JOIN"),
+    ("SELECT a FROM r WHERE a = (SELECT MAX(b) FROM s)", errors.UnsupportedError, 1, 28, "FROM"),
+]
+
+
+@pytest.mark.parametrize(
+    ("sql", "error", "line", "place", "message"), REFUSED, ids=[case[0][:70] for case in REFUSED]
+)
+def test_refused_with_its_place(
+    sql: str, error: type[Exception], line: int, place: int, message: str
+) -> None:
+    with pytest.raises(error) as caught:
+        query(sql)
+    text = str(caught.value)
+    assert text.startswith(f"line {line}, column {place}: "), text
+    assert message in text
+    mark = text.splitlines()[2]
+    assert mark.index("^") - 4 == place - 1
+
+
+def test_cofactor_stands_below_what_does_not_read_it() -> None:
+    assert reads(query(f"SELECT MAX(n) AS m FROM {COFACTOR}")) == {"q": ["r"], "": ["q"]}
+    # The numbers and texts of * are those that can be read.
+    found = query(f"SELECT COFACTOR(*) AS z FROM {COFACTOR}")
+    assert found["outputs"][0]["columns"] == [{"atom": 0, "column": "n"}]
+
+
+def test_output_schema() -> None:
+    found = query("SELECT a, AVG(b) AS m, COFACTOR(x) AS c, COUNT(*) AS n FROM r GROUP BY a")
+    schema = pa.schema(_native.output_schema(json.dumps(found), [("r", CATALOG["r"])]))
+    assert schema.names == ["a", "m", "c", "n"]
+    assert [schema.field(name).type for name in "amn"] == [pa.int64(), pa.float64(), pa.int64()]
+    assert [schema.field(name).nullable for name in "amn"] == [True, True, False]
+    assert pa.types.is_struct(schema.field("c").type)
+    with pytest.raises(errors.UnknownTableError):
+        _native.output_schema(json.dumps(found), [])
+    with pytest.raises(errors.InvalidValueError):
+        _native.output_schema("{}", [])
+
+
+@given(st.lists(st.sampled_from(["r", "q", "R", "s"]), min_size=1, max_size=4), st.booleans())
+def test_names_of_blocks_mean_one_thing(names: list[str], nested: bool) -> None:
+    """Blocks of any names: each is read by the one after it, never a table by mistake."""
+    sql = "SELECT DISTINCT a FROM r"
+    for name in names:
+        inner = f"(WITH {name} AS ({sql}) SELECT a FROM {name})" if nested else f"({sql})"
+        sql = f"SELECT DISTINCT a FROM {inner} AS {name}"
+    found = query(sql)
+    order = list(reads(found).values())
+    blocks = [block["name"] for block in found["blocks"]]
+    assert len({name.lower() for name in (*blocks, *CATALOG)}) == len(blocks) + len(CATALOG)
+    assert order == [["r"], *([name] for name in blocks)]
