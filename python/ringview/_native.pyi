@@ -130,11 +130,17 @@ class Database:
         """Forget a table that no view reads."""
 
     def create_view(
-        self, name: str, query_json: str, sql: str | None = None, replace: bool = False
+        self,
+        name: str,
+        query_json: str,
+        sql: str | None = None,
+        replace: bool = False,
+        engine: str | None = None,
     ) -> None:
         """Declare a view by a query in JSON, and fill it from the rows that are there.
 
-        `sql` is what `view_sql` tells. If `replace`, in the place of a view of this name.
+        `sql` is what `view_sql` tells. If `replace`, in the place of a view of this name. `engine`
+        names the one that keeps it; if None, the cheapest.
         """
 
     def drop_view(self, name: str) -> None:

@@ -124,6 +124,7 @@ class Database:
         order: Order | None = None,
         nulls: Literal["refuse", "skip"] | None = None,
         representation: Representation | None = None,
+        engine: str | None = None,
         create_or_replace: bool = False,
         if_not_exists: bool = False,
     ) -> View:
@@ -141,6 +142,8 @@ class Database:
                 that take no more room than the tables' joins on each variable, "listing" one by
                 one; if None, factorised unless there is only one table, or DISTINCT leaves out a
                 column that joins, with which there are no products.
+            engine: The name of the engine that keeps it, such as "viewtree"; if None, the one whose
+                changes cost the least. `explain` tells which that is, and of the others why not.
             create_or_replace: The view takes the place of one of this name, which stays if the new
                 one is refused. Handles and followers of the old one say that it is gone.
             if_not_exists: A view of this name with the same SQL stays, and is returned.
@@ -151,7 +154,9 @@ class Database:
             UnknownTableError: No such table.
             UnknownColumnError: No such column.
             TypeMismatchError: Types do not fit, such as the SUM of a text.
-            UnsupportedError: What a view cannot keep; the message says what can be kept.
+            UnsupportedError: What a view cannot keep; the message says what can be kept. What the
+                engine that was asked for cannot keep, with its reason.
+            InvalidValueError: No engine has this name; the message has those that are known.
             ArithmeticOverflowError: A sum over the rows that are there leaves its type.
             KeyboardInterrupt: Ctrl-C; there is no such view, or the message says that there is.
 
@@ -168,7 +173,7 @@ class Database:
         query = self._query(sql, order, representation, nulls)
         before = self.views.get(name)
         try:
-            self._native.create_view(name, query, sql, create_or_replace)
+            self._native.create_view(name, query, sql, create_or_replace, engine)
             return self.views[name]
         except KeyboardInterrupt as interrupt:
             made = self.views.get(name)

@@ -3,14 +3,14 @@
 //! Invariant: static tables are filled before the view is made. Reading makes every row, column by column, and drops
 //! each block before the next; the indexes it walks by are up to date after each batch, so maintenance pays for them.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use ringview_core::{Result, Schema};
-use ringview_engine::Planning;
-use ringview_engine::{Database, Direction, Op, Options};
+use ringview_engine::{Database, Direction, Op, Options, Planning, ViewTrees};
 use ringview_query::Query;
 
 use super::query::{Shown, query};
@@ -42,16 +42,20 @@ pub(crate) struct Engine {
     /// How many relations are still to be loaded before the view is made.
     missing: usize,
     query: Query,
-    planning: Planning,
     shown: Shown,
 }
 
 impl Engine {
     pub(crate) fn new(workload: Workload, data: &Dataset, trust_deletes: bool, form: Form) -> Self {
-        let mut database = Database::new(Options {
+        let options = Options {
             trust_deletes,
             ..Options::default()
-        });
+        };
+        let planning = Planning {
+            indicators: form != Form::Plain,
+        };
+        let engine = ViewTrees { planning };
+        let mut database = Database::with_engines(options, vec![Arc::new(engine)]);
         let streamed = workload.stream.streamed();
         for (index, relation) in data.relations.iter().enumerate() {
             let schema = Schema::from_arrow(&data.batch(index).schema()).expect(WELL_FORMED);
@@ -70,9 +74,6 @@ impl Engine {
                 .collect(),
             missing: workload.stream.loaded().len(),
             query,
-            planning: Planning {
-                indicators: form != Form::Plain,
-            },
             shown,
         };
         engine.create_view();
@@ -82,7 +83,7 @@ impl Engine {
     fn create_view(&mut self) {
         if self.missing == 0 {
             self.database
-                .create_view_with(VIEW, &self.query, self.planning, &mut |_| Ok(()))
+                .create_view(VIEW, &self.query, &mut |_| Ok(()))
                 .expect(WELL_FORMED);
         }
     }

@@ -120,8 +120,9 @@ impl Database {
     }
 
     /// Declares a view by a query in JSON, and fills it from the rows that are there; `sql` is what
-    /// `view_sql` tells. If `replace`, in the place of a view of this name.
-    #[pyo3(signature = (name, query_json, sql=None, replace=false))]
+    /// `view_sql` tells. If `replace`, in the place of a view of this name. `engine` names the one that
+    /// keeps it; if None, the cheapest.
+    #[pyo3(signature = (name, query_json, sql=None, replace=false, engine=None))]
     fn create_view(
         &self,
         py: Python<'_>,
@@ -129,18 +130,19 @@ impl Database {
         query_json: &str,
         sql: Option<&str>,
         replace: bool,
+        engine: Option<&str>,
     ) -> PyResult<()> {
         let query = Query::from_json(query_json).or_raise(py)?;
-        let mut engine = self.engine(py)?;
-        let engine = &mut *engine.value;
+        let mut held = self.engine(py)?;
+        let database = &mut *held.value;
         let mut watch = Watch::new(None, 0);
         let mut poll = |done| watch.poll(done);
         let done = py.detach(|| match replace {
-            true => engine.replace_view(name, &query, &mut poll),
-            false => engine.create_view(name, &query, &mut poll),
+            true => database.replace_view_with(name, &query, engine, &mut poll),
+            false => database.create_view_with(name, &query, engine, &mut poll),
         });
         if let (Ok(()), Some(sql)) = (&done, sql) {
-            engine.set_view_text(name, sql).or_raise(py)?;
+            database.set_view_text(name, sql).or_raise(py)?;
         }
         self.bell.ring();
         watch.finish(py, done)

@@ -4,11 +4,15 @@
 //! every view equals its query over the rows of its tables. A call that fails has changed nothing.
 //! Cost: names are found in O(tables) or O(views); what a change costs, see `transaction`.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Error, HoldsStrings, Result, Schema};
 use ringview_query::Query;
+use ringview_view::Engine;
 
 use crate::Poll;
+use crate::choose::engines;
 use crate::memory::Memory;
 use crate::names::Source;
 use crate::strings::Leaving;
@@ -57,9 +61,11 @@ pub struct Options {
 /// assert_eq!(total.column(0).as_ref(), &Int64Array::from(vec![110]));
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Database {
     pub(crate) options: Options,
+    /// Who may keep views, the first among equals first.
+    pub(crate) engines: Vec<Arc<dyn Engine>>,
     pub(crate) tables: Vec<Table>,
     /// In the order in which they came, each behind its blocks.
     pub(crate) views: Vec<NamedView>,
@@ -77,13 +83,33 @@ pub struct Database {
     pub(crate) births: u64,
 }
 
+impl Default for Database {
+    fn default() -> Self {
+        Self::new(Options::default())
+    }
+}
+
 impl Database {
     /// An empty database.
     pub fn new(options: Options) -> Database {
+        Database::with_engines(options, engines())
+    }
+
+    /// The same with other engines, of different names: who may keep views, the first among equals
+    /// first.
+    pub fn with_engines(options: Options, engines: Vec<Arc<dyn Engine>>) -> Database {
         Database {
             options,
+            engines,
+            tables: Vec::new(),
+            views: Vec::new(),
+            order: Vec::new(),
+            dictionary: Dictionary::default(),
+            leaving: Leaving::default(),
+            batch: Batch::default(),
+            undo: Undo::default(),
             memory: Memory::new(options.memory_limit),
-            ..Database::default()
+            births: 0,
         }
     }
 

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringview_core::{Error, Result};
 use ringview_explain::{Below, Explanation, Read};
 use ringview_query::Query;
-use ringview_viewtree::plan::{Plan, Planning};
 
 use crate::database::Database;
 use crate::names::Source;
@@ -35,7 +34,7 @@ impl Database {
     /// # Errors
     /// What `create_view` would refuse in the query.
     pub fn explanation(&self, query: &Query) -> Result<Explanation> {
-        let mut plans = self.plans(query, Planning::default())?;
+        let mut plans = self.plans(query, None)?;
         let sources: Vec<Source> = plans.iter().flat_map(|plan| plan.sources.clone()).collect();
         let Some(last) = plans.pop() else {
             return Err(nothing());
@@ -50,7 +49,7 @@ impl Database {
                     view: Some(name.to_owned()),
                     query: serde_json::to_value(planned.query).ok(),
                     reads: reads(planned.query, &planned.sources, &places),
-                    ..planned.plan.explanation()
+                    ..planned.chosen.explanation()
                 },
             });
         }
@@ -58,17 +57,8 @@ impl Database {
             query: serde_json::to_value(query).ok(),
             below,
             reads: reads(query, &last.sources, &places),
-            ..last.plan.explanation()
+            ..last.chosen.explanation()
         })
-    }
-
-    /// The plan that a view of this query would have, behind its blocks.
-    ///
-    /// # Errors
-    /// What `create_view` would refuse in the query.
-    pub fn plan(&self, query: &Query) -> Result<Plan> {
-        let planned = self.plans(query, Planning::default())?.pop();
-        planned.map(|planned| planned.plan).ok_or_else(nothing)
     }
 
     /// The views and blocks below some sources, each behind those that it reads; and where each stands.

@@ -8,10 +8,11 @@
 //! |---|---|
 //! | `database` | [`Database`]: what there is, and what is known of it |
 //! | `table` | a table: its schema, encoder and base rows |
-//! | `view` | a view: its query, plan and tree |
+//! | `view` | a view: its query, what it reads, and what keeps it |
 //! | `rows` | some rows of a view, and streams of them |
 //! | `memory` | how much memory there may be, and whether a change stays within it |
 //! | `changes` | what moved in a view, for whoever follows it |
+//! | `choose` | which engine keeps a view |
 //! | `names` | what names in a query mean: blocks, views, tables |
 //! | `load`, `replace` | the birth of a view over what has rows; a view in the place of another |
 //! | `feed` | views over views: who reads whom, and what moved goes on |
@@ -25,6 +26,7 @@
 
 mod chain;
 mod changes;
+mod choose;
 mod database;
 mod explained;
 mod factors;
@@ -44,12 +46,14 @@ mod words;
 
 pub use chain::chain_explanation;
 pub use changes::ViewFollower;
+pub use choose::engines;
 pub use database::{Database, Options};
 pub use keyed::{ByKey, Keyed};
 pub use ringview_chain::{Matrix, MatrixChain};
 pub use ringview_rpai::{Cut, Expansion, Key, PaiMap, Payload, Real, RpaiTree};
 pub use ringview_sampling::Law as ReservoirLaw;
 pub use ringview_view::{Cell, KeyValue};
+pub use ringview_viewtree::ViewTrees;
 pub use ringview_viewtree::plan::Planning;
 pub use rows::ViewStream;
 pub use table::TableStatus;

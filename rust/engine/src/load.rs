@@ -6,7 +6,6 @@
 use ringview_core::{Error, Meter, Result};
 use ringview_query::{PlanAtom, Query};
 use ringview_view::RowDelta;
-use ringview_viewtree::plan::Planning;
 
 use crate::database::Database;
 use crate::feed::of_a_view;
@@ -22,24 +21,24 @@ impl Database {
     /// and `NullFeature` for rows that are there; `Unsupported` if a table has rows that were not kept;
     /// what `poll` returns.
     pub fn create_view(&mut self, name: &str, query: &Query, poll: Poll<'_>) -> Result<()> {
-        self.create_view_with(name, query, Planning::default(), poll)
+        self.create_view_with(name, query, None, poll)
     }
 
-    /// As [`create_view`](Self::create_view), with a say in how it is planned; blocks are planned as they
-    /// come.
+    /// As [`create_view`](Self::create_view), kept by the engine of a name; its blocks by the cheapest, as
+    /// the view where no name is given.
     ///
     /// # Errors
-    /// The same.
+    /// The same; `Value` for a name that no engine has; the reason of an engine that refuses.
     pub fn create_view_with(
         &mut self,
         name: &str,
         query: &Query,
-        planning: Planning,
+        engine: Option<&str>,
         poll: Poll<'_>,
     ) -> Result<()> {
         self.check_new(name)?;
         let meter = self.meter(poll);
-        let family = self.bear(name, query, planning, &meter)?;
+        let family = self.bear(name, query, engine, &meter)?;
         self.views.extend(family);
         self.wire();
         self.count();
@@ -51,10 +50,10 @@ impl Database {
         &mut self,
         name: &str,
         query: &Query,
-        planning: Planning,
+        engine: Option<&str>,
         meter: &Meter<'_>,
     ) -> Result<Vec<NamedView>> {
-        let plans = self.plans(query, planning)?;
+        let plans = self.plans(query, engine)?;
         let born = plans.len() as u64;
         let owner = self.births + born;
         let mut family: Vec<NamedView> = Vec::with_capacity(plans.len());

@@ -5,9 +5,9 @@
 //! it, and no view reads itself. Cost: a look-up is O(tables and views).
 
 use ringview_core::{Error, Result};
-use ringview_query::{Block, Catalog, Query, TableInfo, bind};
-use ringview_viewtree::plan::{Plan, Planning};
+use ringview_query::{Block, Catalog, PlanAtom, Query, TableInfo, bind};
 
+use crate::choose::{Chosen, choose};
 use crate::database::Database;
 
 /// What an atom reads, by the number that tells it from all others.
@@ -24,7 +24,10 @@ pub(crate) struct Planned<'q> {
     /// The number that it will have.
     pub(crate) id: u64,
     pub(crate) query: &'q Query,
-    pub(crate) plan: Plan,
+    pub(crate) chosen: Chosen,
+    pub(crate) atoms: Vec<PlanAtom>,
+    /// The names of its columns.
+    pub(crate) columns: Vec<String>,
     /// By atom.
     pub(crate) sources: Vec<Source>,
     /// What it is to those that read it.
@@ -58,19 +61,20 @@ impl Catalog for Names<'_> {
 }
 
 impl Database {
-    /// What is to be made for a query: its blocks in their order, then what it is itself.
+    /// What is to be made for a query: its blocks in their order, then what it is itself, by the engine
+    /// of this name; the cheapest where none is given, as for blocks.
     pub(crate) fn plans<'q>(
         &self,
         query: &'q Query,
-        planning: Planning,
+        engine: Option<&str>,
     ) -> Result<Vec<Planned<'q>>> {
         query.check_blocks()?;
         let mut plans: Vec<Planned<'q>> = Vec::with_capacity(query.blocks.len() + 1);
         let blocks = query.blocks.iter().map(|block: &Block| {
             let name = Some(block.name.as_str());
-            (name, &block.query, Planning::default())
+            (name, &block.query, None)
         });
-        for (block, own, planning) in blocks.chain([(None, query, planning)]) {
+        for (block, own, engine) in blocks.chain([(None, query, engine)]) {
             let names = Names {
                 database: self,
                 query,
@@ -85,7 +89,13 @@ impl Database {
                 block,
                 id: self.births + 1 + plans.len() as u64,
                 query: own,
-                plan: Plan::new(bound, planning)?,
+                chosen: choose(&self.engines, &bound, engine)?,
+                columns: bound
+                    .outputs
+                    .into_iter()
+                    .map(|output| output.name)
+                    .collect(),
+                atoms: bound.atoms,
                 sources,
                 info,
             });

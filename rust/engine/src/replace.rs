@@ -7,7 +7,6 @@
 
 use ringview_core::{Error, Meter, Result};
 use ringview_query::{Query, TableInfo};
-use ringview_viewtree::plan::Planning;
 
 use crate::Poll;
 use crate::database::Database;
@@ -39,8 +38,22 @@ impl Database {
     /// The same, but for a view of this name; `InUse` if views that read it could not read the new one as
     /// they are.
     pub fn replace_view(&mut self, name: &str, query: &Query, poll: Poll<'_>) -> Result<()> {
+        self.replace_view_with(name, query, None, poll)
+    }
+
+    /// The same, kept by the engine of a name.
+    ///
+    /// # Errors
+    /// The same, and as [`create_view_with`](Self::create_view_with).
+    pub fn replace_view_with(
+        &mut self,
+        name: &str,
+        query: &Query,
+        engine: Option<&str>,
+        poll: Poll<'_>,
+    ) -> Result<()> {
         let Ok(old) = self.view(name).map(|view| view.id) else {
-            return self.create_view(name, query, poll);
+            return self.create_view_with(name, query, engine, poll);
         };
         let readers = self.readers_of(Source::View(old));
         let meter = self.meter(poll);
@@ -48,7 +61,7 @@ impl Database {
         let places: Vec<usize> = self.family(old);
         let family = self.take_family(old);
         let done = self
-            .bear(name, query, Planning::default(), &meter)
+            .bear(name, query, engine, &meter)
             .and_then(|new| self.take_over(name, (&family, new), readers, &meter));
         match &done {
             Ok(()) => self.bury(&family),

@@ -5,6 +5,7 @@ use ringview_explain::Explanation;
 use ringview_query::{PlanAtom, Query, TableInfo};
 use ringview_view::{Answer, Follower, View};
 
+use crate::choose::Told;
 use crate::names::{Planned, Source};
 use crate::table::Reader;
 
@@ -29,6 +30,8 @@ pub(crate) struct NamedView {
     pub(crate) readers: Vec<Reader>,
     /// The names of its columns.
     pub(crate) columns: Vec<String>,
+    /// What is told of the choice of its engine.
+    pub(crate) told: Told,
     pub(crate) tree: Box<dyn View>,
     /// The place in the changes of whoever asks the view itself, once somebody did.
     pub(crate) own: Option<Follower>,
@@ -37,8 +40,6 @@ pub(crate) struct NamedView {
 impl NamedView {
     /// An empty view, or a block of the view of this name and number.
     pub(crate) fn new((name, owner): (&str, u64), planned: Planned<'_>) -> Result<Self> {
-        let plan = planned.plan;
-        let outputs = plan.outputs.iter();
         Ok(Self {
             name: planned.block.unwrap_or(name).to_owned(),
             owner: planned.block.map(|_| owner),
@@ -49,9 +50,10 @@ impl NamedView {
             sources: planned.sources,
             info: planned.info,
             readers: Vec::new(),
-            atoms: plan.atoms.clone(),
-            columns: outputs.map(|output| output.name.clone()).collect(),
-            tree: ringview_viewtree::view(plan.into())?,
+            atoms: planned.atoms,
+            columns: planned.columns,
+            told: planned.chosen.told,
+            tree: planned.chosen.candidate.make()?,
         })
     }
 
@@ -65,7 +67,7 @@ impl NamedView {
         Explanation {
             view: Some(self.name.clone()),
             query: serde_json::to_value(&self.query).ok(),
-            ..self.tree.explanation()
+            ..self.told.with(self.tree.explanation())
         }
     }
 }

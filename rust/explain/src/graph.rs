@@ -1,8 +1,8 @@
 //! An explanation as the source of a graph, for Mermaid and Graphviz: changes climb along the arrows.
 //!
 //! Invariant: every node is declared once, and edges join declared nodes. What is kept has a solid
-//! frame, what is not a dashed one; indicator projections are rounded. Names are escaped, so that
-//! none can end its label.
+//! frame, what is not a dashed one; indicator projections are rounded. Where an engine was chosen among
+//! several, a note says so. Names are escaped, so that none can end its label.
 
 use std::fmt::Write;
 
@@ -39,6 +39,11 @@ impl Explanation {
             if !node.stored {
                 dashed.push(format!("{prefix}n{id}"));
             }
+        }
+        if let Some(lines) = self.choice() {
+            let lines: Vec<String> = lines.iter().map(|line| mermaid_text(line)).collect();
+            let label = lines.join("<br/>");
+            let _ = writeln!(text, "{indent}{prefix}engine>\"{label}\"]");
         }
         for (child, parent) in self.edges() {
             let _ = writeln!(text, "{indent}{prefix}n{child} --> {prefix}n{parent}");
@@ -89,6 +94,14 @@ impl Explanation {
             };
             let _ = writeln!(text, "{indent}{prefix}n{id} [label=\"{label}\"{style}];");
         }
+        if let Some(lines) = self.choice() {
+            let lines: Vec<String> = lines.iter().map(|line| dot_text(line)).collect();
+            let label = lines.join("\\n");
+            let _ = writeln!(
+                text,
+                "{indent}{prefix}engine [label=\"{label}\", shape=note];"
+            );
+        }
         for (child, parent) in self.edges() {
             let _ = writeln!(text, "{indent}{prefix}n{child} -> {prefix}n{parent};");
         }
@@ -116,6 +129,14 @@ impl Explanation {
         }
     }
 
+    /// The engine and those that were not taken; `None` where there was no choice.
+    fn choice(&self) -> Option<Vec<String>> {
+        let others = self.others.iter();
+        let others = others.map(|other| format!("not taken: {}", other.line()));
+        let lines = [format!("engine: {}", self.engine.name)].into_iter();
+        (!self.others.is_empty()).then(|| lines.chain(others).collect())
+    }
+
     /// From the roots of views below to the leaves that read them, by the names of nodes.
     fn reads(&self, prefix: &str) -> Vec<(String, String)> {
         let below = self.below.iter().enumerate();
@@ -127,7 +148,10 @@ impl Explanation {
                 let Some(below) = self.below.get(read.below) else {
                     continue;
                 };
-                let root = below.view.nodes.len().saturating_sub(1);
+                // What has no nodes is not drawn.
+                let Some(root) = below.view.nodes.len().checked_sub(1) else {
+                    continue;
+                };
                 let from = format!("{prefix}v{}n{root}", read.below);
                 let leaves = reader.nodes.iter().enumerate();
                 let leaves = leaves.filter(|(_, node)| node.table.as_ref() == Some(&read.name));

@@ -64,6 +64,10 @@ impl Explanation {
                 "<div>{what} <b>{name}</b> <span style=\"{GREY}\">{because}</span></div>"
             );
         }
+        for other in &self.others {
+            let line = escaped(&other.line());
+            let _ = write!(text, "<div style=\"{GREY}\">not taken: {line}</div>");
+        }
         self.html_theory(text);
         for condition in self.told() {
             let line = escaped(&condition.line());

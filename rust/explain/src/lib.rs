@@ -19,6 +19,7 @@ mod text;
 use serde::{Deserialize, Serialize};
 
 pub use format::Format;
+pub use text::power;
 
 /// How a view is kept, why, and what that costs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,9 @@ pub struct Explanation {
     pub query: Option<serde_json::Value>,
     /// The engine, and why this one.
     pub engine: Choice,
+    /// The engines that were not taken: those that could, and those that cannot.
+    #[serde(default)]
+    pub others: Vec<Other>,
     /// The form in which the result is kept, and why.
     pub form: Choice,
     /// The class conditions.
@@ -66,6 +70,17 @@ pub struct Choice {
     /// What.
     pub name: String,
     /// Why.
+    pub because: String,
+}
+
+/// An engine that was not taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Other {
+    /// Its name.
+    pub name: String,
+    /// What a change of one row would cost; absent where it cannot keep the view.
+    pub cost: Option<String>,
+    /// How it would keep the view, or why it cannot.
     pub because: String,
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::{Below, Condition, Explanation, NodeFacts, OrderFacts};
+use crate::{Below, Condition, Explanation, NodeFacts, OrderFacts, Other};
 
 /// Characters of a part of a line.
 const LONG: usize = 240;
@@ -82,6 +82,9 @@ impl Explanation {
         let _ = writeln!(text, "\nwhy");
         let (engine, form) = (&self.engine, &self.form);
         let _ = writeln!(text, "  engine: {}; {}", engine.name, engine.because);
+        for other in &self.others {
+            let _ = writeln!(text, "  not taken: {}", elided(&other.line()));
+        }
         let _ = writeln!(text, "  kept as {}: {}", form.name, form.because);
         self.theory(text, "  ");
         for condition in self.told() {
@@ -161,9 +164,10 @@ impl Explanation {
 
     fn tree(&self, text: &mut String) {
         let mut lines = Vec::new();
-        if let Some(root) = self.nodes.len().checked_sub(1) {
-            self.lines(root, String::new(), String::new(), &mut lines);
-        }
+        let Some(root) = self.nodes.len().checked_sub(1) else {
+            return;
+        };
+        self.lines(root, String::new(), String::new(), &mut lines);
         let wide = |line: &(usize, String)| line.1.chars().count();
         let width = lines.iter().map(wide).max().unwrap_or(0).min(WIDE);
         let kept = |node: &NodeFacts| {
@@ -234,6 +238,17 @@ impl Condition {
     }
 }
 
+impl Other {
+    /// `recompute, which could, at O(N) a change; ..`, or `recompute, which cannot: ..`.
+    pub(super) fn line(&self) -> String {
+        let (name, because) = (&self.name, &self.because);
+        match &self.cost {
+            Some(cost) => format!("{name}, which could, at {cost} a change; {because}"),
+            None => format!("{name}, which cannot: {because}"),
+        }
+    }
+}
+
 impl NodeFacts {
     /// ` of table, filtered, static`, as far as it is.
     pub(crate) fn marks(&self) -> String {
@@ -274,8 +289,9 @@ pub(crate) fn shown(order: &[OrderFacts]) -> String {
     order.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// `O(N^1.5)`
-pub(crate) fn power(space: f64) -> String {
+/// A power of N as people read it: `O(1)`, `O(N)`, `O(N^1.5)`.
+#[must_use]
+pub fn power(space: f64) -> String {
     match number(space).as_str() {
         "0" => "O(1)".to_owned(),
         "1" => "O(N)".to_owned(),

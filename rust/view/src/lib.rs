@@ -3,12 +3,14 @@
 //! | module | holds |
 //! |---|---|
 //! | `view` | [`View`]: rows go in, and stay or are undone |
+//! | `engine` | [`Engine`]: what keeps views, its candidates and its refusals |
 //! | `rows` | how rows of tables arrive: one by one, or as products of factors |
 //! | `fields` | variables as the fields of keys |
 //! | `read/` | what rows of a table are to a view: filters, factors, keys |
 //! | `answer/` | what is read of a view, and who is told what moved in it |
 
 pub mod answer;
+mod engine;
 pub mod fields;
 pub mod read;
 mod rows;
@@ -16,5 +18,6 @@ mod view;
 
 pub use answer::followers::Follower;
 pub use answer::{Answer, Cell, Cursor, Key, KeyValue, Place};
+pub use engine::{Candidate, Cost, Engine, Refusal};
 pub use rows::{FactorRows, ProductDelta, RowDelta};
 pub use view::{View, multiplied_out};

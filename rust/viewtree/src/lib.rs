@@ -27,6 +27,7 @@
 //! | `explain` | what a view has now, beside what its plan says |
 //! | `strings` | which strings all of these hold |
 //! | `settle` | what may not fit its column is refused before it is kept |
+//! | `engine` | view trees, as the database asks for them |
 //! | `view_tree` | a maintained view, whole, in any form |
 //! | `groups`, `listing`, `logged` | the forms that are the root's part, as answers, and what moves in them |
 
@@ -40,6 +41,7 @@ mod cofactors;
 mod columns;
 mod companion;
 mod computed;
+mod engine;
 mod explain;
 mod factorised;
 mod factors;
@@ -59,6 +61,7 @@ mod strings;
 mod tree;
 mod view_tree;
 
+pub use engine::ViewTrees;
 pub use view_tree::view;
 
 /// An overflow, with the words for where.

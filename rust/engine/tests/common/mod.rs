@@ -1,6 +1,6 @@
 //! A database and, beside it, lists of rows: what views must show is the oracle's affair.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
 
 use arrow_array::RecordBatch;
 use ringview_core::{Field, Result, Schema, Type};

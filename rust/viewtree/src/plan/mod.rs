@@ -9,6 +9,7 @@
 pub(crate) mod build;
 mod classes;
 pub(crate) mod cofactor;
+mod cost;
 pub mod explanation;
 pub(crate) mod factorised;
 mod leaf;

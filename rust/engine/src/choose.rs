@@ -1,0 +1,134 @@
+//! Which engine keeps a view: all are asked, the cheapest is taken, or the one that was asked for.
+//!
+//! Invariant: the choice is that of the query and the engines alone: by what a change costs, then by what is
+//! kept, then by their order in the list. Whoever was not taken is told of, with what it would have cost
+//! or why it could not. Cost: one plan an engine; costs are compared only where several could.
+
+use std::sync::Arc;
+
+use ringview_core::{Error, Result};
+use ringview_explain::{Explanation, Other};
+use ringview_query::Bound;
+use ringview_view::{Candidate, Engine, Refusal};
+use ringview_viewtree::ViewTrees;
+
+/// What an engine says to a query.
+type Said<'e> = (
+    &'e dyn Engine,
+    std::result::Result<Box<dyn Candidate>, Refusal>,
+);
+
+/// The engines of a database that was not given others, the first among equals first.
+#[must_use]
+pub fn engines() -> Vec<Arc<dyn Engine>> {
+    vec![Arc::new(ViewTrees::default())]
+}
+
+/// Who keeps a view, and what is told of the others.
+pub(crate) struct Chosen {
+    pub(crate) candidate: Box<dyn Candidate>,
+    pub(crate) told: Told,
+}
+
+impl Chosen {
+    /// How the view would be kept, and who else could.
+    pub(crate) fn explanation(&self) -> Explanation {
+        self.told.with(self.candidate.explanation())
+    }
+}
+
+/// What is told of a choice.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    by_hand: bool,
+    others: Vec<Other>,
+}
+
+impl Told {
+    /// What an engine says of a view, with that.
+    pub(crate) fn with(&self, mut explanation: Explanation) -> Explanation {
+        if self.by_hand {
+            let because = &explanation.engine.because;
+            explanation.engine.because = format!("asked for by name; {because}");
+        }
+        explanation.others.clone_from(&self.others);
+        explanation
+    }
+}
+
+/// Chooses among engines; `by_hand` names the one that is to be taken.
+///
+/// # Errors
+/// `Value` for a name that none has; what the engine says that was asked for, or the first one if none
+/// can.
+pub(crate) fn choose(
+    engines: &[Arc<dyn Engine>],
+    query: &Bound,
+    by_hand: Option<&str>,
+) -> Result<Chosen> {
+    if let Some(name) = by_hand.filter(|name| engines.iter().all(|one| one.name() != *name)) {
+        return Err(unknown(engines, name));
+    }
+    let asked = engines.iter().map(|engine| (&**engine, engine.plan(query)));
+    let mut said: Vec<Said<'_>> = asked.collect();
+    let taken = match by_hand {
+        Some(name) => said.iter().position(|(engine, _)| engine.name() == name),
+        None => cheapest(&said),
+    };
+    let (_, answer) = said.remove(taken.unwrap_or(0));
+    let candidate = answer.map_err(Refusal::error)?;
+    Ok(Chosen {
+        candidate,
+        told: Told {
+            by_hand: by_hand.is_some(),
+            others: said.into_iter().map(other).collect(),
+        },
+    })
+}
+
+/// The place of the engine that can and costs the least.
+fn cheapest(said: &[Said<'_>]) -> Option<usize> {
+    let able = said.iter().enumerate();
+    let able = able.filter_map(|(at, (_, answer))| Some((at, answer.as_ref().ok()?)));
+    let able: Vec<(usize, &Box<dyn Candidate>)> = able.collect();
+    match able[..] {
+        [] => None,
+        [(only, _)] => Some(only),
+        _ => {
+            let costs = able
+                .iter()
+                .map(|(at, one)| (*at, one.change(), one.space()));
+            let best = costs.min_by(|(_, change, space), (_, other, more)| {
+                let by_change = change.compare(other);
+                by_change.then_with(|| space.total_cmp(more))
+            });
+            best.map(|(at, ..)| at)
+        }
+    }
+}
+
+fn other((engine, answer): Said<'_>) -> Other {
+    let (cost, because) = match answer {
+        Ok(candidate) => (
+            Some(candidate.change().to_string()),
+            candidate.explanation().engine.because,
+        ),
+        Err(refusal) => (None, refusal.to_string()),
+    };
+    Other {
+        name: engine.name().to_owned(),
+        cost,
+        because,
+    }
+}
+
+fn unknown(engines: &[Arc<dyn Engine>], name: &str) -> Error {
+    let known: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
+    Error::Value {
+        place: format!("the engine {name:?}"),
+        problem: format!(
+            "there is none of this name; known engines: {}; without a name the cheapest is taken",
+            known.join(", ")
+        ),
+    }
+}

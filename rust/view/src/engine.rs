@@ -1,0 +1,124 @@
+//! An engine, as the database sees it: asked whether it can keep a query, and at what cost.
+//!
+//! Invariant: planning changes nothing and reads no rows; a candidate that was made keeps what it said. Cost:
+//! that of planning, once for each engine when a view is born or explained.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use ringview_core::{Error, Result};
+use ringview_explain::{Explanation, power};
+use ringview_query::Bound;
+
+use crate::view::View;
+
+/// A way of keeping views up to date.
+pub trait Engine: fmt::Debug + Send + Sync {
+    /// Its name: what `engine=` asks for and explanations tell. No two of a database have the same.
+    fn name(&self) -> &str;
+
+    /// How it would keep a query.
+    ///
+    /// # Errors
+    /// The reason why it cannot.
+    fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal>;
+}
+
+/// A plan of one engine for one query, of which no view was made yet.
+pub trait Candidate: Send {
+    /// What a change of one row costs at the worst, over all relations that change. Where the answer is
+    /// computed as it is read, that counts as part of the change: answers are compared fresh.
+    fn change(&self) -> Cost;
+
+    /// How much it keeps: N^space keys or rows, of tables of N rows each.
+    fn space(&self) -> f64;
+
+    /// How the view would be kept, why, and what that costs; without what only a view has.
+    fn explanation(&self) -> Explanation;
+
+    /// The view, without rows.
+    ///
+    /// # Errors
+    /// What the query's expressions cannot be compiled for.
+    fn make(self: Box<Self>) -> Result<Box<dyn View>>;
+}
+
+/// What something costs, in the number N of rows of the tables.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cost {
+    /// O(1).
+    Constant,
+    /// O(log N).
+    Logarithmic,
+    /// O(N^x), for an x above 0; 1 is linear.
+    Power(f64),
+}
+
+impl Cost {
+    /// N to a power, which may be 0.
+    #[must_use]
+    pub fn power(exponent: f64) -> Self {
+        match exponent > 0.0 {
+            true => Self::Power(exponent),
+            false => Self::Constant,
+        }
+    }
+
+    /// The dearer of two.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match self.compare(&other) {
+            Ordering::Less => other,
+            _ => self,
+        }
+    }
+
+    /// Which of two is cheaper.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Ordering {
+        self.rank().total_cmp(&other.rank())
+    }
+
+    /// A logarithm is dearer than O(1) and cheaper than any power.
+    fn rank(self) -> f64 {
+        match self {
+            Self::Constant => 0.0,
+            Self::Logarithmic => f64::MIN_POSITIVE,
+            Self::Power(exponent) => exponent,
+        }
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant => f.write_str("O(1)"),
+            Self::Logarithmic => f.write_str("O(log N)"),
+            Self::Power(exponent) => f.write_str(&power(*exponent)),
+        }
+    }
+}
+
+/// Why an engine cannot keep a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal(Box<Error>);
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl Refusal {
+    /// As what whoever asked for this engine, or has no other, is told.
+    #[must_use]
+    pub fn error(self) -> Error {
+        *self.0
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
