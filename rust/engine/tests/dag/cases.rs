@@ -2,7 +2,7 @@
 
 use ringview_core::{Error, Field, Schema, Type};
 use ringview_engine::{ByKey, Database, Direction, KeyValue, Keyed, Op, Options, Product, Rows};
-use ringview_query::{ColumnRef, Function, Literal, Measure, Nulls, Output, Query, Representation};
+use ringview_query::{ColumnRef, Function, Literal, Measure, Nulls, Output, Representation};
 
 use crate::common::{Change, Row, Value, apply, database, from_arrow, to_arrow, unpolled};
 use crate::write::{Q, column, count_at_least};
