@@ -287,6 +287,45 @@ def test_joins_of_floats_far_from_zero(given_: Any) -> None:
         assert_close(mixed.to_arrow().to_pylist()[0], expected, room)
 
 
+@pytest.mark.parametrize("odd", [0.0, 0.01, 0.5])
+def test_batches_that_are_mostly_whole_numbers(odd: float) -> None:
+    """Sums that are doubles are computed as such, until a row in mid-batch is none."""
+    chance = random.Random(f"odd {odd}")
+    db = rv.Database()
+    db.create_table("r", {"k": "int64", "x": "float64"})
+    db.create_table("s", {"k": "int64", "y": "float64"})
+    view = db.create_view("v", f"SELECT {columns('x', 'y')} FROM r JOIN s USING (k)")
+    total = db.create_view("t", "SELECT k, SUM(0.1 * x) AS e, SUM(1.5 * x) AS h FROM r GROUP BY k")
+
+    def value() -> float:
+        if chance.random() < odd:
+            return chance.choice([1e16, -1e16, 0.1, 1e-6, chance.gauss(0, 1e5)])
+        return float(chance.randrange(-50, 50))
+
+    held: dict[str, list[tuple[int, float]]] = {"r": [], "s": []}
+    for _ in range(4):
+        for table, column, rows in (("r", "x", 300), ("s", "y", 60)):
+            there = held[table]
+            chance.shuffle(there)
+            gone = [there.pop() for _ in range(len(there) // 2)]
+            new = [(chance.randrange(20), value()) for _ in range(rows)]
+            there.extend(new)
+            new.sort()
+            batch, signs = new + gone, [1] * len(new) + [-1] * len(gone)
+            keys, values = zip(*batch, strict=True)
+            db.insert(table, {"k": keys, column: values, "n": signs}, multiplicity="n")
+        by_key: dict[int, list[float]] = {}
+        for k, y in held["s"]:
+            by_key.setdefault(k, []).append(y)
+        pairs = [(x, y) for k, x in held["r"] for y in by_key.get(k, [])]
+        assert_close(view.to_arrow().to_pylist()[0], exact(pairs), scale_of(pairs))
+        for found in total.to_arrow().to_pylist():
+            xs = [Fraction(x) for k, x in held["r"] if k == found["k"]]
+            tenth = Fraction(0.1)
+            expected = {"e": sum(tenth * x for x in xs), "h": sum(3 * x / 2 for x in xs)}
+            assert_close(found, expected, sum((abs(x) for x in xs), Fraction(1)))
+
+
 def test_a_window_that_slides() -> None:
     """A hundred windows pass, each far from the one before."""
     db = rv.Database()

@@ -54,10 +54,10 @@ impl Database {
             });
             match (taken, op) {
                 (Taken::ByKey, op) if by_key => {
-                    self.run_one((index, op), undo, batch, meter)?;
+                    self.run_one((index, &op), undo, batch, meter)?;
                 }
                 (Taken::AtOnce, op) if !by_key => {
-                    self.run_one((index, op), undo, batch, meter)?;
+                    self.run_one((index, &op), undo, batch, meter)?;
                 }
                 (Taken::Net(net), Change::Rows(op)) if !by_key => {
                     for (first, chunk) in chunks(op.rows) {

@@ -236,27 +236,27 @@ impl Database {
         C: Copy + Into<Change<'a>>,
     {
         for (index, op) in ops.iter().enumerate() {
-            self.run_one((index, (*op).into()), undo, batch, meter)?;
+            self.run_one((index, &(*op).into()), undo, batch, meter)?;
         }
         Ok(())
     }
 
     pub(crate) fn run_one(
         &mut self,
-        (index, op): (usize, Change<'_>),
+        (index, op): (usize, &Change<'_>),
         undo: &mut Undo,
         batch: &mut Batch,
         meter: &Meter<'_>,
     ) -> Result<()> {
         let table = undo.tables[index];
         match op {
-            Change::Rows(op) if names_keys(&self.tables[table], &op)? => {
+            Change::Rows(op) if names_keys(&self.tables[table], op)? => {
                 self.run_keyed((table, ByKey::Delete, op.rows), undo, batch, meter)
             }
-            Change::Rows(op) => self.run_rows((table, &op), undo, batch, meter),
-            Change::Product(product) => self.run_product((table, &product), undo, meter),
+            Change::Rows(op) => self.run_rows((table, op), undo, batch, meter),
+            Change::Product(product) => self.run_product((table, product), undo, meter),
             Change::Keyed(Keyed { by, rows, .. }) => {
-                self.run_keyed((table, by, rows), undo, batch, meter)
+                self.run_keyed((table, *by, rows), undo, batch, meter)
             }
         }
     }

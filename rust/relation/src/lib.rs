@@ -15,6 +15,7 @@
 //! | `group` | which rows of a batch have equal keys, found before payloads are computed |
 //! | `widening` | products of sums that do not fit, in passing |
 //! | `join/` | a delta meets relations along a compiled path |
+//! | `partition` | which values of a key are heavy, and which light |
 //! | `rows` | the multiset of base rows of a table |
 //!
 //! Every look-up, insert, delete and count is O(1) expected, whatever the keys; a slot is stable while
@@ -30,6 +31,7 @@ pub mod join;
 mod journal;
 mod layout;
 mod part;
+mod partition;
 mod relation;
 mod rows;
 mod widening;
@@ -42,6 +44,7 @@ pub use journal::{Change, Journal};
 pub use layout::{KeyField, KeyLayout};
 pub use part::index::Index;
 pub use part::{Moved, Part};
+pub use partition::{Partition, Threshold};
 pub use relation::Relation;
 pub use rows::{Action, Actions, KeyedDelta, Net, RowStore};
 

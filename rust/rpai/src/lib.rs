@@ -13,10 +13,12 @@
 //! | `cut` | [`Cut`]: a place between entries, where ranges end and shifts begin |
 //! | `tree/` | [`RpaiTree`]: ordered; `get_sum` and `shift_keys` in O(log n) |
 //! | `pai_map` | [`PaiMap`]: hashed; for correlation by equality |
+//! | `machine/` | [`machine::Machine`]: queries kept fresh by them, or by the general algorithm |
 //! | `steps` | counted work |
 
 mod cut;
 mod key;
+pub mod machine;
 mod pai_map;
 mod payload;
 mod steps;

@@ -26,6 +26,7 @@ pub(super) struct Factors<'a> {
 }
 
 impl Factors<'_> {
+    #[inline(always)]
     pub(super) fn multiply<L, R, O>(&self, out: &mut [u64]) -> bool
     where
         L: Number + Widen<O>,

@@ -31,6 +31,16 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         Ok(())
     }
 
+    /// The same, telling the payload before and the one now.
+    pub(crate) fn add_telling(&mut self, key: K, tie: T, payload: P) -> Result<(P, P)> {
+        let mut now = P::ZERO;
+        let before = self.alter(key, tie, |old| {
+            now = old.plus(payload)?;
+            Some((now, payload))
+        })?;
+        Ok((before.unwrap_or(P::ZERO), now))
+    }
+
     /// Gives an entry a payload, and tells the one it had. O(log n).
     ///
     /// # Errors

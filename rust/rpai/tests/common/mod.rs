@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub mod brute;
+pub mod queries;
+
 use std::fmt::Debug;
 
 use proptest::prelude::*;

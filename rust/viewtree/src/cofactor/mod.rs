@@ -20,7 +20,7 @@ use crate::overflow;
 use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
 use crate::tree::Tree;
-use crate::tree::payloads::Payloads;
+use crate::tree::payloads::{Payloads, Recentred};
 
 use origins::{Origins, subtract};
 
@@ -117,6 +117,28 @@ impl ProductPlan<Cofactor> for CofactorPayloads {
     }
 }
 
+impl Recentred for CofactorPayloads {
+    fn foresee(tree: &mut Tree<Self>, leaf: usize, batch: &Batch) -> Result<()> {
+        tree.make_room_for_many(leaf, batch)
+    }
+
+    fn origins(&self) -> &[u64] {
+        self.origins.shown()
+    }
+
+    fn recentres(tree: &mut Tree<Self>) -> bool {
+        tree.look_at_means()
+    }
+
+    fn commit(tree: &mut Tree<Self>) {
+        tree.move_origins();
+    }
+
+    fn rollback(&mut self) {
+        self.origins.rollback();
+    }
+}
+
 impl Payloads for CofactorPayloads {
     type Ring = Cofactor;
 
@@ -184,26 +206,6 @@ impl Payloads for CofactorPayloads {
     fn forget_strings(&mut self, gone: &Gone) {
         let leaves = self.leaves.values_mut();
         leaves.for_each(|leaf| leaf.program.forget_strings(gone));
-    }
-
-    fn foresee(tree: &mut Tree<Self>, leaf: usize, batch: &Batch) -> Result<()> {
-        tree.make_room_for_many(leaf, batch)
-    }
-
-    fn origins(&self) -> &[u64] {
-        self.origins.shown()
-    }
-
-    fn recentres(tree: &mut Tree<Self>) -> bool {
-        tree.look_at_means()
-    }
-
-    fn commit(tree: &mut Tree<Self>) {
-        tree.move_origins();
-    }
-
-    fn rollback(&mut self) {
-        self.origins.rollback();
     }
 
     fn memory_usage(&self) -> usize {

@@ -19,8 +19,43 @@ use crate::overflow;
 use crate::program::ProductPlan;
 use crate::tree::Tree;
 
+/// What payloads that are counted from moving origins ask of their tree. By default there is no origin.
+pub(crate) trait Recentred: Send + Sync {
+    /// Before the selected rows of a batch are read at a leaf.
+    fn foresee(_tree: &mut Tree<Self>, _leaf: usize, _batch: &Batch) -> Result<()>
+    where
+        Self: Payloads + Sized,
+    {
+        Ok(())
+    }
+
+    /// A member of every row of a result, as of the last commit: the origins that payloads are
+    /// counted from.
+    fn origins(&self) -> &[u64] {
+        &[]
+    }
+
+    /// Before a commit: whether it will show payloads otherwise that the transaction left alone.
+    fn recentres(_tree: &mut Tree<Self>) -> bool
+    where
+        Self: Payloads + Sized,
+    {
+        false
+    }
+
+    /// The running transaction's changes have been committed.
+    fn commit(_tree: &mut Tree<Self>)
+    where
+        Self: Payloads + Sized,
+    {
+    }
+
+    /// The running transaction's changes are undone.
+    fn rollback(&mut self) {}
+}
+
 /// What a tree asks of the source of its payloads.
-pub(crate) trait Payloads: Send + Sync {
+pub(crate) trait Payloads: Recentred {
     /// The ring.
     type Ring: PayloadRing;
 
@@ -61,38 +96,6 @@ pub(crate) trait Payloads: Send + Sync {
 
     /// Forgets what filters know of strings that have gone.
     fn forget_strings(&mut self, gone: &Gone);
-
-    /// Before the selected rows of a batch are read at a leaf.
-    fn foresee(_tree: &mut Tree<Self>, _leaf: usize, _batch: &Batch) -> Result<()>
-    where
-        Self: Sized,
-    {
-        Ok(())
-    }
-
-    /// What the rows of a result end with, as of the last commit: the origins that payloads are
-    /// counted from.
-    fn origins(&self) -> &[u64] {
-        &[]
-    }
-
-    /// Before a commit: whether it will show payloads otherwise that the transaction left alone.
-    fn recentres(_tree: &mut Tree<Self>) -> bool
-    where
-        Self: Sized,
-    {
-        false
-    }
-
-    /// The running transaction's changes have been committed.
-    fn commit(_tree: &mut Tree<Self>)
-    where
-        Self: Sized,
-    {
-    }
-
-    /// The running transaction's changes are undone.
-    fn rollback(&mut self) {}
 
     /// Bytes that it takes.
     fn memory_usage(&self) -> usize;
@@ -186,6 +189,9 @@ pub(crate) fn widest(left: Element, right: Element) -> NumberKind {
         (Integer, Integer) => Integer,
     }
 }
+
+/// Sums are counted from zero.
+impl Recentred for SumProductPayloads {}
 
 impl Payloads for SumProductPayloads {
     type Ring = SumProduct;

@@ -1,0 +1,33 @@
+//! IVM^epsilon: sums over joins that no view tree keeps in constant time, at O(N^max(e, 1-e)) a change.
+//!
+//! The join of three relations of which two pairs or more join on variables of their own costs a walk
+//! over the variables between two of them whenever the third changes; the triangle is the smallest.
+//! Values that stand in few tuples (light) make short walks; values that stand in many (heavy) are few,
+//! and walks through light values between two heavy ones are summed beforehand in auxiliary views.
+//!
+//! Theorem (Kara, Ngo, Nikolic, Olteanu, Zhang: theorems 3, 16 and 37): with thresholds N^e a change of one
+//! tuple costs O(N^max(e, 1-e)) amortised, rebalancing included, the result is there at once, and the
+//! state takes O(N^max(1, min(1+e, 2-2e))): linear at e = 1/2, where a change costs O(sqrt N), which is
+//! optimal if the OMv conjecture holds.
+//!
+//! What differs from the paper: a value is counted over the two relations that join on it, not in each
+//! by itself, so it is heavy or light for both. The bounds are those of refined partitions (appendix D)
+//! with twice the heavy values; a change has two cases in place of sixteen skew-aware views.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `query` | the joins of three relations, by what they join on: which class, which keys |
+//! | `algebra` | the ring of the payloads, with the few constants that moving tuples needs |
+//! | `strategy` | relations, partitions, auxiliary views and delta rules, made from a query |
+//! | `machine` | a change: the case of each row, what follows, what is counted; transactions |
+//! | `rebalance` | the size invariant; values that change from heavy to light and back |
+
+mod algebra;
+mod machine;
+mod query;
+mod rebalance;
+mod strategy;
+
+pub use algebra::Algebra;
+pub use machine::{Machine, PartSizes, Rebalancings};
+pub use query::{Class, Epsilon, Refused, Triple};

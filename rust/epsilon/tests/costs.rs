@@ -1,0 +1,265 @@
+//! What a change costs, in counted steps; and what a whole system must be able to do.
+
+mod common;
+
+use common::{House, cycle, triangle};
+use ringview_core::{Error, Meter};
+use ringview_epsilon::Rebalancings;
+
+/// Slope of the steps against the size, on a log-log plot.
+fn slope(steps: &[(usize, u64)]) -> f64 {
+    let (first, last) = (steps[0], steps[steps.len() - 1]);
+    let [run, rise] = [
+        last.0 as f64 / first.0 as f64,
+        last.1 as f64 / first.1 as f64,
+    ];
+    rise.ln() / run.ln()
+}
+
+/// Steps of a change, on average over some rounds in which every tuple comes and goes.
+fn toggled(house: &mut House, tuples: &[(usize, Vec<i64>)]) -> u64 {
+    let before = house.machine.steps();
+    for times in [1, -1] {
+        for (relation, tuple) in tuples {
+            house.quick(*relation, &[(tuple.clone(), times)]);
+        }
+    }
+    (house.machine.steps() - before) / (2 * tuples.len() as u64)
+}
+
+/// One hub on each side of `size / 2` vertices; its closing edge and some of its spokes are toggled.
+fn hub(epsilon: f64, size: usize) -> u64 {
+    let mut house = triangle([epsilon; 3]);
+    let vertices = 0..size as i64 / 2;
+    let spokes: Vec<_> = vertices.clone().map(|c| (vec![0, c], 1)).collect();
+    house.quick(1, &spokes);
+    let spokes: Vec<_> = vertices.map(|c| (vec![c, 0], 1)).collect();
+    house.quick(2, &spokes);
+    let mut tuples = vec![(0, vec![0, 0])];
+    tuples.extend((1..8).flat_map(|c| [(1, vec![0, -c]), (2, vec![-c, 0])]));
+    toggled(&mut house, &tuples)
+}
+
+/// All edges between the square root of `size / 3` vertices; some are toggled.
+fn clique(epsilon: f64, size: usize) -> u64 {
+    let mut house = triangle([epsilon; 3]);
+    let side = ((size / 3) as f64).sqrt() as i64;
+    for relation in 0..3 {
+        let edges = (0..side).flat_map(|a| (0..side).map(move |b| (vec![a, b], 1)));
+        house.quick(relation, &edges.collect::<Vec<_>>());
+    }
+    let tuples: Vec<_> = (0..9).map(|at| (at % 3, vec![side, at as i64])).collect();
+    toggled(&mut house, &tuples)
+}
+
+const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
+
+fn slope_of(stream: fn(f64, usize) -> u64, epsilon: f64) -> f64 {
+    let steps: Vec<(usize, u64)> = SIZES.map(|size| (size, stream(epsilon, size))).to_vec();
+    slope(&steps)
+}
+
+#[test]
+fn a_change_costs_no_more_than_the_square_root() {
+    for stream in [hub, clique] {
+        let found = slope_of(stream, 0.5);
+        assert!(found <= 0.55, "slope {found}");
+    }
+    // The test can tell: first order walks all spokes.
+    for epsilon in [0.0, 1.0] {
+        let found = slope_of(hub, epsilon);
+        assert!(found >= 0.9, "slope {found} at {epsilon}");
+    }
+}
+
+/// Hubs that grow and shrink around the same vertices, one after the other, among edges that stay.
+fn growing_hubs(house: &mut House, size: usize) -> u64 {
+    let rest: Vec<_> = (0..size as i64)
+        .map(|at| (vec![-1 - at, at + 1], 1))
+        .collect();
+    house.quick(0, &rest);
+    let before = house.machine.steps();
+    let spokes = 6 * (size as f64).sqrt() as i64;
+    let mut changes = 0;
+    for (hub, times) in [(-1, 1), (-2, 1), (-1, -1), (-1, 1), (-2, -1), (-1, -1)] {
+        for vertex in 1..=spokes {
+            for edge in [vec![hub, vertex + 5], vec![vertex + 5, hub]] {
+                house.quick(0, &[(edge, times)]);
+                changes += 1;
+            }
+        }
+    }
+    (house.machine.steps() - before) / changes
+}
+
+#[test]
+fn a_stream_of_single_changes_is_amortised() {
+    let total = |size: usize| {
+        let mut house = cycle(0.5);
+        let steps = growing_hubs(&mut house, size);
+        assert!(house.machine.rebalancings().minor >= 6);
+        house.machine.check();
+        (size, steps)
+    };
+    let steps: Vec<(usize, u64)> = [400, 6_400, 102_400].map(total).to_vec();
+    let found = slope(&steps);
+    assert!(found <= 0.55, "slope {found}: {steps:?}");
+}
+
+#[test]
+fn views_take_linear_room_at_one_half() {
+    for size in SIZES {
+        let mut house = triangle([0.5; 3]);
+        let hubs = (size as f64).sqrt() as i64 / 6;
+        // All hubs of one side, by light vertices, to all hubs of the other.
+        for relation in [1, 2] {
+            let edge = |at: i64| match relation {
+                1 => vec![at % hubs, at / hubs],
+                _ => vec![at / hubs, at % hubs],
+            };
+            let edges: Vec<_> = (0..size as i64 / 2).map(|at| (edge(at), 1)).collect();
+            house.quick(relation, &edges);
+        }
+        assert_eq!(house.machine.view_keys() as i64, hubs * hubs);
+        assert!(house.machine.view_keys() <= size);
+        house.quick(0, &[(vec![0, 0], 1)]);
+        assert_eq!(house.result(), (size as i64 / 2 - 1) / hubs + 1);
+    }
+}
+
+#[test]
+fn the_streams_reach_every_case() {
+    let mut house = triangle([0.5; 3]);
+    for at in 0..40i64 {
+        house.change(0, &[(vec![100 + at, 100 + at], 1)], false);
+    }
+    let (mut views, mut heavy) = (0, 0);
+    for (hub, times) in [(0, 1), (1, 1), (0, -1), (0, 1), (1, -1)] {
+        for vertex in 2..18i64 {
+            for (relation, tuple) in [(1, vec![hub, vertex]), (2, vec![vertex, hub])] {
+                house.change(relation, &[(tuple, times)], vertex % 4 == 0);
+            }
+            house.change(0, &[(vec![hub, vertex % 2], times)], false);
+            views = views.max(house.machine.view_keys());
+            let parts = house.machine.parts();
+            heavy = heavy.max(parts.iter().map(|part| part.heavy).sum());
+        }
+    }
+    let Rebalancings { major, minor } = house.machine.rebalancings();
+    assert!(major > 3 && minor > 3, "{major} {minor}");
+    assert!(views > 3 && heavy > 3, "{views} {heavy}");
+}
+
+#[test]
+fn the_threshold_base_follows_the_size() {
+    let mut house = triangle([0.5; 3]);
+    let mut bases = vec![house.machine.size()];
+    for vertex in 0..9 {
+        house.change(0, &[(vec![vertex, 0], 1)], true);
+        bases.push(house.machine.size());
+    }
+    let grown = [1, 2, 4, 4, 8, 8, 8, 8, 16, 16];
+    let expected: Vec<(u64, u64)> = grown.into_iter().zip(0..).collect();
+    assert_eq!(bases, expected);
+    for vertex in 0..9 {
+        house.change(0, &[(vec![vertex, 0], -1)], true);
+        let (base, tuples) = house.machine.size();
+        assert!(base / 4 <= tuples && tuples < base);
+    }
+    assert_eq!(house.machine.size().1, 0);
+}
+
+/// Appendix C: u^T M v is not 0 where the triangle through one vertex, with u in R, M in S and v in T, has a
+/// count.
+#[test]
+fn online_vector_matrix_vector_products_are_solved() {
+    const N: usize = 24;
+    let mut seed = 7u64;
+    let mut random = move || {
+        seed = seed
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        seed >> 33
+    };
+    for epsilon in common::EPSILONS {
+        let mut house = triangle([epsilon; 3]);
+        let matrix: Vec<Vec<bool>> = (0..N)
+            .map(|_| (0..N).map(|_| random() % 5 == 0).collect())
+            .collect();
+        for (i, row) in matrix.iter().enumerate() {
+            for j in (0..N).filter(|&j| row[j]) {
+                house.quick(1, &[(vec![i as i64, j as i64], 1)]);
+            }
+        }
+        let (mut u, mut v) = (vec![false; N], vec![false; N]);
+        for _ in 0..N {
+            let vectors: [Vec<bool>; 2] =
+                [(); 2].map(|()| (0..N).map(|_| random() % 6 == 0).collect());
+            for at in 0..N {
+                for (relation, old, new) in [(0, &u, &vectors[0]), (2, &v, &vectors[1])] {
+                    let tuple = match relation {
+                        0 => vec![0, at as i64],
+                        _ => vec![at as i64, 0],
+                    };
+                    if old[at] != new[at] {
+                        let times = if new[at] { 1 } else { -1 };
+                        house.quick(relation, &[(tuple, times)]);
+                    }
+                }
+            }
+            [u, v] = vectors;
+            let expected = (0..N).any(|i| u[i] && (0..N).any(|j| matrix[i][j] && v[j]));
+            assert_eq!(house.result() > 0, expected);
+        }
+    }
+}
+
+#[test]
+fn an_overflow_in_the_middle_of_a_rebalancing_leaves_all_as_it_was() {
+    let mut house = triangle([0.5; 3]);
+    for c in 0..30 {
+        house.change(1, &[(vec![0, c], 1 << 40)], false);
+    }
+    let mut refused = None;
+    for c in 0..30 {
+        let row = (vec![c, 0], 1 << 40);
+        // The vertex becomes heavy, and the view of what is between it and the other is to hold 2^80.
+        if let Err(error) = house.apply(2, std::slice::from_ref(&row)) {
+            refused = Some(error);
+            house.machine.rollback();
+            house.check();
+            break;
+        }
+        house.machine.rollback();
+        house.change(2, &[row], false);
+    }
+    assert!(
+        matches!(refused, Some(Error::Overflow { .. })),
+        "{refused:?}"
+    );
+    house.change(0, &[(vec![5, 5], 1)], true);
+}
+
+#[test]
+fn a_change_can_be_interrupted_and_is_undone() {
+    let mut house = cycle(0.5);
+    let edges: Vec<_> = (0..400i64).map(|at| (vec![at % 20, at / 20], 1)).collect();
+    house.change(0, &edges[..200], false);
+    let mut asked = 0;
+    let mut poll = |_| {
+        asked += 1;
+        Err(Error::Interrupted)
+    };
+    let meter = Meter::new(&mut poll);
+    // So much was done before that the meter asks at the next step.
+    let _ = meter.is_due(1 << 16);
+    let delta = common::delta(&edges[200..]);
+    assert!(matches!(
+        house.machine.apply(0, &delta, &meter),
+        Err(Error::Interrupted)
+    ));
+    assert_eq!(asked, 1);
+    house.machine.rollback();
+    house.check();
+    house.change(0, &edges[200..], false);
+}

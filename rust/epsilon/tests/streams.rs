@@ -1,0 +1,180 @@
+//! Machines against brute force after every single change, of streams that are made to hurt.
+
+mod common;
+
+use common::{EPSILONS, House, cycle, join, triangle};
+use proptest::prelude::*;
+use ringview_epsilon::{Class, Epsilon, Triple};
+use ringview_relation::KeyField;
+
+/// How the changes of a stream are chosen.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Inserts,
+    Deletes,
+    /// One vertex takes part in everything.
+    Hub,
+    /// The same few tuples come and go.
+    Toggle,
+}
+
+fn kinds() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        Just(Kind::Inserts),
+        Just(Kind::Deletes),
+        Just(Kind::Hub),
+        Just(Kind::Toggle),
+    ]
+}
+
+/// Raw numbers that a stream is made from: relation, values, how often.
+type Raw = (usize, Vec<i64>, i64, bool);
+
+fn raw() -> impl Strategy<Value = Vec<Raw>> {
+    let one = (
+        0..3usize,
+        prop::collection::vec(0..7i64, 4),
+        1..3i64,
+        any::<bool>(),
+    );
+    prop::collection::vec(one, 1..90)
+}
+
+fn play(mut house: House, kind: Kind, raw: &[Raw]) {
+    for (at, (relation, values, times, flag)) in raw.iter().enumerate() {
+        let relation = relation % house.fields.len();
+        let width = house.fields[relation].len();
+        let mut tuple: Vec<i64> = values[..width].to_vec();
+        if matches!(kind, Kind::Hub) {
+            tuple[usize::from(*flag) % width] = 0;
+        }
+        if matches!(kind, Kind::Toggle) {
+            tuple.iter_mut().for_each(|value| *value %= 2);
+        }
+        let present = house.times(relation, &tuple);
+        let deletes = match kind {
+            Kind::Inserts => at % 7 == 6,
+            Kind::Deletes => at * 2 > raw.len(),
+            Kind::Hub | Kind::Toggle => present > 0 && *flag,
+        };
+        let change = match deletes && present > 0 {
+            true => -present.min(*times),
+            false => *times,
+        };
+        house.change(relation, &[(tuple, change)], at % 5 == 4);
+    }
+    // Everything goes again, tuple by tuple.
+    for relation in 0..house.fields.len() {
+        for (tuple, times) in house.tuples(relation) {
+            house.change(relation, &[(tuple, -times)], false);
+        }
+    }
+    assert_eq!(house.size(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn triangles_are_counted(raw in raw(), kind in kinds(), at in 0..EPSILONS.len()) {
+        play(triangle([EPSILONS[at]; 3]), kind, &raw);
+    }
+
+    #[test]
+    fn triangles_are_counted_where_epsilons_differ(
+        raw in raw(),
+        kind in kinds(),
+        at in prop::array::uniform3(0..EPSILONS.len()),
+    ) {
+        play(triangle(at.map(|at| EPSILONS[at])), kind, &raw);
+    }
+
+    #[test]
+    fn one_relation_closes_its_own_triangles(
+        raw in raw(),
+        kind in kinds(),
+        at in 0..EPSILONS.len(),
+    ) {
+        play(cycle(EPSILONS[at]), kind, &raw);
+    }
+
+    /// Joins on tuples of variables, with variables that all three have, and paths.
+    #[test]
+    fn all_joins_of_three_relations_are_counted(
+        raw in raw(),
+        kind in kinds(),
+        at in 0..EPSILONS.len(),
+        form in 0..6usize,
+    ) {
+        let fields: [&[usize]; 3] = [
+            [&[0, 1, 3][..], &[1, 2, 3], &[3, 2, 0]],
+            [&[0, 1, 3], &[3, 1, 2], &[2, 0]],
+            [&[0, 1], &[1], &[0]],
+            [&[1], &[2, 1], &[2]],
+            [&[0, 3], &[2, 3], &[3, 2, 0]],
+            [&[3, 0, 1], &[1, 3], &[0, 3]],
+        ][form];
+        play(join(fields, [EPSILONS[at]; 3]), kind, &raw);
+    }
+
+    #[test]
+    fn batches_are_as_single_changes(
+        batches in prop::collection::vec(
+            (0..3usize, prop::collection::vec((0..6i64, 0..6i64, 0..3i64), 1..20)),
+            1..12,
+        ),
+        at in 0..EPSILONS.len(),
+        own in any::<bool>(),
+    ) {
+        let mut house = match own {
+            true => cycle(EPSILONS[at]),
+            false => triangle([EPSILONS[at]; 3]),
+        };
+        for (step, (relation, rows)) in batches.iter().enumerate() {
+            let relation = relation % house.fields.len();
+            let mut batch: Vec<(Vec<i64>, i64)> = Vec::new();
+            for &(a, b, times) in rows {
+                batch.push((vec![a, b], times));
+            }
+            // Rows of the batch before may leave with it.
+            for (tuple, times) in house.tuples(relation).into_iter().take(step) {
+                batch.push((tuple, -times));
+            }
+            house.change(relation, &batch, step % 3 == 1);
+        }
+    }
+}
+
+#[test]
+fn hierarchical_joins_are_refused_with_the_reason() {
+    let word = KeyField {
+        bits: 64,
+        signed: true,
+    };
+    let class = |fields: [&[usize]; 3]| {
+        let packing = vec![word; 4];
+        Triple {
+            fields: fields.map(<[usize]>::to_vec),
+            packing,
+        }
+        .class()
+    };
+    assert_eq!(class([&[0, 1], &[1, 2], &[2, 0]]), Ok(Class::Three));
+    assert_eq!(class([&[0, 1], &[1], &[0]]), Ok(Class::Two));
+    for hierarchical in [[&[0][..], &[0], &[0]], [&[0, 1], &[0, 1], &[0]]] {
+        let refused = class(hierarchical).unwrap_err();
+        assert!(refused.why.contains("hierarchical"), "{refused:?}");
+        assert!(refused.instead.contains("view tree"), "{refused:?}");
+    }
+    let alone = class([&[0, 1, 3], &[1, 2], &[2, 0]]).unwrap_err();
+    assert!(alone.why.contains("one relation alone"), "{alone:?}");
+}
+
+#[test]
+fn epsilons_are_numbers_from_0_to_1() {
+    for epsilon in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+        let refused = Epsilon::new(epsilon).unwrap_err();
+        assert!(refused.why.contains("from 0 to 1"), "{refused:?}");
+    }
+    assert_eq!(Epsilon::new(0.5), Ok(Epsilon::HALF));
+}

@@ -1,0 +1,274 @@
+//! Heavy/light partitions: which values of a tuple of variables stand in many tuples, and which in few.
+//!
+//! Invariant, of a value that stands in d > 0 tuples, with the threshold theta = N^epsilon: it is heavy
+//! only if d >= 1/2 theta, and light only if d < 3/2 theta; after `strays` were flipped even d >= theta
+//! and d < theta. A value is one or the other, so a partition on several tuples of variables is one of
+//! these for each (IVM^epsilon, definitions 6, 17 and 40). The bounds hold once `misfits` were flipped;
+//! the slack between them is what pays for a flip: at least theta / 2 tuples came or went before it.
+//!
+//! Cost: O(1) expected to count a tuple and to find the part of a value; undoing is that of the counts.
+
+use ringview_core::empty;
+
+use crate::ABSENT;
+use crate::directory::{KeyScratch, Keys};
+use crate::layout::KeyLayout;
+use crate::part::Part;
+
+/// The least degrees that have a meaning, of theta = N^epsilon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threshold {
+    /// 1/2 theta: what is less cannot be heavy.
+    pub loose: u64,
+    /// theta.
+    pub strict: u64,
+    /// 3/2 theta: what is not less cannot be light.
+    pub full: u64,
+}
+
+impl Threshold {
+    /// That of a threshold base N and an epsilon in [0, 1].
+    #[must_use]
+    pub fn new(base: u64, epsilon: f64) -> Self {
+        let theta = libm::pow(base as f64, epsilon);
+        let least = |bound: f64| libm::ceil(bound) as u64;
+        Self {
+            loose: least(theta / 2.0),
+            strict: least(theta),
+            full: least(theta * 1.5),
+        }
+    }
+}
+
+/// A partition of the tuples of one relation, or of several, on a key that they share.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    /// Value -> twice its degree, and 1 more if it is heavy.
+    degrees: Part,
+    threshold: Threshold,
+    heavy: usize,
+    /// Threshold and heavy values as of the last commit.
+    kept: (Threshold, usize),
+    /// Values counted since `misfits` was called.
+    counted: Vec<u32>,
+    /// Values that may have lost their last tuple in this transaction.
+    emptied: Vec<u32>,
+    slots: Vec<u32>,
+}
+
+impl Partition {
+    /// A partition of no tuples on a key.
+    #[must_use]
+    pub fn new(key: KeyLayout, threshold: Threshold) -> Self {
+        Self {
+            degrees: Part::new(key, 1),
+            threshold,
+            heavy: 0,
+            kept: (threshold, 0),
+            counted: Vec::new(),
+            emptied: Vec::new(),
+            slots: Vec::new(),
+        }
+    }
+
+    /// What degrees are measured by.
+    #[must_use]
+    pub fn threshold(&self) -> Threshold {
+        self.threshold
+    }
+
+    /// The same from now on. Values stay what they are until they are flipped.
+    pub fn set_threshold(&mut self, threshold: Threshold) {
+        self.threshold = threshold;
+    }
+
+    /// How many values are heavy, in O(1).
+    #[must_use]
+    pub fn heavy(&self) -> usize {
+        self.heavy
+    }
+
+    /// How many values there are, in O(1) between transactions.
+    #[must_use]
+    pub fn values(&self) -> usize {
+        self.degrees.len()
+    }
+
+    /// How many tuples have the value.
+    #[must_use]
+    #[inline]
+    pub fn degree(&self, value: u32) -> u64 {
+        self.degrees.payload(value)[0] >> 1
+    }
+
+    /// What a value without tuples would be.
+    #[inline]
+    fn starts_heavy(&self) -> bool {
+        self.threshold.strict <= 1
+    }
+
+    /// Whether a value, by its slot or `ABSENT`, is heavy; one without tuples is what its first tuple will
+    /// find it to be.
+    #[must_use]
+    #[inline]
+    pub fn is_heavy(&self, value: u32) -> bool {
+        if value == ABSENT {
+            return self.starts_heavy();
+        }
+        match self.degrees.payload(value)[0] {
+            0 => self.starts_heavy(),
+            word => word & 1 == 1,
+        }
+    }
+
+    /// The number of fields of the key.
+    #[must_use]
+    pub fn key_fields(&self) -> usize {
+        self.degrees.layout().fields()
+    }
+
+    /// One field of the key of a value.
+    #[must_use]
+    #[inline]
+    pub fn field(&self, value: u32, field: usize) -> u64 {
+        self.degrees.field(value, field)
+    }
+
+    /// All values, by slot.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.degrees.iter()
+    }
+
+    /// Whether each value of a batch is heavy. `out` is overwritten.
+    pub fn classes(&self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<bool>) {
+        let mut slots = Vec::with_capacity(keys.rows);
+        self.degrees.find(keys, scratch, &mut slots);
+        out.clear();
+        out.extend(slots.iter().map(|&slot| self.is_heavy(slot)));
+    }
+
+    /// Counts a tuple for each row that comes, and one less where `comes` is false. Calls `born` with the
+    /// rows whose value is heavy from its first tuple on.
+    pub fn count(
+        &mut self,
+        keys: Keys<'_>,
+        comes: &[bool],
+        scratch: &mut KeyScratch,
+        mut born: impl FnMut(usize),
+    ) {
+        let mut slots = std::mem::take(&mut self.slots);
+        self.degrees.locate(keys, scratch, &mut slots);
+        self.counted.extend_from_slice(&slots);
+        let starts_heavy = u64::from(self.starts_heavy());
+        let words = self.degrees.write(&slots);
+        for (row, (&slot, &comes)) in slots.iter().zip(comes).enumerate() {
+            let word = &mut words[slot as usize];
+            match (comes, *word) {
+                (true, 0) => {
+                    *word = 2 + starts_heavy;
+                    if starts_heavy == 1 {
+                        self.heavy += 1;
+                        born(row);
+                    }
+                }
+                (true, _) => *word += 2,
+                (false, _) => *word -= 2,
+            }
+            if *word < 2 {
+                self.emptied.push(slot);
+            }
+        }
+        self.slots = slots;
+    }
+
+    /// The values, of those that were counted since the last call, that break a loose bound, each once.
+    pub fn misfits(&mut self) -> Vec<u32> {
+        let mut counted = std::mem::take(&mut self.counted);
+        let Threshold { loose, full, .. } = self.threshold;
+        counted.retain(|&value| self.breaks(value, loose, full));
+        counted.sort_unstable();
+        counted.dedup();
+        counted
+    }
+
+    /// The values that break a strict bound.
+    pub fn strays(&mut self) -> Vec<u32> {
+        self.counted.clear();
+        let strict = self.threshold.strict;
+        let values = self.degrees.iter();
+        values
+            .filter(|&value| self.breaks(value, strict, strict))
+            .collect()
+    }
+
+    /// Whether a value is heavy below the one degree, or light from the other on.
+    fn breaks(&self, value: u32, least_heavy: u64, least_full: u64) -> bool {
+        let word = self.degrees.payload(value)[0];
+        let (degree, is_heavy) = (word >> 1, word & 1 == 1);
+        match is_heavy {
+            true => degree < least_heavy || degree == 0,
+            false => degree >= least_full.max(1),
+        }
+    }
+
+    /// A heavy value becomes light, a light one heavy.
+    pub fn flip(&mut self, value: u32) {
+        let word = self.degrees.payload_mut(value);
+        word[0] ^= 1;
+        let word = word[0];
+        match word & 1 == 1 {
+            true => self.heavy += 1,
+            false => self.heavy -= 1,
+        }
+        if word == 0 {
+            self.emptied.push(value);
+        }
+    }
+
+    /// What the running transaction did stays.
+    pub fn commit(&mut self) {
+        self.degrees.commit(&self.emptied, |degree| degree[0] == 0);
+        self.degrees.shrink();
+        self.kept = (self.threshold, self.heavy);
+        empty(&mut self.emptied);
+        empty(&mut self.counted);
+        empty(&mut self.slots);
+    }
+
+    /// What the running transaction did is undone.
+    pub fn rollback(&mut self) {
+        self.degrees.rollback();
+        (self.threshold, self.heavy) = self.kept;
+        empty(&mut self.emptied);
+        empty(&mut self.counted);
+        empty(&mut self.slots);
+    }
+
+    /// Bytes that it takes.
+    #[must_use]
+    pub fn memory_usage(&self) -> usize {
+        self.degrees.memory_usage()
+    }
+
+    /// Checks the bounds, between transactions; for tests.
+    ///
+    /// # Panics
+    /// When a value is in the part that it cannot be in.
+    pub fn check(&self) {
+        self.degrees.check();
+        let Threshold { loose, full, .. } = self.threshold;
+        let mut heavy = 0;
+        for value in self.degrees.iter() {
+            let degree = self.degree(value);
+            assert!(degree > 0, "a value without tuples is kept");
+            assert!(
+                !self.breaks(value, loose, full),
+                "a value of degree {degree} with {:?}: heavy {}",
+                self.threshold,
+                self.is_heavy(value)
+            );
+            heavy += usize::from(self.is_heavy(value));
+        }
+        assert_eq!(heavy, self.heavy, "heavy values");
+    }
+}

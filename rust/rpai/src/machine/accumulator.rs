@@ -1,0 +1,92 @@
+//! An aggregate as rows come and go.
+//!
+//! Invariant: sums of exact numbers are exact, of doubles expansions; MIN and MAX keep their values as an ordered
+//! multiset, so that deletes find the next. Cost: O(1), O(log n) for MIN and MAX.
+
+use std::collections::BTreeMap;
+
+use ringview_core::Result;
+use ringview_ring::{CommutativeMonoid, Expansion};
+
+use super::number::Number;
+use super::plan::Aggregate;
+use super::row::Cell;
+use crate::tree::overflow;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Accumulator {
+    /// Rows, or values that are not NULL.
+    count: i128,
+    /// Units of a scale.
+    exact: (i128, u8),
+    reals: Expansion,
+    /// How many of the values are doubles.
+    doubles: i128,
+    values: BTreeMap<Cell, i128>,
+}
+
+impl Accumulator {
+    /// Takes a value so many times.
+    pub(super) fn take(&mut self, what: &Aggregate, value: Cell, times: i128) -> Result<()> {
+        if matches!(what, Aggregate::Count) {
+            self.count += times;
+            return Ok(());
+        }
+        let Some(number) = value.0 else {
+            return Ok(());
+        };
+        if matches!(what, Aggregate::Min(_) | Aggregate::Max(_)) {
+            let held = self.values.entry(value).or_default();
+            *held += times;
+            if *held == 0 {
+                self.values.remove(&value);
+            }
+        } else {
+            self.add(number, times)?;
+        }
+        self.count += times;
+        Ok(())
+    }
+
+    fn add(&mut self, number: Number, times: i128) -> Result<()> {
+        match number {
+            Number::Real(value) => {
+                let times_value = Expansion::from(times).scaled(value);
+                let sum = self.reals.plus(times_value);
+                self.reals = sum.ok_or_else(|| overflow("a sum of doubles"))?;
+                self.doubles += times;
+            }
+            exact => {
+                let (units, scale) = self.exact;
+                let so_far = Number::Exact { units, scale };
+                let sum = so_far.plus(exact.times(Number::int(times))?, 1)?;
+                if let Number::Exact { units, scale } = sum {
+                    self.exact = (units, scale);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What it is now.
+    pub(super) fn value(&self, what: &Aggregate) -> Result<Cell> {
+        if matches!(what, Aggregate::Count) {
+            return Ok(Cell(Some(Number::int(self.count))));
+        }
+        if self.count == 0 {
+            return Ok(Cell(None));
+        }
+        let (units, scale) = self.exact;
+        let exact = Number::Exact { units, scale };
+        let sum = match self.doubles {
+            0 => exact,
+            _ => Number::Real(self.reals.value()).plus(exact, 1)?,
+        };
+        Ok(match what {
+            Aggregate::Sum(_) => Cell(Some(sum)),
+            Aggregate::Average(_) => Cell(sum.over(Number::int(self.count))?),
+            Aggregate::Min(_) => self.values.keys().next().copied().unwrap_or_default(),
+            _ => self.values.keys().next_back().copied().unwrap_or_default(),
+        })
+    }
+}

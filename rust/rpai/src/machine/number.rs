@@ -1,0 +1,195 @@
+//! Numbers of queries: exact in units of a power of ten, or doubles.
+//!
+//! Invariant: sums and products of exact numbers are exact or an error; what divides is a double, as SQL's
+//! AVG and `/` are here; beside a double everything is one. NULL is `None`, and whatever meets it is NULL.
+//! Cost: O(1).
+
+use std::cmp::Ordering;
+
+use ringview_core::{Batch, Result, Type};
+
+use crate::tree::overflow;
+
+/// A number.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    /// `units * 10^-scale`.
+    Exact {
+        /// The units.
+        units: i128,
+        /// Digits behind the point.
+        scale: u8,
+    },
+    /// A double, finite.
+    Real(f64),
+}
+
+/// What kind of number a value is, known before any row comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Exact, with so many digits behind the point.
+    Exact(u8),
+    /// A double.
+    Real,
+}
+
+impl Kind {
+    /// The kind of a column. Strings, dates and times are the integers that encode them.
+    #[must_use]
+    pub fn of(ty: &Type) -> Self {
+        match ty {
+            Type::Float32 | Type::Float64 => Kind::Real,
+            Type::Decimal { scale, .. } => Kind::Exact((*scale).max(0) as u8),
+            _ => Kind::Exact(0),
+        }
+    }
+
+    /// The kind in which two are compared.
+    #[must_use]
+    pub fn common(self, other: Kind) -> Kind {
+        match (self, other) {
+            (Kind::Exact(a), Kind::Exact(b)) => Kind::Exact(a.max(b)),
+            _ => Kind::Real,
+        }
+    }
+}
+
+/// The value of a column in a row of a batch.
+pub(crate) fn read(batch: &Batch, column: usize, row: usize, ty: &Type) -> Option<Number> {
+    let cells = batch.column(column);
+    if cells.is_null(row) {
+        return None;
+    }
+    let word = cells.words[row];
+    Some(match ty {
+        Type::Float32 | Type::Float64 => Number::Real(f64::from_bits(word)),
+        Type::Decimal { scale, .. } if *scale < 0 => {
+            let power = 10i128.saturating_pow(u32::from(scale.unsigned_abs()));
+            Number::int(cells.decimal(row).saturating_mul(power))
+        }
+        Type::Decimal { scale, .. } => Number::Exact {
+            units: cells.decimal(row),
+            scale: *scale as u8,
+        },
+        Type::UInt64 => Number::int(i128::from(word)),
+        _ => Number::int(i128::from(word as i64)),
+    })
+}
+
+impl Number {
+    /// An integer.
+    #[must_use]
+    pub fn int(units: i128) -> Self {
+        Number::Exact { units, scale: 0 }
+    }
+
+    /// The nearest double.
+    #[must_use]
+    pub fn real(self) -> f64 {
+        match self {
+            Number::Real(value) => value,
+            Number::Exact { units, scale: 0 } => units as f64,
+            Number::Exact { units, scale } => {
+                ringview_ring::Expansion::decimal_value(units, scale as i8)
+            }
+        }
+    }
+
+    /// Units of a scale that is no less than its own.
+    pub(crate) fn units_at(self, scale: u8) -> Result<i128> {
+        let Number::Exact { units, scale: own } = self else {
+            return Err(overflow("a double among exact numbers"));
+        };
+        rescaled(units, own, scale).ok_or_else(|| overflow("a number"))
+    }
+
+    /// As a key in the order of numbers of a kind.
+    #[inline]
+    pub(crate) fn ordinal(self, kind: Kind) -> Result<i128> {
+        match kind {
+            Kind::Exact(scale) => self.units_at(scale),
+            Kind::Real => {
+                // Doubles in the order of their bits, but for the sign; -0 is 0.
+                let bits = (self.real() + 0.0).to_bits() as i64;
+                Ok(i128::from(bits ^ ((bits >> 63) as u64 >> 1) as i64))
+            }
+        }
+    }
+
+    #[inline]
+    fn aligned(self, other: Self) -> Option<(i128, i128, u8)> {
+        match (self, other) {
+            (Number::Exact { units: a, scale: s }, Number::Exact { units: b, scale: t }) => {
+                let scale = s.max(t);
+                Some((rescaled(a, s, scale)?, rescaled(b, t, scale)?, scale))
+            }
+            _ => None,
+        }
+    }
+
+    fn both_exact(self, other: Self) -> bool {
+        matches!((self, other), (Number::Exact { .. }, Number::Exact { .. }))
+    }
+
+    /// The sum, or the difference.
+    pub(crate) fn plus(self, other: Self, sign: i128) -> Result<Self> {
+        if !self.both_exact(other) {
+            return finite(self.real() + sign as f64 * other.real());
+        }
+        let sum = self.aligned(other).and_then(|(a, b, scale)| {
+            let units = a.checked_add(b.checked_mul(sign)?)?;
+            Some(Number::Exact { units, scale })
+        });
+        sum.ok_or_else(|| overflow("a sum of columns"))
+    }
+
+    /// The product.
+    pub(crate) fn times(self, other: Self) -> Result<Self> {
+        match (self, other) {
+            (Number::Exact { units: a, scale: s }, Number::Exact { units: b, scale: t }) => {
+                let product = a.checked_mul(b).zip(s.checked_add(t));
+                let (units, scale) = product.ok_or_else(|| overflow("a product"))?;
+                Ok(Number::Exact { units, scale })
+            }
+            _ => finite(self.real() * other.real()),
+        }
+    }
+
+    /// The quotient; NULL by 0.
+    pub(crate) fn over(self, other: Self) -> Result<Option<Self>> {
+        match other.real() {
+            0.0 => Ok(None),
+            divisor => finite(self.real() / divisor).map(Some),
+        }
+    }
+
+    /// In the order of numbers.
+    #[inline]
+    pub(crate) fn compare(self, other: Self) -> Ordering {
+        if let Some((a, b, _)) = self.aligned(other) {
+            return a.cmp(&b);
+        }
+        self.real().total_cmp(&other.real())
+    }
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.compare(*other) == Ordering::Equal
+    }
+}
+
+fn finite(value: f64) -> Result<Number> {
+    if value.is_finite() {
+        return Ok(Number::Real(value + 0.0));
+    }
+    Err(overflow("a number computed for a predicate"))
+}
+
+#[inline]
+fn rescaled(units: i128, from: u8, to: u8) -> Option<i128> {
+    if from == to {
+        return Some(units);
+    }
+    units.checked_mul(10i128.checked_pow(u32::from(to - from))?)
+}

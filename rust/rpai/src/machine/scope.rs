@@ -1,0 +1,145 @@
+//! Values and conditions, worked out over what columns are.
+//!
+//! Invariant: NULL meets NULL; a comparison with NULL is not TRUE. Cost: that of the expression.
+
+use ringview_core::Result;
+
+use super::number::Number;
+use super::plan::{Column, Condition, Value};
+use super::row::{Cell, Row};
+
+/// Where columns come from.
+pub(super) trait Scope {
+    fn cell(&self, column: Column) -> Cell;
+}
+
+/// Rows of the relations of a block, within another scope.
+pub(super) struct Frame<'a> {
+    pub(super) rows: Vec<&'a Row>,
+    pub(super) outer: Option<&'a dyn Scope>,
+}
+
+impl Scope for Frame<'_> {
+    fn cell(&self, column: Column) -> Cell {
+        match (column.depth, self.outer) {
+            (0, _) => self.rows[column.relation][column.column],
+            (depth, Some(outer)) => outer.cell(Column {
+                depth: depth - 1,
+                ..column
+            }),
+            (_, None) => Cell(None),
+        }
+    }
+}
+
+/// A binding of free columns, as the scope around a block.
+pub(super) struct Binding<'a> {
+    pub(super) columns: &'a [Column],
+    pub(super) cells: &'a [Cell],
+}
+
+impl Scope for Binding<'_> {
+    fn cell(&self, column: Column) -> Cell {
+        let at = self.columns.iter().position(|free| *free == column);
+        at.map_or(Cell(None), |at| self.cells[at])
+    }
+}
+
+/// A row of the one relation of a block.
+pub(super) struct RowScope<'a>(pub(super) &'a Row);
+
+impl Scope for RowScope<'_> {
+    fn cell(&self, column: Column) -> Cell {
+        self.0[column.column]
+    }
+}
+
+/// No columns.
+pub(super) struct Nowhere;
+
+impl Scope for Nowhere {
+    fn cell(&self, _column: Column) -> Cell {
+        Cell(None)
+    }
+}
+
+/// A value without blocks.
+pub(super) fn value_for(value: &Value, scope: &dyn Scope) -> Result<Cell> {
+    simple(value, scope, &mut |_| Ok(Cell(None)))
+}
+
+/// A value over constants and one block, which is known.
+pub(super) fn value_with(value: &Value, block: Cell) -> Result<Cell> {
+    simple(value, &Nowhere, &mut |_| Ok(block))
+}
+
+/// Whether a row of a block's one relation passes conditions without blocks.
+pub(super) fn holds_for(filter: &[Condition], row: &Row) -> Result<bool> {
+    for one in filter {
+        if !simple_condition(one, &RowScope(row))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A value, where `other` tells what aggregates and blocks are.
+pub(super) fn simple(
+    value: &Value,
+    scope: &dyn Scope,
+    other: &mut dyn FnMut(&Value) -> Result<Cell>,
+) -> Result<Cell> {
+    let combine: fn(Number, Number) -> Result<Option<Number>> = match value {
+        Value::Constant(number) => return Ok(Cell(Some(*number))),
+        Value::Column(column) => return Ok(scope.cell(*column)),
+        Value::Aggregate(_) | Value::Block(_) => return other(value),
+        Value::Plus(..) => |a, b| a.plus(b, 1).map(Some),
+        Value::Minus(..) => |a, b| a.plus(b, -1).map(Some),
+        Value::Times(..) => |a, b| a.times(b).map(Some),
+        Value::Over(..) => Number::over,
+    };
+    let (Value::Plus(a, b) | Value::Minus(a, b) | Value::Times(a, b) | Value::Over(a, b)) = value
+    else {
+        return Ok(Cell(None));
+    };
+    match (simple(a, scope, other)?.0, simple(b, scope, other)?.0) {
+        (Some(a), Some(b)) => combine(a, b).map(Cell),
+        _ => Ok(Cell(None)),
+    }
+}
+
+/// Whether a condition without blocks is TRUE.
+pub(super) fn simple_condition(condition: &Condition, scope: &dyn Scope) -> Result<bool> {
+    holds(condition, &mut |value| {
+        simple(value, scope, &mut |_| Ok(Cell(None)))
+    })
+}
+
+/// Whether a condition is TRUE.
+pub(super) fn holds(
+    condition: &Condition,
+    value: &mut dyn FnMut(&Value) -> Result<Cell>,
+) -> Result<bool> {
+    match condition {
+        Condition::And(all) => {
+            for one in all {
+                if !holds(one, value)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        Condition::Or(all) => {
+            for one in all {
+                if holds(one, value)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        Condition::Compare(left, how, right) => Ok(match (value(left)?.0, value(right)?.0) {
+            (Some(left), Some(right)) => how.holds(left.compare(right)),
+            _ => false,
+        }),
+    }
+}

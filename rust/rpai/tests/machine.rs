@@ -1,0 +1,453 @@
+//! Machines beside brute force: the paper's queries over an order book, and random queries over random streams.
+
+mod common;
+
+use common::brute::{Brute, Num, Rows};
+use common::queries::{self, book, column, compare, decimal, ints, minus, sum_where, times};
+use ringview_core::{Batch, Column as Words, Error};
+use ringview_rpai::machine::{
+    Aggregate, Block, Cell, ColumnType, Comparison, Condition, Machine, Number, Plan, Value,
+};
+
+const BOOK: &str = include_str!("data/orderbook.csv");
+
+/// Rows of one table as the engine gives them.
+fn batch(rows: &[(&[Option<i64>], i64)]) -> Batch {
+    let width = rows.first().map_or(0, |row| row.0.len());
+    let mut batch = Batch::new();
+    batch.rows = rows.len();
+    batch.multiplicity = Some(rows.iter().map(|row| row.1).collect());
+    batch.columns = (0..width)
+        .map(|column| {
+            let words = rows.iter().map(|row| row.0[column].unwrap_or(0) as u64);
+            let valid = rows.iter().map(|row| row.0[column].is_some());
+            let words = Words {
+                words: words.collect(),
+                high: Vec::new(),
+                valid: Some(valid.collect()),
+            };
+            Some(words)
+        })
+        .collect();
+    batch
+}
+
+fn take(machine: &mut Machine, table: usize, row: &[Option<i64>], times: i64) {
+    machine
+        .apply(table, &batch(&[(row, times)]), 1)
+        .expect("fits");
+}
+
+/// Table, multiplicity, row.
+type Event = (usize, i64, Vec<Option<i64>>);
+
+fn order_book() -> Vec<Event> {
+    let number = |text: &str| text.parse::<i64>().expect("a number");
+    let lines = BOOK.lines().skip(1);
+    lines
+        .map(|line| {
+            let parts: Vec<i64> = line.split(',').map(number).collect();
+            (
+                parts[0] as usize,
+                parts[1],
+                vec![Some(parts[2]), Some(parts[3])],
+            )
+        })
+        .collect()
+}
+
+fn keep(tables: &mut [Rows], (table, times, row): &Event) -> bool {
+    let rows = &mut tables[*table];
+    if *times > 0 {
+        rows.extend((0..*times).map(|_| row.clone()));
+        return true;
+    }
+    let found = rows.iter().position(|held| held == row);
+    found.map(|at| rows.remove(at)).is_some()
+}
+
+fn same(cell: Cell, expected: Option<Num>) -> bool {
+    match (cell.0, expected) {
+        (None, None) => true,
+        (Some(Number::Exact { units, scale }), Some(number @ Num::Exact(..))) => {
+            common::brute::compare(Num::Exact(units, u32::from(scale)), number).is_eq()
+        }
+        (Some(Number::Real(value)), Some(Num::Real(expected))) => {
+            (value - expected).abs() <= 1e-12 * (value.abs() + expected.abs())
+        }
+        _ => false,
+    }
+}
+
+/// Holds a machine's result to brute force.
+fn check(machine: &mut Machine, block: &Block, tables: &[Rows], place: &str) {
+    let result = machine.result().expect("fits");
+    let expected = Brute(tables).groups(block);
+    let shown = |row: &[Cell]| {
+        row.iter()
+            .map(|cell| cell.0.map(|it| it.real()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(result.len(), expected.len(), "{place}: groups");
+    for ((group, outputs), (key, wanted)) in result.iter().zip(&expected) {
+        let key: Vec<_> = key.iter().map(|cell| cell.map(|it| it as f64)).collect();
+        assert_eq!(shown(group), key, "{place}");
+        let equal = outputs
+            .iter()
+            .zip(wanted)
+            .all(|(cell, wanted)| same(*cell, *wanted));
+        assert!(
+            equal,
+            "{place}: {outputs:?} is not {wanted:?} for {block:#?} over {tables:?}"
+        );
+    }
+}
+
+#[test]
+fn the_papers_queries_over_an_order_book() {
+    let events = order_book();
+    for (name, block, optimised) in queries::all() {
+        let mut machine = Machine::new(book(block.clone()));
+        let mut general = Machine::general(book(block.clone()));
+        assert_eq!(
+            machine.why_general().is_none(),
+            optimised,
+            "{name}: {:?}",
+            machine.why_general()
+        );
+        let mut tables = vec![Rows::new(), Rows::new()];
+        let (by_hand, compared) = if name == "NQ2" { (40, 60) } else { (70, 250) };
+        for (at, event) in events.iter().take(compared).enumerate() {
+            assert!(keep(&mut tables, event));
+            take(&mut machine, event.0, &event.2, event.1);
+            take(&mut general, event.0, &event.2, event.1);
+            if at < by_hand {
+                check(&mut machine, &block, &tables, &format!("{name} after {at}"));
+            }
+            let pair = (
+                machine.scalar().expect("fits"),
+                general.scalar().expect("fits"),
+            );
+            assert_eq!(pair.0, pair.1, "{name} after {at}");
+        }
+    }
+}
+
+#[test]
+fn long_prefixes_of_the_order_book() {
+    let events = order_book();
+    for (name, block, _) in queries::all().into_iter().filter(|query| query.2) {
+        let mut machine = Machine::new(book(block.clone()));
+        for event in &events {
+            take(&mut machine, event.0, &event.2, event.1);
+            machine.scalar().expect("fits");
+        }
+        let mut general = Machine::general(book(block));
+        for event in &events {
+            take(&mut general, event.0, &event.2, event.1);
+        }
+        if !["MST", "PSP", "NQ1"].contains(&name) {
+            assert_eq!(machine.scalar(), general.scalar(), "{name}");
+        }
+        // All goes, and nothing is left.
+        for (table, times, row) in &events {
+            take(&mut machine, *table, row, -times);
+        }
+        assert_eq!(machine.scalar(), Ok(Cell(None)), "{name}");
+        assert!(!machine.walks());
+    }
+}
+
+/// Random numbers without a crate.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % bound
+    }
+
+    fn comparison(&mut self) -> Comparison {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        [Less, LessOrEqual, Equal, NotEqual, GreaterOrEqual, Greater][self.below(6)]
+    }
+
+    /// A column of this block or of one around it.
+    fn column(&mut self, around: &[usize]) -> Value {
+        let depth = if self.below(2) == 0 {
+            0
+        } else {
+            self.below(around.len())
+        };
+        let relation = self.below(around[around.len() - 1 - depth]);
+        column(depth, relation, self.below(2))
+    }
+
+    fn value(&mut self, around: &mut Vec<usize>, deeper: usize) -> Value {
+        match self.below(8) {
+            0 => decimal([0, 5_000, 10_000, 20_000, -10_000][self.below(5)]),
+            1 => times(decimal(5_000), self.value(around, deeper)),
+            2 => minus(self.value(around, 0), self.value(around, deeper)),
+            3 => Value::Over(
+                Box::new(self.value(around, 0)),
+                Box::new(self.value(around, 0)),
+            ),
+            4 | 5 if deeper > 0 => Value::Block(Box::new(self.block(around, deeper - 1, 1))),
+            _ => self.column(around),
+        }
+    }
+
+    fn condition(&mut self, around: &mut Vec<usize>, deeper: usize) -> Condition {
+        match self.below(6) {
+            0 => Condition::Or((0..2).map(|_| self.condition(around, deeper)).collect()),
+            1 => Condition::And(
+                (0..self.below(3))
+                    .map(|_| self.condition(around, deeper))
+                    .collect(),
+            ),
+            _ => {
+                let how = self.comparison();
+                compare(self.value(around, deeper), how, self.value(around, deeper))
+            }
+        }
+    }
+
+    fn block(&mut self, around: &mut Vec<usize>, deeper: usize, most: usize) -> Block {
+        let relations: Vec<usize> = (0..1 + self.below(most)).map(|_| self.below(2)).collect();
+        around.push(relations.len());
+        let condition = self.condition(around, deeper);
+        around.pop();
+        let own = |random: &mut Self| column(0, random.below(relations.len()), random.below(2));
+        let value = match self.below(3) {
+            0 => times(own(self), own(self)),
+            _ => own(self),
+        };
+        let aggregate = match self.below(6) {
+            0 => Aggregate::Count,
+            1 => Aggregate::Average(value),
+            2 => Aggregate::Min(value),
+            3 => Aggregate::Max(value),
+            _ => Aggregate::Sum(value),
+        };
+        Block::new(relations, condition, vec![aggregate])
+    }
+
+    /// What the optimisation is for: chains of inequalities, thresholds, filters.
+    fn indexed(&mut self) -> Block {
+        let relations: Vec<usize> = (0..1 + self.below(2)).map(|_| self.below(2)).collect();
+        let mut all = Vec::new();
+        for relation in 0..relations.len() {
+            let total = sum_where(self.below(2), column(0, 0, self.below(2)), vec![]);
+            let closed = times(decimal([2_500, 5_000, 10_000][self.below(3)]), total);
+            let how = self.comparison();
+            let other = match self.below(4) {
+                0 => column(0, relation, 1),
+                1 => self.chain(relation, 0),
+                2 => self.chain(relation, 1),
+                _ => times(decimal(20_000), self.chain(relation, 0)),
+            };
+            all.push(match self.below(2) {
+                0 => compare(closed, how, other),
+                _ => compare(other, how, closed),
+            });
+            if self.below(3) == 0 {
+                all.push(compare(
+                    column(0, relation, 0),
+                    self.comparison(),
+                    decimal(10_000),
+                ));
+            }
+        }
+        let last = relations.len() - 1;
+        let value = minus(
+            times(column(0, 0, 0), column(0, last, 1)),
+            column(0, last, 0),
+        );
+        let aggregates = vec![Aggregate::Sum(value), Aggregate::Count];
+        Block::new(relations, Condition::And(all), aggregates)
+    }
+
+    fn chain(&mut self, relation: usize, deeper: usize) -> Value {
+        use Comparison::{Greater, GreaterOrEqual, Less, LessOrEqual};
+        let hows = [
+            Less,
+            LessOrEqual,
+            Greater,
+            GreaterOrEqual,
+            Comparison::Equal,
+        ];
+        let how = hows[self.below(5)];
+        let mut all = vec![compare(column(0, 0, 1), how, column(1, relation, 1))];
+        if deeper > 0 {
+            let closed = decimal([0, 10_000, 30_000][self.below(3)]);
+            all.push(compare(
+                closed,
+                self.comparison(),
+                self.chain(0, deeper - 1),
+            ));
+        }
+        let aggregate = match self.below(4) {
+            0 => Aggregate::Count,
+            _ => Aggregate::Sum(column(0, 0, 0)),
+        };
+        let block = Block::new(vec![self.below(2)], Condition::And(all), vec![aggregate]);
+        Value::Block(Box::new(block))
+    }
+
+    fn row(&mut self, least: i64, nullable: bool) -> Vec<Option<i64>> {
+        (0..2)
+            .map(|_| {
+                let number = self.below(5) as i64 + least;
+                (!nullable || self.below(6) > 0).then_some(number)
+            })
+            .collect()
+    }
+}
+
+/// Runs a query over a random stream; whether the optimisation kept it, and ever walked.
+fn stream(block: &Block, random: &mut Random, events: usize, nullable: bool) -> (bool, bool) {
+    let mut columns: Vec<ColumnType> = ints(2);
+    columns
+        .iter_mut()
+        .for_each(|column| column.nullable = nullable);
+    let mut machine = Machine::new(Plan::new(vec![columns.clone(), columns], block.clone()));
+    let mut tables = vec![Rows::new(), Rows::new()];
+    let (least, mut walked) = ([-2, 0][random.below(2)], false);
+    for at in 0..events {
+        let undone = random.below(5) == 0;
+        if undone {
+            machine.begin();
+        }
+        let before = tables.clone();
+        for _ in 0..1 + random.below(2) {
+            let table = random.below(2);
+            let held = tables[table].len();
+            let event = match random.below(3) {
+                0 if held > 0 => (table, -1, tables[table][random.below(held)].clone()),
+                _ => (
+                    table,
+                    1 + random.below(2) as i64,
+                    random.row(least, nullable),
+                ),
+            };
+            if event.1 > 0 && tables[table].len() > 7 {
+                continue;
+            }
+            assert!(keep(&mut tables, &event));
+            take(&mut machine, event.0, &event.2, event.1);
+        }
+        walked |= machine.walks();
+        if undone {
+            machine.rollback().expect("fits");
+            tables = before;
+        }
+        check(&mut machine, block, &tables, &format!("event {at}"));
+    }
+    (machine.why_general().is_none(), walked)
+}
+
+#[test]
+fn random_queries_of_the_grammar() {
+    for seed in 1..=150u64 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let block = random.block(&mut Vec::new(), 2, 2);
+        let nullable = random.below(2) == 0;
+        stream(&block, &mut random, 12, nullable);
+    }
+}
+
+#[test]
+fn random_queries_that_are_optimised() {
+    let (mut kept, mut walked) = (0, 0);
+    for seed in 1..=200u64 {
+        let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        let block = random.indexed();
+        let (optimised, walks) = stream(&block, &mut random, 20, false);
+        kept += usize::from(optimised);
+        walked += usize::from(walks);
+    }
+    assert!(
+        kept > 80 && walked > 10,
+        "{kept} were optimised, {walked} walked"
+    );
+}
+
+#[test]
+fn tpch_17_and_18() {
+    for seed in 1..=6u64 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let plans = [
+            (vec![ints(3), ints(2)], queries::q17(), [3usize, 2, 0]),
+            (vec![ints(1), ints(2), ints(2)], queries::q18(), [1, 2, 2]),
+        ];
+        for (columns, block, widths) in plans {
+            let mut machine = Machine::new(Plan::new(columns.clone(), block.clone()));
+            let mut tables = vec![Rows::new(); columns.len()];
+            for at in 0..60 {
+                let table = random.below(columns.len());
+                let held = tables[table].len();
+                let row = (0..widths[table])
+                    .map(|_| Some(random.below(4) as i64 + 1))
+                    .collect();
+                let event = match random.below(4) {
+                    0 if held > 0 => (table, -1, tables[table][random.below(held)].clone()),
+                    _ => (table, 1, row),
+                };
+                assert!(keep(&mut tables, &event));
+                take(&mut machine, event.0, &event.2, event.1);
+                check(&mut machine, &block, &tables, &format!("event {at}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn steps_grow_as_the_logarithm() {
+    for (name, block, _) in queries::all().into_iter().filter(|query| query.2) {
+        let mut most = Vec::new();
+        for rows in [1_000i64, 10_000, 100_000] {
+            let mut machine = Machine::new(book(block.clone()));
+            let mut random = Random(7);
+            let mut event = |machine: &mut Machine| {
+                let price = random.below(rows as usize) as i64;
+                let row = [Some(1 + price % 50), Some(price)];
+                take(machine, random.below(2), &row, 1);
+            };
+            (0..rows).for_each(|_| event(&mut machine));
+            let steps = (0..200).map(|_| {
+                let before = machine.steps();
+                event(&mut machine);
+                machine.scalar().expect("fits");
+                machine.steps() - before
+            });
+            most.push(steps.max().unwrap_or(0));
+        }
+        assert!(most[2] <= most[0] + 40, "{name}: {most:?}");
+    }
+}
+
+#[test]
+fn bad_rows_leave_everything_as_it_was() {
+    let mut machine = Machine::new(book(queries::vwap()));
+    take(&mut machine, 0, &[Some(10), Some(3)], 1);
+    let before = machine.scalar();
+    let rows: [(&[Option<i64>], i64); 2] = [
+        (&[Some(5), Some(2)], 1),
+        (&[Some(i64::MAX), Some(i64::MAX)], i64::MAX),
+    ];
+    let failed = machine.apply(0, &batch(&rows), 1);
+    assert!(matches!(failed, Err(Error::Overflow { .. })), "{failed:?}");
+    assert_eq!(machine.scalar(), before);
+    assert_eq!(machine.steps() > 0, machine.memory_usage() > 0);
+    let real = ColumnType {
+        ty: ringview_core::Type::Float64,
+        nullable: false,
+    };
+    let mut machine = Machine::new(Plan::new(vec![vec![real; 2]; 2], queries::vwap()));
+    let nan = f64::NAN.to_bits() as i64;
+    let failed = machine.apply(0, &batch(&[(&[Some(nan), Some(nan)], 1)]), 1);
+    assert!(matches!(failed, Err(Error::Value { .. })), "{failed:?}");
+    assert_eq!(machine.scalar(), Ok(Cell(None)));
+}
