@@ -2,15 +2,21 @@
 //! `BTreeMap`, which sums and shifts by walking.
 //!
 //! `cargo bench -p ringview-benches --bench rpai` reports the time of one operation at 10^4 and 10^6 keys, at places drawn at
-//! random. A shift moves a range up, and the next moves it back down: the keys are then what they were. `BTreeMap` walks at
-//! most 10^4 keys here; at 10^6 it only adds.
+//! random, and of two thousand events of an order book. A shift moves a range up, and the next moves it back down: the keys are
+//! then what they were. `BTreeMap` walks at most 10^4 keys here; at 10^6 it only adds.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use ringview_core::{Batch, Column};
+use ringview_rpai::machine::Machine;
 use ringview_rpai::{Cut, RpaiTree};
+
+#[allow(dead_code, reason = "tests run more of them")]
+#[path = "../../rust/rpai/tests/common/queries.rs"]
+mod queries;
 
 const SIZES: [i64; 2] = [10_000, 1_000_000];
 /// Distance of neighbouring keys.
@@ -156,5 +162,45 @@ fn btree_map(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rpai, fenwick, btree_map);
+/// Two thousand events of an order book, one at a time, the result read after each: the machine alone.
+fn order_book(criterion: &mut Criterion) {
+    let text = include_str!("../../rust/rpai/tests/data/orderbook.csv");
+    let word = |value: i64| {
+        let (words, high, valid) = (vec![value as u64], Vec::new(), None);
+        Some(Column { words, high, valid })
+    };
+    let event = |line: &str| {
+        let numbers: Vec<i64> = line
+            .split(',')
+            .map(|text| text.parse().expect("a number"))
+            .collect();
+        let mut batch = Batch::new();
+        batch.rows = 1;
+        batch.multiplicity = Some(vec![numbers[1]]);
+        batch.columns = vec![word(numbers[2]), word(numbers[3])];
+        (numbers[0] as usize, batch)
+    };
+    let events: Vec<_> = text.lines().skip(1).map(event).collect();
+    let mut group = criterion.benchmark_group("order book");
+    group.throughput(Throughput::Elements(events.len() as u64));
+    for (name, block, optimised) in queries::all() {
+        if !optimised {
+            continue;
+        }
+        let empty = Machine::new(queries::book(block));
+        group.bench_function(name, |bencher| {
+            let run = |mut machine: Machine| {
+                for (table, batch) in &events {
+                    machine.apply(*table, batch, 1).expect("fits");
+                    black_box(machine.scalar().expect("fits"));
+                }
+                machine
+            };
+            bencher.iter_batched(|| empty.clone(), run, BatchSize::LargeInput);
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, rpai, fenwick, btree_map, order_book);
 criterion_main!(benches);

@@ -144,6 +144,15 @@ class Database:
         names the one that keeps it; if None, the cheapest.
         """
 
+    def create_sample(self, name: str, query_json: str, sql: str, k: int, seed: int) -> None:
+        """Declares a sample of k rows of a join."""
+
+    def sample_join_size(self, view: _Handle) -> int:
+        """How many rows the join of a sample has."""
+
+    def sample_draw(self, view: _Handle, rows: int, seed: int, replacement: bool) -> Rows:
+        """Rows drawn from the whole join of a sample, with replacement or without."""
+
     def drop_view(self, name: str) -> None:
         """Forget a view."""
 

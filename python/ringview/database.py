@@ -19,6 +19,7 @@ from .table import Table
 from .view import Format, View
 
 if TYPE_CHECKING:
+    from .sample import Sample
     from .sql.order import Order
 
 Representation = Literal["factorised", "listing"]
@@ -242,9 +243,54 @@ class Database(Changeable):
         """Read a snapshot: not supported yet."""
         raise UnsupportedError("snapshots are not supported yet; insert the rows again")
 
-    def create_sample(self, name: str, sql: str, *, k: int, seed: int) -> NoReturn:
-        """Keep a uniform sample of a join: not supported yet."""
-        raise UnsupportedError("samples of joins are not supported yet; keep its aggregates")
+    def create_sample(self, name: str, sql: str, *, k: int, seed: int) -> Sample:
+        """Keep k rows of a join, a uniform sample without replacement, fresh after every change.
+
+        Args:
+            name: Its name, which no table and no view has.
+            sql: `SELECT` of columns of an inner join whose relations have a join tree, so no cycle;
+                else as for `create_view`: with filters, self-joins and products.
+            k: How many rows; all of the join while it has fewer.
+            seed: Of the random numbers, 0 to 2^64 - 1. The same seed and the same changes give the
+                same sample on every machine.
+
+        Raises:
+            InvalidValueError: `k` is not positive, or `seed` out of range.
+            OutOfMemoryError: There is no room for `k` rows.
+            UnsupportedError: Aggregates, DISTINCT, or a cyclic join; the message says what can be
+                sampled.
+            Others: As `create_view`.
+
+        Complexity: a row that comes costs O(log rows) amortised, whatever it joins with, and
+        k log(rows of the join) in all for what the sample takes in. A row that leaves costs what
+        it moves, and O(log rows) for each sampled row that goes with it.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> sample = db.create_sample(
+        ...     "paths", "SELECT x.a, y.b FROM r x JOIN r y ON x.b = y.a", k=2, seed=1)
+        >>> db.insert("r", {"a": [1, 2, 3], "b": [2, 3, 4]})
+        >>> sorted(row["a"] for row in sample.to_arrow().to_pylist())
+        [1, 2]
+        """
+        from .sample import Sample
+
+        if not isinstance(sql, str):
+            raise TypeMismatchError(f"the SQL of sample {name!r} is a text, not {sql!r}")
+        for what, number in (("k", k), ("seed", seed)):
+            if isinstance(number, bool) or not isinstance(number, int):
+                raise TypeMismatchError(f"{what}={number!r} is not an integer")
+            if not (what == "k") <= number < 2**64:
+                raise InvalidValueError(
+                    f"{what}={number} is out of range; k is 1 or more, a seed 0 to 2^64 - 1"
+                )
+        query = self._query(sql, None, None, None)
+        try:
+            self._native.create_sample(name, query, sql, k, seed)
+        except KeyboardInterrupt as interrupt:
+            after(interrupt, name in self.views, f"there is a sample {name!r}")
+            raise
+        return Sample(self._native, name, self._native.view_id(name))
 
     def close(self) -> None:
         """Forget all tables and views and free their memory; twice does nothing.

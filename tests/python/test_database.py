@@ -210,7 +210,6 @@ def test_what_is_not_built_yet_says_so(db: rv.Database) -> None:
     calls: list[Callable[[], object]] = [
         lambda: db.save("x"),
         lambda: rv.Database.load("x"),
-        lambda: db.create_sample("s", "SELECT 1", k=1, seed=1),
         lambda: anything.RpaiTree,
     ]
     for call in calls:

@@ -1,6 +1,7 @@
 """Pictures of live models and of view trees.
 
-Coefficients over time, a correlation heat map, a Chow-Liu tree; the views that keep a view.
+Coefficients over time, a correlation heat map, a Chow-Liu tree; the views that keep a view;
+estimates from a sample.
 
     axes = ringview.plot.correlation(view)
     axes.figure.savefig("correlation.png")
@@ -19,7 +20,8 @@ except ImportError as error:
 
 from .coefficients import coefficients
 from .correlation import correlation
+from .estimates import estimates
 from .tree import chow_liu
 from .views import view_tree
 
-__all__ = ["chow_liu", "coefficients", "correlation", "view_tree"]
+__all__ = ["chow_liu", "coefficients", "correlation", "estimates", "view_tree"]

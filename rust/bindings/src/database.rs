@@ -118,6 +118,52 @@ impl Database {
         watch.finish(py, done)
     }
 
+    /// Declares a sample of k rows of a join.
+    fn create_sample(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        query_json: &str,
+        sql: &str,
+        k: u64,
+        seed: u64,
+    ) -> PyResult<()> {
+        let query = Query::from_json(query_json).or_raise(py)?;
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        let mut watch = Watch::new(None, 0);
+        let mut poll = |done| watch.poll(done);
+        let done = py.detach(|| engine.create_sample(name, &query, (k, seed), &mut poll));
+        if done.is_ok() {
+            engine.set_view_text(name, sql).or_raise(py)?;
+        }
+        self.bell.ring();
+        watch.finish(py, done)
+    }
+
+    /// How many rows the join of a sample has.
+    fn sample_join_size(&self, py: Python<'_>, view: Handle) -> PyResult<u128> {
+        let engine = self.engine_with_view(py, &view)?;
+        let engine = &*engine.value;
+        py.detach(|| engine.sample_join_size(view.name()))
+            .or_raise(py)
+    }
+
+    /// Rows drawn from the whole join of a sample, with replacement or without.
+    fn sample_draw(
+        &self,
+        py: Python<'_>,
+        view: Handle,
+        rows: u64,
+        seed: u64,
+        replacement: bool,
+    ) -> PyResult<Rows> {
+        let engine = self.engine_with_view(py, &view)?;
+        let engine = &*engine.value;
+        let drawn = (rows, seed, replacement);
+        read(py, |poll| engine.sample_draw(view.name(), drawn, poll))
+    }
+
     /// Forgets a view.
     fn drop_view(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         let mut engine = self.engine(py)?;

@@ -60,6 +60,24 @@ impl Told {
     }
 }
 
+/// Who is to keep a view.
+#[derive(Clone, Copy)]
+pub(crate) enum By<'a> {
+    /// The cheapest, or the one of a name.
+    Choice(Option<&'a str>),
+    /// One that nobody else is compared with.
+    This(&'a Arc<dyn Engine>),
+}
+
+impl By<'_> {
+    pub(crate) fn choose(self, engines: &[Arc<dyn Engine>], query: &Bound) -> Result<Chosen> {
+        match self {
+            By::Choice(by_hand) => choose(engines, query, by_hand),
+            By::This(engine) => choose(std::slice::from_ref(engine), query, None),
+        }
+    }
+}
+
 /// Chooses among engines; `by_hand` names the one that is to be taken.
 ///
 /// # Errors

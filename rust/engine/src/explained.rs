@@ -9,6 +9,7 @@ use ringview_core::{Error, Result};
 use ringview_explain::{Below, Explanation, Read};
 use ringview_query::Query;
 
+use crate::choose::By;
 use crate::database::Database;
 use crate::names::Source;
 use crate::view::NamedView;
@@ -34,7 +35,7 @@ impl Database {
     /// # Errors
     /// What `create_view` would refuse in the query.
     pub fn explanation(&self, query: &Query) -> Result<Explanation> {
-        let mut plans = self.plans(query, None)?;
+        let mut plans = self.plans(query, By::Choice(None))?;
         let sources: Vec<Source> = plans.iter().flat_map(|plan| plan.sources.clone()).collect();
         let Some(last) = plans.pop() else {
             return Err(nothing());

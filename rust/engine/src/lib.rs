@@ -22,6 +22,7 @@
 //! | `factors` | a change that is a [`Product`], encoded |
 //! | `keyed`, `words` | changes by the unique key, and what the words of a feed of changes mean |
 //! | `net` | a transaction of which the net effect counts |
+//! | `sample` | samples of joins |
 //! | `chain` | the class of a chain of matrices |
 
 mod chain;
@@ -38,6 +39,7 @@ mod names;
 mod net;
 mod replace;
 mod rows;
+mod sample;
 mod strings;
 mod table;
 mod transaction;

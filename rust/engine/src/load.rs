@@ -7,6 +7,7 @@ use ringview_core::{Error, Meter, Result};
 use ringview_query::{PlanAtom, Query};
 use ringview_view::RowDelta;
 
+use crate::choose::By;
 use crate::database::Database;
 use crate::feed::of_a_view;
 use crate::names::{Planned, Source};
@@ -38,7 +39,7 @@ impl Database {
     ) -> Result<()> {
         self.check_new(name)?;
         let meter = self.meter(poll);
-        let family = self.bear(name, query, engine, &meter)?;
+        let family = self.bear(name, query, By::Choice(engine), &meter)?;
         self.views.extend(family);
         self.wire();
         self.count();
@@ -50,10 +51,10 @@ impl Database {
         &mut self,
         name: &str,
         query: &Query,
-        engine: Option<&str>,
+        by: By<'_>,
         meter: &Meter<'_>,
     ) -> Result<Vec<NamedView>> {
-        let plans = self.plans(query, engine)?;
+        let plans = self.plans(query, by)?;
         let born = plans.len() as u64;
         let owner = self.births + born;
         let mut family: Vec<NamedView> = Vec::with_capacity(plans.len());

@@ -7,7 +7,7 @@
 use ringview_core::{Error, Result};
 use ringview_query::{Block, Catalog, PlanAtom, Query, TableInfo, bind};
 
-use crate::choose::{Chosen, choose};
+use crate::choose::{By, Chosen};
 use crate::database::Database;
 
 /// What an atom reads, by the number that tells it from all others.
@@ -63,18 +63,14 @@ impl Catalog for Names<'_> {
 impl Database {
     /// What is to be made for a query: its blocks in their order, then what it is itself, by the engine
     /// of this name; the cheapest where none is given, as for blocks.
-    pub(crate) fn plans<'q>(
-        &self,
-        query: &'q Query,
-        engine: Option<&str>,
-    ) -> Result<Vec<Planned<'q>>> {
+    pub(crate) fn plans<'q>(&self, query: &'q Query, by: By<'_>) -> Result<Vec<Planned<'q>>> {
         query.check_blocks()?;
         let mut plans: Vec<Planned<'q>> = Vec::with_capacity(query.blocks.len() + 1);
         let blocks = query.blocks.iter().map(|block: &Block| {
             let name = Some(block.name.as_str());
-            (name, &block.query, None)
+            (name, &block.query, By::Choice(None))
         });
-        for (block, own, engine) in blocks.chain([(None, query, engine)]) {
+        for (block, own, by) in blocks.chain([(None, query, by)]) {
             let names = Names {
                 database: self,
                 query,
@@ -89,7 +85,7 @@ impl Database {
                 block,
                 id: self.births + 1 + plans.len() as u64,
                 query: own,
-                chosen: choose(&self.engines, &bound, engine)?,
+                chosen: by.choose(&self.engines, &bound)?,
                 columns: bound
                     .outputs
                     .into_iter()

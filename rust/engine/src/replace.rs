@@ -9,6 +9,7 @@ use ringview_core::{Error, Meter, Result};
 use ringview_query::{Query, TableInfo};
 
 use crate::Poll;
+use crate::choose::By;
 use crate::database::Database;
 use crate::names::Source;
 use crate::transaction::Undo;
@@ -61,7 +62,7 @@ impl Database {
         let places: Vec<usize> = self.family(old);
         let family = self.take_family(old);
         let done = self
-            .bear(name, query, engine, &meter)
+            .bear(name, query, By::Choice(engine), &meter)
             .and_then(|new| self.take_over(name, (&family, new), readers, &meter));
         match &done {
             Ok(()) => self.bury(&family),

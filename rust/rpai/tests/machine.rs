@@ -271,7 +271,14 @@ impl Random {
 
     fn chain(&mut self, relation: usize, deeper: usize) -> Value {
         use Comparison::{Greater, GreaterOrEqual, Less, LessOrEqual};
-        let how = [Less, LessOrEqual, Greater, GreaterOrEqual][self.below(4)];
+        let hows = [
+            Less,
+            LessOrEqual,
+            Greater,
+            GreaterOrEqual,
+            Comparison::Equal,
+        ];
+        let how = hows[self.below(5)];
         let mut all = vec![compare(column(0, 0, 1), how, column(1, relation, 1))];
         if deeper > 0 {
             let closed = decimal([0, 10_000, 30_000][self.below(3)]);

@@ -12,6 +12,7 @@
 //! | `index/` | [`Index`]: how many results there are, nearly, and which stands at a position |
 //! | `held` | which places of a sample hold a tuple, for deletes |
 //! | `sample` | [`JoinSample`]: k results of a join, under inserts and deletes |
+//! | `view/` | [`Samples`], [`SampleView`]: the same as a view of the database |
 
 mod held;
 mod index;
@@ -20,6 +21,7 @@ mod random;
 mod reservoir;
 mod sample;
 mod shape;
+mod view;
 
 pub use index::Index;
 pub use law::Law;
@@ -27,3 +29,4 @@ pub use random::Random;
 pub use reservoir::{Items, Reservoir};
 pub use sample::{All, JoinSample, Met, Predicate};
 pub use shape::Atom;
+pub use view::{SampleView, Samples};

@@ -14,7 +14,7 @@
 //! index, and O(|J| / r') positions for each result replaced, r' being the results that are not held: a join of hardly more
 //! than k results is walked as a whole.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ringview_core::{Error, Meter, Result};
 
@@ -27,7 +27,7 @@ pub trait Predicate {
     ///
     /// # Errors
     /// Whatever keeps it from telling; the transaction is then rolled back.
-    fn holds(&mut self, index: &Index, result: &[u32]) -> Result<bool>;
+    fn holds(&self, index: &Index, result: &[u32]) -> Result<bool>;
 }
 
 /// All results count.
@@ -35,7 +35,7 @@ pub trait Predicate {
 pub struct All;
 
 impl Predicate for All {
-    fn holds(&mut self, _: &Index, _: &[u32]) -> Result<bool> {
+    fn holds(&self, _: &Index, _: &[u32]) -> Result<bool> {
         Ok(true)
     }
 }
@@ -384,6 +384,57 @@ impl<P: Predicate> JoinSample<P> {
         }
     }
 
+    /// Keeps the record of all results from now on, which deletes and draws need. Linear in a relation.
+    ///
+    /// # Errors
+    /// `Overflow` if the join may have more than 2^126 results.
+    pub fn count_all(&mut self) -> Result<()> {
+        self.index.len_upper().map(drop)
+    }
+
+    /// How many positions all results have, once `count_all` was called.
+    #[must_use]
+    pub fn positions(&self) -> Option<u128> {
+        self.index.positions()
+    }
+
+    /// What the running transaction moves: results that were held at its beginning and not now, with
+    /// those that are held now and were not; one that changed its place may be in both.
+    #[must_use]
+    pub fn moved(&self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
+        let width = self.index.atoms();
+        // What each place held at first, walking back; and how many places there were.
+        let mut first: BTreeMap<usize, &[u32]> = BTreeMap::new();
+        let mut places = self.len();
+        let mut touched = BTreeSet::new();
+        let mut old = self.journal.old.chunks_exact(width).rev();
+        for written in self.journal.places.iter().rev() {
+            let place = match *written {
+                Written::Set(place) => place as usize,
+                Written::Pushed => places - 1,
+                Written::Popped => places,
+            };
+            touched.insert(place);
+            match written {
+                Written::Pushed => {
+                    places -= 1;
+                    first.remove(&place);
+                }
+                Written::Set(_) => first.extend(old.next().map(|held| (place, held))),
+                Written::Popped => {
+                    places += 1;
+                    first.extend(old.next().map(|held| (place, held)));
+                }
+            }
+        }
+        let now = touched.iter().filter(|&&place| place < self.len());
+        let new = now.map(|&place| self.results[place * width..][..width].to_vec());
+        (
+            first.into_values().map(<[u32]>::to_vec).collect(),
+            new.collect(),
+        )
+    }
+
     /// Draws `m` results of the whole join, one after the other; each is told to `take`. With
     /// replacement every draw has all results; without, those not drawn yet, and it ends when there are no more.
     ///
@@ -391,6 +442,22 @@ impl<P: Predicate> JoinSample<P> {
     /// `Value` if there is no result to draw with replacement; what the predicate and the meter say.
     pub fn draw(
         &mut self,
+        m: u64,
+        replacement: bool,
+        seed: u64,
+        meter: &Meter<'_>,
+        take: impl FnMut(&Index, &[u32]),
+    ) -> Result<()> {
+        self.count_all()?;
+        self.drawn(m, replacement, seed, meter, take)
+    }
+
+    /// The same, once `count_all` was called; before that there is nothing to draw from.
+    ///
+    /// # Errors
+    /// As `draw`.
+    pub fn drawn(
+        &self,
         m: u64,
         replacement: bool,
         seed: u64,
@@ -405,7 +472,7 @@ impl<P: Predicate> JoinSample<P> {
         }
         let mut random = Random::new(seed);
         let mut result = vec![0; self.index.atoms()];
-        let mut walk = Walk::new(self.index.len_upper()?);
+        let mut walk = Walk::new(self.positions().unwrap_or_default());
         let mut drawn = 0;
         while drawn < m && walk.left > 0 {
             meter.work(16)?;

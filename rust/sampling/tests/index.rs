@@ -55,6 +55,7 @@ fn run(atoms: &[Atom], steps: &[Step], deletes: bool) {
         if at >= steps.len() / 3 {
             let all = join(atoms, &tuples);
             assert_eq!(whole(&mut index), all);
+            assert_eq!(index.results(), all.len() as u128);
             if !deletes {
                 dense(atoms.len() + 1, all.len(), index.len_upper().unwrap());
             }

@@ -289,7 +289,7 @@ struct Even {
 }
 
 impl Predicate for Even {
-    fn holds(&mut self, index: &Index, result: &[u32]) -> Result<bool> {
+    fn holds(&self, index: &Index, result: &[u32]) -> Result<bool> {
         let words = result
             .iter()
             .enumerate()
@@ -451,6 +451,20 @@ proptest! {
             }
             sample.settle(&Meter::free()).unwrap();
             sample.check();
+            let (old, new) = sample.moved();
+            let as_held = |sample: &JoinSample| -> Vec<Vec<u32>> {
+                let mut all: Vec<Vec<u32>> = sample.results().map(<[u32]>::to_vec).collect();
+                all.sort_unstable();
+                all
+            };
+            let mut expected = as_held(&before);
+            expected.extend(new);
+            for gone in old {
+                let at = expected.iter().position(|result| *result == gone);
+                expected.remove(at.expect("what left was there"));
+            }
+            expected.sort_unstable();
+            prop_assert_eq!(as_held(&sample), expected);
             if undo >> (at % 32) & 1 == 1 {
                 sample.rollback();
                 same(&sample, &before);

@@ -7,6 +7,7 @@
 //! answer is the query over all rows that stayed. Cost: a call through the trait a batch and atom; what
 //! a change costs, each engine says in its candidate.
 
+use std::any::Any;
 use std::fmt::Debug;
 
 use ringview_core::{Batch, Dictionary, HoldsStrings, Meter, Result};
@@ -26,8 +27,8 @@ const BLOCK: usize = 1 << 16;
 /// Its birth: rows of static relations, [`seal`](Self::seal), all other rows, `settle`, `commit`. A table
 /// that stands at several atoms of the query is applied at each of them in turn. The dictionary that
 /// comes with a call knows all strings of the rows at hand; ids that a view keeps are told through
-/// [`HoldsStrings`].
-pub trait View: HoldsStrings + Debug + Send + Sync {
+/// [`HoldsStrings`]. What only one kind of view can do is asked of that kind, as [`Any`].
+pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// Takes rows of the relation at one atom. Called once a chunk of rows (65,536 at the most) and atom;
     /// an interrupt is asked for through `meter` as work goes on.
     ///

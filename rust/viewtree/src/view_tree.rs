@@ -224,7 +224,7 @@ impl<F: Form> fmt::Debug for ViewTree<F> {
     }
 }
 
-impl<F: Form> View for ViewTree<F>
+impl<F: Form + 'static> View for ViewTree<F>
 where
     Self: Answer,
 {

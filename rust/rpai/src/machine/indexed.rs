@@ -95,41 +95,20 @@ impl Indexed {
         }
     }
 
-    /// A value without columns.
-    fn value(&mut self, value: &Value) -> Result<Cell> {
-        let closed = &mut self.closed;
-        simple(value, &Nowhere, &mut |value| match value {
-            Value::Block(block) => {
-                let found = closed
-                    .iter_mut()
-                    .find(|(number, _)| *number == block.place());
-                found.map_or(Ok(Cell(None)), |(_, machine)| machine.scalar())
-            }
-            _ => Ok(Cell(None)),
-        })
-    }
-
     /// The aggregates.
     fn aggregates(&mut self) -> Result<Vec<Cell>> {
+        let closed = &mut self.closed;
         let mut open = true;
-        for gate in std::mem::take(&mut self.gates) {
-            open = open && holds(&gate, &mut |value| self.value(value))?;
-            self.gates.push(gate);
+        for gate in &self.gates {
+            open = open && holds(gate, &mut |value| closed_value(closed, value))?;
         }
         let mut numbers = Vec::with_capacity(self.parts.len());
-        for at in 0..self.parts.len() {
-            let stages = self.parts[at].stages().len();
-            let mut closed = Vec::with_capacity(stages);
-            for stage in 0..stages {
-                // Cloned, for its blocks are worked out as it is read.
-                let value = self.parts[at].stages()[stage].closed.clone();
-                closed.push(self.value(&value)?);
+        for part in &self.parts {
+            let mut sides = Vec::with_capacity(part.stages().len());
+            for stage in part.stages() {
+                sides.push(closed_value(closed, &stage.closed)?);
             }
-            numbers.push(if open {
-                self.parts[at].passing(&closed)?
-            } else {
-                [0; 8]
-            });
+            numbers.push(if open { part.passing(&sides)? } else { [0; 8] });
         }
         let product = |places: &mut dyn Iterator<Item = usize>| {
             (places.zip(&numbers)).try_fold(1i128, |product, (at, of)| product.checked_mul(of[at]))
@@ -202,4 +181,17 @@ impl Indexed {
             .chain(closed)
             .sum()
     }
+}
+
+/// A value without columns.
+fn closed_value(closed: &mut [(usize, Machine)], value: &Value) -> Result<Cell> {
+    simple(value, &Nowhere, &mut |value| match value {
+        Value::Block(block) => {
+            let found = closed
+                .iter_mut()
+                .find(|(number, _)| *number == block.place());
+            found.map_or(Ok(Cell(None)), |(_, machine)| machine.scalar())
+        }
+        _ => Ok(Cell(None)),
+    })
 }

@@ -11,16 +11,18 @@
 //! | `number`, `row` | numbers, rows and bags of them |
 //! | `scope` | values and conditions worked out |
 //! | `recognise` | which queries the optimisation keeps, and why others are not |
-//! | `indexed` | the optimised form: products of relations |
-//! | `running`, `threshold` | a relation chosen by a chain of blocks, or by a column |
+//! | `indexed`, `products` | the optimised form: sums of products of relations |
+//! | `running`, `grouped`, `threshold` | a relation chosen by a chain of inequalities, by equalities, or by a column |
 //! | `general` | the general algorithm |
 //! | `accumulator` | its aggregates |
 
 mod accumulator;
 mod general;
+mod grouped;
 mod indexed;
 mod number;
 mod plan;
+mod products;
 mod recognise;
 mod row;
 mod running;

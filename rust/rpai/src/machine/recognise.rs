@@ -5,9 +5,11 @@
 //! with a column or with a chain of blocks, each correlated with the next by one inequality of keys that the
 //! whole chain shares. Cost: linear in the query.
 
-use super::indexed::{Indexed, Term};
+use super::grouped;
+use super::indexed::Indexed;
 use super::number::{Kind, Number};
 use super::plan::{Aggregate, Block, Column, Comparison, Condition, Plan, Value, kind};
+use super::products::terms;
 use super::running::{self, Part, Role, Stage};
 use super::threshold;
 
@@ -64,7 +66,7 @@ fn kind_in(plan: &Plan, table: usize, value: &Value) -> Kind {
 }
 
 /// A value over one table, exact and never NULL: its scale.
-fn exact(plan: &Plan, table: usize, value: &Value) -> Result<u8, Why> {
+pub(super) fn exact(plan: &Plan, table: usize, value: &Value) -> Result<u8, Why> {
     let mut nullable = false;
     value.columns(&mut |column| nullable |= plan.tables[table][column.column].nullable);
     match kind_in(plan, table, value) {
@@ -120,22 +122,99 @@ fn part(
         };
         return threshold::part(role, stage, scale).ok_or(WIDE);
     }
+    if let Some(part) = grouped(plan, &role, (closed, how, other))? {
+        return Ok(part);
+    }
     let (mut chain, key) = chain(plan, (closed, how, other))?;
     role.key = Some(key);
     chain.roles.push(role);
     let mut common = Kind::Exact(0);
     for role in &chain.roles {
         let Some(key) = &role.key else { continue };
-        let mut nullable = false;
-        let columns = &plan.tables[role.table];
-        key.columns(&mut |column| nullable |= columns[column.column].nullable);
-        if nullable {
+        if is_nullable(plan, role.table, key) {
             return Err("a column that may be NULL correlates blocks");
         }
         common = common.common(kind_in(plan, role.table, key));
     }
     set_ties(&mut chain);
     running::part(chain.roles, chain.stages, (common, chain.mirrored)).ok_or(WIDE)
+}
+
+/// A relation chosen by a block that is correlated by equalities alone, if it is one.
+fn grouped(
+    plan: &Plan,
+    role: &Role,
+    (closed, how, other): (&Value, Comparison, &Value),
+) -> Result<Option<Box<dyn Part>>, Why> {
+    let block = growing(other).ok_or("a value does not grow with the block in it")?;
+    let (mut own, mut theirs, mut filter) = (Vec::new(), Vec::new(), Vec::new());
+    for one in block.condition.conjuncts() {
+        let mut is_own = true;
+        one.columns(&mut |column| is_own &= column.depth == 0);
+        match correlation(one) {
+            Ok((left, Comparison::Equal, right)) => {
+                own.push(left);
+                theirs.push(right);
+            }
+            _ if is_own && !one.is_nested() => filter.push(flat(one)),
+            _ => return Ok(None),
+        }
+    }
+    let [table] = block.relations[..] else {
+        return Ok(None);
+    };
+    if own.is_empty() {
+        return Ok(None);
+    }
+    let (sums, scale, counts) = aggregated(plan, block, table)?;
+    let mut kinds = Vec::new();
+    for (mine, other) in own.iter().zip(&theirs) {
+        if is_nullable(plan, table, mine) || is_nullable(plan, role.table, other) {
+            return Err("a column that may be NULL correlates blocks");
+        }
+        kinds.push(kind_in(plan, table, mine).common(kind_in(plan, role.table, other)));
+    }
+    let inner = Role {
+        table,
+        filter,
+        key: None,
+        tie: 0,
+        sums,
+    };
+    let grows = (!matches!(other, Value::Block(_))).then(|| other.clone());
+    let stage = Stage {
+        closed: closed.clone(),
+        how,
+        growing: grows,
+        scale,
+        counts,
+    };
+    Ok(grouped::part(
+        [(inner, own), (role.clone(), theirs)],
+        kinds,
+        stage,
+    ))
+}
+
+/// Sums with their scales, the scale of the aggregate, and whether it is a count.
+type Summed = (Vec<(Value, u8)>, u8, bool);
+
+/// What a correlated block sums, the scale of its units, and whether it counts.
+fn aggregated(plan: &Plan, block: &Block, table: usize) -> Result<Summed, Why> {
+    match block.sole_aggregate() {
+        Some(Aggregate::Sum(value)) => {
+            let scale = exact(plan, table, value)?;
+            Ok((vec![(flat_value(value), scale)], scale, false))
+        }
+        Some(Aggregate::Count) => Ok((vec![(Value::Constant(Number::int(1)), 0)], 0, true)),
+        _ => Err("a correlated block is neither a SUM nor a COUNT"),
+    }
+}
+
+fn is_nullable(plan: &Plan, table: usize, value: &Value) -> bool {
+    let mut nullable = false;
+    value.columns(&mut |column| nullable |= plan.tables[table][column.column].nullable);
+    nullable
 }
 
 /// Entries with equal keys: a block before the next where equals are admitted, else behind; no two roles share a
@@ -187,14 +266,7 @@ fn chain(
     let [table] = block.relations[..] else {
         return Err("a correlated block has several relations");
     };
-    let (sums, scale, counts) = match block.sole_aggregate() {
-        Some(Aggregate::Sum(value)) => {
-            let scale = exact(plan, table, value)?;
-            (vec![(flat_value(value), scale)], scale, false)
-        }
-        Some(Aggregate::Count) => (vec![(Value::Constant(Number::int(1)), 0)], 0, true),
-        _ => return Err("a correlated block is neither a SUM nor a COUNT"),
-    };
+    let (sums, scale, counts) = aggregated(plan, block, table)?;
     let mut role = Role {
         table,
         filter: Vec::new(),
@@ -212,7 +284,13 @@ fn chain(
             role.filter.push(flat(one));
             false
         } else {
-            correlated.replace(correlation(one)?).is_some()
+            let found = correlation(one)?;
+            if matches!(found.1, Comparison::Equal | Comparison::NotEqual) {
+                return Err(
+                    "a block is correlated by equalities beside other conditions, or by <>",
+                );
+            }
+            correlated.replace(found).is_some()
         };
         if twice {
             return Err("a block has two conditions of a kind");
@@ -249,9 +327,9 @@ fn chain(
     Ok((chain, theirs))
 }
 
-/// An inequality between a value of the block's own and one of the block around: both, its own left.
+/// A comparison between a value of the block's own and one of the block around: both, its own left.
 fn correlation(one: &Condition) -> Result<(Value, Comparison, Value), Why> {
-    const OTHER: Why = "a block is correlated by something else than an inequality of two values";
+    const OTHER: Why = "a block is correlated by something else than a comparison of two values";
     let depth = |value: &Value| {
         let (mut least, mut most) = (usize::MAX, 0);
         value.columns(&mut |column| {
@@ -262,10 +340,7 @@ fn correlation(one: &Condition) -> Result<(Value, Comparison, Value), Why> {
     let Condition::Compare(left, how, right) = one else {
         return Err(OTHER);
     };
-    let how = match how {
-        Comparison::Equal | Comparison::NotEqual => return Err(OTHER),
-        how => *how,
-    };
+    let how = *how;
     match (depth(left), depth(right)) {
         (Some(0), Some(1)) => Ok((flat_value(left), how, flat_value(right))),
         (Some(1), Some(0)) => Ok((flat_value(right), how.reversed(), flat_value(left))),
@@ -274,7 +349,7 @@ fn correlation(one: &Condition) -> Result<(Value, Comparison, Value), Why> {
 }
 
 /// A value over one relation, as of the only one of its block.
-fn flat_value(value: &Value) -> Value {
+pub(super) fn flat_value(value: &Value) -> Value {
     let both = |a: &Value, b: &Value| (Box::new(flat_value(a)), Box::new(flat_value(b)));
     let pair = |make: fn(Box<Value>, Box<Value>) -> Value, a: &Value, b: &Value| {
         let (a, b) = both(a, b);
@@ -301,96 +376,5 @@ fn flat(condition: &Condition) -> Condition {
         Condition::Compare(left, how, right) => {
             Condition::Compare(flat_value(left), *how, flat_value(right))
         }
-    }
-}
-
-/// A product of values of the relations, by relation.
-type Product = (i128, Vec<Option<Value>>);
-
-/// An aggregate as sums of products of the relations' own sums, which are noted in `sums`.
-fn terms(
-    plan: &Plan,
-    aggregate: &Aggregate,
-    sums: &mut [Vec<(Value, u8)>],
-) -> Result<Vec<Term>, Why> {
-    let value = match aggregate {
-        Aggregate::Count => return Ok(Vec::new()),
-        Aggregate::Sum(value) | Aggregate::Average(value) => value,
-        Aggregate::Min(_) | Aggregate::Max(_) => return Err("MIN and MAX have no inverse"),
-    };
-    let mut all = Vec::new();
-    for (sign, factors) in products(value, sums.len())? {
-        let mut term = Term {
-            sign,
-            factors: Vec::new(),
-            scale: 0,
-        };
-        for (relation, factor) in factors.into_iter().enumerate() {
-            let Some(value) = factor else {
-                term.factors.push(0);
-                continue;
-            };
-            let value = flat_value(&value);
-            let scale = exact(plan, plan.block.relations[relation], &value)?;
-            term.scale = term.scale.saturating_add(scale);
-            let noted = sums[relation].iter().position(|(other, _)| *other == value);
-            term.factors.push(
-                1 + noted.unwrap_or_else(|| {
-                    sums[relation].push((value, scale));
-                    sums[relation].len() - 1
-                }),
-            );
-        }
-        all.push(term);
-    }
-    Ok(all)
-}
-
-/// A value multiplied out over relations.
-fn products(value: &Value, relations: usize) -> Result<Vec<Product>, Why> {
-    let mut of = Vec::new();
-    value.columns(&mut |column| of.push(column.relation));
-    of.sort_unstable();
-    of.dedup();
-    if of.len() <= 1 {
-        let mut factors = vec![None; relations];
-        factors[of.first().copied().unwrap_or(0)] = Some(value.clone());
-        return Ok(vec![(1, factors)]);
-    }
-    let both = |a: &Value, b: &Value| Ok((products(a, relations)?, products(b, relations)?));
-    match value {
-        Value::Plus(a, b) | Value::Minus(a, b) => {
-            let (mut all, more) = both(a, b)?;
-            let sign = if matches!(value, Value::Plus(..)) {
-                1
-            } else {
-                -1
-            };
-            all.extend(
-                more.into_iter()
-                    .map(|(other, factors)| (sign * other, factors)),
-            );
-            Ok(all)
-        }
-        Value::Times(a, b) => {
-            let (left, right) = both(a, b)?;
-            let times = |a: &Option<Value>, b: &Option<Value>| match (a, b) {
-                (Some(a), Some(b)) => Some(Value::Times(Box::new(a.clone()), Box::new(b.clone()))),
-                (a, b) => a.clone().or_else(|| b.clone()),
-            };
-            let mut all = Vec::new();
-            for (sign, factors) in &left {
-                for (other, others) in &right {
-                    let both = factors
-                        .iter()
-                        .zip(others)
-                        .map(|(a, b)| times(a, b))
-                        .collect();
-                    all.push((sign * other, both));
-                }
-            }
-            Ok(all)
-        }
-        _ => Err("a quotient of columns of two relations is aggregated"),
     }
 }

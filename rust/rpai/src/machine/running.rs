@@ -238,7 +238,7 @@ pub(super) fn delta<const N: usize>(
 
 impl Stage {
     /// The side that grows, of so many units.
-    fn growing(&self, units: i128) -> Result<Cell> {
+    pub(super) fn growing(&self, units: i128) -> Result<Cell> {
         let number = Number::Exact {
             units,
             scale: self.scale,

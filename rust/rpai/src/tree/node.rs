@@ -6,6 +6,8 @@
 //! so what is added to an offset moves every key below it. Cost: each operation O(width), without a branch
 //! an entry.
 
+use ringview_core::prefetch;
+
 use crate::cut::Cut;
 use crate::key::Key;
 use crate::payload::{Payload, WIDTH};
@@ -80,6 +82,17 @@ fn move_all<K: Key>(keys: &mut [K], by: K) {
 }
 
 impl<K: Key, P: Payload, T: Copy + Ord + Default> Entries<K, P, T> {
+    /// Asks memory for the keys, and the payloads where they will be summed, before they are searched.
+    #[inline(always)]
+    pub(super) fn fetch(&self, sums: bool) {
+        for at in (0..WIDTH).step_by(8) {
+            prefetch(&self.keys, at);
+            if sums {
+                prefetch(&self.payloads, at);
+            }
+        }
+    }
+
     /// How many entries are below a cut, under a base.
     #[inline(always)]
     pub(super) fn rank(&self, base: K, cut: &Cut<K, T>) -> usize {

@@ -34,6 +34,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
             base: self.base,
         };
         let mut inner = [step; DEEPEST];
+        let mut level = 0;
         for taken in &mut inner[..self.height] {
             let node = &self.inners[step.node];
             let last = node.entries.len - 1;
@@ -42,6 +43,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
             *taken = step;
             step.base = step.base.moved(node.offsets[at]);
             step.node = node.children[at];
+            level += 1;
+            self.entries_of(level, step.node).fetch(false);
         }
         step.at = self.leaves[step.node].rank(step.base, cut) as u32;
         self.steps.count(self.height + 1);
@@ -80,9 +83,12 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     pub fn get_sum(&self, cut: &Cut<K, T>) -> P {
         let (mut sum, mut node, mut base) = (P::ZERO, self.root, self.base);
         self.steps.count(self.height + 1);
-        for _ in 0..self.height {
+        for level in 1..=self.height {
             let inner = &self.inners[node];
             let at = inner.entries.rank(base, cut);
+            if at < inner.entries.len {
+                self.entries_of(level, inner.children[at]).fetch(true);
+            }
             sum = sum.with(inner.entries.sum_before(at));
             if at == inner.entries.len {
                 return sum;

@@ -159,7 +159,7 @@ pub fn psp() -> Block {
 /// All over the book, with whether the optimisation keeps them.
 pub fn all() -> Vec<(&'static str, Block, bool)> {
     vec![
-        ("EQ", equality(), false),
+        ("EQ", equality(), true),
         ("VWAP", vwap(), true),
         ("MST", mst(), true),
         ("PSP", psp(), true),

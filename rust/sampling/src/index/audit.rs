@@ -25,7 +25,7 @@ impl Index {
 
     fn check_lists(&self, node: usize) {
         let held = &self.nodes[node];
-        let linked = self.linked(node);
+        let linked: Vec<u32> = self.tuples(node).collect();
         if held.kind == Kind::Tuples {
             return;
         }

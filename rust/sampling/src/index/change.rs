@@ -103,7 +103,7 @@ impl Index {
     pub fn find(&mut self, atom: usize, row: &[u64]) -> Option<u32> {
         let mut rows = self.rows[atom].take().unwrap_or_else(|| {
             let mut rows = Rows::new();
-            for tuple in self.linked(atom) {
+            for tuple in self.tuples(atom).collect::<Vec<u32>>() {
                 rows.add(self.row(atom, tuple), tuple, |other| self.row(atom, other));
             }
             rows
@@ -136,7 +136,7 @@ impl Index {
             self.nodes[atom].clear_groups();
         }
         for atom in 0..self.nodes.len() {
-            for tuple in self.linked(atom) {
+            for tuple in self.tuples(atom).collect::<Vec<u32>>() {
                 self.place_in_list(atom, tuple);
             }
         }
@@ -145,14 +145,6 @@ impl Index {
         } else {
             Ok(())
         }
-    }
-
-    /// The tuples that are linked.
-    pub(super) fn linked(&self, atom: usize) -> Vec<u32> {
-        let places = &self.nodes[atom].tuples.place;
-        (0..places.len() as u32)
-            .filter(|&t| places[t as usize] != NONE)
-            .collect()
     }
 
     /// The group of a linked tuple.
@@ -365,7 +357,7 @@ impl Index {
     /// The groups of a node that have tuples.
     pub(super) fn groups(&self, node: usize) -> Vec<u32> {
         match self.nodes[node].kind {
-            Kind::Tuples => self.linked(node),
+            Kind::Tuples => self.tuples(node).collect(),
             _ => {
                 let sizes = &self.nodes[node].groups.size;
                 (0..sizes.len() as u32)

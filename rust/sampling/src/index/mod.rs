@@ -4,8 +4,9 @@
 //! Invariant: each directed edge of the join tree holds, for each key, `cnt~`: a power of two that covers
 //! the results that the part of the tree behind the edge has for the key (paper, 4.2). A tuple's results
 //! below an edge are the product of what comes in by its node's other edges; the groups of a node lie in buckets by
-//! that product. So the number of positions of a delta is a product of powers of two, and a position's bits
-//! are cut into those of each edge: nothing is divided. All roots share this: what a tree rooted at any
+//! that product, and a position in a bucket has the bits of each edge. Only buckets need powers of two: the positions of a delta
+//! are the product of the counts that come in, not rounded, and a relation all of whose edges have one key
+//! multiplies what it is given, so that a star has no dummies. All roots share this: what a tree rooted at any
 //! relation would keep is what the edges that point to it keep.
 //!
 //! Positions that no result stands at are dummies. Only what is rounded makes them: a relation with edges
@@ -188,6 +189,15 @@ impl Index {
     #[must_use]
     pub fn numbers(&self, atom: usize) -> usize {
         self.nodes[atom].tuples.place.len()
+    }
+
+    /// The tuples of a relation that are linked.
+    pub fn tuples(&self, atom: usize) -> impl Iterator<Item = u32> {
+        let places = self.nodes[atom].tuples.place.iter();
+        (0..)
+            .zip(places)
+            .filter(|(_, place)| **place != lists::NONE)
+            .map(|(tuple, _)| tuple)
     }
 
     /// Steps so far: tuples linked or unlinked, groups moved, relations met on the way to positions.

@@ -1,0 +1,253 @@
+"""A uniform sample of a join, fresh after every change, and what it tells of the whole join.
+
+Invariant: after each change the sample holds k rows of the join, every set of k with equal chances
+and no row of the join twice, or all rows if they are fewer; an interval of `estimate` holds the
+value of the whole join with about the confidence that was asked for. Cost: reading is O(k); an
+exact join size O(rows of the tables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError, did_you_mean
+from .view import View
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Expression = str | Callable[[pa.Table], Any]
+
+What = Literal["count", "sum", "avg", "quantile"]
+
+
+class Estimate(NamedTuple):
+    """What a sample says of the whole join: a value, and an interval that holds the true one.
+
+    Where the sample is the whole join, all three are the true value.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+class Sample(View):
+    """A uniform sample of a join, without replacement, as a view: it is read and followed as one.
+
+    >>> import ringview as rv
+    >>> db = rv.Database()
+    >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+    >>> _ = db.create_table("s", {"b": "int64", "c": "int64"})
+    >>> sample = db.create_sample("few", "SELECT a, c FROM r JOIN s USING (b)", k=100, seed=7)
+    >>> db.insert("r", {"a": range(1000), "b": [x % 10 for x in range(1000)]})
+    >>> db.insert("s", {"b": [x % 10 for x in range(1000)], "c": range(1000)})
+    >>> len(sample), sample.join_size()
+    (100, 100000)
+    >>> mean = sample.estimate("avg", "a")
+    >>> mean.low < 499.5 < mean.high
+    True
+    """
+
+    __slots__ = ()
+
+    def join_size(self) -> int:
+        """How many rows the whole join has, exactly. O(rows of the tables).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> db.insert("r", {"a": range(70_000)})
+        >>> pairs = "SELECT x.a AS x, y.a AS y FROM r x CROSS JOIN r y"
+        >>> db.create_sample("pairs", pairs, k=3, seed=1).join_size()
+        4900000000
+        """
+        return self._native.sample_join_size(self._handle)
+
+    def draw(self, m: int, *, seed: int, replacement: bool = True) -> pa.Table:
+        """Fresh rows of the whole join, independent of those that the sample holds.
+
+        Args:
+            m: How many.
+            seed: Of the random numbers, 0 to 2^64 - 1; the same draws the same from the same rows
+                that came in the same order.
+            replacement: Each row is drawn from all, so that one may come more than once; else from
+                those that were not drawn yet, and there may be fewer than `m`.
+
+        Raises:
+            InvalidValueError: The join has no rows; `m` or `seed` is negative or too large.
+
+        Complexity: O(log rows) expected a row.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> db.insert("r", {"a": [1, 2, 3]})
+        >>> sample = db.create_sample("one", "SELECT a FROM r", k=1, seed=1)
+        >>> sorted(sample.draw(5, seed=2, replacement=False).column("a").to_pylist())
+        [1, 2, 3]
+        """
+        import pyarrow as pa
+
+        for what, number in (("m", m), ("seed", seed)):
+            if not 0 <= number < 2**64:
+                raise InvalidValueError(f"{what} is {number}; it must be 0 to 2^64 - 1")
+        return pa.table(self._native.sample_draw(self._handle, m, seed, replacement))
+
+    def estimate(
+        self,
+        what: What,
+        of: Expression | None = None,
+        *,
+        by: str | Sequence[str] | None = None,
+        q: float = 0.5,
+        confidence: float = 0.95,
+    ) -> Any:
+        """An aggregate of the whole join, estimated from the sample, with an interval.
+
+        Args:
+            what: "count" of rows, or of values of `of` that are not NULL; "sum", "avg" or
+                "quantile" of these.
+            of: A column of the sample, or a function from the sample as a table to an array of a
+                value a row, such as `lambda rows: pc.multiply(rows["price"], rows["units"])`.
+            by: Columns to group by.
+            q: Which quantile, 0 to 1.
+            confidence: With which chance the interval shall hold the true value, by the normal
+                approximation; groups of few sampled rows have wider intervals than they say.
+
+        Returns:
+            An `Estimate`; with `by` a dict of one for each group in the sample, by its value, or by
+            the tuple of its values for several columns.
+
+        Raises:
+            InvalidValueError: There is no value to estimate from, or an argument is out of range.
+            UnknownColumnError: No such column.
+            TypeMismatchError: The values are not numbers.
+
+        Complexity: O(k log k), and that of `join_size`.
+        """
+        if what not in ("count", "sum", "avg", "quantile"):
+            raise InvalidValueError(f"{what!r} is none of count, sum, avg and quantile")
+        if not (0 <= q <= 1 and 0 < confidence < 1):
+            raise InvalidValueError(
+                f"q={q} and confidence={confidence} must be within 0 and 1, the latter not at them"
+            )
+        if of is None and what != "count":
+            raise InvalidValueError(f"{what} of what? name a column")
+        rows = self.to_arrow()
+        values = None if of is None else _values(rows, of, number=what != "count")
+        spread = _Spread(len(rows), self.join_size(), NormalDist().inv_cdf(0.5 + confidence / 2))
+        if by is None and of is None:
+            return Estimate(spread.size, spread.size, spread.size)
+        if by is None:
+            return spread.estimate(what, values, np.ones(len(rows), bool), q)
+        names = [by] if isinstance(by, str) else list(by)
+        columns = [_column(rows, name).to_pylist() for name in names]
+        keys = columns[0] if isinstance(by, str) else list(zip(*columns, strict=True))
+        groups: dict[Any, list[int]] = {}
+        for row, key in enumerate(keys):
+            groups.setdefault(key, []).append(row)
+        found = {}
+        for key, members in groups.items():
+            inside = np.zeros(len(rows), bool)
+            inside[members] = True
+            known = inside if values is None else inside & ~np.isnan(values)
+            if what == "count" or known.any():
+                found[key] = spread.estimate(what, values, inside, q)
+        return found
+
+
+class _Spread(NamedTuple):
+    """How far a sample may be off: rows held, rows of the join, deviations that are allowed for."""
+
+    held: int
+    size: int
+    z: float
+
+    def estimate(
+        self, what: What, values: NDArray[np.float64] | None, inside: NDArray[np.bool_], q: float
+    ) -> Estimate:
+        known = inside if values is None else inside & ~np.isnan(values)
+        if what == "count" or values is None:
+            return self._count(int(known.sum()))
+        if not known.any():
+            raise InvalidValueError(
+                f"the sample has no values to estimate {what} from; it has {self.held} rows"
+            )
+        if what == "sum":
+            mean = self._mean(np.where(known, values, 0.0))
+            return Estimate(*(number * self.size for number in mean))
+        if what == "avg":
+            return self._mean(values[known])
+        return self._quantile(np.sort(values[known]), q)
+
+    @property
+    def _rest(self) -> float:
+        """How much of the variance is left, as the sample is a part of a finite whole."""
+        return (self.size - self.held) / (self.size - 1) if self.size > 1 else 0.0
+
+    def _count(self, found: int) -> Estimate:
+        """By the interval of Wilson, which is right near 0 and near all, too."""
+        if self.held == 0 or self._rest == 0:
+            return Estimate(found, found, found)
+        share, z2 = found / self.held, self.z**2 * self._rest
+        middle = (share + z2 / (2 * self.held)) / (1 + z2 / self.held)
+        wide = sqrt(z2 * (share * (1 - share) / self.held + z2 / (4 * self.held**2)))
+        wide /= 1 + z2 / self.held
+        low, high = max(middle - wide, 0.0) * self.size, min(middle + wide, 1.0) * self.size
+        return Estimate(share * self.size, max(low, found), high)
+
+    def _mean(self, values: NDArray[np.float64]) -> Estimate:
+        mean = float(values.mean())
+        deviation = float(values.std(ddof=1)) if len(values) > 1 else float("inf")
+        wide = self.z * deviation * sqrt(self._rest / len(values)) if self._rest else 0.0
+        return Estimate(mean, mean - wide, mean + wide)
+
+    def _quantile(self, values: NDArray[np.float64], q: float) -> Estimate:
+        """Between the order statistics that the true one has its place between."""
+        last = len(values) - 1
+        wide = self.z * sqrt(len(values) * q * (1 - q) * self._rest)
+        low = values[max(int(np.floor(q * last - wide)), 0)]
+        high = values[min(int(np.ceil(q * last + wide)), last)]
+        if not self._rest:
+            low = high = np.quantile(values, q)
+        return Estimate(float(np.quantile(values, q)), float(low), float(high))
+
+
+def _column(rows: pa.Table, name: str) -> Any:
+    if name not in rows.column_names:
+        known = ", ".join(rows.column_names)
+        raise UnknownColumnError(
+            f"the sample has no column {name!r}; known columns: {known}"
+            + did_you_mean(name, rows.column_names)
+        )
+    return rows.column(name)
+
+
+def _values(rows: pa.Table, of: Expression, *, number: bool) -> NDArray[np.float64]:
+    """A value a row, NaN for NULL; 0 for what is counted and no number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found: Any = _column(rows, of) if isinstance(of, str) else of(rows)
+    if isinstance(found, pa.Scalar):
+        found = pa.array([found.as_py()] * len(rows))
+    if not isinstance(found, pa.Array | pa.ChunkedArray):
+        found = pa.array(np.asarray(found))
+    if len(found) != len(rows):
+        raise InvalidValueError(f"{len(found)} values for {len(rows)} rows; one a row is needed")
+    if not number:
+        return np.where(pc.is_null(found).to_numpy(zero_copy_only=False), np.nan, 0.0)
+    try:
+        numbers = pc.cast(found, pa.float64()).to_numpy(zero_copy_only=False)
+        return np.asarray(numbers, dtype=np.float64)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise TypeMismatchError(
+            f"estimates are of numbers, not of {found.type}; cast what is estimated"
+        ) from None

@@ -1,0 +1,74 @@
+//! Samples of joins: views that an engine of their own keeps, which is asked for and never chosen.
+//!
+//! Invariant: a sample is a view like others: it is read, followed, explained and dropped as they are. Cost:
+//! see `ringview_sampling`.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use ringview_core::{Error, Result};
+use ringview_query::Query;
+use ringview_sampling::{SampleView, Samples};
+use ringview_view::Engine;
+
+use crate::Poll;
+use crate::choose::By;
+use crate::database::Database;
+
+impl Database {
+    /// Declares a sample of `k` rows of a join and fills it from the rows that are there.
+    ///
+    /// # Errors
+    /// As [`create_view`](Self::create_view); `Unsupported` for what is not the rows of an acyclic join,
+    /// `Value` for a k of 0, `Memory` for one that there is no room for.
+    pub fn create_sample(
+        &mut self,
+        name: &str,
+        query: &Query,
+        (k, seed): (u64, u64),
+        poll: Poll<'_>,
+    ) -> Result<()> {
+        self.check_new(name)?;
+        let engine: Arc<dyn Engine> = Arc::new(Samples { k, seed });
+        let meter = self.meter(poll);
+        let family = self.bear(name, query, By::This(&engine), &meter)?;
+        self.views.extend(family);
+        self.wire();
+        self.count();
+        Ok(())
+    }
+
+    /// How many rows the join has of which a view is a sample, exactly. O(rows of the tables).
+    ///
+    /// # Errors
+    /// `UnknownView`; `Unsupported` if the view is no sample.
+    pub fn sample_join_size(&self, name: &str) -> Result<u128> {
+        Ok(self.sample(name)?.join_size())
+    }
+
+    /// Rows drawn from the whole join of which a view is a sample: how many, the seed, and whether each is
+    /// drawn from all, or from those not drawn yet.
+    ///
+    /// # Errors
+    /// `UnknownView`; `Unsupported` if the view is no sample; `Value` if there are no rows to be drawn
+    /// again and again; `Memory`; what `poll` says.
+    pub fn sample_draw(
+        &self,
+        name: &str,
+        drawn: (u64, u64, bool),
+        poll: Poll<'_>,
+    ) -> Result<RecordBatch> {
+        let (sample, meter) = (self.sample(name)?, self.reading(poll));
+        sample.draw_rows(drawn, &self.dictionary, &meter)
+    }
+
+    fn sample(&self, name: &str) -> Result<&SampleView> {
+        let view: &dyn Any = &*self.view(name)?.tree;
+        view.downcast_ref().ok_or_else(|| Error::Unsupported {
+            what: format!("reading view {name:?} as a sample"),
+            why: "it is a view of all rows".to_owned(),
+            instead: "create it with create_sample".to_owned(),
+        })
+    }
+}

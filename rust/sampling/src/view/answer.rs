@@ -1,0 +1,117 @@
+//! The sample as rows that are read: its own, or some drawn from the whole join.
+//!
+//! Invariant: a row is a result of the join in the columns that the query shows. Cost: O(k) to read all;
+//! O(log N) expected a row that is drawn, O(1) positions being results (see `index`).
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use ringview_core::{Batch, Dictionary, Error, Meter, Result, decode};
+use ringview_view::{Answer, Key};
+
+use super::SampleView;
+
+impl SampleView {
+    /// Columns as Arrow, with a last one of multiplicities where they are given.
+    pub(super) fn arrow(
+        &self,
+        batch: &Batch,
+        multiplicities: Option<Vec<i64>>,
+        dictionary: &Dictionary,
+    ) -> Result<RecordBatch> {
+        let schema = self.schema();
+        let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
+        let shown = self.shape.shown.iter().enumerate();
+        let array = |(at, shown): (usize, &super::shape::Shown)| -> Result<ArrayRef> {
+            let column = batch.column(at);
+            let valid = column.valid.as_deref();
+            decode(&shown.ty, &column.words, &column.high, valid, dictionary)
+        };
+        let mut arrays: Vec<ArrayRef> = shown.map(array).collect::<Result<_>>()?;
+        if let Some(multiplicities) = multiplicities {
+            let mut name = "multiplicity".to_owned();
+            while fields.iter().any(|field| *field.name() == name) {
+                name.push('_');
+            }
+            fields.push(Arc::new(Field::new(name, DataType::Int64, false)));
+            arrays.push(Arc::new(Int64Array::from(multiplicities)));
+        }
+        let made = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
+        made.map_err(|problem| Error::Value {
+            place: "the rows of a sample".to_owned(),
+            problem: problem.to_string(),
+        })
+    }
+
+    /// Rows drawn from the whole join, each time from all, or from those not drawn yet; then there may be
+    /// fewer.
+    ///
+    /// # Errors
+    /// `Value` if there are none to be drawn again and again; `Memory`; what the meter says.
+    pub fn draw_rows(
+        &self,
+        (rows, seed, replacement): (u64, u64, bool),
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
+        let words = self.shape.words.len() as u64 + 1;
+        let most = u64::try_from(self.join_size()).unwrap_or(u64::MAX);
+        let most = if replacement { rows } else { rows.min(most) };
+        let needed = most.saturating_mul(16 * words);
+        meter.room(
+            needed,
+            || format!("{rows} rows of a join"),
+            "draw fewer at a time",
+        )?;
+        let mut drawn = Vec::new();
+        self.sample
+            .drawn(rows, replacement, seed, meter, |_, result| {
+                drawn.push(self.words(result))
+            })?;
+        self.arrow(&self.shape.batch(&drawn, |_| true), None, dictionary)
+    }
+}
+
+impl Answer for SampleView {
+    fn schema(&self) -> SchemaRef {
+        let field =
+            |shown: &super::shape::Shown| Field::new(&shown.name, shown.ty.to_arrow(), true);
+        Arc::new(Schema::new(
+            self.shape.shown.iter().map(field).collect::<Vec<_>>(),
+        ))
+    }
+
+    fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
+        Ok(self.sample.len() as u64)
+    }
+
+    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+        let words = self.shape.words.len() as u64 + 1;
+        let needed = (self.sample.len() as u64).saturating_mul(16 * words);
+        meter.room(
+            needed,
+            || "the rows of a sample".to_owned(),
+            "read a part of them",
+        )?;
+        meter.work(self.sample.len() as u64)?;
+        self.arrow(&self.shape.batch(&self.held(), |_| true), None, dictionary)
+    }
+
+    fn draw(
+        &self,
+        (rows, seed): (u64, u64),
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
+        self.draw_rows((rows, seed, true), dictionary, meter)
+    }
+
+    fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {
+        Err(Error::Unsupported {
+            what: "looking for rows of a sample by their values".to_owned(),
+            why: "which rows it has is chance, so it keeps no index of them".to_owned(),
+            instead: "filter what to_arrow() gives".to_owned(),
+        })
+    }
+}

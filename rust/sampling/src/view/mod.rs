@@ -1,0 +1,330 @@
+//! A sample of a join as a view of the database.
+//!
+//! Invariant: its rows are results of the query over the rows of its tables, a row with its multiplicity
+//! being that many; what the sample promises, see `sample`. What a filter of one table leaves out never
+//! reaches the index. Cost: that of the sample, and O(columns) a row; the record of all results is kept
+//! from the start, so that rows can be drawn from the whole join.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `plan` | [`Samples`]: what queries can be sampled |
+//! | `shape` | which words are kept of a row, and where the columns of the sample lie in them |
+//! | `answer` | rows as they are read, and drawn |
+//! | `log` | what moved since somebody looked |
+
+mod answer;
+mod log;
+mod plan;
+mod shape;
+
+use arrow_array::RecordBatch;
+use ringview_core::{Batch, Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_explain::Explanation;
+use ringview_view::answer::followers::Followers;
+use ringview_view::read::{Selection, key_column};
+use ringview_view::{Answer, Follower, RowDelta, View};
+
+use crate::JoinSample;
+use log::Moved;
+pub use plan::Samples;
+use shape::Shape;
+
+/// A sample that a database keeps.
+#[derive(Debug)]
+pub struct SampleView {
+    shape: Shape,
+    sample: JoinSample,
+    /// What it says of itself, as far as that does not move.
+    told: Explanation,
+    followers: Followers<Moved>,
+    /// Which columns other views read.
+    feed: Option<Vec<bool>>,
+    selection: Selection,
+    /// The rows at hand, a word a column.
+    columns: Vec<Vec<u64>>,
+}
+
+impl SampleView {
+    fn new(shape: Shape, k: u64, seed: u64, told: Explanation) -> Result<SampleView> {
+        let mut sample = JoinSample::new(&shape.atoms, k, seed, crate::All)?;
+        sample.count_all()?;
+        Ok(SampleView {
+            shape,
+            sample,
+            told,
+            followers: Followers::default(),
+            feed: None,
+            selection: Selection::default(),
+            columns: Vec::new(),
+        })
+    }
+
+    /// How many results the join has, exactly. O(N).
+    #[must_use]
+    pub fn join_size(&self) -> u128 {
+        self.sample.index().results()
+    }
+
+    /// The words of a result.
+    fn words(&self, result: &[u32]) -> Vec<u64> {
+        let word = |&(atom, at): &(usize, usize)| self.sample.index().row(atom, result[atom])[at];
+        self.shape.words.iter().map(word).collect()
+    }
+
+    /// Those of all results that are held.
+    fn held(&self) -> Vec<Vec<u64>> {
+        self.sample
+            .results()
+            .map(|result| self.words(result))
+            .collect()
+    }
+
+    /// What the running transaction moves.
+    fn moving(&self) -> Moved {
+        let mut moved = Moved::default();
+        let (old, new) = self.sample.moved();
+        old.iter()
+            .for_each(|result| moved.add(&self.words(result), -1));
+        new.iter()
+            .for_each(|result| moved.add(&self.words(result), 1));
+        moved
+    }
+
+    /// What moved since a follower looked; all rows where it has not.
+    fn since(&self, follower: &Follower) -> Moved {
+        let mut moved = Moved::default();
+        match self.followers.since(follower) {
+            Some(parts) => parts.into_iter().for_each(|part| moved.add_all(part)),
+            None => self.held().iter().for_each(|row| moved.add(row, 1)),
+        }
+        moved
+    }
+
+    fn tidy_log(&mut self) {
+        self.followers.tidy(merged);
+    }
+}
+
+/// A part of the log takes in the one behind it.
+fn merged(into: &mut Moved, from: &Moved, _: &[(u64, Moved)]) -> bool {
+    into.add_all(from);
+    true
+}
+
+impl View for SampleView {
+    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        let relation = &mut self.shape.relations[rows.atom];
+        relation
+            .program
+            .select(rows.batch, rows.dictionary, &mut self.selection)?;
+        self.columns
+            .resize_with(self.columns.len().max(relation.words.len()), Vec::new);
+        for (&(column, part), words) in relation.words.iter().zip(&mut self.columns) {
+            words.clear();
+            key_column(part, rows.batch.column(column), &self.selection, words);
+        }
+        let width = relation.words.len();
+        // What comes goes first: a row may come and leave in one batch.
+        for direction in [1, -1] {
+            for at in 0..self.selection.len() {
+                let row = self.selection.rows().map_or(at, |rows| rows[at] as usize);
+                let times = rows.sign.saturating_mul(rows.batch.multiplicity(row)) * direction;
+                if times <= 0 {
+                    continue;
+                }
+                let words: Vec<u64> = self.columns[..width].iter().map(|c| c[at]).collect();
+                for _ in 0..times {
+                    meter.work(1)?;
+                    self.change(rows.atom, &words, direction, meter)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+        self.sample.settle(meter)
+    }
+
+    fn commit(&mut self, _dictionary: &Dictionary) {
+        if self.followers.open().is_some() {
+            let moved = self.moving();
+            if let Some(log) = self.followers.open() {
+                log.add_all(&moved);
+            }
+        }
+        self.sample.commit();
+        if self.followers.lost_one() {
+            self.tidy_log();
+        }
+    }
+
+    fn rollback(&mut self) {
+        self.sample.rollback();
+    }
+
+    fn answer(&self) -> &dyn Answer {
+        self
+    }
+
+    fn follow(&mut self, from_now: bool) -> Follower {
+        match from_now {
+            true => self.followers.join_here(Moved::default),
+            false => self.followers.join(),
+        }
+    }
+
+    fn changes(&self, follower: &Follower, dictionary: &Dictionary) -> Result<RecordBatch> {
+        let moved = self.since(follower);
+        let (rows, multiplicities): (Vec<Vec<u64>>, Vec<i64>) =
+            moved.rows().map(|(row, n)| (row.clone(), n)).unzip();
+        let batch = self.shape.batch(&rows, |_| true);
+        self.arrow(&batch, Some(multiplicities), dictionary)
+    }
+
+    fn advance(&mut self, follower: &Follower) {
+        self.followers.advance(follower, Moved::default, merged);
+    }
+
+    fn tidy(&mut self) {
+        self.tidy_log();
+    }
+
+    fn has_moved(&self, follower: &Follower) -> bool {
+        let moved = self.followers.has_moved(follower);
+        moved.unwrap_or_else(|| !self.sample.is_empty())
+    }
+
+    fn feed(&mut self, needed: Option<&[bool]>) {
+        self.feed = needed.map(<[bool]>::to_vec);
+    }
+
+    fn moved(&mut self, _dictionary: &mut Dictionary, _meter: &Meter<'_>) -> Result<Batch> {
+        let Some(needed) = &self.feed else {
+            return Ok(Batch::new());
+        };
+        let moved = self.moving();
+        let (rows, multiplicities) = moved.rows().map(|(row, n)| (row.clone(), n)).unzip();
+        let rows: Vec<Vec<u64>> = rows;
+        Ok(Batch {
+            multiplicity: Some(multiplicities),
+            ..self.shape.batch(&rows, |at| needed[at])
+        })
+    }
+
+    fn rows_from(
+        &self,
+        _place: u64,
+        needed: &[bool],
+        _dictionary: &mut Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<(Batch, Option<u64>)> {
+        meter.work(self.sample.len() as u64)?;
+        Ok((self.shape.batch(&self.held(), |at| needed[at]), None))
+    }
+
+    fn explanation(&self) -> Explanation {
+        Explanation {
+            size: Some(self.size()),
+            bytes: Some(self.memory_usage() as u64),
+            ..self.told.clone()
+        }
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.sample.memory_usage() + self.followers.memory_usage()
+    }
+
+    fn bytes(&self) -> usize {
+        self.memory_usage()
+    }
+
+    fn steps(&self) -> u64 {
+        let met = self.sample.met();
+        self.sample.index().steps() + met.came + met.dummies
+    }
+
+    fn check(&self) {
+        self.sample.check();
+    }
+}
+
+impl SampleView {
+    fn change(
+        &mut self,
+        atom: usize,
+        words: &[u64],
+        direction: i64,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        if direction > 0 {
+            // Who died is replaced before anybody comes; here it hears an interrupt.
+            self.sample.settle(meter)?;
+            return self.sample.insert(atom, words);
+        }
+        if self.sample.delete(atom, words) {
+            return Ok(());
+        }
+        let relation = &self.shape.relations[atom];
+        Err(Error::Value {
+            place: format!(
+                "a delete from table {:?} that a sample reads",
+                relation.table
+            ),
+            problem: format!(
+                "there is no such row as {}; delete what was inserted",
+                relation.alias
+            ),
+        })
+    }
+
+    fn size(&self) -> String {
+        let (law, met) = (self.sample.law(), self.sample.met());
+        let held = self.sample.len();
+        let positions = self.sample.positions().unwrap_or_default();
+        let results = self.join_size();
+        let share = if positions == 0 {
+            1.0
+        } else {
+            results as f64 / positions as f64
+        };
+        format!(
+            "{held} of {results} results held, k = {}; {positions} positions, {:.0}% of them results; \
+             so far {} results came in, {} died, {} dummies were met",
+            law.k(),
+            100.0 * share,
+            met.came,
+            met.died,
+            met.dummies
+        )
+    }
+}
+
+impl HoldsStrings for SampleView {
+    fn mark_strings(&self, held: &mut Held) {
+        let index = self.sample.index();
+        for (atom, relation) in self.shape.relations.iter().enumerate() {
+            for tuple in index.tuples(atom).filter(|_| !relation.texts.is_empty()) {
+                let row = index.row(atom, tuple);
+                relation.texts.iter().for_each(|&word| held.mark(row[word]));
+            }
+        }
+        let texts = self.shape.texts();
+        for (row, _) in self.followers.segments().flat_map(Moved::rows) {
+            texts.iter().for_each(|&word| held.mark(row[word]));
+        }
+    }
+
+    fn string_words(&self) -> usize {
+        let index = self.sample.index();
+        let relations = self.shape.relations.iter().enumerate();
+        let words = relations.map(|(atom, relation)| index.numbers(atom) * relation.texts.len());
+        words.sum()
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        for relation in &mut self.shape.relations {
+            relation.program.forget_strings(gone);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A bound query as the index takes it: which words of a table's rows are kept, and where columns of the
+//! sample lie in them.
+//!
+//! Invariant: the words of a row are those of its join variables, then those of further columns that are
+//! shown; a decimal has two, a column that may be NULL one more, 1 for NULL. A join variable is one
+//! number to the index for each of its words. Cost: O(columns), once.
+
+use std::ops::Range;
+
+use ringview_core::{Batch, Column, Result, Type};
+use ringview_query::{Bound, OutputKind, PlanAtom};
+use ringview_view::fields::Aspect;
+use ringview_view::read::AtomProgram;
+
+use crate::Atom;
+
+/// A relation: what is read of its table.
+#[derive(Clone, Debug)]
+pub(super) struct Relation {
+    pub(super) program: AtomProgram,
+    /// The words of a row: a column of the table each, and which part of it.
+    pub(super) words: Vec<(usize, Aspect)>,
+    /// Which of these hold ids of strings.
+    pub(super) texts: Vec<usize>,
+    pub(super) alias: String,
+    pub(super) table: String,
+}
+
+/// A column of the sample.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) name: String,
+    pub(super) ty: Type,
+    /// Its words among those of a result: the value, the upper half of a decimal, whether it is NULL.
+    word: usize,
+    high: Option<usize>,
+    null: Option<usize>,
+}
+
+/// The whole query.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub(super) atoms: Vec<Atom>,
+    pub(super) relations: Vec<Relation>,
+    pub(super) shown: Vec<Shown>,
+    /// The words of a result: a relation and a word of its rows each.
+    pub(super) words: Vec<(usize, usize)>,
+}
+
+impl Shape {
+    pub(super) fn new(query: &Bound) -> Result<Shape> {
+        let mut shape = Shape {
+            atoms: Vec::new(),
+            relations: Vec::new(),
+            shown: Vec::new(),
+            words: Vec::new(),
+        };
+        for (at, atom) in query.atoms.iter().enumerate() {
+            let (variables, mut words) = keys(query, at);
+            let own: Vec<usize> = words.iter().map(|&(column, _)| column).collect();
+            let joined = words.len();
+            for variable in query.variables.iter().filter(|v| v.free) {
+                let place = variable.columns.iter().find(|(of, _)| *of == at);
+                if let Some(&(_, column)) = place.filter(|(_, column)| !own.contains(column)) {
+                    let ty = &atom.schema.fields()[column].ty;
+                    words.extend(parts(ty, variable.nullable).map(|part| (column, part)));
+                }
+            }
+            let text = |&word: &usize| {
+                let (column, part) = words[word];
+                part == Aspect::Word && atom.schema.fields()[column].ty == Type::Utf8
+            };
+            shape.relations.push(Relation {
+                program: AtomProgram::compile(atom, &own, &[])?,
+                texts: (0..words.len()).filter(text).collect(),
+                alias: atom.alias.clone(),
+                table: atom.table.clone(),
+                words: words.clone(),
+            });
+            shape.atoms.push(Atom {
+                variables,
+                columns: words.len(),
+                grouped: repeats(atom, &words[..joined]),
+            });
+        }
+        for output in &query.outputs {
+            if let OutputKind::Group { variable } = output.kind {
+                shape.show(query, variable, &output.name, &output.ty);
+            }
+        }
+        Ok(shape)
+    }
+
+    fn show(&mut self, query: &Bound, variable: usize, name: &str, ty: &Type) {
+        let (atom, column) = query.variables[variable].columns[0];
+        let held = &self.relations[atom].words;
+        let mut word = |part| {
+            let at = held.iter().position(|word| *word == (column, part))?;
+            self.words.push((atom, at));
+            Some(self.words.len() - 1)
+        };
+        let shown = Shown {
+            name: name.to_owned(),
+            ty: ty.clone(),
+            word: word(Aspect::Word).unwrap_or_default(),
+            high: word(Aspect::High),
+            null: word(Aspect::Null),
+        };
+        self.shown.push(shown);
+    }
+
+    /// Which words of a result hold ids of strings.
+    pub(super) fn texts(&self) -> Vec<usize> {
+        let text = |&at: &usize| {
+            let (atom, word) = self.words[at];
+            self.relations[atom].texts.contains(&word)
+        };
+        (0..self.words.len()).filter(text).collect()
+    }
+
+    /// Results, one after the other, as columns: those that are needed.
+    pub(super) fn batch(&self, results: &[Vec<u64>], needed: impl Fn(usize) -> bool) -> Batch {
+        let column = |(at, shown): (usize, &Shown)| {
+            needed(at).then(|| {
+                let words = |at: usize| results.iter().map(move |result| result[at]);
+                let valid = |at| words(at).map(|null| null == 0).collect::<Vec<bool>>();
+                let high = |at: usize| words(at).collect();
+                Column {
+                    words: words(shown.word).collect(),
+                    high: shown.high.map_or_else(Vec::new, high),
+                    valid: shown.null.map(valid).filter(|valid| valid.contains(&false)),
+                }
+            })
+        };
+        Batch {
+            rows: results.len(),
+            columns: self.shown.iter().enumerate().map(column).collect(),
+            multiplicity: None,
+        }
+    }
+}
+
+/// The words of a relation's join variables, with the numbers that these have to the index.
+fn keys(query: &Bound, atom: usize) -> (Vec<usize>, Vec<(usize, Aspect)>) {
+    let (mut variables, mut words) = (Vec::new(), Vec::new());
+    for (at, variable) in query.variables.iter().enumerate() {
+        let place = variable.columns.iter().find(|(of, _)| *of == atom);
+        if let (Some(&(_, column)), true) = (place, variable.columns.len() > 1) {
+            for (offset, part) in parts(&variable.ty, false).enumerate() {
+                variables.push(2 * at + offset);
+                words.push((column, part));
+            }
+        }
+    }
+    (variables, words)
+}
+
+/// The words of a column.
+fn parts(ty: &Type, nullable: bool) -> impl Iterator<Item = Aspect> {
+    let range: Range<usize> = 0..1;
+    let high = (ty.bits() > 64).then_some(Aspect::High);
+    let null = nullable.then_some(Aspect::Null);
+    range.map(|_| Aspect::Word).chain(high).chain(null)
+}
+
+/// Whether rows of a table may agree in the columns that join.
+fn repeats(atom: &PlanAtom, keys: &[(usize, Aspect)]) -> bool {
+    let joins = |column: &usize| keys.iter().any(|(of, _)| of == column);
+    let by_key = atom
+        .unique
+        .as_ref()
+        .is_some_and(|unique| unique.iter().all(joins));
+    !by_key && !(0..atom.schema.len()).all(|column| joins(&column))
+}

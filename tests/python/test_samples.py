@@ -1,0 +1,263 @@
+"""Samples of joins: rows of DuckDB's join at every moment, all of them while they are few."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+import ringview as rv
+from ringview import errors
+
+TABLES: dict[str, dict[str, str]] = {
+    "r": {"a": "int64", "b": "string", "x": "decimal128(20, 2)"},
+    "s": {"b": "string", "c": "int64", "y": "float64"},
+    "t": {"c": "int64", "z": "string"},
+}
+QUERIES = {
+    "line": "SELECT r.a, r.x, s.c, s.y, t.z FROM r JOIN s USING (b) JOIN t USING (c)",
+    "filtered": "SELECT a, z FROM r JOIN s USING (b) JOIN t USING (c) WHERE r.a > 1 AND s.y < 4",
+    "self": "SELECT p.a AS p, q.a AS q FROM r p JOIN r q ON p.b = q.b",
+    "product": "SELECT r.a, t.z FROM r CROSS JOIN t",
+    "one": "SELECT b, x FROM r",
+    "decimals": "SELECT p.x AS x, q.b AS b FROM r p JOIN r q ON p.x = q.x AND p.a = q.a",
+}
+
+
+def columns(rows: list[dict[str, Any]], table: str) -> pa.Table:
+    schema = pa.schema([(name, rv.arrow.data_type(kind)) for name, kind in TABLES[table].items()])
+    return pa.Table.from_pylist(rows, schema)
+
+
+def row(table: str, chance: random.Random) -> dict[str, Any]:
+    from decimal import Decimal
+
+    def maybe(value: Any) -> Any:
+        return None if chance.random() < 0.1 else value
+
+    made = {
+        "a": chance.randrange(4),
+        "b": maybe(f"key {chance.randrange(3)}"),
+        "c": maybe(chance.randrange(3)),
+        "x": maybe(Decimal(chance.randrange(3)) + Decimal("0.25")),
+        "y": maybe(chance.randrange(6) / 2),
+        "z": maybe(chance.choice(["one", "two"])),
+    }
+    return {name: made[name] for name in TABLES[table]}
+
+
+def rows_of(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+def truth(sql: str, tables: dict[str, list[dict[str, Any]]]) -> Counter[tuple[Any, ...]]:
+    with duckdb.connect() as con:
+        for name, rows in tables.items():
+            con.register(name, columns(rows, name))
+        return rows_of(con.sql(sql).to_arrow_table())
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("k", [3, 10_000])
+def test_rows_are_of_the_join_at_every_checkpoint(query: str, k: int) -> None:
+    chance = random.Random(f"{query} {k}")
+    db = rv.Database()
+    for name, kinds in TABLES.items():
+        db.create_table(name, kinds)
+    held: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
+    sample = db.create_sample("few", QUERIES[query], k=k, seed=5)
+    told: Counter[tuple[Any, ...]] = Counter()
+    for step in range(12):
+        with db.transaction() as tx:
+            for name, rows in held.items():
+                come = [row(name, chance) for _ in range(chance.randrange(6))]
+                rows.extend(come)
+                tx.insert(name, columns(come, name))
+                chance.shuffle(rows)
+                gone = [rows.pop() for _ in range(min(len(rows), step % 3 * 2))]
+                tx.delete(name, columns(gone, name))
+        expected = truth(QUERIES[query], held)
+        found = rows_of(sample.to_arrow())
+        assert found <= expected
+        assert sample.join_size() == expected.total()
+        assert len(sample) == found.total() == min(k, expected.total())
+        for change in sample.changes().to_pylist():
+            told[tuple(change.values())[:-1]] += change["multiplicity"]
+        assert +told == found
+        if expected:
+            assert set(rows_of(sample.draw(5, seed=step))) <= set(expected)
+        everything = sample.draw(10**6, seed=step, replacement=False)
+        assert rows_of(everything) == expected
+    # Filled from the rows that are there.
+    late = db.create_sample("late", QUERIES[query], k=k, seed=6)
+    assert rows_of(late.to_arrow()) <= expected
+    assert len(late) == len(sample)
+
+
+@pytest.fixture
+def db() -> rv.Database:
+    db = rv.Database()
+    db.create_table("r", {"a": "int64", "b": "int64"})
+    db.create_table("s", {"b": "int64", "c": "int64"})
+    return db
+
+
+JOIN = "SELECT a, b, c FROM r JOIN s USING (b)"
+
+
+def fill(db: rv.Database, rows: int) -> None:
+    db.insert("r", {"a": range(rows), "b": [x % 10 for x in range(rows)]})
+    db.insert("s", {"b": [x % 10 for x in range(rows)], "c": range(rows)})
+
+
+def test_the_same_seed_and_changes_give_the_same_sample(db: rv.Database) -> None:
+    other = rv.Database()
+    other.create_table("r", {"a": "int64", "b": "int64"})
+    other.create_table("s", {"b": "int64", "c": "int64"})
+    for each in (db, other):
+        each.create_sample("few", JOIN, k=20, seed=9)
+        fill(each, 300)
+        each.delete("r", {"a": range(100), "b": [x % 10 for x in range(100)]})
+    assert db["few"].to_arrow() == other["few"].to_arrow()
+    db.create_sample("others", JOIN, k=20, seed=10)
+    assert db["others"].to_arrow() != db["few"].to_arrow()
+
+
+def test_a_transaction_that_fails_leaves_the_sample(db: rv.Database) -> None:
+    sample = db.create_sample("few", JOIN, k=20, seed=9)
+    fill(db, 300)
+    before, told = sample.to_arrow(), sample.changes()
+    with pytest.raises(errors.OverDeleteError), db.transaction() as tx:
+        tx.delete("r", {"a": range(300), "b": [x % 10 for x in range(300)]})
+        tx.insert("r", {"a": [1] * 1000, "b": [1] * 1000})
+        tx.delete("s", {"b": [77], "c": [77]})
+    assert sample.to_arrow() == before
+    assert len(told) == 20
+    assert len(sample.changes()) == 0
+    assert sample.join_size() == 9000
+
+
+def test_rows_come_with_their_multiplicity(db: rv.Database) -> None:
+    sample = db.create_sample("few", JOIN, k=100, seed=9)
+    rows = pa.table({"a": [1], "b": [2], "n": [3]})
+    db.insert("r", rows, multiplicity="n")
+    db.insert("s", {"b": [2, 2], "c": [5, 5]})
+    assert sample.to_arrow().to_pylist() == [{"a": 1, "b": 2, "c": 5}] * 6
+    db.delete("r", {"a": [1, 1], "b": [2, 2]})
+    assert len(sample) == sample.join_size() == 2
+
+
+def test_views_read_samples_and_samples_read_views(db: rv.Database) -> None:
+    sample = db.create_sample("few", JOIN, k=50, seed=9)
+    above = db.create_view("sums", "SELECT COUNT(*) AS n, SUM(a) AS a FROM few")
+    db.create_view("sizes", "SELECT b, COUNT(*) AS n FROM r GROUP BY b")
+    of_view = db.create_sample("of", "SELECT a, n FROM r JOIN sizes USING (b)", k=20, seed=1)
+    for rows in (100, 300, 500):
+        fill(db, rows)
+        db.delete("r", {"a": [0, 1], "b": [0, 1]})
+        sums = sum(sample.to_arrow().column("a").to_pylist())
+        assert above.to_arrow().to_pylist() == [{"n": 50, "a": sums}]
+        sizes = dict(zip(*db["sizes"].to_arrow().to_pydict().values(), strict=True))
+        assert all(row["n"] == sizes[row["a"] % 10] for row in of_view.to_arrow().to_pylist())
+        assert of_view.join_size() == len(db.tables["r"])
+
+
+def test_estimates_hold_the_true_value_about_as_often_as_they_say(db: rv.Database) -> None:
+    fill(db, 400)
+    whole = db.create_view("whole", JOIN).to_arrow().to_pylist()
+    large = [row["a"] for row in whole]
+    true = {"count": len(whole), "sum": sum(large), "avg": sum(large) / len(large)}
+    true["quantile"] = sorted(large)[len(large) // 2]
+    hits = Counter[str]()
+    runs = 60
+    for seed in range(runs):
+        sample = db.create_sample(f"few {seed}", JOIN, k=200, seed=seed)
+        for what, value in true.items():
+            of = None if what == "count" else "a"
+            found = sample.estimate(what, of)  # type: ignore[arg-type]
+            hits[what] += found.low <= value <= found.high
+        groups = sample.estimate("count", by="b")
+        hits["group"] += groups[3].low <= 1600 <= groups[3].high
+        db.drop_view(f"few {seed}")
+    assert hits.pop("count") == runs
+    # Of 60 at 95%: 48 or fewer have a chance of 10^-5.
+    assert min(hits.values()) > 48
+    assert sum(hits.values()) < 4 * runs
+
+
+def test_estimates_of_a_whole_join_are_exact(db: rv.Database) -> None:
+    import pyarrow.compute as pc
+
+    fill(db, 20)
+    sample = db.create_sample("all", JOIN, k=100, seed=1)
+    rows = sample.to_arrow()
+    total = sum(rows.column("a").to_pylist())
+    assert sample.estimate("sum", "a") == (total, total, total)
+    assert sample.estimate("count") == (40, 40, 40)
+    assert sample.estimate("avg", lambda rows: pc.multiply(rows["a"], 2)).value == 2 * total / 40
+    by_two = sample.estimate("quantile", "c", by=["b", "a"], q=1.0)
+    assert by_two[3, 13] == (13, 13, 13)
+    anything: Any = "mode"
+    cases: list[tuple[Callable[[], object], type[Exception]]] = [
+        (lambda: sample.estimate("sum"), errors.InvalidValueError),
+        (lambda: sample.estimate(anything, "a"), errors.InvalidValueError),
+        (lambda: sample.estimate("sum", "aa"), errors.UnknownColumnError),
+        (lambda: sample.estimate("avg", "a", confidence=1), errors.InvalidValueError),
+        (lambda: sample.estimate("avg", lambda rows: ["x"] * 40), errors.TypeMismatchError),
+        (lambda: sample.estimate("avg", lambda rows: [1]), errors.InvalidValueError),
+    ]
+    for bad, error in cases:
+        with pytest.raises(error):
+            bad()
+
+
+def test_what_cannot_be_sampled_says_what_can(db: rv.Database) -> None:
+    db.create_table("t", {"c": "int64", "a": "int64"})
+    cases = [
+        ("SELECT COUNT(*) AS n FROM r", "estimate aggregates from the sample"),
+        ("SELECT DISTINCT a, b, c FROM r JOIN s USING (b)", "leave out DISTINCT"),
+        (
+            "SELECT r.a FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a",
+            "the condition that closes the cycle",
+        ),
+    ]
+    for sql, words in cases:
+        with pytest.raises(errors.UnsupportedError, match=words):
+            db.create_sample("few", sql, k=3, seed=1)
+    for k, seed, error in [
+        (0, 1, errors.InvalidValueError),
+        (-1, 1, errors.InvalidValueError),
+        (3, -1, errors.InvalidValueError),
+        (2**50, 1, errors.OutOfMemoryError),
+        (1.5, 1, errors.TypeMismatchError),
+    ]:
+        with pytest.raises(error):
+            db.create_sample("few", JOIN, k=k, seed=seed)  # type: ignore[arg-type]
+    assert "few" not in db
+    db.create_view("v", JOIN)
+    with pytest.raises(errors.ExistsError):
+        db.create_sample("v", JOIN, k=3, seed=1)
+    sample = db.create_sample("few", JOIN, k=3, seed=1)
+    assert (len(sample), sample.join_size(), sample.to_arrow().num_rows) == (0, 0, 0)
+    with pytest.raises(errors.InvalidValueError, match="no results"):
+        sample.draw(1, seed=1)
+    assert sample.draw(1, seed=1, replacement=False).num_rows == 0
+    with pytest.raises(errors.InvalidValueError, match="no values"):
+        sample.estimate("avg", "a")
+
+
+def test_it_tells_how_it_is_kept(db: rv.Database) -> None:
+    sample = db.create_sample("few", JOIN, k=20, seed=9)
+    fill(db, 300)
+    db.delete("r", {"a": range(200), "b": [x % 10 for x in range(200)]})
+    told = sample.explain()
+    assert "20 of 3000 results held, k = 20" in told
+    assert "a sample of 20 rows was asked for, seed 9" in told
+    assert "died" in told
+    for form in ("json", "html", "mermaid", "graphviz"):
+        assert sample.explain(form)
+    assert sample.sql == JOIN
