@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_query::{OutputKind, VarId};
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
-use ringview_view::answer::{Cells, ResultRows, Value, retain};
+use ringview_view::answer::{Cells, ResultRows, retain};
 use ringview_view::fields::Aspect;
 use ringview_view::{Cell, Key, KeyValue};
 
@@ -41,7 +41,7 @@ impl Kept {
         let Some(columns) = assembler.cells(rows)? else {
             return Ok(None);
         };
-        let cell = |(cells, ty): (&Cells, &Type)| cell(cells, ty, dictionary);
+        let cell = |(cells, ty): (&Cells, &Type)| cells.first(ty, dictionary);
         let types = self.plan.outputs.iter().map(|output| &output.ty);
         Ok(Some(columns.iter().zip(types).map(cell).collect()))
     }
@@ -280,20 +280,4 @@ fn encode(
             });
         }
     })
-}
-
-/// The first cell of a column.
-fn cell(cells: &Cells, ty: &Type, dictionary: &Dictionary) -> Cell {
-    if matches!(cells, Cells::Array(_)) {
-        return Cell::Other;
-    }
-    match (cells.value(0, ty, dictionary), ty) {
-        (None, _) => Cell::Null,
-        (Some(Value::Text(text)), _) => Cell::Text(text.to_owned()),
-        (Some(Value::Real(value)), _) => Cell::Real(value),
-        (Some(Value::Exact(value)), Type::Bool) => Cell::Bool(value != 0),
-        (Some(Value::Exact(units)), Type::Decimal { scale, .. }) => Cell::Decimal(units, *scale),
-        (Some(Value::Exact(_)), Type::Date32 | Type::Timestamp { .. }) => Cell::Other,
-        (Some(Value::Exact(value)), _) => Cell::Integer(value),
-    }
 }
