@@ -31,11 +31,33 @@ pub(crate) fn update(
     views: &mut Views,
     matrix: usize,
     exactly: Option<Factor>,
-    (mut left, mut right): (Factor, Factor),
+    delta: (Factor, Factor),
     poll: &mut dyn FnMut() -> Result<()>,
 ) -> Result<u64> {
+    let came = delta.0.rank() as u64;
+    let (mut gains, steps) = climb(views, matrix, delta, poll)?;
+    let own = gains.iter_mut().find(|gain| gain.node == matrix);
+    if let (Some(own), Some(right)) = (own, exactly) {
+        let (rows, _) = shape(views, matrix);
+        (own.left, own.right) = (Factor::units((0..rows).collect()), right);
+    }
+    write(views, &gains)?;
+    let mut reached = Some(matrix);
+    while let Some(view) = reached.map(|node| &mut views.nodes[node]) {
+        view.updates += came;
+        reached = view.parent;
+    }
+    Ok(steps)
+}
+
+/// What each stored view on the way to the result is to gain, and the multiply-adds that it takes.
+fn climb(
+    views: &Views,
+    matrix: usize,
+    (mut left, mut right): (Factor, Factor),
+    poll: &mut dyn FnMut() -> Result<()>,
+) -> Result<(Vec<Gain>, u64)> {
     let (mut gains, mut steps, mut node) = (Vec::new(), 0, matrix);
-    let came = left.rank() as u64;
     loop {
         let (rows, columns) = shape(views, node);
         let rank = left.rank();
@@ -51,21 +73,14 @@ pub(crate) fn update(
                 (left, right) = (Factor::units((0..rows).collect()), Factor::dense(product));
             }
             steps += written(&left, &right, rows, columns);
-            gains.push(match &exactly {
-                Some(delta) if node == matrix => Gain {
-                    node,
-                    left: Factor::units((0..rows).collect()),
-                    right: delta.clone(),
-                },
-                _ => Gain {
-                    node,
-                    left: left.clone(),
-                    right: right.clone(),
-                },
+            gains.push(Gain {
+                node,
+                left: left.clone(),
+                right: right.clone(),
             });
         }
         let Some(parent) = views.nodes[node].parent else {
-            break;
+            return Ok((gains, steps));
         };
         let Some((l, r)) = views.nodes[parent].children else {
             unreachable!("a parent has children")
@@ -87,7 +102,11 @@ pub(crate) fn update(
         poll()?;
         node = parent;
     }
-    for gain in &gains {
+}
+
+/// All gains, or none where one does not fit.
+fn write(views: &mut Views, gains: &[Gain]) -> Result<()> {
+    for gain in gains {
         let view = &mut views.nodes[gain.node];
         let name = name(view.first, view.last);
         // A view that someone reads is copied before it is written.
@@ -98,17 +117,12 @@ pub(crate) fn update(
             })?;
         }
     }
-    for gain in &gains {
+    for gain in gains {
         if let Some(part) = &mut views.nodes[gain.node].part {
             Arc::make_mut(part).add(&gain.left, &gain.right);
         }
     }
-    let mut reached = Some(matrix);
-    while let Some(view) = reached.map(|node| &mut views.nodes[node]) {
-        view.updates += came;
-        reached = view.parent;
-    }
-    Ok(steps)
+    Ok(())
 }
 
 /// The name of a view: the matrices that it multiplies.

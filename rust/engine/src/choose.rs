@@ -1,12 +1,13 @@
 //! Which engine keeps a view: all are asked, the cheapest is taken, or the one that was asked for.
 //!
 //! Invariant: the choice is that of the query and the engines alone: by what a change costs, then by what is
-//! kept, then by their order in the list. Whoever was not taken is told of, with what it would have cost
+//! kept, then by their order in the list; an engine that is taken by its name alone is not compared. Whoever was not taken is told of, with what it would have cost
 //! or why it could not. Cost: one plan an engine; costs are compared only where several could.
 
 use std::sync::Arc;
 
 use ringview_core::{Error, Result};
+use ringview_epsilon::HeavyLight;
 use ringview_explain::{Explanation, Other};
 use ringview_query::Bound;
 use ringview_view::{Candidate, Engine, Refusal};
@@ -21,7 +22,10 @@ type Said<'e> = (
 /// The engines of a database that was not given others, the first among equals first.
 #[must_use]
 pub fn engines() -> Vec<Arc<dyn Engine>> {
-    vec![Arc::new(ViewTrees::default())]
+    vec![
+        Arc::new(ViewTrees::default()),
+        Arc::new(HeavyLight::default()),
+    ]
 }
 
 /// Who keeps a view, and what is told of the others.
@@ -99,7 +103,12 @@ pub(crate) fn choose(
         candidate,
         told: Told {
             by_hand: by_hand.is_some(),
-            others: said.into_iter().map(other).collect(),
+            // Who must be asked for by name says nothing to what it could not keep.
+            others: said
+                .into_iter()
+                .filter(|(engine, answer)| answer.is_ok() || !engine.is_by_name())
+                .map(other)
+                .collect(),
         },
     })
 }
@@ -107,6 +116,7 @@ pub(crate) fn choose(
 /// The place of the engine that can and costs the least.
 fn cheapest(said: &[Said<'_>]) -> Option<usize> {
     let able = said.iter().enumerate();
+    let able = able.filter(|(_, (engine, _))| !engine.is_by_name());
     let able = able.filter_map(|(at, (_, answer))| Some((at, answer.as_ref().ok()?)));
     let able: Vec<(usize, &Box<dyn Candidate>)> = able.collect();
     match able[..] {

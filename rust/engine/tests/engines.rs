@@ -105,7 +105,10 @@ fn a_name_overrides_the_costs() {
     );
     let unknown = db.create_view_with("w", query, Some("none"), &mut unpolled);
     let message = unknown.unwrap_err().to_string();
-    assert!(message.contains("viewtree, dear, unable"), "{message}");
+    assert!(
+        message.contains("viewtree, epsilon, dear, unable"),
+        "{message}"
+    );
     assert_eq!(db.views(), ["v"]);
     db.replace_view_with("v", query, Some("viewtree"), &mut unpolled)
         .unwrap();

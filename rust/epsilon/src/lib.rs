@@ -21,13 +21,20 @@
 //! | `strategy` | relations, partitions, auxiliary views and delta rules, made from a query |
 //! | `machine` | a change: the case of each row, what follows, what is counted; transactions |
 //! | `rebalance` | the size invariant; values that change from heavy to light and back |
+//! | `engine` | the engine, as the database sees it: what it keeps, and why not the rest |
+//! | `plan/` | from a bound query to relations, fields and components of payloads; as an explanation |
+//! | `view/` | rows of tables in, groups out: a machine behind the trait of all views |
 
 mod algebra;
+mod engine;
 mod machine;
+mod plan;
 mod query;
 mod rebalance;
 mod strategy;
+mod view;
 
 pub use algebra::Algebra;
+pub use engine::HeavyLight;
 pub use machine::{Machine, PartSizes, Rebalancings};
 pub use query::{Class, Epsilon, Refused, Triple};

@@ -405,6 +405,12 @@ impl<R: PayloadRing> Machine<R> {
         self.strategy.relations[self.strategy.result].part()
     }
 
+    /// What its payloads hold.
+    #[must_use]
+    pub fn shape(&self) -> &R::Shape {
+        &self.algebra.shape
+    }
+
     /// The threshold base N and the number of tuples |D|.
     #[must_use]
     pub fn size(&self) -> (u64, u64) {
@@ -448,6 +454,12 @@ impl<R: PayloadRing> Machine<R> {
     #[must_use]
     pub fn relations(&self) -> &[Relation<R>] {
         &self.strategy.relations
+    }
+
+    /// The parts of the relations that change, in their order.
+    pub(crate) fn wholes(&self) -> impl Iterator<Item = &Part> {
+        let inputs = self.strategy.inputs.iter();
+        inputs.filter_map(|input| self.strategy.relations[input.whole].part())
     }
 
     /// Keys of all auxiliary views.

@@ -163,8 +163,8 @@ fn a_long_run() {
 #[test]
 #[ignore = "minutes: millions of operations"]
 fn millions_of_operations() {
-    for seed in 1..=8 {
-        long_run(seed * 0x2545_f491_4f6c_dd1d, 250_000, 50, 1_500);
+    for seed in 1..=8u64 {
+        long_run(seed.wrapping_mul(0x2545_f491_4f6c_dd1d), 250_000, 50, 1_500);
     }
 }
 

@@ -17,6 +17,11 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// Its name: what `engine=` asks for and explanations tell. No two of a database have the same.
     fn name(&self) -> &str;
 
+    /// Whether it is taken only where it is asked for by its name, however cheap it is.
+    fn is_by_name(&self) -> bool {
+        false
+    }
+
     /// How it would keep a query.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ mod common;
 
 mod cases;
 mod failures;
+mod names;
 mod random;
 mod replace;
 mod write;

@@ -36,41 +36,27 @@ impl Aggregates<'_> {
             Measure::Literal { value } => constant(value),
             Measure::Add { left, right } => {
                 let (ty, left, right) = addends(&place("+"), boxed(left)?, boxed(right)?)?;
-                Ok(Computed::new(
-                    ty,
-                    ComputedOp::Add {
-                        left: left.into(),
-                        right: right.into(),
-                    },
-                ))
+                let (left, right) = (left.into(), right.into());
+                Ok(Computed::new(ty, ComputedOp::Add { left, right }))
             }
             Measure::Subtract { left, right } => {
                 let (ty, left, right) = addends(&place("-"), boxed(left)?, boxed(right)?)?;
-                Ok(Computed::new(
-                    ty,
-                    ComputedOp::Subtract {
-                        left: left.into(),
-                        right: right.into(),
-                    },
-                ))
+                let (left, right) = (left.into(), right.into());
+                Ok(Computed::new(ty, ComputedOp::Subtract { left, right }))
             }
             Measure::Multiply { left, right } => multiply(&place("*"), boxed(left)?, boxed(right)?),
             Measure::Divide { left, right } => {
                 let left = real(number(&place("/"), boxed(left)?)?.0).into();
                 let right = real(number(&place("/"), boxed(right)?)?.0).into();
-                Ok(Computed::new(
-                    Type::Float64,
-                    ComputedOp::Divide { left, right },
-                ))
+                let divided = ComputedOp::Divide { left, right };
+                Ok(Computed::new(Type::Float64, divided))
             }
             Measure::Negate { operand } => {
                 let (operand, kind) = number(&place("a minus"), boxed(operand)?)?;
-                let (operand, ty) = (convert(operand, kind)?, sum_type(kind));
+                let operand = convert(operand, kind)?.into();
                 Ok(Computed::new(
-                    ty,
-                    ComputedOp::Negate {
-                        operand: operand.into(),
-                    },
+                    sum_type(kind),
+                    ComputedOp::Negate { operand },
                 ))
             }
             Measure::Coalesce { operands } => {
@@ -82,14 +68,12 @@ impl Aggregates<'_> {
                 let (left, right) = alike(&place("NULLIF"), operand.clone(), boxed(right)?)?;
                 let ty = operand.ty.clone();
                 let (operand, left, right) = (operand.into(), left.into(), right.into());
-                Ok(Computed::new(
-                    ty,
-                    ComputedOp::NullIf {
-                        operand,
-                        left,
-                        right,
-                    },
-                ))
+                let op = ComputedOp::NullIf {
+                    operand,
+                    left,
+                    right,
+                };
+                Ok(Computed::new(ty, op))
             }
         }
     }

@@ -43,7 +43,8 @@ pub use expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
 
 use aggregate::Aggregates;
 use bound::hypergraph;
-use companion::{Deriver, Wanted};
+use companion::{Companion, Deriver, Wanted};
+use features::Features;
 use predicate::all;
 use scalar::Scope;
 use variables::{Place, Variables, resolve, variables};
@@ -59,26 +60,18 @@ use crate::logical::{ColumnRef, Output, Query, Representation};
 /// What is unknown, of the wrong type, or means nothing: each names it.
 pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     check_shape(query)?;
-    let tables: Vec<TableInfo> = query
-        .atoms
-        .iter()
-        .map(|atom| catalog.table(&atom.table))
-        .collect::<Result<_>>()?;
+    let tables = query.atoms.iter().map(|atom| catalog.table(&atom.table));
+    let tables: Vec<TableInfo> = tables.collect::<Result<_>>()?;
     let query = &features::without_nulls(query);
     let scopes = scopes(query, &tables);
-    let places = |columns: &[ColumnRef]| -> Result<Vec<Place>> {
-        columns
-            .iter()
-            .map(|column| resolve(&scopes, column))
-            .collect()
-    };
-    let groups = places(&query.group_by)?;
+    let groups = query.group_by.iter();
+    let groups = groups.map(|column| resolve(&scopes, column));
+    let groups: Vec<Place> = groups.collect::<Result<_>>()?;
     let variables = variables(&query.joins, &groups, &scopes)?;
     let atoms = bind_atoms(query, &tables, &scopes, &variables)?;
     let bag = representation(query, &variables)?;
     let factorised = bag == Some(Representation::Factorised);
     let order = given_order(query, &scopes, &atoms, &variables, factorised)?;
-
     let deriver = Deriver {
         joins: &query.joins,
         groups: &groups,
@@ -86,27 +79,48 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
         atoms: &atoms,
         variables: &variables,
     };
+    let shown = show(query, &scopes, &deriver)?;
+    let mut bound = Bound {
+        atoms,
+        variables: variables.all,
+        terms: shown.terms,
+        outputs: shown.outputs,
+        measures: shown.measures,
+        having: shown.having,
+        bag,
+        distinct: factorised && query.bag.is_some_and(|bag| bag.distinct),
+        features: shown.features,
+        companions: shown.companions,
+        order,
+    };
+    bound.note_columns();
+    Ok(bound)
+}
+
+/// What a query shows, and what that is read from.
+struct Shown {
+    terms: Vec<Term>,
+    outputs: Vec<PlanOutput>,
+    measures: Vec<PlanOutput>,
+    having: Option<Having>,
+    features: Option<Features>,
+    companions: Vec<Companion<Bound>>,
+}
+
+fn show(query: &Query, scopes: &[Scope<'_>], deriver: &Deriver<'_>) -> Result<Shown> {
     let (mut known, mut found) = (Vec::new(), None);
     if let Some(named) = features::named(query)? {
-        found = Some(named.bind(&scopes, &deriver)?);
-        known = named.places(&scopes)?;
+        found = Some(named.bind(scopes, deriver)?);
+        known = named.places(scopes)?;
     }
-    let mut aggregates = Aggregates::new(&scopes, &variables, &known);
-    let outputs: Vec<PlanOutput> = query
-        .outputs
-        .iter()
-        .map(|output| aggregates.output(output))
-        .collect::<Result<_>>()?;
+    let mut aggregates = Aggregates::new(scopes, deriver.variables, &known);
+    let outputs = query.outputs.iter();
+    let outputs = outputs.map(|output| aggregates.output(output));
+    let outputs: Vec<PlanOutput> = outputs.collect::<Result<_>>()?;
     let having = match &query.having {
         Some(condition) => Some(aggregates.having(condition)?),
         None => None,
     };
-    let Aggregates {
-        terms,
-        measures,
-        companions,
-        ..
-    } = aggregates;
     let beside = |&(place, ordered): &(Place, bool)| {
         deriver.derive(&Wanted {
             name: scopes[place.0].name(place.1),
@@ -115,22 +129,15 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
             sums: &[],
         })
     };
-    let companions = companions.iter().map(beside).collect::<Result<_>>()?;
-    let mut bound = Bound {
-        atoms,
-        variables: variables.all,
-        terms,
+    let companions = aggregates.companions.iter().map(beside);
+    Ok(Shown {
+        companions: companions.collect::<Result<_>>()?,
+        terms: aggregates.terms,
         outputs,
-        measures,
+        measures: aggregates.measures,
         having,
-        bag,
-        distinct: factorised && query.bag.is_some_and(|bag| bag.distinct),
         features: found,
-        companions,
-        order,
-    };
-    bound.note_columns();
-    Ok(bound)
+    })
 }
 
 fn scopes<'a>(query: &'a Query, tables: &'a [TableInfo]) -> Vec<Scope<'a>> {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, StringArray};
 use ringview_core::{Dictionary, Result, Type, decode};
 
+use super::key::Cell;
+
 /// A column.
 #[derive(Clone, Debug)]
 pub enum Cells {
@@ -37,6 +39,25 @@ pub enum Value<'a> {
 }
 
 impl Cells {
+    /// The value of the first row, as a reader of one row takes it.
+    #[must_use]
+    pub fn first(&self, ty: &Type, dictionary: &Dictionary) -> Cell {
+        if matches!(self, Cells::Array(_)) {
+            return Cell::Other;
+        }
+        match (self.value(0, ty, dictionary), ty) {
+            (None, _) => Cell::Null,
+            (Some(Value::Text(text)), _) => Cell::Text(text.to_owned()),
+            (Some(Value::Real(value)), _) => Cell::Real(value),
+            (Some(Value::Exact(value)), Type::Bool) => Cell::Bool(value != 0),
+            (Some(Value::Exact(units)), Type::Decimal { scale, .. }) => {
+                Cell::Decimal(units, *scale)
+            }
+            (Some(Value::Exact(_)), Type::Date32 | Type::Timestamp { .. }) => Cell::Other,
+            (Some(Value::Exact(value)), _) => Cell::Integer(value),
+        }
+    }
+
     /// Words without NULLs.
     #[must_use]
     pub fn of_words(words: Vec<u64>) -> Self {

@@ -11,7 +11,7 @@ use ringview_query::{OutputKind, VarId};
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
 
 use super::PartRows;
-use crate::answer::{Cell, Cells, Key, KeyValue, ResultRows, Value, retain};
+use crate::answer::{Cell, Cells, Key, KeyValue, ResultRows, retain};
 use crate::fields::Aspect;
 
 /// A field of the key of the part, and what it has to be.
@@ -40,7 +40,7 @@ impl<'a> PartRows<'a> {
         let Some(columns) = assembler.cells(rows)? else {
             return Ok(None);
         };
-        let cell = |(cells, ty): (&Cells, &Type)| cell(cells, ty, dictionary);
+        let cell = |(cells, ty): (&Cells, &Type)| cells.first(ty, dictionary);
         let types = self.outputs.columns.iter().map(|output| &output.ty);
         Ok(Some(columns.iter().zip(types).map(cell).collect()))
     }
@@ -272,20 +272,4 @@ fn encode(
             });
         }
     })
-}
-
-/// The first cell of a column.
-fn cell(cells: &Cells, ty: &Type, dictionary: &Dictionary) -> Cell {
-    if matches!(cells, Cells::Array(_)) {
-        return Cell::Other;
-    }
-    match (cells.value(0, ty, dictionary), ty) {
-        (None, _) => Cell::Null,
-        (Some(Value::Text(text)), _) => Cell::Text(text.to_owned()),
-        (Some(Value::Real(value)), _) => Cell::Real(value),
-        (Some(Value::Exact(value)), Type::Bool) => Cell::Bool(value != 0),
-        (Some(Value::Exact(units)), Type::Decimal { scale, .. }) => Cell::Decimal(units, *scale),
-        (Some(Value::Exact(_)), Type::Date32 | Type::Timestamp { .. }) => Cell::Other,
-        (Some(Value::Exact(value)), _) => Cell::Integer(value),
-    }
 }

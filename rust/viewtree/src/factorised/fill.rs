@@ -87,32 +87,33 @@ pub(crate) fn array(
                 problem: problem.to_string(),
             })?)
         }
-        Type::Timestamp { unit, timezone } => {
-            let zone = timezone.clone();
-            let ticks = |word| word as i64;
-            match unit {
-                TimeUnit::Second => {
-                    let array = filler.numbers::<TimestampSecondType>(ticks)?;
-                    Arc::new(array.with_timezone_opt(zone))
-                }
-                TimeUnit::Millisecond => {
-                    let array = filler.numbers::<TimestampMillisecondType>(ticks)?;
-                    Arc::new(array.with_timezone_opt(zone))
-                }
-                TimeUnit::Microsecond => {
-                    let array = filler.numbers::<TimestampMicrosecondType>(ticks)?;
-                    Arc::new(array.with_timezone_opt(zone))
-                }
-                TimeUnit::Nanosecond => {
-                    let array = filler.numbers::<TimestampNanosecondType>(ticks)?;
-                    Arc::new(array.with_timezone_opt(zone))
-                }
-            }
-        }
+        Type::Timestamp { unit, timezone } => filler.timestamps(*unit, timezone.clone())?,
     })
 }
 
 impl Filler<'_, '_> {
+    fn timestamps(&mut self, unit: TimeUnit, zone: Option<Arc<str>>) -> Result<ArrayRef> {
+        let ticks = |word| word as i64;
+        Ok(match unit {
+            TimeUnit::Second => {
+                let array = self.numbers::<TimestampSecondType>(ticks)?;
+                Arc::new(array.with_timezone_opt(zone))
+            }
+            TimeUnit::Millisecond => {
+                let array = self.numbers::<TimestampMillisecondType>(ticks)?;
+                Arc::new(array.with_timezone_opt(zone))
+            }
+            TimeUnit::Microsecond => {
+                let array = self.numbers::<TimestampMicrosecondType>(ticks)?;
+                Arc::new(array.with_timezone_opt(zone))
+            }
+            TimeUnit::Nanosecond => {
+                let array = self.numbers::<TimestampNanosecondType>(ticks)?;
+                Arc::new(array.with_timezone_opt(zone))
+            }
+        })
+    }
+
     fn numbers<T: ArrowPrimitiveType>(
         &mut self,
         value: impl Fn(u64) -> T::Native,

@@ -240,12 +240,36 @@ impl Reader {
         range: Range,
         cursor: &mut Cursor,
     ) -> Result<()> {
-        let Union {
-            has_columns,
-            ref branches,
-            ..
-        } = views.shape.unions[union];
         let slots = views.group(union, range.group);
+        self.place(views, union, range, cursor)?;
+        loop {
+            if cursor.at == cursor.slots.len() {
+                let wanted = range.to.div_ceil(range.repeat) - cursor.before;
+                self.load(views, union, slots, wanted, cursor)?;
+            }
+            let start = cursor.before.saturating_mul(range.repeat);
+            let rows = cursor.counts[cursor.at];
+            let end = start.saturating_add(rows.saturating_mul(range.repeat));
+            self.steps += 1;
+            if end > range.from {
+                self.emit_entry(views, union, range, (start, end), cursor)?;
+            }
+            if end >= range.to {
+                return Ok(());
+            }
+            cursor.before = cursor.before.saturating_add(rows);
+            cursor.at += 1;
+        }
+    }
+
+    /// Puts a cursor at the first entry that has rows of a range, or before it where it can walk there.
+    fn place(
+        &mut self,
+        views: &Views<'_>,
+        union: usize,
+        range: Range,
+        cursor: &mut Cursor,
+    ) -> Result<()> {
         let first = range.from / range.repeat;
         // Forward alone, what lies between is walked; else no more than the entry at hand.
         let within = |cursor: &Cursor| {
@@ -263,45 +287,46 @@ impl Reader {
             cursor.slots.clear();
             cursor.counts.clear();
         }
-        loop {
-            if cursor.at == cursor.slots.len() {
-                let wanted = range.to.div_ceil(range.repeat) - cursor.before;
-                self.load(views, union, slots, wanted, cursor)?;
-            }
-            let start = cursor.before.saturating_mul(range.repeat);
-            let rows = cursor.counts[cursor.at];
-            let end = start.saturating_add(rows.saturating_mul(range.repeat));
-            self.steps += 1;
-            if end > range.from {
-                let from = range.from.max(start) - start;
-                let to = range.to.min(end) - start;
-                if has_columns {
-                    self.ops[union].push(Op::Fill {
-                        slot: cursor.slots[cursor.at],
-                        rows: (to - from) as u32,
-                    });
-                }
-                let mut repeat = rows.saturating_mul(range.repeat);
-                for (branch, (groups, totals)) in branches.iter().zip(&cursor.branches) {
-                    let total = totals[cursor.at];
-                    repeat /= total;
-                    let group = groups.get(cursor.at).copied().unwrap_or(ABSENT);
-                    let range = Range {
-                        group,
-                        total,
-                        repeat,
-                        from,
-                        to,
-                    };
-                    self.emit_pattern(views, branch, range)?;
-                }
-            }
-            if end >= range.to {
-                return Ok(());
-            }
-            cursor.before = cursor.before.saturating_add(rows);
-            cursor.at += 1;
+        Ok(())
+    }
+
+    /// The rows of the entry at hand, which has those from `start` to `end`, as far as they are asked for.
+    fn emit_entry(
+        &mut self,
+        views: &Views<'_>,
+        union: usize,
+        range: Range,
+        (start, end): (u64, u64),
+        cursor: &Cursor,
+    ) -> Result<()> {
+        let Union {
+            has_columns,
+            ref branches,
+            ..
+        } = views.shape.unions[union];
+        let from = range.from.max(start) - start;
+        let to = range.to.min(end) - start;
+        if has_columns {
+            self.ops[union].push(Op::Fill {
+                slot: cursor.slots[cursor.at],
+                rows: (to - from) as u32,
+            });
         }
+        let mut repeat = cursor.counts[cursor.at].saturating_mul(range.repeat);
+        for (branch, (groups, totals)) in branches.iter().zip(&cursor.branches) {
+            let total = totals[cursor.at];
+            repeat /= total;
+            let group = groups.get(cursor.at).copied().unwrap_or(ABSENT);
+            let range = Range {
+                group,
+                total,
+                repeat,
+                from,
+                to,
+            };
+            self.emit_pattern(views, branch, range)?;
+        }
+        Ok(())
     }
 
     /// The rows of a branch, that come again and again.
@@ -366,32 +391,8 @@ impl Reader {
         cursor
             .branches
             .resize_with(branches.len(), Default::default);
-        for (branch, (groups, totals)) in branches.iter().zip(&mut cursor.branches) {
-            self.keys
-                .resize_with(branch.key.len().max(self.keys.len()), Vec::new);
-            for (column, &field) in self.keys.iter_mut().zip(&branch.key) {
-                column.clear();
-                column.extend(cursor.slots.iter().map(|&slot| part.field(slot, field)));
-            }
-            let fields: Vec<usize> = (0..branch.key.len()).collect();
-            let keys = Keys {
-                columns: &self.keys,
-                fields: &fields,
-                rows: taken,
-            };
-            let counted = views.parts[branch.count];
-            counted.find(keys, &mut self.scratch, &mut self.found);
-            totals.clear();
-            for &slot in &self.found {
-                let missing = slot == ABSENT;
-                totals.push(if missing { 0 } else { count(counted, slot)? });
-            }
-            groups.clear();
-            if let Some(below) = branch.union {
-                let Union { node, index, .. } = views.shape.unions[below];
-                let index = views.parts[node].index_at(index);
-                index.find(keys, &mut self.scratch, groups);
-            }
+        for (branch, loaded) in branches.iter().zip(&mut cursor.branches) {
+            self.load_branch(views, branch, (part, &cursor.slots), loaded)?;
         }
         for (at, &rows) in cursor.counts.iter().enumerate() {
             let product = cursor
@@ -401,6 +402,42 @@ impl Reader {
             if product != Some(rows) {
                 return Err(inconsistent());
             }
+        }
+        Ok(())
+    }
+
+    /// The groups of a branch below some entries of a part, and how many rows each has.
+    fn load_branch(
+        &mut self,
+        views: &Views<'_>,
+        branch: &Branch,
+        (part, slots): (&Part, &[u32]),
+        (groups, totals): &mut (Vec<u32>, Vec<u64>),
+    ) -> Result<()> {
+        self.keys
+            .resize_with(branch.key.len().max(self.keys.len()), Vec::new);
+        for (column, &field) in self.keys.iter_mut().zip(&branch.key) {
+            column.clear();
+            column.extend(slots.iter().map(|&slot| part.field(slot, field)));
+        }
+        let fields: Vec<usize> = (0..branch.key.len()).collect();
+        let keys = Keys {
+            columns: &self.keys,
+            fields: &fields,
+            rows: slots.len(),
+        };
+        let counted = views.parts[branch.count];
+        counted.find(keys, &mut self.scratch, &mut self.found);
+        totals.clear();
+        for &slot in &self.found {
+            let missing = slot == ABSENT;
+            totals.push(if missing { 0 } else { count(counted, slot)? });
+        }
+        groups.clear();
+        if let Some(below) = branch.union {
+            let Union { node, index, .. } = views.shape.unions[below];
+            let index = views.parts[node].index_at(index);
+            index.find(keys, &mut self.scratch, groups);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use ringview_core::{Meter, Result};
 use ringview_relation::join::{Access, Level, Partners, Path, Step};
-use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Spare};
+use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Part, Spare};
 use ringview_ring::{PayloadRing, Rows, SumProduct};
 
 use super::factor::{Factor, Layouts};
@@ -190,27 +190,7 @@ fn walk(
         };
         let last = partners.next_block(part, factor.delta.rows);
         let pairs = partners.slots.len();
-        let mut block = Factor {
-            registers: Vec::new(),
-            shape: factor.shape.clone(),
-            delta: Delta::with_registers(path.registers),
-        };
-        for &register in &step.live {
-            let values = match partners.fetched(register) {
-                Some(field) => {
-                    let of = |&slot: &u32| part.field(slot, field);
-                    partners.slots.iter().map(of).collect()
-                }
-                None if factor.registers.contains(&register) => {
-                    let from = &factor.delta.columns[register];
-                    let of = |&row: &u32| from[row as usize];
-                    partners.rows.iter().map(of).collect()
-                }
-                None => continue,
-            };
-            block.delta.columns[register] = values;
-            block.registers.push(register);
-        }
+        let mut block = paired(factor, &step.live, path.registers, &partners, part);
         let picks = tree.payloads.picks(&tree.plan, level.into, sibling);
         let right = (
             part.payloads(),
@@ -229,11 +209,7 @@ fn walk(
                 true
             }
             Some(sum) => {
-                for &register in &block.registers {
-                    sum.delta.columns[register].append(&mut block.delta.columns[register]);
-                }
-                sum.delta.payload.append(&mut block.delta.payload);
-                sum.delta.rows += block.delta.rows;
+                sum.append(block);
                 sum.delta.rows >= 2 * folded + BLOCK
             }
         };
@@ -250,6 +226,38 @@ fn walk(
         *factor = sum;
     }
     Ok(())
+}
+
+/// A block of pairs: the registers that are needed afterwards, from the rows or from their partners.
+fn paired(
+    factor: &Factor,
+    live: &[usize],
+    registers: usize,
+    partners: &Partners,
+    part: &Part,
+) -> Factor {
+    let mut block = Factor {
+        registers: Vec::new(),
+        shape: factor.shape.clone(),
+        delta: Delta::with_registers(registers),
+    };
+    for &register in live {
+        let values = match partners.fetched(register) {
+            Some(field) => {
+                let of = |&slot: &u32| part.field(slot, field);
+                partners.slots.iter().map(of).collect()
+            }
+            None if factor.registers.contains(&register) => {
+                let from = &factor.delta.columns[register];
+                let of = |&row: &u32| from[row as usize];
+                partners.rows.iter().map(of).collect()
+            }
+            None => continue,
+        };
+        block.delta.columns[register] = values;
+        block.registers.push(register);
+    }
+    block
 }
 
 /// V := V + the product of the factors, if the view is kept: multiplied out a block at a time.

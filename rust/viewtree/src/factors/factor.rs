@@ -72,6 +72,16 @@ impl Factor {
             .any(|register| self.registers.contains(register))
     }
 
+    /// Puts the rows of another factor over the same registers behind its own.
+    pub(crate) fn append(&mut self, mut other: Factor) {
+        for &register in &other.registers {
+            let values = &mut other.delta.columns[register];
+            self.delta.columns[register].append(values);
+        }
+        self.delta.payload.append(&mut other.delta.payload);
+        self.delta.rows += other.delta.rows;
+    }
+
     /// Sums away the registers that are not named, and equal keys.
     pub(crate) fn keep(
         &mut self,

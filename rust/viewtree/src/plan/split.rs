@@ -59,39 +59,45 @@ pub fn split_leaf(
             components: vec![None; components.len()],
         })
         .collect();
-    // What reads no column belongs to the first part.
-    let part_of = |parts: &[LeafPart], column: Option<usize>| {
-        let owner = column.map(|column| owners[column]);
-        let has = |part: &LeafPart| owner.is_some_and(|owner| part.factors.contains(&owner));
-        parts.iter().position(has).unwrap_or(0)
-    };
     let mut filters: Vec<Vec<Predicate>> = vec![Vec::new(); parts.len()];
     for conjunct in conjuncts {
         let column = first(|see| conjunct.each_column(see));
-        filters[part_of(&parts, column)].push(conjunct.clone());
+        filters[part_of(&parts, owners, column)].push(conjunct.clone());
     }
     for (part, conjuncts) in parts.iter_mut().zip(filters) {
         part.filter = (!conjuncts.is_empty()).then(|| all(conjuncts));
     }
     for (at, component) in components.iter().enumerate() {
-        let Source::Leaf(factor) = &component.source else {
-            continue;
-        };
-        for &column in &factor.not_null {
-            let part = part_of(&parts, Some(column));
-            own(&mut parts[part], at).not_null.push(column);
-        }
-        for multiplicand in factor.value.iter().flat_map(multiplicands) {
-            let column = first(|see| multiplicand.each_column(see));
-            let part = part_of(&parts, column);
-            let own = own(&mut parts[part], at);
-            own.value = Some(match own.value.take() {
-                Some(value) => value.multiply(multiplicand.clone())?,
-                None => multiplicand.clone(),
-            });
+        if let Source::Leaf(factor) = &component.source {
+            hand_out(&mut parts, owners, at, factor)?;
         }
     }
     Ok(parts)
+}
+
+/// The part that owns a column; what reads no column belongs to the first one.
+fn part_of(parts: &[LeafPart], owners: &[usize], column: Option<usize>) -> usize {
+    let owner = column.map(|column| owners[column]);
+    let has = |part: &LeafPart| owner.is_some_and(|owner| part.factors.contains(&owner));
+    parts.iter().position(has).unwrap_or(0)
+}
+
+/// Gives each part what it owns of the factor of a component.
+fn hand_out(parts: &mut [LeafPart], owners: &[usize], at: usize, factor: &Factor) -> Result<()> {
+    for &column in &factor.not_null {
+        let part = part_of(parts, owners, Some(column));
+        own(&mut parts[part], at).not_null.push(column);
+    }
+    for multiplicand in factor.value.iter().flat_map(multiplicands) {
+        let column = first(|see| multiplicand.each_column(see));
+        let part = part_of(parts, owners, column);
+        let own = own(&mut parts[part], at);
+        own.value = Some(match own.value.take() {
+            Some(value) => value.multiply(multiplicand.clone())?,
+            None => multiplicand.clone(),
+        });
+    }
+    Ok(())
 }
 
 fn value(component: &Component) -> Option<&Expr> {

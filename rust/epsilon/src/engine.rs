@@ -1,0 +1,65 @@
+//! Heavy and light parts as an engine: what the database asks for.
+//!
+//! Invariant: it keeps sums over joins of three relations of the classes 3R2 and 3R3, and refuses all else
+//! with the condition that fails. It is taken where it is asked for by name: on data without heavy
+//! values a view tree is as fast, and tells more. Cost: that of its plan.
+
+use std::sync::Arc;
+
+use ringview_core::Result;
+use ringview_explain::Explanation;
+use ringview_query::Bound;
+use ringview_view::{Candidate, Cost, Engine, Refusal, View};
+
+use crate::plan::Plan;
+use crate::query::Epsilon;
+use crate::view::EpsilonView;
+
+/// The engine `epsilon`.
+#[derive(Clone, Copy, Debug)]
+pub struct HeavyLight {
+    /// The exponent of the thresholds of its views.
+    pub epsilon: Epsilon,
+}
+
+impl Default for HeavyLight {
+    fn default() -> Self {
+        Self {
+            epsilon: Epsilon::HALF,
+        }
+    }
+}
+
+impl Engine for HeavyLight {
+    fn name(&self) -> &str {
+        "epsilon"
+    }
+
+    fn is_by_name(&self) -> bool {
+        true
+    }
+
+    fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
+        Ok(Box::new(Plan::new(query, self.epsilon)?))
+    }
+}
+
+impl Candidate for Plan {
+    fn change(&self) -> Cost {
+        let epsilon = self.epsilon.value();
+        Cost::power(epsilon.max(1.0 - epsilon))
+    }
+
+    fn space(&self) -> f64 {
+        let epsilon = self.epsilon.value();
+        (1.0 + epsilon).min(2.0 - 2.0 * epsilon).max(1.0)
+    }
+
+    fn explanation(&self) -> Explanation {
+        Plan::explanation(self)
+    }
+
+    fn make(self: Box<Self>) -> Result<Box<dyn View>> {
+        Ok(Box::new(EpsilonView::new(Arc::new(*self))?))
+    }
+}

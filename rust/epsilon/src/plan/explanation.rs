@@ -1,0 +1,129 @@
+//! A plan explained: which class the join is of, what a change costs, what is kept.
+//!
+//! Invariant: it says what the machine does. Cost: linear in the query.
+
+use ringview_explain::{ChangeFacts, Choice, Condition, Explanation, NodeFacts, NodeKind, power};
+
+use crate::plan::Plan;
+
+impl Plan {
+    /// How a view of this plan is kept, why, and what that costs.
+    pub(crate) fn explanation(&self) -> Explanation {
+        let epsilon = self.epsilon.value();
+        let exponent = epsilon.max(1.0 - epsilon);
+        let cost = format!(
+            "{} amortised, rebalancing included: walks through light values, heavy ones one by one",
+            power(exponent)
+        );
+        let changes = self.query.atoms.iter().map(|atom| ChangeFacts {
+            relation: atom.alias.clone(),
+            is_static: atom.is_static,
+            constant: false,
+            cost: match atom.is_static {
+                true => "never changes".to_owned(),
+                false => cost.clone(),
+            },
+            climbs: Vec::new(),
+        });
+        let kept = match self.is_cycle {
+            true => {
+                "one relation at three places, its heavy part and one view through light values"
+            }
+            false => "three relations, their heavy parts and the views through light values",
+        };
+        let space = (1.0 + epsilon).min(2.0 - 2.0 * epsilon).max(1.0);
+        Explanation {
+            engine: Choice {
+                name: "epsilon".to_owned(),
+                because: format!(
+                    "the join is of the class {}: values that stand in N^{epsilon} tuples or more \
+                     are heavy, and what lies between them through light ones is summed beforehand",
+                    self.class.name()
+                ),
+            },
+            form: Choice {
+                name: "groups".to_owned(),
+                because: format!("one row of sums; {kept}"),
+            },
+            conditions: vec![Condition {
+                name: "hierarchical".to_owned(),
+                holds: false,
+                because: "two pairs of relations join on variables that the third lacks".to_owned(),
+                variables: Vec::new(),
+                relations: Vec::new(),
+                means: "no engine keeps it at less than the square root of the data a change, if \
+                        the OMv conjecture holds"
+                    .to_owned(),
+            }],
+            space: Some(space),
+            nodes: self.nodes(),
+            changes: changes.collect(),
+            change: "a change of one row".to_owned(),
+            ..Explanation::default()
+        }
+    }
+
+    /// The relations, and the result behind them.
+    fn nodes(&self) -> Vec<NodeFacts> {
+        let variables = &self.query.variables;
+        let names = |atom: usize| -> Vec<String> {
+            let has = |of: &[(usize, usize)]| of.iter().any(|(own, _)| *own == atom);
+            let own = variables.iter().filter(|variable| has(&variable.columns));
+            own.map(|variable| variable.name.clone()).collect()
+        };
+        let all = || variables.iter().map(|variable| variable.name.clone());
+        let payload = match self.components.len() {
+            1 => "count".to_owned(),
+            more => format!("count and {} sums", more - 1),
+        };
+        let atoms = self.query.atoms.iter().enumerate();
+        let mut nodes: Vec<NodeFacts> = atoms
+            .map(|(at, atom)| NodeFacts {
+                name: atom.alias.clone(),
+                label: format!("{}[{}]", atom.alias, names(at).join(", ")),
+                kind: NodeKind::Relation,
+                table: Some(atom.table.clone()),
+                filtered: atom.filter.is_some(),
+                is_static: atom.is_static,
+                keys: names(at),
+                joins: Vec::new(),
+                summed: Vec::new(),
+                payload: payload.clone(),
+                stored: !self.is_cycle || at == 0,
+                because: match self.is_cycle && at > 0 {
+                    true => "it is the first relation again".to_owned(),
+                    false => "changes of the others meet it".to_owned(),
+                },
+                closes: None,
+                space: Some(1.0),
+                children: Vec::new(),
+                parent: Some(3),
+                rows: None,
+                bytes: None,
+                updates: None,
+            })
+            .collect();
+        nodes.push(NodeFacts {
+            name: "Q".to_owned(),
+            label: "Q[]".to_owned(),
+            kind: NodeKind::View,
+            table: None,
+            filtered: false,
+            is_static: false,
+            keys: Vec::new(),
+            joins: all().collect(),
+            summed: all().collect(),
+            payload,
+            stored: true,
+            because: "the result".to_owned(),
+            closes: None,
+            space: Some(0.0),
+            children: vec![0, 1, 2],
+            parent: None,
+            rows: None,
+            bytes: None,
+            updates: None,
+        });
+        nodes
+    }
+}

@@ -1,0 +1,256 @@
+//! From a bound query to the relations of a join, their fields, and the components of their payloads.
+//!
+//! Invariant: what a plan says can be kept; the reason why not is told where it is found. The number of
+//! an atom is that of its relation, unless one table stands at all three places of a triangle: then
+//! it is one relation, and rows are taken at the first atom alone. Cost: small, and none that depends
+//! on data.
+
+mod explanation;
+
+use ringview_core::{Error, Result, Type};
+use ringview_query::{Bound, Factor, Kind, PlanAtom, VarId, Variable};
+use ringview_view::answer::{Member, Members, Outputs, TermSums};
+use ringview_view::fields::Fields;
+
+use crate::query::{Class, Epsilon, Refused, Triple};
+
+/// A component of the payloads: a product of what each atom contributes, 1 where absent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Component {
+    pub(crate) kind: Kind,
+    pub(crate) factors: [Option<Factor>; 3],
+}
+
+/// How a query is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) query: Bound,
+    pub(crate) epsilon: Epsilon,
+    pub(crate) class: Class,
+    pub(crate) fields: Fields,
+    pub(crate) triple: Triple,
+    /// Whether one table stands at all three places of a triangle.
+    pub(crate) is_cycle: bool,
+    pub(crate) components: Vec<Component>,
+    /// By term of the query: its component.
+    places: Vec<usize>,
+}
+
+impl Plan {
+    /// # Errors
+    /// `Unsupported`, with the condition that fails.
+    pub(crate) fn new(query: &Bound, epsilon: Epsilon) -> Result<Self> {
+        check(query)?;
+        let fields = Fields::new(&query.variables);
+        let of_atom = |atom: usize| -> Vec<usize> {
+            let has = |variable: &Variable| variable.columns.iter().any(|(of, _)| *of == atom);
+            let variables = query.variables.iter().enumerate();
+            let own = variables.filter(|(_, variable)| has(variable));
+            let own: Vec<VarId> = own.map(|(id, _)| id).collect();
+            fields.of_all(&own)
+        };
+        let triple = Triple {
+            fields: [of_atom(0), of_atom(1), of_atom(2)],
+            packing: fields.packing(),
+        };
+        let class = triple.class().map_err(refused)?;
+        let (components, places) = components(query)?;
+        let counts = components.len() == 1;
+        Ok(Self {
+            is_cycle: counts && is_cycle(query, &triple),
+            query: query.clone(),
+            epsilon,
+            class,
+            fields,
+            triple,
+            components,
+            places,
+        })
+    }
+
+    /// What is shown of it.
+    pub(crate) fn shown(&self) -> Outputs<'_> {
+        Outputs {
+            variables: &self.query.variables,
+            columns: &self.query.outputs,
+            measures: &self.query.measures,
+            having: self.query.having.as_ref(),
+        }
+    }
+
+    /// What the result is made of.
+    pub(crate) fn members(&self) -> Members {
+        let kinds = self.components.iter().map(|component| component.kind);
+        let mut members = Members::default();
+        members.push(Member::Sums(TermSums::new(
+            kinds.collect(),
+            self.places.clone(),
+        )));
+        members
+    }
+
+    /// The fields of the key of an atom's relation: in a cycle those of where it comes from and of where
+    /// it goes to.
+    pub(crate) fn key(&self, atom: usize) -> Vec<usize> {
+        let mut key = self.triple.fields[atom].clone();
+        if self.is_cycle && ends(&self.query, atom, &self.triple) != Some([key[0], key[1]]) {
+            key.reverse();
+        }
+        key
+    }
+
+    /// The columns of an atom that are compared with others.
+    pub(crate) fn compared(&self, atom: usize) -> Vec<usize> {
+        let columns = self.query.variables.iter().flat_map(|one| &one.columns);
+        let own = columns.filter(|(of, _)| *of == atom);
+        own.map(|&(_, column)| column).collect()
+    }
+
+    /// The column of an atom that a variable is.
+    pub(crate) fn column(&self, atom: usize, variable: VarId) -> Option<usize> {
+        let columns = self.query.variables[variable].columns.iter();
+        let mut own = columns.filter(|(of, _)| *of == atom);
+        own.next().map(|&(_, column)| column)
+    }
+}
+
+fn unsupported(what: &str, why: &str) -> Error {
+    Error::Unsupported {
+        what: format!("{what} by the engine \"epsilon\""),
+        why: why.to_owned(),
+        instead: "leave engine= out: the cheapest engine that can keep the view is taken"
+            .to_owned(),
+    }
+}
+
+pub(crate) fn refused(refused: Refused) -> Error {
+    Error::Unsupported {
+        what: "this join by the engine \"epsilon\"".to_owned(),
+        why: refused.why,
+        instead: refused.instead,
+    }
+}
+
+/// Whether a query is one that can be looked at.
+fn check(query: &Bound) -> Result<()> {
+    if query.atoms.len() != 3 {
+        let why = format!(
+            "it keeps joins of three relations, and here are {}",
+            query.atoms.len()
+        );
+        return Err(unsupported("this join", &why));
+    }
+    if query.bag.is_some() {
+        return Err(unsupported(
+            "the rows of a join",
+            "it keeps counts and sums",
+        ));
+    }
+    if let Some(free) = query.variables.iter().find(|variable| variable.free) {
+        let why = format!(
+            "groups, here of {:?}, would have to be walked at every change: it keeps one sum over all",
+            free.name
+        );
+        return Err(unsupported("GROUP BY", &why));
+    }
+    if query.features.is_some() {
+        return Err(unsupported("COFACTOR", "its payloads are counts and sums"));
+    }
+    if !query.companions.is_empty() {
+        let why = "least, greatest and distinct values are no sums";
+        return Err(unsupported("MIN, MAX and COUNT(DISTINCT)", why));
+    }
+    Ok(())
+}
+
+/// The components of a query's terms, each once, and which of them each term is.
+fn components(query: &Bound) -> Result<(Vec<Component>, Vec<usize>)> {
+    let mut all: Vec<Component> = Vec::new();
+    let mut places = Vec::new();
+    for term in &query.terms {
+        let mut factors: [Option<Factor>; 3] = [None, None, None];
+        for (atom, own) in factors.iter_mut().enumerate() {
+            let value = term.factors.get(&atom).cloned();
+            let not_null = term.not_null.get(&atom).cloned().unwrap_or_default();
+            if value.is_some() || !not_null.is_empty() {
+                *own = Some(Factor { not_null, value });
+            }
+        }
+        if !term.coefficient.is_one() || term.coefficient.kind != Kind::Int {
+            let at = term.factors.keys().next().copied().unwrap_or(0);
+            let factor = factors[at].get_or_insert(Factor {
+                not_null: Vec::new(),
+                value: None,
+            });
+            factor.value = Some(match factor.value.take() {
+                Some(value) => term.coefficient.clone().multiply(value)?,
+                None => term.coefficient.clone(),
+            });
+        }
+        let kinds = factors.iter().flatten();
+        let kinds: Vec<Kind> = kinds
+            .filter_map(|factor| factor.value.as_ref().map(|value| value.kind))
+            .collect();
+        let product = kinds
+            .iter()
+            .try_fold(Kind::Int, |all, kind| all.product(*kind));
+        let kind = product?;
+        let is_decimal = |kind: &Kind| matches!(kind, Kind::Decimal { .. });
+        if kind == Kind::Real && kinds.iter().any(is_decimal) {
+            let why = "a sum of products of decimals and doubles has no one kind of number";
+            return Err(unsupported("this sum", why));
+        }
+        let component = Component { kind, factors };
+        let known = all.iter().position(|one| *one == component);
+        places.push(known.unwrap_or(all.len()));
+        if known.is_none() {
+            all.push(component);
+        }
+    }
+    Ok((all, places))
+}
+
+/// Whether the atoms are one table at the three places of E(a, b) E(b, c) E(c, a).
+fn is_cycle(query: &Bound, triple: &Triple) -> bool {
+    let [first, second, third] = [&query.atoms[0], &query.atoms[1], &query.atoms[2]];
+    let alike = |one: &PlanAtom, other: &PlanAtom| {
+        one.table == other.table
+            && one.filter == other.filter
+            && one.join_columns_not_null == other.join_columns_not_null
+    };
+    if !alike(first, second) || !alike(first, third) {
+        return false;
+    }
+    let ends = [0, 1, 2].map(|atom| ends(query, atom, triple));
+    let [Some(first), Some(second), Some(third)] = ends else {
+        return false;
+    };
+    let close = |one: [usize; 2], two: [usize; 2], three: [usize; 2]| {
+        one[1] == two[0] && two[1] == three[0] && three[1] == one[0]
+    };
+    close(first, second, third) || close(first, third, second)
+}
+
+/// The fields of an atom in the order of its columns, where it has two of one integer or text column
+/// each.
+fn ends(query: &Bound, atom: usize, triple: &Triple) -> Option<[usize; 2]> {
+    let [left, right] = triple.fields[atom][..] else {
+        return None;
+    };
+    let columns = query.variables.iter().flat_map(|variable| {
+        let own = variable.columns.iter().filter(|(of, _)| *of == atom);
+        own.map(move |(_, column)| (*column, &variable.ty))
+    });
+    let columns: Vec<(usize, &Type)> = columns.collect();
+    // Each variable has one field, so the fields of the atom are its variables, in their order.
+    let [(first, one), (second, other)] = columns[..] else {
+        return None;
+    };
+    if one != other || triple.packing[left] != triple.packing[right] {
+        return None;
+    }
+    Some(match first < second {
+        true => [left, right],
+        false => [right, left],
+    })
+}

@@ -1,0 +1,186 @@
+"""The engine epsilon: counts and sums over joins of three relations, as DuckDB has them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import ringview as rv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import Oracle, comparable
+
+SCHEMAS = {
+    "e": pa.schema({"src": pa.int32(), "dst": pa.int32(), "w": pa.int64()}),
+    "r": pa.schema({"a": pa.int64(), "b": pa.string(), "x": pa.int64(), "d": pa.decimal128(9, 2)}),
+    "s": pa.schema({"b": pa.string(), "c": pa.int64(), "y": pa.float64()}),
+    "t": pa.schema({"c": pa.int64(), "a": pa.int64(), "z": pa.int64()}),
+}
+ORACLE = Oracle(SCHEMAS)
+CYCLE = "FROM e p JOIN e q ON p.dst = q.src JOIN e r ON q.dst = r.src AND r.dst = p.src"
+RST = "FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a"
+QUERIES = {
+    "a cycle": f"SELECT COUNT(*) AS n {CYCLE}",
+    "a cycle the other way": "SELECT COUNT(*) AS n FROM e p JOIN e q ON p.src = q.dst "
+    "JOIN e r ON q.src = r.dst AND r.src = p.dst",
+    "a cycle, filtered alike": f"SELECT COUNT(*) AS n {CYCLE} "
+    "WHERE p.w > 0 AND q.w > 0 AND r.w > 0",
+    "a cycle, filtered at one place": f"SELECT COUNT(*) AS n {CYCLE} WHERE p.w > 0",
+    "triangles without a direction": "SELECT COUNT(*) AS n FROM e p JOIN e q ON p.dst = q.src "
+    "JOIN e r ON r.src = p.src AND r.dst = q.dst",
+    "a cycle with weights": "SELECT SUM(p.w * q.w * r.w) AS w, AVG(p.w) AS m, COUNT(*) AS n "
+    f"{CYCLE}",
+    "three tables": f"SELECT COUNT(*) AS n {RST}",
+    "sums": f"SELECT SUM(x * z) AS xz, SUM(2 * y) AS y, SUM(d * z) AS d, COUNT(x) AS k, "
+    f"SUM(x) + COUNT(*) AS more {RST}",
+    "HAVING": f"SELECT SUM(x) AS x {RST} HAVING COUNT(*) > 3",
+    "a path": "SELECT COUNT(*) AS n, SUM(x * z) AS xz FROM r JOIN s ON r.b = s.b "
+    "JOIN t ON r.a = t.a",
+    "tuples": "SELECT COUNT(*) AS n, SUM(p.w) AS w FROM e p JOIN e q ON p.dst = q.src "
+    "AND p.w = q.w JOIN e r ON q.dst = r.src AND r.dst = p.src AND r.w = p.w",
+}
+Rows = list[dict[str, Any]]
+
+
+def one_row(table: str, dice: random.Random, wide: int) -> dict[str, Any]:
+    """A row in which one value is common; some are NULL."""
+
+    def value() -> int | None:
+        chosen = dice.choice([0, 0, dice.randrange(wide), dice.randrange(wide)])
+        return None if dice.random() < 0.04 else chosen
+
+    def cell(name: str, ty: pa.DataType) -> Any:
+        number = value()
+        if number is None:
+            return None
+        if pa.types.is_string(ty):
+            return "nodes"[number % 5]
+        if name in {"x", "z", "w"}:
+            return number - 2
+        return number / 4 if name in {"y", "d"} else number
+
+    row = {field.name: cell(field.name, field.type) for field in SCHEMAS[table]}
+    if row.get("d") is not None:
+        from decimal import Decimal
+
+        row["d"] = Decimal(str(row["d"]))
+    return row
+
+
+def database(**options: Any) -> rv.Database:
+    db = rv.Database(**options)
+    for name, schema in SCHEMAS.items():
+        db.create_table(name, schema)
+    return db
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(sorted(QUERIES)), st.integers(0, 2**32), st.sampled_from([3, 6]))
+def test_it_shows_what_duckdb_shows_after_every_batch(name: str, seed: int, wide: int) -> None:
+    dice, sql = random.Random(seed), QUERIES[name]
+    db = database()
+    tables: dict[str, Rows] = {table: [] for table in SCHEMAS}
+    before = [(table, one_row(table, dice, wide)) for table in SCHEMAS for _ in range(4)]
+    for table, row in before:
+        db.insert(table, [row])
+        tables[table].append(row)
+    view = db.create_view("v", sql, engine="epsilon")
+    above = db.create_view("above", f"SELECT COUNT(*) AS rows, MAX({first(view)}) AS one FROM v")
+    followed: list[tuple[Any, ...]] = []
+    for _ in range(8):
+        with db.transaction() as tx:
+            for _ in range(dice.randrange(1, 4)):
+                table = dice.choice(sorted(SCHEMAS))
+                gone = dice.random() < 0.4 and tables[table]
+                if gone:
+                    row = tables[table].pop(dice.randrange(len(tables[table])))
+                    tx.delete(table, [row])
+                    continue
+                rows = [one_row(table, dice, wide) for _ in range(dice.randrange(1, 9))]
+                tx.insert(table, rows)
+                tables[table] += rows
+        expected = ORACLE.rows(sql, tables)
+        assert comparable(view.to_arrow()) == expected
+        assert len(view) == len(expected)
+        followed = moved(followed, view.changes())
+        assert sorted(followed, key=repr) == expected
+        assert comparable(above.to_arrow())[0][0] == len(expected)
+
+
+def first(view: rv.View) -> str:
+    return str(view.schema.names[0])
+
+
+def moved(rows: list[tuple[Any, ...]], changes: pa.Table) -> list[tuple[Any, ...]]:
+    """Rows with what moved in them."""
+    rows = list(rows)
+    for sign in (-1, 1):
+        mask = [times == sign for times in changes.column(-1).to_pylist()]
+        part = comparable(changes.filter(pa.array(mask, pa.bool_())).drop_columns(["multiplicity"]))
+        for row in part:
+            if sign < 0:
+                rows.remove(row)
+            else:
+                rows.append(row)
+    return rows
+
+
+def test_what_fails_leaves_the_view_as_it_was() -> None:
+    db = database()
+    view = db.create_view("v", QUERIES["a cycle"], engine="epsilon")
+    edges = [{"src": a, "dst": b, "w": 1} for a in range(6) for b in range(6)]
+    db.insert("e", edges)
+    assert view.scalar() == 6**3
+    with pytest.raises(rv.errors.RingviewError, match="cannot be deleted"), db.transaction() as tx:
+        tx.insert("e", [{"src": 7, "dst": vertex, "w": 1} for vertex in range(9)])
+        tx.delete("e", [{"src": 99, "dst": 99, "w": 1}])
+    assert view.scalar() == 6**3
+    db.delete("e", edges)
+    assert view.scalar() == 0
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        (
+            "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b",
+            "three relations, .* here are 2",
+        ),
+        (f"SELECT r.a, COUNT(*) AS n {RST} GROUP BY r.a", "GROUP BY .* here of 'a'|\"a\""),
+        (f"SELECT MAX(x) AS x {RST}", "MIN, MAX"),
+        ("SELECT r.a, s.c, t.z FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c", "rows of a join"),
+        (f"SELECT COFACTOR(x, z) AS m {RST}", "COFACTOR"),
+        (
+            "SELECT COUNT(*) AS n FROM t p JOIN t q ON p.a = q.a JOIN t r ON r.a = p.a",
+            "hierarchical.*view tree",
+        ),
+    ],
+)
+def test_other_queries_are_refused_with_the_condition_that_fails(sql: str, reason: str) -> None:
+    db = database()
+    with pytest.raises(rv.errors.UnsupportedError, match=reason):
+        db.create_view("v", sql, engine="epsilon")
+    # What the message advises: a view tree keeps it.
+    db.create_view("v", sql)
+
+
+def test_explain_tells_class_bounds_and_parts() -> None:
+    db = database()
+    view = db.create_view("v", QUERIES["three tables"], engine="epsilon")
+    hub = [{"a": 1, "b": "b", "x": 1, "d": None}]
+    db.insert("r", hub)
+    db.insert("t", [{"c": c, "a": 1, "z": 1} for c in range(40)])
+    text = str(view.explain())
+    assert "engine: epsilon; asked for by name; the join is of the class 3R3" in text
+    assert "O(N^0.5) amortised" in text
+    assert "41 tuples with N = " in text
+    assert "rebalanced" in text
+    assert "not taken: viewtree" in text
+    # It is taken by its name alone, and told of where it could be.
+    tree = db.create_view("w", QUERIES["three tables"])
+    assert "engine: viewtree" in str(tree.explain())
+    assert "not taken: epsilon" in str(tree.explain())
+    groups = db.create_view("g", f"SELECT r.a, COUNT(*) AS n {RST} GROUP BY r.a")
+    assert "epsilon" not in str(groups.explain())
