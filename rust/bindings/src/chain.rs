@@ -18,7 +18,7 @@ use ringview_explain::Format;
 
 use crate::busy::Busy;
 use crate::errors::{OrRaise, named};
-use crate::watch::Watch;
+use crate::watch::Progress;
 
 /// The product of a chain of matrices, fresh under changes of any of them.
 ///
@@ -47,7 +47,7 @@ impl MatrixChain {
         let matrices = (matrices.iter().enumerate())
             .map(|(at, array)| matrix(array, &format!("matrix {at} of the chain")))
             .collect::<PyResult<Vec<_>>>()?;
-        let mut watch = Watch::new(None, 0);
+        let mut watch = Progress::new(None, 0);
         let made =
             py.detach(|| Engine::new(matrices, changing.as_deref(), &mut || watch.look_now()));
         let engine = watch.finish(py, made)?;
@@ -170,11 +170,11 @@ impl MatrixChain {
         &self,
         py: Python<'_>,
         done: Option<&Bound<'_, PyList>>,
-        run: impl FnOnce(&mut Engine, &mut Watch) -> ringview_core::Result<()> + Send,
+        run: impl FnOnce(&mut Engine, &mut Progress) -> ringview_core::Result<()> + Send,
     ) -> PyResult<()> {
         let mut engine = self.engine.hold(py)?;
         let engine = &mut *engine.value;
-        let mut watch = Watch::new(None, 0);
+        let mut watch = Progress::new(None, 0);
         let changed = py.detach(|| run(engine, &mut watch));
         watch.finish(py, changed)?;
         done.map_or(Ok(()), |done| done.append(true))

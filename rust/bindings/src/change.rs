@@ -8,14 +8,12 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
-use ringview_engine::{
-    ByKey, Change as EngineChange, Direction, Keyed, Op, Product, Rows as FactorRows,
-};
+use ringview_engine::{ByKey, Change, Direction, Keyed, Op, Product, ProductFactor};
 
 use crate::errors::named;
 
 /// One change, its names still those of Python.
-pub(crate) struct Change<'py> {
+pub(crate) struct PyChange<'py> {
     table: Bound<'py, PyString>,
     rows: Data<'py>,
 }
@@ -49,8 +47,8 @@ type ReadRows<'a> = dyn FnMut(&Bound<'_, PyAny>) -> PyResult<Range<usize>> + 'a;
 pub(crate) fn read<'py>(
     ops: &[Bound<'py, PyTuple>],
     rows: &mut ReadRows<'_>,
-) -> PyResult<Vec<Change<'py>>> {
-    ops.iter().map(|op| Change::read(op, rows)).collect()
+) -> PyResult<Vec<PyChange<'py>>> {
+    ops.iter().map(|op| PyChange::read(op, rows)).collect()
 }
 
 /// What the sign of a change says.
@@ -91,17 +89,17 @@ impl<'py> Part<'py> {
         })
     }
 
-    fn rows<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<FactorRows<'a>> {
+    fn rows<'a>(&'a self, batches: &'a [RecordBatch]) -> PyResult<ProductFactor<'a>> {
         let multiplicity = self.multiplicity.as_ref();
-        Ok(FactorRows {
+        Ok(ProductFactor {
             rows: &batches[self.batches.clone()],
             multiplicity: multiplicity.map(|name| name.to_str()).transpose()?,
         })
     }
 }
 
-impl<'py> Change<'py> {
-    fn read(op: &Bound<'py, PyTuple>, rows: &mut ReadRows<'_>) -> PyResult<Change<'py>> {
+impl<'py> PyChange<'py> {
+    fn read(op: &Bound<'py, PyTuple>, rows: &mut ReadRows<'_>) -> PyResult<PyChange<'py>> {
         let (table, how) = (op.get_item(0)?.cast_into()?, op.get_item(1)?);
         let data = op.get_item(2)?;
         let rows = if let Ok(way) = how.cast::<PyString>() {
@@ -118,14 +116,14 @@ impl<'py> Change<'py> {
             let multiplicity = op.get_item(3)?.extract()?;
             Data::Rows(direction(&how)?, Part::read(&data, multiplicity, rows)?)
         };
-        Ok(Change { table, rows })
+        Ok(PyChange { table, rows })
     }
 
     /// The factors of a product; none for other changes.
     pub(crate) fn factors<'a>(
         &'a self,
         batches: &'a [RecordBatch],
-    ) -> PyResult<Vec<FactorRows<'a>>> {
+    ) -> PyResult<Vec<ProductFactor<'a>>> {
         match &self.rows {
             Data::Rows(..) | Data::Keyed(..) => Ok(Vec::new()),
             Data::Product(_, parts) => parts.iter().map(|part| part.rows(batches)).collect(),
@@ -136,32 +134,32 @@ impl<'py> Change<'py> {
     pub(crate) fn op<'a>(
         &'a self,
         batches: &'a [RecordBatch],
-        factors: &'a [FactorRows<'a>],
-    ) -> PyResult<EngineChange<'a>> {
+        factors: &'a [ProductFactor<'a>],
+    ) -> PyResult<Change<'a>> {
         let table = self.table.to_str()?;
         Ok(match &self.rows {
             Data::Rows(direction, part) => {
-                let FactorRows { rows, multiplicity } = part.rows(batches)?;
-                EngineChange::Rows(Op {
+                let ProductFactor { rows, multiplicity } = part.rows(batches)?;
+                Change::Rows(Op {
                     table,
                     direction: *direction,
                     rows,
                     multiplicity,
                 })
             }
-            Data::Product(direction, _) => EngineChange::Product(Product {
+            Data::Product(direction, _) => Change::Product(Product {
                 table,
                 direction: *direction,
                 factors,
             }),
             Data::Keyed(way, part) => {
-                let FactorRows { rows, multiplicity } = part.rows(batches)?;
+                let ProductFactor { rows, multiplicity } = part.rows(batches)?;
                 let by = match way {
                     Way::Upsert => ByKey::Upsert,
                     Way::Update => ByKey::Update,
                     Way::Words => ByKey::Words(multiplicity.unwrap_or_default()),
                 };
-                EngineChange::Keyed(Keyed { table, by, rows })
+                Change::Keyed(Keyed { table, by, rows })
             }
         })
     }

@@ -24,7 +24,7 @@ use crate::incoming::{Batches, Keep, Schemas, rows, schema};
 use crate::lookup::{self, Names};
 use crate::outgoing::{Columns, Rows};
 use crate::stream::RowStream;
-use crate::watch::Watch;
+use crate::watch::Progress;
 
 /// Calls with fewer rows keep the interpreter: letting it go would take longer than they do.
 const FEW: u64 = 64;
@@ -105,7 +105,7 @@ impl Database {
         let query = Query::from_json(query_json).or_raise(py)?;
         let mut held = self.engine(py)?;
         let database = &mut *held.value;
-        let mut watch = Watch::new(None, 0);
+        let mut watch = Progress::new(None, 0);
         let mut poll = |done| watch.poll(done);
         let done = py.detach(|| match replace {
             true => database.replace_view_with(name, &query, engine, &mut poll),
@@ -131,7 +131,7 @@ impl Database {
         let query = Query::from_json(query_json).or_raise(py)?;
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
-        let mut watch = Watch::new(None, 0);
+        let mut watch = Progress::new(None, 0);
         let mut poll = |done| watch.poll(done);
         let done = py.detach(|| engine.create_sample(name, &query, (k, seed), &mut poll));
         if done.is_ok() {
@@ -205,10 +205,10 @@ impl Database {
             .map(|(change, factors)| change.op(&batches, factors))
             .collect::<PyResult<Vec<_>>>()?;
         let total = batches.iter().map(|batch| batch.num_rows() as u64).sum();
-        let mut watch = Watch::new(progress, total);
+        let mut watch = Progress::new(progress, total);
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
-        let mut run = |watch: &mut Watch| match net {
+        let mut run = |watch: &mut Progress| match net {
             false => engine.apply(&ops, &mut |done| watch.poll(done)),
             true => engine.apply_net(&ops, &mut |done| watch.poll(done)),
         };
@@ -536,7 +536,7 @@ fn read(
     py: Python<'_>,
     make: impl FnOnce(Poll<'_>) -> ringview_core::Result<RecordBatch> + Send,
 ) -> PyResult<Rows> {
-    let mut watch = Watch::new(None, 0);
+    let mut watch = Progress::new(None, 0);
     let made = py.detach(|| make(&mut |done| watch.poll(done)));
     Ok(Rows::new(watch.finish(py, made)?))
 }

@@ -19,7 +19,7 @@ const EVERY: u64 = 1 << 16;
 
 /// Watches over one call.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct Progress {
     progress: Option<Py<PyAny>>,
     /// Rows of the whole call, if known.
     total: u64,
@@ -36,11 +36,11 @@ pub(crate) struct Watch {
 
 // SAFETY: the state of a thread is handed over for the time of a call that runs in that same thread:
 // `Python::detach` asks for it where nothing is sent anywhere.
-unsafe impl Send for Watch {}
+unsafe impl Send for Progress {}
 
-impl Watch {
-    pub(crate) fn new(progress: Option<Py<PyAny>>, total: u64) -> Watch {
-        Watch {
+impl Progress {
+    pub(crate) fn new(progress: Option<Py<PyAny>>, total: u64) -> Progress {
+        Progress {
             progress,
             total,
             seen: 0,
@@ -53,7 +53,11 @@ impl Watch {
     }
 
     /// Runs a call that is likely to be small without letting the interpreter go beforehand.
-    pub(crate) fn attached<T>(&mut self, _py: Python<'_>, run: impl FnOnce(&mut Watch) -> T) -> T {
+    pub(crate) fn attached<T>(
+        &mut self,
+        _py: Python<'_>,
+        run: impl FnOnce(&mut Progress) -> T,
+    ) -> T {
         self.attached = true;
         let done = run(self);
         self.come_back();
@@ -126,7 +130,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for Progress {
     fn drop(&mut self) {
         // Only where a call panicked.
         self.come_back();

@@ -9,14 +9,14 @@
 
 use std::sync::Arc;
 
-use crate::matrix::{Factor, Matrix};
+use crate::matrix::{Matrix, MatrixFactor};
 use ringview_core::Result;
 
 /// How far a product of two doubles may be from one that was rounded elsewhere, relatively.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 /// A delta as factors; `None` if it is 0 everywhere.
-pub(crate) fn decompose(delta: &Arc<Matrix>) -> Result<Option<(Factor, Factor)>> {
+pub(crate) fn decompose(delta: &Arc<Matrix>) -> Result<Option<(MatrixFactor, MatrixFactor)>> {
     let (mut rows, mut columns) = (vec![], vec![false; delta.columns()]);
     let mut pivot = (0, 0, 0.0f64);
     for row in 0..delta.rows() {
@@ -48,8 +48,8 @@ pub(crate) fn decompose(delta: &Arc<Matrix>) -> Result<Option<(Factor, Factor)>>
     }
     if rows.len() == delta.rows() && rows.len() <= columns.len() {
         return Ok(Some((
-            Factor::units(rows),
-            Factor::Dense(Arc::clone(delta)),
+            MatrixFactor::units(rows),
+            MatrixFactor::Dense(Arc::clone(delta)),
         )));
     }
     let factors = if rows.len() <= columns.len() {
@@ -59,7 +59,7 @@ pub(crate) fn decompose(delta: &Arc<Matrix>) -> Result<Option<(Factor, Factor)>>
             .copied()
             .collect();
         let right = Matrix::new(rows.len(), delta.columns(), values)?;
-        (Factor::units(rows), Factor::dense(right))
+        (MatrixFactor::units(rows), MatrixFactor::dense(right))
     } else {
         let column = |&at: &usize| (0..delta.rows()).map(move |row| (row, at));
         let values = columns
@@ -68,13 +68,16 @@ pub(crate) fn decompose(delta: &Arc<Matrix>) -> Result<Option<(Factor, Factor)>>
             .map(|(row, column)| delta.row(row)[column])
             .collect();
         let left = Matrix::new(columns.len(), delta.rows(), values)?;
-        (Factor::dense(left), Factor::units(columns))
+        (MatrixFactor::dense(left), MatrixFactor::units(columns))
     };
     Ok(Some(factors))
 }
 
 /// The factors of a delta of rank 1, from the row and the column of its largest value.
-fn rank_one(delta: &Matrix, (row, column): (usize, usize)) -> Result<Option<(Factor, Factor)>> {
+fn rank_one(
+    delta: &Matrix,
+    (row, column): (usize, usize),
+) -> Result<Option<(MatrixFactor, MatrixFactor)>> {
     let v = delta.row(row);
     let most = v[column];
     let u: Vec<f64> = (0..delta.rows())
@@ -88,5 +91,8 @@ fn rank_one(delta: &Matrix, (row, column): (usize, usize)) -> Result<Option<(Fac
     }
     let left = Matrix::new(1, u.len(), u)?;
     let right = Matrix::new(1, v.len(), v.to_vec())?;
-    Ok(Some((Factor::dense(left), Factor::dense(right))))
+    Ok(Some((
+        MatrixFactor::dense(left),
+        MatrixFactor::dense(right),
+    )))
 }

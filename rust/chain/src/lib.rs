@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use ringview_core::{Error, Result};
 
-pub use matrix::{Factor, Matrix, Transposed};
+pub use matrix::{Matrix, MatrixFactor, Transposed};
 
 use order::Order;
 use update::{name, shape};
@@ -169,13 +169,15 @@ impl MatrixChain {
         // A vector with one value that is not 0 is a row or column, which costs less.
         let one = u.rows() == 1;
         let (left, right) = match (unit(&u), unit(&v)) {
-            (Some((row, by)), _) if one => {
-                (Factor::units(vec![row]), Factor::dense(scaled(v, by)?))
-            }
-            (_, Some((column, by))) if one => {
-                (Factor::dense(scaled(u, by)?), Factor::units(vec![column]))
-            }
-            _ => (Factor::dense(u), Factor::dense(v)),
+            (Some((row, by)), _) if one => (
+                MatrixFactor::units(vec![row]),
+                MatrixFactor::dense(scaled(v, by)?),
+            ),
+            (_, Some((column, by))) if one => (
+                MatrixFactor::dense(scaled(u, by)?),
+                MatrixFactor::units(vec![column]),
+            ),
+            _ => (MatrixFactor::dense(u), MatrixFactor::dense(v)),
         };
         self.add(at, left, right, poll)
     }
@@ -193,7 +195,12 @@ impl MatrixChain {
     ) -> Result<()> {
         let (rows, columns) = self.changing(at)?;
         let v = one_vector(at, ("row", row, rows), delta, columns)?;
-        self.add(at, Factor::units(vec![row]), Factor::dense(v), poll)
+        self.add(
+            at,
+            MatrixFactor::units(vec![row]),
+            MatrixFactor::dense(v),
+            poll,
+        )
     }
 
     /// Adds to one column of a matrix.
@@ -209,7 +216,12 @@ impl MatrixChain {
     ) -> Result<()> {
         let (rows, columns) = self.changing(at)?;
         let u = one_vector(at, ("column", column, columns), delta, rows)?;
-        self.add(at, Factor::dense(u), Factor::units(vec![column]), poll)
+        self.add(
+            at,
+            MatrixFactor::dense(u),
+            MatrixFactor::units(vec![column]),
+            poll,
+        )
     }
 
     /// Adds a matrix of the same shape, as the factors that are found in it: O(p^2) a level for
@@ -227,13 +239,19 @@ impl MatrixChain {
         }
         let delta = Arc::new(delta);
         if let Some(factors) = decompose::decompose(&delta)? {
-            let exactly = Some(Factor::Dense(delta));
+            let exactly = Some(MatrixFactor::Dense(delta));
             self.steps += update::update(&mut self.views, at, exactly, factors, poll)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, at: usize, left: Factor, right: Factor, poll: ChainPoll<'_>) -> Result<()> {
+    fn add(
+        &mut self,
+        at: usize,
+        left: MatrixFactor,
+        right: MatrixFactor,
+        poll: ChainPoll<'_>,
+    ) -> Result<()> {
         self.steps += update::update(&mut self.views, at, None, (left, right), poll)?;
         Ok(())
     }

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use crate::matrix::{Factor, Matrix};
+use crate::matrix::{Matrix, MatrixFactor};
 use ringview_core::{Error, Result};
 
 use crate::views::Views;
@@ -20,8 +20,8 @@ use crate::views::Views;
 /// What a stored view is to gain.
 struct Gain {
     node: usize,
-    left: Factor,
-    right: Factor,
+    left: MatrixFactor,
+    right: MatrixFactor,
 }
 
 /// Adds left right^T to a matrix of the chain, and what follows from it to the views above. The
@@ -30,8 +30,8 @@ struct Gain {
 pub(crate) fn update(
     views: &mut Views,
     matrix: usize,
-    exactly: Option<Factor>,
-    delta: (Factor, Factor),
+    exactly: Option<MatrixFactor>,
+    delta: (MatrixFactor, MatrixFactor),
     poll: &mut dyn FnMut() -> Result<()>,
 ) -> Result<u64> {
     let came = delta.0.rank() as u64;
@@ -39,7 +39,7 @@ pub(crate) fn update(
     let own = gains.iter_mut().find(|gain| gain.node == matrix);
     if let (Some(own), Some(right)) = (own, exactly) {
         let (rows, _) = shape(views, matrix);
-        (own.left, own.right) = (Factor::units((0..rows).collect()), right);
+        (own.left, own.right) = (MatrixFactor::units((0..rows).collect()), right);
     }
     write(views, &gains)?;
     let mut reached = Some(matrix);
@@ -54,7 +54,7 @@ pub(crate) fn update(
 fn climb(
     views: &Views,
     matrix: usize,
-    (mut left, mut right): (Factor, Factor),
+    (mut left, mut right): (MatrixFactor, MatrixFactor),
     poll: &mut dyn FnMut() -> Result<()>,
 ) -> Result<(Vec<Gain>, u64)> {
     let (mut gains, mut steps, mut node) = (Vec::new(), 0, matrix);
@@ -62,15 +62,18 @@ fn climb(
         let (rows, columns) = shape(views, node);
         let rank = left.rank();
         if views.nodes[node].stored {
-            let values = |factor: &Factor, length: usize| match factor {
-                Factor::Units(_) => rank,
-                Factor::Dense(_) => rank.saturating_mul(length),
+            let values = |factor: &MatrixFactor, length: usize| match factor {
+                MatrixFactor::Units(_) => rank,
+                MatrixFactor::Dense(_) => rank.saturating_mul(length),
             };
             let held = values(&left, rows).saturating_add(values(&right, columns));
             if held > rows * columns + rows {
                 let product = Matrix::multiplied_out(&left, &right, (rows, columns), poll)?;
                 steps += (rows * columns) as u64 * rank as u64;
-                (left, right) = (Factor::units((0..rows).collect()), Factor::dense(product));
+                (left, right) = (
+                    MatrixFactor::units((0..rows).collect()),
+                    MatrixFactor::dense(product),
+                );
             }
             steps += written(&left, &right, rows, columns);
             gains.push(Gain {
@@ -143,18 +146,18 @@ pub(crate) fn shape(views: &Views, node: usize) -> (usize, usize) {
 }
 
 /// The multiply-adds of a factor that meets a matrix.
-fn read(factor: &Factor, matrix: &Matrix) -> u64 {
+fn read(factor: &MatrixFactor, matrix: &Matrix) -> u64 {
     match factor {
-        Factor::Units(places) => (places.len() * matrix.rows().max(matrix.columns())) as u64,
-        Factor::Dense(_) => factor.rank() as u64 * (matrix.rows() * matrix.columns()) as u64,
+        MatrixFactor::Units(places) => (places.len() * matrix.rows().max(matrix.columns())) as u64,
+        MatrixFactor::Dense(_) => factor.rank() as u64 * (matrix.rows() * matrix.columns()) as u64,
     }
 }
 
 /// The multiply-adds of a delta that is added to a view.
-fn written(left: &Factor, right: &Factor, rows: usize, columns: usize) -> u64 {
-    let side = |factor: &Factor, length: usize| match factor {
-        Factor::Units(_) => 1,
-        Factor::Dense(_) => length,
+fn written(left: &MatrixFactor, right: &MatrixFactor, rows: usize, columns: usize) -> u64 {
+    let side = |factor: &MatrixFactor, length: usize| match factor {
+        MatrixFactor::Units(_) => 1,
+        MatrixFactor::Dense(_) => length,
     };
     left.rank() as u64 * (side(left, rows) * side(right, columns)) as u64
 }

@@ -17,7 +17,7 @@ use crate::order::Order;
 
 /// One view of the tree.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
+pub(crate) struct ChainView {
     /// The first and last matrix that it multiplies.
     pub(crate) first: usize,
     pub(crate) last: usize,
@@ -35,13 +35,13 @@ pub(crate) struct View {
 /// The views in the order of their computation; the matrices of the chain come first, the result last.
 #[derive(Clone, Debug)]
 pub(crate) struct Views {
-    pub(crate) nodes: Vec<View>,
+    pub(crate) nodes: Vec<ChainView>,
 }
 
 impl Views {
     /// The tree of an order over these matrices; nothing is computed yet.
     pub(crate) fn new(matrices: Vec<Matrix>, changing: &[bool], order: &Order) -> Self {
-        let leaf = |(at, matrix): (usize, Matrix)| View {
+        let leaf = |(at, matrix): (usize, Matrix)| ChainView {
             first: at,
             last: at,
             children: None,
@@ -67,7 +67,7 @@ impl Views {
         };
         let own = self.nodes.len();
         let (l, r) = (&self.nodes[left], &self.nodes[right]);
-        let view = View {
+        let view = ChainView {
             first: l.first,
             last: r.last,
             children: Some((left, right)),

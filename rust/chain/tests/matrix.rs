@@ -1,6 +1,6 @@
 //! Dense parts against three nested loops, across the edges of tiles, strips and blocks.
 
-use ringview_chain::{Factor, Matrix, Transposed};
+use ringview_chain::{Matrix, MatrixFactor, Transposed};
 use ringview_core::{Error, Result};
 
 fn matrix(rows: usize, columns: usize, seed: u64) -> Matrix {
@@ -70,9 +70,9 @@ fn added_factors_equal_their_product() {
     for rank in [0, 1, 2, 8, 9, 20] {
         let (rows, columns) = (21, 34);
         let places = |limit: usize| (0..rank).map(|c| c * 5 % limit).collect::<Vec<_>>();
-        let dense = |seed, length| Factor::dense(matrix(rank, length, seed));
-        for left in [dense(3, rows), Factor::units(places(rows))] {
-            for right in [dense(4, columns), Factor::units(places(columns))] {
+        let dense = |seed, length| MatrixFactor::dense(matrix(rank, length, seed));
+        for left in [dense(3, rows), MatrixFactor::units(places(rows))] {
+            for right in [dense(4, columns), MatrixFactor::units(places(columns))] {
                 let mut sum = matrix(rows, columns, 5);
                 let before = sum.clone();
                 sum.check(&left, &right).expect("small");
@@ -109,8 +109,8 @@ fn what_leaves_the_doubles_is_refused() {
     assert!(matches!(product, Err(Error::Overflow { .. })));
     let mut sum = Matrix::new(1, 1, vec![8e307]).expect("finite");
     let before = sum.clone();
-    let one = Factor::units(vec![0]);
-    let more = Factor::dense(Matrix::new(1, 1, vec![8e307]).expect("finite"));
+    let one = MatrixFactor::units(vec![0]);
+    let more = MatrixFactor::dense(Matrix::new(1, 1, vec![8e307]).expect("finite"));
     assert!(matches!(
         sum.check(&one, &more),
         Err(Error::Overflow { .. })

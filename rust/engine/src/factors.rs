@@ -9,12 +9,12 @@ use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Field, Result, Sc
 use ringview_view::FactorRows;
 
 use crate::table::Table;
-use crate::transaction::Rows;
+use crate::transaction::ProductFactor;
 
 /// Encodes factors, which must share the columns of the table out among them.
 pub(crate) fn encode(
     table: &Table,
-    factors: &[Rows<'_>],
+    factors: &[ProductFactor<'_>],
     dictionary: &mut Dictionary,
 ) -> Result<Vec<FactorRows>> {
     let wrong = |column: &str, problem: &str| Error::Value {
@@ -83,7 +83,7 @@ pub(crate) fn columns_of(
 
 fn encode_one(
     table: &Table,
-    factor: &Rows<'_>,
+    factor: &ProductFactor<'_>,
     columns: Vec<usize>,
     dictionary: &mut Dictionary,
 ) -> Result<FactorRows> {

@@ -59,7 +59,7 @@ pub use ringview_viewtree::ViewTrees;
 pub use ringview_viewtree::plan::Planning;
 pub use rows::ViewStream;
 pub use table::TableStatus;
-pub use transaction::{Change, Direction, Op, Product, Rows};
+pub use transaction::{Change, Direction, Op, Product, ProductFactor};
 
 /// What a long call asks between chunks of rows, with how many are done, and again with as many
 /// within the work of a chunk, or of a single row, that takes long: an error stops it, and everything

@@ -60,12 +60,12 @@ pub struct Product<'a> {
     /// Whether the rows come or go.
     pub direction: Direction,
     /// Rows over disjoint columns that are all columns of the table together.
-    pub factors: &'a [Rows<'a>],
+    pub factors: &'a [ProductFactor<'a>],
 }
 
 /// Rows of a factor.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct ProductFactor<'a> {
     /// The rows, over some columns of the table.
     pub rows: &'a [RecordBatch],
     /// As that of an [`Op`].

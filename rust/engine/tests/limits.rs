@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use ringview_core::{Error, Field, Result, Schema, Type};
-use ringview_engine::{Change, Database, Direction, Op, Options, Product, Rows};
+use ringview_engine::{Change, Database, Direction, Op, Options, Product, ProductFactor};
 use ringview_query::Query;
 
 /// r(a, b), s(b, c), u(c, d), e(c, a): a path, and what closes it.
@@ -220,7 +220,7 @@ fn factors_ask_where_they_meet_and_where_they_are_multiplied_out() {
         [RecordBatch::try_from_iter([(name, values)]).unwrap()]
     };
     let (a, b) = (one("a", 0..1_000), one("b", 0..500));
-    let factors = [&a, &b].map(|rows| Rows {
+    let factors = [&a, &b].map(|rows| ProductFactor {
         rows: &rows[..],
         multiplicity: None,
     });

@@ -19,9 +19,9 @@ pub use bind::companion::{Companion, CompanionValue};
 pub use bind::features::{CategoryPair, Features};
 pub use bind::predicate::all;
 pub use bind::{
-    Bound, Catalog, Comparison, Computed, ComputedOp, Expr, Factor, Having, Kind, Moments, Number,
-    Op, OutputKind, PlanAtom, PlanOutput, Predicate, TableInfo, Term, TextOperand, VarId, Variable,
-    bind,
+    Bound, Catalog, Comparison, Computed, ComputedOp, Constant, Expr, Factor, Having, Kind,
+    Moments, Op, OutputKind, PlanAtom, PlanOutput, Predicate, TableInfo, Term, TextOperand, VarId,
+    Variable, bind,
 };
 pub use graph::order::OrderNode;
 pub use logical::{

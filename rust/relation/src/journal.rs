@@ -26,7 +26,7 @@ pub struct Journal {
 
 /// A slot that the running transaction touched, and what it held before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change<'a> {
+pub enum SlotChange<'a> {
     /// The key was not there before.
     New(u32),
     /// The key was there, with this payload. Later changes of the same slot may follow.
@@ -51,14 +51,14 @@ impl Journal {
     }
 
     /// The changes in the order they were made, for a part that now has `slots` slots.
-    pub fn changes(&self, slots: u32, stride: usize) -> impl Iterator<Item = Change<'_>> {
+    pub fn changes(&self, slots: u32, stride: usize) -> impl Iterator<Item = SlotChange<'_>> {
         let mut at = 0;
-        let fresh = (self.mark..slots).map(Change::New);
+        let fresh = (self.mark..slots).map(SlotChange::New);
         let recorded = self.records.iter().map(move |record| match *record {
-            Record::Inserted(slot) => Change::New(slot),
+            Record::Inserted(slot) => SlotChange::New(slot),
             Record::Written(slot) => {
                 at += stride;
-                Change::Was(slot, &self.payloads[at - stride..at])
+                SlotChange::Was(slot, &self.payloads[at - stride..at])
             }
         });
         fresh.chain(recorded)

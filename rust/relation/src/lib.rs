@@ -40,7 +40,7 @@ pub use delta::{Delta, Spare};
 pub use directory::{KeyScratch, Keys};
 pub use group::Grouper;
 pub use hash::HashDirectory;
-pub use journal::{Change, Journal};
+pub use journal::{Journal, SlotChange};
 pub use layout::{KeyField, KeyLayout};
 pub use part::index::Index;
 pub use part::{Moved, Part};

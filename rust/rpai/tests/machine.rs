@@ -6,7 +6,7 @@ use common::brute::{Brute, Num, Rows};
 use common::queries::{self, book, column, compare, decimal, ints, minus, sum_where, times};
 use ringview_core::{Batch, Column as Words, Error};
 use ringview_rpai::machine::{
-    Aggregate, Block, Cell, ColumnType, Comparison, Condition, Machine, Number, Plan, Value,
+    Aggregate, Block, Cell, ColumnType, Comparison, Condition, Machine, Plan, Quantity, Value,
 };
 
 const BOOK: &str = include_str!("data/orderbook.csv");
@@ -69,10 +69,10 @@ fn keep(tables: &mut [Rows], (table, times, row): &Event) -> bool {
 fn same(cell: Cell, expected: Option<Num>) -> bool {
     match (cell.0, expected) {
         (None, None) => true,
-        (Some(Number::Exact { units, scale }), Some(number @ Num::Exact(..))) => {
+        (Some(Quantity::Exact { units, scale }), Some(number @ Num::Exact(..))) => {
             common::brute::compare(Num::Exact(units, u32::from(scale)), number).is_eq()
         }
-        (Some(Number::Real(value)), Some(Num::Real(expected))) => {
+        (Some(Quantity::Real(value)), Some(Num::Real(expected))) => {
             (value - expected).abs() <= 1e-12 * (value.abs() + expected.abs())
         }
         _ => false,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::plan::{CofactorPlan, Plan};
 use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_query::VarId;
-use ringview_relation::{ABSENT, Change, KeyScratch, Keys, Part};
+use ringview_relation::{ABSENT, KeyScratch, Keys, Part, SlotChange};
 use ringview_view::RowDelta;
 use ringview_view::answer::values::{Tallies, When, by_row, no_tallies};
 use ringview_view::answer::{Further, Members};
@@ -223,8 +223,8 @@ fn payloads<'a>(
     for change in changes.into_iter().flatten() {
         // The first change of a slot tells what was there before.
         match change {
-            Change::New(slot) => before.entry(slot).or_insert(None),
-            Change::Was(slot, payload) => before.entry(slot).or_insert(Some(payload)),
+            SlotChange::New(slot) => before.entry(slot).or_insert(None),
+            SlotChange::Was(slot, payload) => before.entry(slot).or_insert(Some(payload)),
         };
     }
     let fields: Vec<usize> = (0..keys.len()).collect();

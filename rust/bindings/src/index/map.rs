@@ -7,20 +7,20 @@ use pyo3::prelude::*;
 use ringview_core::Result;
 use ringview_engine::{Cut, Expansion, Key, PaiMap as Map, Payload, Real};
 
-use super::{Number, Of};
+use super::{Figure, Of};
 use crate::busy::Busy;
 use crate::errors::OrRaise;
 
 /// What `PaiMap` asks of a map, whatever its numbers.
 trait AnyMap: Send + std::fmt::Debug {
-    fn get(&self, key: Number) -> Result<Option<Number>>;
-    fn add(&mut self, key: Number, payload: Number) -> Result<()>;
-    fn put(&mut self, key: Number, payload: Number) -> Result<Option<Number>>;
-    fn remove(&mut self, key: Number) -> Result<Option<Number>>;
-    fn shift(&mut self, key: Number, by: Number, part: Number) -> Result<()>;
-    fn shift_keys(&mut self, cut: (Number, bool), by: Number) -> Result<()>;
-    fn sum(&self, below: Option<(Number, bool)>) -> Result<Number>;
-    fn entries(&self) -> Vec<(Number, Number)>;
+    fn get(&self, key: Figure) -> Result<Option<Figure>>;
+    fn add(&mut self, key: Figure, payload: Figure) -> Result<()>;
+    fn put(&mut self, key: Figure, payload: Figure) -> Result<Option<Figure>>;
+    fn remove(&mut self, key: Figure) -> Result<Option<Figure>>;
+    fn shift(&mut self, key: Figure, by: Figure, part: Figure) -> Result<()>;
+    fn shift_keys(&mut self, cut: (Figure, bool), by: Figure) -> Result<()>;
+    fn sum(&self, below: Option<(Figure, bool)>) -> Result<Figure>;
+    fn entries(&self) -> Vec<(Figure, Figure)>;
     fn len(&self) -> usize;
     fn begin(&mut self);
     fn commit(&mut self);
@@ -28,7 +28,7 @@ trait AnyMap: Send + std::fmt::Debug {
     fn memory_usage(&self) -> usize;
 }
 
-fn map_cut<K: Key + Of>((key, inclusive): (Number, bool)) -> Result<Cut<K>> {
+fn map_cut<K: Key + Of>((key, inclusive): (Figure, bool)) -> Result<Cut<K>> {
     let key = K::of(key)?;
     Ok(if inclusive {
         Cut::after(key)
@@ -38,31 +38,31 @@ fn map_cut<K: Key + Of>((key, inclusive): (Number, bool)) -> Result<Cut<K>> {
 }
 
 impl<K: Key + Of, P: Payload + Of> AnyMap for Map<K, P> {
-    fn get(&self, key: Number) -> Result<Option<Number>> {
+    fn get(&self, key: Figure) -> Result<Option<Figure>> {
         Ok(Map::get(self, K::of(key)?).map(P::number))
     }
 
-    fn add(&mut self, key: Number, payload: Number) -> Result<()> {
+    fn add(&mut self, key: Figure, payload: Figure) -> Result<()> {
         Map::add(self, K::of(key)?, P::of(payload)?)
     }
 
-    fn put(&mut self, key: Number, payload: Number) -> Result<Option<Number>> {
+    fn put(&mut self, key: Figure, payload: Figure) -> Result<Option<Figure>> {
         Ok(Map::put(self, K::of(key)?, P::of(payload)?)?.map(P::number))
     }
 
-    fn remove(&mut self, key: Number) -> Result<Option<Number>> {
+    fn remove(&mut self, key: Figure) -> Result<Option<Figure>> {
         Ok(Map::remove(self, K::of(key)?).map(P::number))
     }
 
-    fn shift(&mut self, key: Number, by: Number, part: Number) -> Result<()> {
+    fn shift(&mut self, key: Figure, by: Figure, part: Figure) -> Result<()> {
         Map::shift(self, K::of(key)?, K::of(by)?, P::of(part)?)
     }
 
-    fn shift_keys(&mut self, cut: (Number, bool), by: Number) -> Result<()> {
+    fn shift_keys(&mut self, cut: (Figure, bool), by: Figure) -> Result<()> {
         Map::shift_keys(self, &map_cut(cut)?, K::of(by)?)
     }
 
-    fn sum(&self, below: Option<(Number, bool)>) -> Result<Number> {
+    fn sum(&self, below: Option<(Figure, bool)>) -> Result<Figure> {
         let sum = match below {
             None => self.total(),
             Some(cut) => self.get_sum(&map_cut(cut)?),
@@ -70,7 +70,7 @@ impl<K: Key + Of, P: Payload + Of> AnyMap for Map<K, P> {
         Ok(sum.number())
     }
 
-    fn entries(&self) -> Vec<(Number, Number)> {
+    fn entries(&self) -> Vec<(Figure, Figure)> {
         let entries = self.iter().into_iter();
         entries
             .map(|(key, payload)| (key.number(), payload.number()))
@@ -131,43 +131,43 @@ impl PaiMap {
     }
 
     /// The payload of a key.
-    fn get(&self, py: Python<'_>, key: Number) -> PyResult<Option<Number>> {
+    fn get(&self, py: Python<'_>, key: Figure) -> PyResult<Option<Figure>> {
         self.with(py, |map| map.get(key))
     }
 
     /// Adds to the payload of a key.
-    fn add(&self, py: Python<'_>, key: Number, payload: Number) -> PyResult<()> {
+    fn add(&self, py: Python<'_>, key: Figure, payload: Figure) -> PyResult<()> {
         self.with(py, |map| map.add(key, payload))
     }
 
     /// Gives a key a payload; the one before.
-    fn put(&self, py: Python<'_>, key: Number, payload: Number) -> PyResult<Option<Number>> {
+    fn put(&self, py: Python<'_>, key: Figure, payload: Figure) -> PyResult<Option<Figure>> {
         self.with(py, |map| map.put(key, payload))
     }
 
     /// Takes a key away; its payload.
-    fn remove(&self, py: Python<'_>, key: Number) -> PyResult<Option<Number>> {
+    fn remove(&self, py: Python<'_>, key: Figure) -> PyResult<Option<Figure>> {
         self.with(py, |map| map.remove(key))
     }
 
     /// Moves part of the payload of a key.
-    fn shift(&self, py: Python<'_>, key: Number, by: Number, part: Number) -> PyResult<()> {
+    fn shift(&self, py: Python<'_>, key: Figure, by: Figure, part: Figure) -> PyResult<()> {
         self.with(py, |map| map.shift(key, by, part))
     }
 
     /// Moves all keys above a cut: a key, and whether it is below itself.
-    fn shift_keys(&self, py: Python<'_>, cut: (Number, bool), by: Number) -> PyResult<()> {
+    fn shift_keys(&self, py: Python<'_>, cut: (Figure, bool), by: Figure) -> PyResult<()> {
         self.with(py, |map| map.shift_keys(cut, by))
     }
 
     /// The sum of the payloads below a cut, or of all.
     #[pyo3(signature = (below))]
-    fn sum(&self, py: Python<'_>, below: Option<(Number, bool)>) -> PyResult<Number> {
+    fn sum(&self, py: Python<'_>, below: Option<(Figure, bool)>) -> PyResult<Figure> {
         self.with(py, |map| map.sum(below))
     }
 
     /// The entries in order of their keys.
-    fn entries(&self, py: Python<'_>) -> PyResult<Vec<(Number, Number)>> {
+    fn entries(&self, py: Python<'_>) -> PyResult<Vec<(Figure, Figure)>> {
         self.with(py, |map| Ok(map.entries()))
     }
 

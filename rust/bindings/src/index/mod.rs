@@ -18,18 +18,18 @@ pub(crate) use tree::RpaiTree;
 
 /// A number of Python.
 #[derive(Clone, Copy, Debug, IntoPyObject)]
-enum Number {
+enum Figure {
     Integer(i128),
     Real(f64),
 }
 
-impl<'py> FromPyObject<'_, 'py> for Number {
+impl<'py> FromPyObject<'_, 'py> for Figure {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let py = value.py();
         if value.is_instance_of::<PyFloat>() {
-            return Ok(Number::Real(value.extract()?));
+            return Ok(Figure::Real(value.extract()?));
         }
         let refused = |class: &str, problem: &str| {
             let said = value
@@ -48,7 +48,7 @@ impl<'py> FromPyObject<'_, 'py> for Number {
             ));
         }
         match value.extract::<i128>() {
-            Ok(number) => Ok(Number::Integer(number)),
+            Ok(number) => Ok(Figure::Integer(number)),
             Err(_) if value.is_instance_of::<PyInt>() => {
                 Err(refused("InvalidValueError", "does not fit 128 bits"))
             }
@@ -62,15 +62,15 @@ impl<'py> FromPyObject<'_, 'py> for Number {
 
 /// What numbers become in an index.
 trait Of: Sized {
-    fn of(number: Number) -> Result<Self>;
-    fn number(self) -> Number;
+    fn of(number: Figure) -> Result<Self>;
+    fn number(self) -> Figure;
 }
 
 impl Of for i128 {
-    fn of(number: Number) -> Result<Self> {
+    fn of(number: Figure) -> Result<Self> {
         match number {
-            Number::Integer(number) => Ok(number),
-            Number::Real(value) => Err(Error::Type {
+            Figure::Integer(number) => Ok(number),
+            Figure::Real(value) => Err(Error::Type {
                 place: "a number of an index of integers".to_owned(),
                 expected: "an int".to_owned(),
                 found: format!("the float {value}"),
@@ -78,17 +78,17 @@ impl Of for i128 {
         }
     }
 
-    fn number(self) -> Number {
-        Number::Integer(self)
+    fn number(self) -> Figure {
+        Figure::Integer(self)
     }
 }
 
 /// A double; an int must be one.
-fn double(number: Number) -> Result<f64> {
+fn double(number: Figure) -> Result<f64> {
     match number {
-        Number::Real(value) => Ok(value),
-        Number::Integer(number) if (number as f64) as i128 == number => Ok(number as f64),
-        Number::Integer(number) => Err(Error::Value {
+        Figure::Real(value) => Ok(value),
+        Figure::Integer(number) if (number as f64) as i128 == number => Ok(number as f64),
+        Figure::Integer(number) => Err(Error::Value {
             place: "a number of an index of floats".to_owned(),
             problem: format!("{number} is no double; round it, or make the index of integers"),
         }),
@@ -96,21 +96,21 @@ fn double(number: Number) -> Result<f64> {
 }
 
 impl Of for Real {
-    fn of(number: Number) -> Result<Self> {
+    fn of(number: Figure) -> Result<Self> {
         Real::new(double(number)?)
     }
 
-    fn number(self) -> Number {
-        Number::Real(self.value())
+    fn number(self) -> Figure {
+        Figure::Real(self.value())
     }
 }
 
 impl Of for Expansion {
-    fn of(number: Number) -> Result<Self> {
+    fn of(number: Figure) -> Result<Self> {
         Ok(Real::new(double(number)?)?.expansion())
     }
 
-    fn number(self) -> Number {
-        Number::Real(self.value())
+    fn number(self) -> Figure {
+        Figure::Real(self.value())
     }
 }

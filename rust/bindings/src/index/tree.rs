@@ -7,26 +7,26 @@ use pyo3::prelude::*;
 use ringview_core::Result;
 use ringview_engine::{Cut, Expansion, Key, Payload, Real, RpaiTree as Tree};
 
-use super::{Number, Of};
+use super::{Figure, Of};
 use crate::busy::Busy;
 use crate::errors::OrRaise;
 
 /// A key, what keeps it apart from its equals, and its payload or a sum.
-type Entry = (Number, i64, Number);
+type Entry = (Figure, i64, Figure);
 /// A key, a tie or all of the key's, and whether those are below the cut.
-type Place = (Number, Option<i64>, bool);
+type Place = (Figure, Option<i64>, bool);
 
 /// What `RpaiTree` asks of a tree, whatever its numbers.
 trait AnyTree: Send + std::fmt::Debug {
-    fn get(&self, key: Number, tie: i64) -> Result<Option<Number>>;
-    fn add(&mut self, key: Number, tie: i64, payload: Number) -> Result<()>;
-    fn put(&mut self, key: Number, tie: i64, payload: Number) -> Result<Option<Number>>;
-    fn remove(&mut self, key: Number, tie: i64) -> Result<Option<Number>>;
-    fn sum(&self, above: Option<Place>, below: Option<Place>) -> Result<Number>;
-    fn shift_keys(&mut self, cut: Place, by: Number) -> Result<()>;
-    fn select(&self, sum: Number, inclusive: bool) -> Result<Option<Entry>>;
+    fn get(&self, key: Figure, tie: i64) -> Result<Option<Figure>>;
+    fn add(&mut self, key: Figure, tie: i64, payload: Figure) -> Result<()>;
+    fn put(&mut self, key: Figure, tie: i64, payload: Figure) -> Result<Option<Figure>>;
+    fn remove(&mut self, key: Figure, tie: i64) -> Result<Option<Figure>>;
+    fn sum(&self, above: Option<Place>, below: Option<Place>) -> Result<Figure>;
+    fn shift_keys(&mut self, cut: Place, by: Figure) -> Result<()>;
+    fn select(&self, sum: Figure, inclusive: bool) -> Result<Option<Entry>>;
     fn beside(&self, cut: Option<Place>, up: bool) -> Result<Option<Entry>>;
-    fn has(&self, key: Number) -> Result<bool>;
+    fn has(&self, key: Figure) -> Result<bool>;
     fn entries(&self) -> Vec<Entry>;
     fn len(&self) -> usize;
     fn begin(&mut self);
@@ -51,23 +51,23 @@ fn cut<K: Key + Of>((key, tie, inclusive): Place) -> Result<Cut<K, i64>> {
 }
 
 impl<K: Key + Of, P: Payload + Of + Ordered> AnyTree for Tree<K, P, i64> {
-    fn get(&self, key: Number, tie: i64) -> Result<Option<Number>> {
+    fn get(&self, key: Figure, tie: i64) -> Result<Option<Figure>> {
         Ok(Tree::get(self, K::of(key)?, tie).map(P::number))
     }
 
-    fn add(&mut self, key: Number, tie: i64, payload: Number) -> Result<()> {
+    fn add(&mut self, key: Figure, tie: i64, payload: Figure) -> Result<()> {
         Tree::add(self, K::of(key)?, tie, P::of(payload)?)
     }
 
-    fn put(&mut self, key: Number, tie: i64, payload: Number) -> Result<Option<Number>> {
+    fn put(&mut self, key: Figure, tie: i64, payload: Figure) -> Result<Option<Figure>> {
         Ok(Tree::put(self, K::of(key)?, tie, P::of(payload)?)?.map(P::number))
     }
 
-    fn remove(&mut self, key: Number, tie: i64) -> Result<Option<Number>> {
+    fn remove(&mut self, key: Figure, tie: i64) -> Result<Option<Figure>> {
         Ok(Tree::remove(self, K::of(key)?, tie).map(P::number))
     }
 
-    fn sum(&self, above: Option<Place>, below: Option<Place>) -> Result<Number> {
+    fn sum(&self, above: Option<Place>, below: Option<Place>) -> Result<Figure> {
         let (above, below) = (above.map(cut).transpose()?, below.map(cut).transpose()?);
         let sum = match (above, below) {
             (None, None) => self.total(),
@@ -78,11 +78,11 @@ impl<K: Key + Of, P: Payload + Of + Ordered> AnyTree for Tree<K, P, i64> {
         Ok(sum.number())
     }
 
-    fn shift_keys(&mut self, place: Place, by: Number) -> Result<()> {
+    fn shift_keys(&mut self, place: Place, by: Figure) -> Result<()> {
         Tree::shift_keys(self, &cut(place)?, K::of(by)?)
     }
 
-    fn select(&self, sum: Number, inclusive: bool) -> Result<Option<Entry>> {
+    fn select(&self, sum: Figure, inclusive: bool) -> Result<Option<Entry>> {
         let bound = P::of(sum)?;
         Ok(Tree::select(self, |running| running.passes(bound, inclusive)).map(entry))
     }
@@ -97,7 +97,7 @@ impl<K: Key + Of, P: Payload + Of + Ordered> AnyTree for Tree<K, P, i64> {
         Ok(found.map(entry))
     }
 
-    fn has(&self, key: Number) -> Result<bool> {
+    fn has(&self, key: Figure) -> Result<bool> {
         let key = K::of(key)?;
         let found = self.successor(&Cut::before(key));
         Ok(found.is_some_and(|entry| entry.0 == key))
@@ -204,12 +204,12 @@ impl RpaiTree {
     }
 
     /// The payload of an entry.
-    fn get(&self, py: Python<'_>, key: Number, tie: i64) -> PyResult<Option<Number>> {
+    fn get(&self, py: Python<'_>, key: Figure, tie: i64) -> PyResult<Option<Figure>> {
         self.with(py, |tree| tree.get(key, tie))
     }
 
     /// Adds to the payload of an entry.
-    fn add(&self, py: Python<'_>, key: Number, payload: Number, tie: i64) -> PyResult<()> {
+    fn add(&self, py: Python<'_>, key: Figure, payload: Figure, tie: i64) -> PyResult<()> {
         self.with(py, |tree| tree.add(key, tie, payload))
     }
 
@@ -217,31 +217,31 @@ impl RpaiTree {
     fn put(
         &self,
         py: Python<'_>,
-        key: Number,
-        payload: Number,
+        key: Figure,
+        payload: Figure,
         tie: i64,
-    ) -> PyResult<Option<Number>> {
+    ) -> PyResult<Option<Figure>> {
         self.with(py, |tree| tree.put(key, tie, payload))
     }
 
     /// Takes an entry away; its payload.
-    fn remove(&self, py: Python<'_>, key: Number, tie: i64) -> PyResult<Option<Number>> {
+    fn remove(&self, py: Python<'_>, key: Figure, tie: i64) -> PyResult<Option<Figure>> {
         self.with(py, |tree| tree.remove(key, tie))
     }
 
     /// The sum above one cut and below another: each a key, a tie or None, and whether what is named is below.
     #[pyo3(signature = (above, below))]
-    fn sum(&self, py: Python<'_>, above: Option<Place>, below: Option<Place>) -> PyResult<Number> {
+    fn sum(&self, py: Python<'_>, above: Option<Place>, below: Option<Place>) -> PyResult<Figure> {
         self.with(py, |tree| tree.sum(above, below))
     }
 
     /// Moves all keys above a cut.
-    fn shift_keys(&self, py: Python<'_>, cut: Place, by: Number) -> PyResult<()> {
+    fn shift_keys(&self, py: Python<'_>, cut: Place, by: Figure) -> PyResult<()> {
         self.with(py, |tree| tree.shift_keys(cut, by))
     }
 
     /// The first entry at which the running sum passes a bound, and the sum before it.
-    fn select(&self, py: Python<'_>, sum: Number, inclusive: bool) -> PyResult<Option<Entry>> {
+    fn select(&self, py: Python<'_>, sum: Figure, inclusive: bool) -> PyResult<Option<Entry>> {
         self.with(py, |tree| tree.select(sum, inclusive))
     }
 
@@ -252,7 +252,7 @@ impl RpaiTree {
     }
 
     /// Whether an entry has a key, whatever its tie.
-    fn has(&self, py: Python<'_>, key: Number) -> PyResult<bool> {
+    fn has(&self, py: Python<'_>, key: Figure) -> PyResult<bool> {
         self.with(py, |tree| tree.has(key))
     }
 

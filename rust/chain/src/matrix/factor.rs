@@ -14,14 +14,14 @@ use super::{Matrix, NARROW, Transposed, kernels, product};
 
 /// One side of a factorised delta: `rank` vectors.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Factor {
+pub enum MatrixFactor {
     /// Unit vectors: 1 at the place given, 0 elsewhere.
     Units(Arc<Vec<usize>>),
     /// The vectors, as the rows of a matrix.
     Dense(Arc<Matrix>),
 }
 
-impl Factor {
+impl MatrixFactor {
     /// Unit vectors at these places.
     #[must_use]
     pub fn units(places: Vec<usize>) -> Self {
@@ -116,12 +116,12 @@ impl Factor {
 /// # Errors
 /// As [`Matrix::product`].
 pub(super) fn multiply_out(
-    left: &Factor,
-    right: &Factor,
+    left: &MatrixFactor,
+    right: &MatrixFactor,
     (rows, columns): (usize, usize),
     poll: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Matrix> {
-    if let (Factor::Dense(left), Factor::Dense(right)) = (left, right) {
+    if let (MatrixFactor::Dense(left), MatrixFactor::Dense(right)) = (left, right) {
         return Matrix::product((left, Transposed::Yes), (right, Transposed::No), poll);
     }
     let mut out = Matrix::zeros(rows, columns)?;
@@ -136,7 +136,7 @@ impl Matrix {
     ///
     /// # Errors
     /// `Overflow` if it could leave it.
-    pub fn check(&mut self, left: &Factor, right: &Factor) -> Result<()> {
+    pub fn check(&mut self, left: &MatrixFactor, right: &MatrixFactor) -> Result<()> {
         let moved = left.rank() as f64 * left.bound() * right.bound();
         // Half of the range: the other half is for what rounding adds to the bound.
         if self.bound + moved > f64::MAX / 2.0 {
@@ -151,10 +151,10 @@ impl Matrix {
     }
 
     /// Adds a factorised delta that [`check`](Self::check) let through.
-    pub fn add(&mut self, left: &Factor, right: &Factor) {
+    pub fn add(&mut self, left: &MatrixFactor, right: &MatrixFactor) {
         let written = match (left, right) {
-            (Factor::Units(rows), Factor::Dense(v)) => self.add_rows(rows, v),
-            (Factor::Units(rows), Factor::Units(columns)) => {
+            (MatrixFactor::Units(rows), MatrixFactor::Dense(v)) => self.add_rows(rows, v),
+            (MatrixFactor::Units(rows), MatrixFactor::Units(columns)) => {
                 let mut most = 0.0f64;
                 for (&row, &column) in rows.iter().zip(&**columns) {
                     let value = &mut self.row_mut(row)[column];
@@ -163,15 +163,15 @@ impl Matrix {
                 }
                 most
             }
-            (Factor::Dense(u), Factor::Units(columns)) => self.add_columns(u, columns),
-            (Factor::Dense(u), Factor::Dense(v)) if u.rows <= NARROW => {
+            (MatrixFactor::Dense(u), MatrixFactor::Units(columns)) => self.add_columns(u, columns),
+            (MatrixFactor::Dense(u), MatrixFactor::Dense(v)) if u.rows <= NARROW => {
                 let empty = u.rows == 0 || self.values.is_empty();
                 if empty {
                     return;
                 }
                 kernels::add_product(&mut self.values, self.rows, &u.values, &v.values)
             }
-            (Factor::Dense(u), Factor::Dense(v)) => {
+            (MatrixFactor::Dense(u), MatrixFactor::Dense(v)) => {
                 let (u, v) = (u.operand(Transposed::Yes), v.operand(Transposed::No));
                 // Its only error is that of its poll, which has none.
                 let _ = product::add(u, v, left.rank(), self, &mut || Ok(()));

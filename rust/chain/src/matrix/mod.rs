@@ -12,7 +12,7 @@ mod product;
 
 use ringview_core::{Error, Result};
 
-pub use factor::Factor;
+pub use factor::MatrixFactor;
 use product::Operand;
 
 /// Up to this rank a product walks over the matrix; above, it is worth copying it into panels.
@@ -122,8 +122,8 @@ impl Matrix {
     /// # Errors
     /// As [`Matrix::product`].
     pub fn multiplied_out(
-        left: &Factor,
-        right: &Factor,
+        left: &MatrixFactor,
+        right: &MatrixFactor,
         shape: (usize, usize),
         poll: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Self> {

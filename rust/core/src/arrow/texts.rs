@@ -14,11 +14,11 @@ use arrow_schema::DataType;
 pub(super) enum Texts<'a> {
     Small(Packed<'a, i32>),
     Large(Packed<'a, i64>),
-    Views(&'a [View], &'a [Buffer]),
+    Views(&'a [TextView], &'a [Buffer]),
 }
 
 /// A length, then the bytes if they are few; else four of them, a buffer and a place in it.
-type View = [u8; 16];
+type TextView = [u8; 16];
 
 /// Texts one behind the other.
 pub(super) struct Packed<'a, O> {
@@ -104,7 +104,7 @@ impl<'a, O: OffsetSizeTrait> Packed<'a, O> {
 }
 
 fn view<'a>(
-    views: &'a [View],
+    views: &'a [TextView],
     buffers: &'a [Buffer],
     place: usize,
 ) -> Result<&'a str, &'static str> {

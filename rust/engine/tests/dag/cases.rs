@@ -1,7 +1,9 @@
 //! Shapes of DAGs, and what can be read of what.
 
 use ringview_core::{Error, Field, Schema, Type};
-use ringview_engine::{ByKey, Database, Direction, KeyValue, Keyed, Op, Options, Product, Rows};
+use ringview_engine::{
+    ByKey, Database, Direction, KeyValue, Keyed, Op, Options, Product, ProductFactor,
+};
 use ringview_query::{ColumnRef, Function, Literal, Measure, Nulls, Output, Representation};
 
 use crate::common::{Change, Row, Value, apply, database, from_arrow, to_arrow, unpolled};
@@ -398,7 +400,7 @@ fn changes_by_key_products_and_net_effects_go_on_to_views_above() {
         .project(&[2])
         .unwrap();
     let factors = [[part("a", &[1, 2])], [part("b", &[3, 4])], [x]];
-    let factors = factors.each_ref().map(|rows| Rows {
+    let factors = factors.each_ref().map(|rows| ProductFactor {
         rows,
         multiplicity: None,
     });

@@ -13,7 +13,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
 use ringview_explain::Explanation;
-use ringview_relation::{Change, Part};
+use ringview_relation::{Part, SlotChange};
 use ringview_ring::SumProduct;
 use ringview_view::answer::followers::Followers;
 use ringview_view::answer::{
@@ -103,8 +103,8 @@ impl EpsilonView {
     fn moved_rows(&self) -> Option<[ResultRows; 2]> {
         let part = self.machine.result_part()?;
         let was = match part.changes().next()? {
-            Change::New(_) => None,
-            Change::Was(_, payload) => Some(payload),
+            SlotChange::New(_) => None,
+            SlotChange::Was(_, payload) => Some(payload),
         };
         let mut slots = part.iter();
         let now = slots.next().map(|slot| part.payload(slot));

@@ -5,7 +5,7 @@
 
 use ringview_core::{Error, Result, Type};
 
-use crate::bind::expr::{Expr, Kind, Number, Op};
+use crate::bind::expr::{Constant, Expr, Kind, Op};
 
 /// Decimals have at most 38 digits, so no more can lie behind the point.
 const MAX_SCALE: i8 = 38;
@@ -52,18 +52,18 @@ impl Expr {
     /// An integer.
     #[must_use]
     pub fn int(value: i64) -> Expr {
-        Expr::literal(Kind::Int, Number::Int(value))
+        Expr::literal(Kind::Int, Constant::Int(value))
     }
 
     pub(crate) fn real(value: f64) -> Expr {
-        Expr::literal(Kind::Real, Number::Real(value))
+        Expr::literal(Kind::Real, Constant::Real(value))
     }
 
     pub(crate) fn decimal(value: i128, scale: i8) -> Expr {
-        Expr::literal(Kind::Decimal { scale }, Number::Decimal(value))
+        Expr::literal(Kind::Decimal { scale }, Constant::Decimal(value))
     }
 
-    fn literal(kind: Kind, value: Number) -> Expr {
+    fn literal(kind: Kind, value: Constant) -> Expr {
         Expr {
             kind,
             op: Op::Literal { value },
@@ -79,7 +79,7 @@ impl Expr {
         }
     }
 
-    pub(crate) fn value(&self) -> Option<Number> {
+    pub(crate) fn value(&self) -> Option<Constant> {
         match self.op {
             Op::Literal { value } => Some(value),
             _ => None,
@@ -89,9 +89,9 @@ impl Expr {
     /// Whether this is the constant 1, of any kind.
     pub fn is_one(&self) -> bool {
         match self.value() {
-            Some(Number::Int(value)) => value == 1,
-            Some(Number::Real(value)) => value == 1.0,
-            Some(Number::Decimal(value)) => power_of_ten(self.kind.scale()) == Some(value),
+            Some(Constant::Int(value)) => value == 1,
+            Some(Constant::Real(value)) => value == 1.0,
+            Some(Constant::Decimal(value)) => power_of_ten(self.kind.scale()) == Some(value),
             None => false,
         }
     }
@@ -189,9 +189,9 @@ impl Expr {
 
     pub(crate) fn negate(self) -> Result<Expr> {
         let folded = match self.value() {
-            Some(Number::Int(value)) => value.checked_neg().map(Number::Int),
-            Some(Number::Decimal(value)) => value.checked_neg().map(Number::Decimal),
-            Some(Number::Real(value)) => Some(Number::Real(-value)),
+            Some(Constant::Int(value)) => value.checked_neg().map(Constant::Int),
+            Some(Constant::Decimal(value)) => value.checked_neg().map(Constant::Decimal),
+            Some(Constant::Real(value)) => Some(Constant::Real(-value)),
             None => {
                 return Ok(Expr {
                     kind: self.kind,
@@ -256,11 +256,11 @@ fn fold(
         return Ok(None);
     };
     let value = match (a, b) {
-        (Number::Int(a), Number::Int(b)) => ints(a, b).map(Number::Int),
-        (Number::Decimal(a), Number::Decimal(b)) => decimals(a, b).map(Number::Decimal),
-        (Number::Real(a), Number::Real(b)) => Some(reals(a, b))
+        (Constant::Int(a), Constant::Int(b)) => ints(a, b).map(Constant::Int),
+        (Constant::Decimal(a), Constant::Decimal(b)) => decimals(a, b).map(Constant::Decimal),
+        (Constant::Real(a), Constant::Real(b)) => Some(reals(a, b))
             .filter(|x| x.is_finite())
-            .map(Number::Real),
+            .map(Constant::Real),
         // Operands that were not unified are not folded.
         _ => return Ok(None),
     };
@@ -268,20 +268,20 @@ fn fold(
     Ok(Some(Expr::literal(left.kind, value)))
 }
 
-fn convert_number(value: Number, from: Kind, to: Kind) -> Result<Number> {
+fn convert_number(value: Constant, from: Kind, to: Kind) -> Result<Constant> {
     let wide = match value {
-        Number::Int(value) => i128::from(value),
-        Number::Decimal(value) => value,
-        Number::Real(value) => return Ok(Number::Real(value)),
+        Constant::Int(value) => i128::from(value),
+        Constant::Decimal(value) => value,
+        Constant::Real(value) => return Ok(Constant::Real(value)),
     };
     Ok(match to {
-        Kind::Int => Number::Int(i64::try_from(wide).map_err(|_| overflow())?),
+        Kind::Int => Constant::Int(i64::try_from(wide).map_err(|_| overflow())?),
         Kind::Decimal { scale } => {
             let factor = scale.checked_sub(from.scale()).and_then(power_of_ten);
             let value = factor.and_then(|factor| wide.checked_mul(factor));
-            Number::Decimal(value.ok_or_else(overflow)?)
+            Constant::Decimal(value.ok_or_else(overflow)?)
         }
-        Kind::Real => Number::Real(nearest_real(wide, from.scale())),
+        Kind::Real => Constant::Real(nearest_real(wide, from.scale())),
     })
 }
 

@@ -6,7 +6,7 @@
 use ringview_core::Type;
 use serde::{Deserialize, Serialize};
 
-use crate::bind::expr::{Comparison, Number};
+use crate::bind::expr::{Comparison, Constant};
 
 /// A typed expression over the measures of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub enum ComputedOp {
     /// A number, or the word of a bool, a date or a timestamp as an Int.
     Number {
         /// Its value, of the kind of the type.
-        value: Number,
+        value: Constant,
     },
     /// A string.
     Text {
@@ -75,8 +75,8 @@ pub enum ComputedOp {
     Scale {
         /// The operand.
         operand: Box<Computed>,
-        /// Times what; always a [`Number::Decimal`].
-        factor: Number,
+        /// Times what; always a [`Constant::Decimal`].
+        factor: Constant,
     },
     /// An exact number as a double.
     Real {

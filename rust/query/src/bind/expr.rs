@@ -43,7 +43,7 @@ pub enum Kind {
 /// A constant. Its variant is the one of the kind of its expression.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value", rename_all = "snake_case")]
-pub enum Number {
+pub enum Constant {
     /// Of kind [`Kind::Int`].
     Int(i64),
     /// Of kind [`Kind::Decimal`], in units of 10^-scale.
@@ -78,7 +78,7 @@ pub enum Op {
     /// A constant.
     Literal {
         /// Of the expression's kind.
-        value: Number,
+        value: Constant,
     },
     /// Both operands are of the expression's kind.
     Add {
@@ -162,7 +162,7 @@ pub enum Predicate {
         /// What is looked for.
         operand: Expr,
         /// Sorted, without duplicates, of the operand's kind.
-        list: Vec<Number>,
+        list: Vec<Constant>,
         /// Whether the list has a NULL.
         null: bool,
     },

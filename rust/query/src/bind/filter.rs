@@ -5,7 +5,7 @@
 
 use ringview_core::{Error, Result, TimeUnit, Type};
 
-use crate::bind::expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
+use crate::bind::expr::{Comparison, Constant, Expr, Kind, Op, Predicate, TextOperand};
 use crate::bind::literal::{date, decimal, per_second, timestamp};
 use crate::bind::predicate::{FALSE, TRUE, UNKNOWN, all, any, as_list, order, truth};
 use crate::bind::scalar::{Purpose, Scope, each_column, shown};
@@ -289,7 +289,7 @@ fn narrowed(beside: &Expr, constant: Expr, quoted: bool) -> Expr {
         }
     );
     match constant.value() {
-        Some(Number::Real(value)) if single && quoted => Expr::real(f64::from(value as f32)),
+        Some(Constant::Real(value)) if single && quoted => Expr::real(f64::from(value as f32)),
         Some(number) if single => {
             nearest_single(number, constant.kind.scale()).map_or(constant, Expr::real)
         }
@@ -298,11 +298,11 @@ fn narrowed(beside: &Expr, constant: Expr, quoted: bool) -> Expr {
 }
 
 /// The float32 next to an exact number; none for a double.
-pub(crate) fn nearest_single(number: Number, scale: i8) -> Option<f64> {
+pub(crate) fn nearest_single(number: Constant, scale: i8) -> Option<f64> {
     let text = match number {
-        Number::Int(value) => value.to_string(),
-        Number::Decimal(value) => format!("{value}e-{scale}"),
-        Number::Real(_) => return None,
+        Constant::Int(value) => value.to_string(),
+        Constant::Decimal(value) => format!("{value}e-{scale}"),
+        Constant::Real(_) => return None,
     };
     // By text, since on the way by a double it may be rounded twice.
     text.parse::<f32>().ok().map(f64::from)
@@ -360,7 +360,7 @@ fn times(expr: Expr, factor: i64) -> Result<Expr> {
     if factor == 1 {
         return Ok(expr);
     }
-    if let Some(Number::Int(value)) = expr.value()
+    if let Some(Constant::Int(value)) = expr.value()
         && let Some(value) = value.checked_mul(factor)
     {
         return Ok(Expr::int(value));

@@ -10,7 +10,7 @@ use crate::bind::aggregate::{Aggregates, sum_type};
 use crate::bind::arithmetic::{power_of_ten, too_many_digits};
 use crate::bind::bound::{OutputKind, PlanOutput};
 use crate::bind::computed::{Computed, ComputedOp, Having};
-use crate::bind::expr::{Comparison, Kind, Number};
+use crate::bind::expr::{Comparison, Constant, Kind};
 use crate::bind::filter::nearest_single;
 use crate::bind::literal::{date, decimal, per_second, timestamp};
 use crate::bind::scalar::{Purpose, number_kind};
@@ -169,7 +169,7 @@ fn narrowed(beside: &Computed, constant: Computed) -> Computed {
     let scale = number_kind(&constant.ty, Purpose::Filter).map_or(0, Kind::scale);
     match nearest_single(value, scale) {
         Some(value) if beside.ty == Type::Float32 => {
-            let value = Number::Real(value);
+            let value = Constant::Real(value);
             Computed::new(Type::Float64, ComputedOp::Number { value })
         }
         _ => constant,
@@ -178,19 +178,19 @@ fn narrowed(beside: &Computed, constant: Computed) -> Computed {
 
 fn constant(literal: &Literal) -> Result<Computed> {
     let word = |value| ComputedOp::Number {
-        value: Number::Int(value),
+        value: Constant::Int(value),
     };
     let (ty, op) = match literal {
         Literal::Null => (Type::Int64, ComputedOp::Null),
         Literal::Bool(value) => (Type::Bool, word(i64::from(*value))),
         Literal::Int(value) => (Type::Int64, word(*value)),
         Literal::Float(value) => {
-            let value = Number::Real(*value);
+            let value = Constant::Real(*value);
             (Type::Float64, ComputedOp::Number { value })
         }
         Literal::Decimal(text) => {
             let (value, scale) = decimal(text)?;
-            let value = Number::Decimal(value);
+            let value = Constant::Decimal(value);
             (
                 sum_type(Kind::Decimal { scale }),
                 ComputedOp::Number { value },
@@ -310,7 +310,7 @@ fn convert(operand: Computed, kind: Kind) -> Result<Computed> {
 fn scaled(operand: Computed, ty: Type, factor: i128) -> Computed {
     let op = ComputedOp::Scale {
         operand: operand.into(),
-        factor: Number::Decimal(factor),
+        factor: Constant::Decimal(factor),
     };
     Computed::new(ty, op)
 }

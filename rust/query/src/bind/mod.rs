@@ -39,7 +39,7 @@ pub use bound::{
     Variable,
 };
 pub use computed::{Computed, ComputedOp, Having};
-pub use expr::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
+pub use expr::{Comparison, Constant, Expr, Kind, Op, Predicate, TextOperand};
 
 use aggregate::Aggregates;
 use bound::hypergraph;

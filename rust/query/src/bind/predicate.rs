@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use crate::bind::expr::{Comparison, Number, Predicate, TextOperand};
+use crate::bind::expr::{Comparison, Constant, Predicate, TextOperand};
 
 pub(crate) const TRUE: Predicate = Predicate::Constant { value: Some(true) };
 pub(crate) const FALSE: Predicate = Predicate::Constant { value: Some(false) };
@@ -93,11 +93,11 @@ pub(crate) fn as_list(equalities: &[Predicate], null: bool) -> Option<Predicate>
 }
 
 /// How two numbers of one kind compare.
-pub(crate) fn order(a: Number, b: Number) -> Option<Ordering> {
+pub(crate) fn order(a: Constant, b: Constant) -> Option<Ordering> {
     match (a, b) {
-        (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
-        (Number::Decimal(a), Number::Decimal(b)) => Some(a.cmp(&b)),
-        (Number::Real(a), Number::Real(b)) => a.partial_cmp(&b),
+        (Constant::Int(a), Constant::Int(b)) => Some(a.cmp(&b)),
+        (Constant::Decimal(a), Constant::Decimal(b)) => Some(a.cmp(&b)),
+        (Constant::Real(a), Constant::Real(b)) => a.partial_cmp(&b),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ mod shrink;
 
 use crate::ABSENT;
 use crate::directory::{Directory, Hashing};
-use crate::journal::{Change, Journal, Undo};
+use crate::journal::{Journal, SlotChange, Undo};
 use crate::layout::KeyLayout;
 use crate::part::index::Index;
 
@@ -254,7 +254,7 @@ impl Part {
     }
 
     /// What the running transaction changed, in order.
-    pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
+    pub fn changes(&self) -> impl Iterator<Item = SlotChange<'_>> {
         self.journal.changes(self.slots, self.stride)
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion};
 
-use super::number::Number;
+use super::number::Quantity;
 use super::plan::Aggregate;
 use super::row::Cell;
 use crate::tree::overflow;
@@ -48,9 +48,9 @@ impl Accumulator {
         Ok(())
     }
 
-    fn add(&mut self, number: Number, times: i128) -> Result<()> {
+    fn add(&mut self, number: Quantity, times: i128) -> Result<()> {
         match number {
-            Number::Real(value) => {
+            Quantity::Real(value) => {
                 let times_value = Expansion::from(times).scaled(value);
                 let sum = self.reals.plus(times_value);
                 self.reals = sum.ok_or_else(|| overflow("a sum of doubles"))?;
@@ -58,9 +58,9 @@ impl Accumulator {
             }
             exact => {
                 let (units, scale) = self.exact;
-                let so_far = Number::Exact { units, scale };
-                let sum = so_far.plus(exact.times(Number::int(times))?, 1)?;
-                if let Number::Exact { units, scale } = sum {
+                let so_far = Quantity::Exact { units, scale };
+                let sum = so_far.plus(exact.times(Quantity::int(times))?, 1)?;
+                if let Quantity::Exact { units, scale } = sum {
                     self.exact = (units, scale);
                 }
             }
@@ -71,20 +71,20 @@ impl Accumulator {
     /// What it is now.
     pub(super) fn value(&self, what: &Aggregate) -> Result<Cell> {
         if matches!(what, Aggregate::Count) {
-            return Ok(Cell(Some(Number::int(self.count))));
+            return Ok(Cell(Some(Quantity::int(self.count))));
         }
         if self.count == 0 {
             return Ok(Cell(None));
         }
         let (units, scale) = self.exact;
-        let exact = Number::Exact { units, scale };
+        let exact = Quantity::Exact { units, scale };
         let sum = match self.doubles {
             0 => exact,
-            _ => Number::Real(self.reals.value()).plus(exact, 1)?,
+            _ => Quantity::Real(self.reals.value()).plus(exact, 1)?,
         };
         Ok(match what {
             Aggregate::Sum(_) => Cell(Some(sum)),
-            Aggregate::Average(_) => Cell(sum.over(Number::int(self.count))?),
+            Aggregate::Average(_) => Cell(sum.over(Quantity::int(self.count))?),
             Aggregate::Min(_) => self.values.keys().next().copied().unwrap_or_default(),
             _ => self.values.keys().next_back().copied().unwrap_or_default(),
         })

@@ -11,7 +11,7 @@ use foldhash::quality::SeedableRandomState;
 use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
-use super::number::{Kind, Number};
+use super::number::{Kind, Quantity};
 use super::plan::{Comparison, Value};
 use super::row::{Cell, Row};
 use super::running::{Part, Role, Stage, delta};
@@ -145,7 +145,7 @@ impl<const N: usize> Grouped<N> {
     fn below(
         &self,
         tree: &RpaiTree<i128, Sums<N>>,
-        closed: Number,
+        closed: Quantity,
         inclusive: bool,
     ) -> Result<Sums<N>> {
         let how = if inclusive {
@@ -170,10 +170,10 @@ impl<const N: usize> Grouped<N> {
         Ok(tree.get_sum(&Cut::before(low)))
     }
 
-    fn equal(&self, closed: Number) -> Result<Sums<N>> {
+    fn equal(&self, closed: Quantity) -> Result<Sums<N>> {
         let stage = &self.stage[0];
         match (&self.index, closed) {
-            (Index::Map(map), Number::Exact { units, scale }) => {
+            (Index::Map(map), Quantity::Exact { units, scale }) => {
                 let power = 10i128.checked_pow(u32::from(scale.abs_diff(stage.scale)));
                 let power = power.ok_or_else(|| overflow("a number"))?;
                 let key = match scale > stage.scale {
@@ -182,7 +182,7 @@ impl<const N: usize> Grouped<N> {
                 };
                 Ok(key.and_then(|key| map.get(key)).unwrap_or(Sums::ZERO))
             }
-            (Index::Map(map), Number::Real(_)) => {
+            (Index::Map(map), Quantity::Real(_)) => {
                 let mut sum = Sums::ZERO;
                 for (units, payload) in map.iter() {
                     let growing = stage.growing(units)?.0;

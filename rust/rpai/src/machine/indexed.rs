@@ -7,7 +7,7 @@
 use ringview_core::Result;
 
 use super::Machine;
-use super::number::Number;
+use super::number::Quantity;
 use super::plan::{Aggregate, Block, Condition, Plan, Value};
 use super::row::{Cell, Row};
 use super::running::Part;
@@ -117,19 +117,19 @@ impl Indexed {
         let mut all = Vec::with_capacity(self.aggregates.len());
         for (aggregate, terms) in &self.aggregates {
             if matches!(aggregate, Aggregate::Count) {
-                all.push(Cell(Some(Number::int(rows))));
+                all.push(Cell(Some(Quantity::int(rows))));
                 continue;
             }
             if rows == 0 {
                 all.push(Cell(None));
                 continue;
             }
-            let mut sum = Number::int(0);
+            let mut sum = Quantity::int(0);
             for term in terms {
                 let units = product(&mut term.factors.iter().copied());
                 let units = units.ok_or_else(|| overflow("a product of sums"))?;
                 sum = sum.plus(
-                    Number::Exact {
+                    Quantity::Exact {
                         units,
                         scale: term.scale,
                     },
@@ -137,7 +137,7 @@ impl Indexed {
                 )?;
             }
             all.push(match aggregate {
-                Aggregate::Average(_) => Cell(sum.over(Number::int(rows))?),
+                Aggregate::Average(_) => Cell(sum.over(Quantity::int(rows))?),
                 _ => Cell(Some(sum)),
             });
         }

@@ -35,7 +35,7 @@ use general::General;
 use indexed::Indexed;
 use row::Row;
 
-pub use number::{Kind, Number};
+pub use number::{Kind, Quantity};
 pub use plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
 pub use row::Cell;
 
@@ -217,7 +217,7 @@ impl Machine {
 }
 
 fn check(row: &Row) -> Result<()> {
-    let finite = |cell: &Cell| !matches!(cell.0, Some(Number::Real(value)) if !value.is_finite());
+    let finite = |cell: &Cell| !matches!(cell.0, Some(Quantity::Real(value)) if !value.is_finite());
     if row.iter().all(finite) {
         return Ok(());
     }

@@ -12,7 +12,7 @@ use crate::tree::overflow;
 
 /// A number.
 #[derive(Clone, Copy, Debug)]
-pub enum Number {
+pub enum Quantity {
     /// `units * 10^-scale`.
     Exact {
         /// The units.
@@ -55,41 +55,41 @@ impl Kind {
 }
 
 /// The value of a column in a row of a batch.
-pub(crate) fn read(batch: &Batch, column: usize, row: usize, ty: &Type) -> Option<Number> {
+pub(crate) fn read(batch: &Batch, column: usize, row: usize, ty: &Type) -> Option<Quantity> {
     let cells = batch.column(column);
     if cells.is_null(row) {
         return None;
     }
     let word = cells.words[row];
     Some(match ty {
-        Type::Float32 | Type::Float64 => Number::Real(f64::from_bits(word)),
+        Type::Float32 | Type::Float64 => Quantity::Real(f64::from_bits(word)),
         Type::Decimal { scale, .. } if *scale < 0 => {
             let power = 10i128.saturating_pow(u32::from(scale.unsigned_abs()));
-            Number::int(cells.decimal(row).saturating_mul(power))
+            Quantity::int(cells.decimal(row).saturating_mul(power))
         }
-        Type::Decimal { scale, .. } => Number::Exact {
+        Type::Decimal { scale, .. } => Quantity::Exact {
             units: cells.decimal(row),
             scale: *scale as u8,
         },
-        Type::UInt64 => Number::int(i128::from(word)),
-        _ => Number::int(i128::from(word as i64)),
+        Type::UInt64 => Quantity::int(i128::from(word)),
+        _ => Quantity::int(i128::from(word as i64)),
     })
 }
 
-impl Number {
+impl Quantity {
     /// An integer.
     #[must_use]
     pub fn int(units: i128) -> Self {
-        Number::Exact { units, scale: 0 }
+        Quantity::Exact { units, scale: 0 }
     }
 
     /// The nearest double.
     #[must_use]
     pub fn real(self) -> f64 {
         match self {
-            Number::Real(value) => value,
-            Number::Exact { units, scale: 0 } => units as f64,
-            Number::Exact { units, scale } => {
+            Quantity::Real(value) => value,
+            Quantity::Exact { units, scale: 0 } => units as f64,
+            Quantity::Exact { units, scale } => {
                 ringview_ring::Expansion::decimal_value(units, scale as i8)
             }
         }
@@ -97,7 +97,7 @@ impl Number {
 
     /// Units of a scale that is no less than its own.
     pub(crate) fn units_at(self, scale: u8) -> Result<i128> {
-        let Number::Exact { units, scale: own } = self else {
+        let Quantity::Exact { units, scale: own } = self else {
             return Err(overflow("a double among exact numbers"));
         };
         rescaled(units, own, scale).ok_or_else(|| overflow("a number"))
@@ -119,7 +119,7 @@ impl Number {
     #[inline]
     fn aligned(self, other: Self) -> Option<(i128, i128, u8)> {
         match (self, other) {
-            (Number::Exact { units: a, scale: s }, Number::Exact { units: b, scale: t }) => {
+            (Quantity::Exact { units: a, scale: s }, Quantity::Exact { units: b, scale: t }) => {
                 let scale = s.max(t);
                 Some((rescaled(a, s, scale)?, rescaled(b, t, scale)?, scale))
             }
@@ -128,7 +128,10 @@ impl Number {
     }
 
     fn both_exact(self, other: Self) -> bool {
-        matches!((self, other), (Number::Exact { .. }, Number::Exact { .. }))
+        matches!(
+            (self, other),
+            (Quantity::Exact { .. }, Quantity::Exact { .. })
+        )
     }
 
     /// The sum, or the difference.
@@ -138,7 +141,7 @@ impl Number {
         }
         let sum = self.aligned(other).and_then(|(a, b, scale)| {
             let units = a.checked_add(b.checked_mul(sign)?)?;
-            Some(Number::Exact { units, scale })
+            Some(Quantity::Exact { units, scale })
         });
         sum.ok_or_else(|| overflow("a sum of columns"))
     }
@@ -146,10 +149,10 @@ impl Number {
     /// The product.
     pub(crate) fn times(self, other: Self) -> Result<Self> {
         match (self, other) {
-            (Number::Exact { units: a, scale: s }, Number::Exact { units: b, scale: t }) => {
+            (Quantity::Exact { units: a, scale: s }, Quantity::Exact { units: b, scale: t }) => {
                 let product = a.checked_mul(b).zip(s.checked_add(t));
                 let (units, scale) = product.ok_or_else(|| overflow("a product"))?;
-                Ok(Number::Exact { units, scale })
+                Ok(Quantity::Exact { units, scale })
             }
             _ => finite(self.real() * other.real()),
         }
@@ -173,15 +176,15 @@ impl Number {
     }
 }
 
-impl PartialEq for Number {
+impl PartialEq for Quantity {
     fn eq(&self, other: &Self) -> bool {
         self.compare(*other) == Ordering::Equal
     }
 }
 
-fn finite(value: f64) -> Result<Number> {
+fn finite(value: f64) -> Result<Quantity> {
     if value.is_finite() {
-        return Ok(Number::Real(value + 0.0));
+        return Ok(Quantity::Real(value + 0.0));
     }
     Err(overflow("a number computed for a predicate"))
 }

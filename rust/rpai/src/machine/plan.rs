@@ -4,7 +4,7 @@
 //! there, and its place in the table. Aggregates take columns of their own block alone. Cost: none; this
 //! is data.
 
-use super::number::{Kind, Number};
+use super::number::{Kind, Quantity};
 use ringview_core::Type;
 
 /// A query: the columns of its tables, and its outermost block.
@@ -98,7 +98,7 @@ impl Aggregate {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A number.
-    Constant(Number),
+    Constant(Quantity),
     /// A column.
     Column(Column),
     /// An aggregate of the same block, in its outputs.
@@ -363,8 +363,8 @@ impl Block {
 /// The kind of a value whose columns have these kinds.
 pub(crate) fn kind(value: &Value, column: &impl Fn(Column) -> Kind) -> Kind {
     match value {
-        Value::Constant(Number::Exact { scale, .. }) => Kind::Exact(*scale),
-        Value::Constant(Number::Real(_)) | Value::Over(..) => Kind::Real,
+        Value::Constant(Quantity::Exact { scale, .. }) => Kind::Exact(*scale),
+        Value::Constant(Quantity::Real(_)) | Value::Over(..) => Kind::Real,
         Value::Column(of) => column(*of),
         // What aggregates and blocks give is known when it is there.
         Value::Aggregate(_) | Value::Block(_) => Kind::Real,

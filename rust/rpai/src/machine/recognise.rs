@@ -7,7 +7,7 @@
 
 use super::grouped;
 use super::indexed::Indexed;
-use super::number::{Kind, Number};
+use super::number::{Kind, Quantity};
 use super::plan::{Aggregate, Block, Column, Comparison, Condition, Plan, Value, kind};
 use super::products::terms;
 use super::running::{self, Part, Role, Stage};
@@ -206,7 +206,7 @@ fn aggregated(plan: &Plan, block: &Block, table: usize) -> Result<Summed, Why> {
             let scale = exact(plan, table, value)?;
             Ok((vec![(flat_value(value), scale)], scale, false))
         }
-        Some(Aggregate::Count) => Ok((vec![(Value::Constant(Number::int(1)), 0)], 0, true)),
+        Some(Aggregate::Count) => Ok((vec![(Value::Constant(Quantity::int(1)), 0)], 0, true)),
         _ => Err("a correlated block is neither a SUM nor a COUNT"),
     }
 }
@@ -243,7 +243,7 @@ fn closed_left(one: &Condition) -> Result<(&Value, Comparison, &Value), Why> {
 /// The block in a value that grows with it.
 fn growing(value: &Value) -> Option<&Block> {
     let is_constant = |value: &Value| matches!(value, Value::Constant(_));
-    let is_positive = |value: &Value| matches!(value, Value::Constant(number) if number.compare(Number::int(0)).is_gt());
+    let is_positive = |value: &Value| matches!(value, Value::Constant(number) if number.compare(Quantity::int(0)).is_gt());
     match value {
         Value::Block(block) => Some(block),
         Value::Plus(a, b) | Value::Minus(a, b) if is_constant(b) => growing(a),

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use ringview_core::{Batch, Result};
 
-use super::number::{Number, read};
+use super::number::{Quantity, read};
 use super::plan::ColumnType;
 use crate::tree::overflow;
 
 /// A number, or NULL, in an order of their own.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cell(pub Option<Number>);
+pub struct Cell(pub Option<Quantity>);
 
 impl Ord for Cell {
     fn cmp(&self, other: &Self) -> Ordering {

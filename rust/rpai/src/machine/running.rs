@@ -14,7 +14,7 @@
 use ringview_core::Result;
 use ringview_ring::CommutativeMonoid;
 
-use super::number::{Kind, Number};
+use super::number::{Kind, Quantity};
 use super::plan::{Comparison, Condition, Value};
 use super::row::{Cell, Row};
 use super::scope::{RowScope, holds_for, value_for};
@@ -229,7 +229,7 @@ pub(super) fn delta<const N: usize>(
     for (place, (value, scale)) in role.sums.iter().enumerate() {
         let value = value_for(value, &RowScope(row))?
             .0
-            .unwrap_or(Number::int(0));
+            .unwrap_or(Quantity::int(0));
         let product = value.units_at(*scale)?.checked_mul(times);
         delta.0[at + 1 + place] = product.ok_or_else(|| overflow("a sum"))?;
     }
@@ -239,7 +239,7 @@ pub(super) fn delta<const N: usize>(
 impl Stage {
     /// The side that grows, of so many units.
     pub(super) fn growing(&self, units: i128) -> Result<Cell> {
-        let number = Number::Exact {
+        let number = Quantity::Exact {
             units,
             scale: self.scale,
         };
@@ -258,9 +258,9 @@ impl Stage {
 
     /// The least units from 0 to more than `most` of which the growing side is at least, or more than, the closed
     /// one. O(1) for the aggregate as it is, else O(log most).
-    fn least(&self, closed: Number, strictly: bool, most: i128) -> Result<i128> {
+    fn least(&self, closed: Quantity, strictly: bool, most: i128) -> Result<i128> {
         let beyond = most.saturating_add(1);
-        if let (None, Number::Exact { units, scale }) = (&self.growing, closed) {
+        if let (None, Quantity::Exact { units, scale }) = (&self.growing, closed) {
             let finer = 10i128.checked_pow(u32::from(scale.abs_diff(self.scale)));
             let finer = finer.ok_or_else(|| overflow("a number"))?;
             let least = match (scale > self.scale, strictly) {

@@ -4,7 +4,7 @@
 
 use ringview_core::Result;
 
-use super::number::Number;
+use super::number::Quantity;
 use super::plan::{Column, Condition, Value};
 use super::row::{Cell, Row};
 
@@ -89,14 +89,14 @@ pub(super) fn simple(
     scope: &dyn Scope,
     other: &mut dyn FnMut(&Value) -> Result<Cell>,
 ) -> Result<Cell> {
-    let combine: fn(Number, Number) -> Result<Option<Number>> = match value {
+    let combine: fn(Quantity, Quantity) -> Result<Option<Quantity>> = match value {
         Value::Constant(number) => return Ok(Cell(Some(*number))),
         Value::Column(column) => return Ok(scope.cell(*column)),
         Value::Aggregate(_) | Value::Block(_) => return other(value),
         Value::Plus(..) => |a, b| a.plus(b, 1).map(Some),
         Value::Minus(..) => |a, b| a.plus(b, -1).map(Some),
         Value::Times(..) => |a, b| a.times(b).map(Some),
-        Value::Over(..) => Number::over,
+        Value::Over(..) => Quantity::over,
     };
     let (Value::Plus(a, b) | Value::Minus(a, b) | Value::Times(a, b) | Value::Over(a, b)) = value
     else {

@@ -5,7 +5,7 @@
 
 use ringview_core::Result;
 
-use super::number::Number;
+use super::number::Quantity;
 use super::plan::Comparison;
 use super::row::{Cell, Row};
 use super::running::{Part, Role, Stage, delta};
@@ -45,13 +45,13 @@ pub(super) fn part(role: Role, stage: Stage, scale: u8) -> Option<Box<dyn Part>>
 
 impl<const N: usize> Threshold<N> {
     /// The sums of the rows whose column is less than a number, or at most it.
-    fn below(&self, number: Number, inclusive: bool) -> Result<Sums<N>> {
+    fn below(&self, number: Quantity, inclusive: bool) -> Result<Sums<N>> {
         let (key, is_key) = match number {
-            Number::Real(_) => {
+            Quantity::Real(_) => {
                 let key = first_beyond(number, inclusive, self.scale);
                 return Ok(self.tree.get_sum(&Cut::before(key)));
             }
-            Number::Exact { scale: finer, .. } if finer > self.scale => {
+            Quantity::Exact { scale: finer, .. } if finer > self.scale => {
                 // Between two keys, unless the digits behind are zeros.
                 let power = 10i128.checked_pow(u32::from(finer - self.scale));
                 let power = power.ok_or_else(|| overflow("a number"))?;
@@ -68,7 +68,7 @@ impl<const N: usize> Threshold<N> {
 }
 
 /// The least units that are more than a double, or, not inclusive, at least it. O(1): the digits of a key.
-fn first_beyond(number: Number, inclusive: bool, scale: u8) -> i128 {
+fn first_beyond(number: Quantity, inclusive: bool, scale: u8) -> i128 {
     let how = if inclusive {
         Comparison::Greater
     } else {
@@ -77,7 +77,7 @@ fn first_beyond(number: Number, inclusive: bool, scale: u8) -> i128 {
     let (mut low, mut high) = (i128::MIN / 2, i128::MAX / 2);
     while low < high {
         let middle = low + (high - low) / 2;
-        let units = Number::Exact {
+        let units = Quantity::Exact {
             units: middle,
             scale,
         };

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use ringview_rpai::machine::{Aggregate, Block, Column, Comparison, Condition, Number, Value};
+use ringview_rpai::machine::{Aggregate, Block, Column, Comparison, Condition, Quantity, Value};
 
 /// A number in units, or a double.
 #[derive(Clone, Copy, Debug)]
@@ -139,10 +139,10 @@ impl Brute<'_> {
                 .zip(self.value(b, frames, aggregates))
         };
         match value {
-            Value::Constant(Number::Exact { units, scale }) => {
+            Value::Constant(Quantity::Exact { units, scale }) => {
                 Some(Num::Exact(*units, u32::from(*scale)))
             }
-            Value::Constant(Number::Real(value)) => Some(Num::Real(*value)),
+            Value::Constant(Quantity::Real(value)) => Some(Num::Real(*value)),
             Value::Column(Column {
                 depth,
                 relation,

@@ -2,7 +2,7 @@
 
 use ringview_core::Type;
 use ringview_rpai::machine::{
-    Aggregate, Block, Column, ColumnType, Comparison, Condition, Number, Plan, Value,
+    Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Quantity, Value,
 };
 
 use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
@@ -29,7 +29,7 @@ pub fn column(depth: usize, relation: usize, column: usize) -> Value {
 
 /// Units of ten thousandths.
 pub fn decimal(units: i128) -> Value {
-    Value::Constant(Number::Exact { units, scale: 4 })
+    Value::Constant(Quantity::Exact { units, scale: 4 })
 }
 
 pub fn times(a: Value, b: Value) -> Value {

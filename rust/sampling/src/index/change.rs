@@ -9,7 +9,7 @@ use ringview_core::{Error, Result};
 use super::lists::{List, NONE};
 use super::node::Kind;
 use super::record::{MOST, ZERO, rounded};
-use super::rows::Rows;
+use super::rows::TupleWords;
 use super::{Index, Record, Whole};
 
 impl Index {
@@ -102,7 +102,7 @@ impl Index {
     /// in the relation.
     pub fn find(&mut self, atom: usize, row: &[u64]) -> Option<u32> {
         let mut rows = self.rows[atom].take().unwrap_or_else(|| {
-            let mut rows = Rows::new();
+            let mut rows = TupleWords::new();
             for tuple in self.tuples(atom).collect::<Vec<u32>>() {
                 rows.add(self.row(atom, tuple), tuple, |other| self.row(atom, other));
             }

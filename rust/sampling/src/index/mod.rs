@@ -33,7 +33,7 @@ use keys::Keys;
 use lists::Lists;
 use node::{Kind, Node};
 use record::{Record, ZERO};
-use rows::Rows;
+use rows::TupleWords;
 
 /// An edge of the join tree with a direction.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ pub struct Index {
     edges: Vec<Edge>,
     keys: Vec<Keys>,
     lists: Lists,
-    rows: Vec<Option<Rows>>,
+    rows: Vec<Option<TupleWords>>,
     /// The relation by whose groups all results are listed, once somebody asked for them.
     root: usize,
     whole: Option<Whole>,
@@ -224,7 +224,7 @@ impl Index {
                 .rows
                 .iter()
                 .flatten()
-                .map(Rows::memory_usage)
+                .map(TupleWords::memory_usage)
                 .sum::<usize>()
             + self.lists.memory_usage()
             + self.whole.iter().map(whole).sum::<usize>()

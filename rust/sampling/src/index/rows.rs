@@ -13,7 +13,7 @@ use super::lists::NONE;
 
 /// The rows of a relation.
 #[derive(Clone, Debug)]
-pub(super) struct Rows {
+pub(super) struct TupleWords {
     table: HashTable<u32>,
     /// The neighbours in the chain.
     next: Vec<u32>,
@@ -21,9 +21,9 @@ pub(super) struct Rows {
     hasher: SeedableRandomState,
 }
 
-impl Rows {
-    pub(super) fn new() -> Rows {
-        Rows {
+impl TupleWords {
+    pub(super) fn new() -> TupleWords {
+        TupleWords {
             table: HashTable::new(),
             next: Vec::new(),
             before: Vec::new(),

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use ringview_core::Held;
-use ringview_relation::{Change, KeyScratch, Keys, Part};
+use ringview_relation::{KeyScratch, Keys, Part, SlotChange};
 
 use super::followers::Segment;
 use super::further::{Behind, Further};
@@ -352,8 +352,8 @@ fn keys_of<'a>(part: &'a Part, mut take: impl FnMut(Option<&'a [u64]>)) -> Vec<V
     let mut columns = vec![Vec::new(); part.layout().fields()];
     for change in part.changes() {
         let (slot, was) = match change {
-            Change::New(slot) => (slot, None),
-            Change::Was(slot, payload) => (slot, Some(payload)),
+            SlotChange::New(slot) => (slot, None),
+            SlotChange::Was(slot, payload) => (slot, Some(payload)),
         };
         take(was);
         for (field, column) in columns.iter_mut().enumerate() {

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use ringview_core::{Dictionary, Error, Result, Type};
-use ringview_query::{Computed, ComputedOp, Having, Number, PlanOutput};
+use ringview_query::{Computed, ComputedOp, Constant, Having, PlanOutput};
 use ringview_ring::Expansion;
 
 use super::cells::{Cells, Value};
@@ -148,11 +148,11 @@ impl Measures<'_> {
     }
 }
 
-fn number(number: Number) -> Value<'static> {
+fn number(number: Constant) -> Value<'static> {
     match number {
-        Number::Int(value) => Value::Exact(i128::from(value)),
-        Number::Decimal(value) => Value::Exact(value),
-        Number::Real(value) => Value::Real(value),
+        Constant::Int(value) => Value::Exact(i128::from(value)),
+        Constant::Decimal(value) => Value::Exact(value),
+        Constant::Real(value) => Value::Real(value),
     }
 }
 

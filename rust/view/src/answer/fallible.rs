@@ -7,7 +7,7 @@
 
 use ringview_core::{Result, Type};
 use ringview_query::{Computed, ComputedOp, Having, Kind, OutputKind, PlanOutput};
-use ringview_relation::{Change, Part};
+use ringview_relation::{Part, SlotChange};
 
 use super::assembler::{Assembler, Outputs};
 use super::further::Further;
@@ -55,7 +55,7 @@ impl Fallible {
         assembler: &Assembler<'_>,
     ) -> Result<()> {
         let touched = part.changes().map(|change| match change {
-            Change::New(slot) | Change::Was(slot, _) => slot,
+            SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
         });
         // What has no rows any more goes, and shows nothing that could overflow.
         let there = |&slot: &u32| part.is_live(slot) && part.payload(slot)[0] != 0;

@@ -12,7 +12,7 @@
 
 use ringview_core::{Batch, Column, Dictionary, Error, Meter, Result, Type};
 use ringview_query::{OutputKind, PlanOutput};
-use ringview_relation::{Change, Part};
+use ringview_relation::{Part, SlotChange};
 
 use super::PartRows;
 use crate::answer::values::When;
@@ -221,8 +221,8 @@ type Touched<'a> = (u32, Option<&'a [u64]>);
 /// By slot, each once.
 fn touched(result: &Part) -> Vec<Touched<'_>> {
     let change = |change| match change {
-        Change::New(slot) => (slot, None),
-        Change::Was(slot, payload) => (slot, Some(payload)),
+        SlotChange::New(slot) => (slot, None),
+        SlotChange::Was(slot, payload) => (slot, Some(payload)),
     };
     let mut touched: Vec<Touched<'_>> = result.changes().map(change).collect();
     // The first change of a slot tells what was there before.

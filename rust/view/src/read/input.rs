@@ -1,11 +1,11 @@
 //! Where expressions find their columns, and how words become numbers of a kind.
 //!
-//! Invariant: what is loaded has `Number::WORDS` words a selected row, in the order of the rows.
+//! Invariant: what is loaded has `Words::WORDS` words a selected row, in the order of the rows.
 
 use ringview_core::Batch;
 use ringview_query::Kind;
 
-use super::number::{Decimal, Int, Number, Real, Source, map};
+use super::number::{Arithmetic, Decimal, Int, Real, Source, map};
 
 /// Where an expression finds its columns: a batch, at some rows (all where `None`).
 #[derive(Clone, Copy)]

@@ -19,7 +19,7 @@ pub(crate) trait Words {
 }
 
 /// A kind of number.
-pub(crate) trait Number: Words {
+pub(crate) trait Arithmetic: Words {
     /// What to compare: equal and ordered as SQL has it.
     type Key: Copy + Ord;
 
@@ -50,7 +50,7 @@ impl Words for Int {
     }
 }
 
-impl Number for Int {
+impl Arithmetic for Int {
     type Key = i64;
 
     #[inline(always)]
@@ -90,7 +90,7 @@ impl Words for Decimal {
     }
 }
 
-impl Number for Decimal {
+impl Arithmetic for Decimal {
     type Key = i128;
 
     #[inline(always)]
@@ -133,7 +133,7 @@ impl Words for Real {
     }
 }
 
-impl Number for Real {
+impl Arithmetic for Real {
     type Key = i64;
 
     /// NaN equals itself and is greater than all else, as in PostgreSQL and DuckDB; -0 equals 0.
@@ -258,7 +258,7 @@ pub(crate) fn combine<L: Words, R: Words, O: Words>(
 }
 
 /// `into[i] = truth(test(key(left[i]), key(right[i])))`, for any test of two keys.
-pub(crate) fn test<N: Number>(
+pub(crate) fn test<N: Arithmetic>(
     left: Source<'_>,
     right: Source<'_>,
     rows: usize,

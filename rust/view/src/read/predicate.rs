@@ -5,10 +5,10 @@
 //! on the data; conditions on one string column are decided once a distinct string.
 
 use ringview_core::{Batch, Dictionary, Gone, Result, Schema};
-use ringview_query::{Comparison, Kind, Number as Literal, Predicate, TextOperand};
+use ringview_query::{Comparison, Constant as Literal, Kind, Predicate, TextOperand};
 
 use super::input::Input;
-use super::number::{Decimal, Int, Number, Real, Source, test};
+use super::number::{Arithmetic, Decimal, Int, Real, Source, test};
 use super::scalar::{Scalar, literal_words};
 use super::textual::TextCheck;
 
@@ -282,7 +282,7 @@ fn fold(
     Ok(())
 }
 
-fn compare<N: Number>(
+fn compare<N: Arithmetic>(
     comparison: Comparison,
     left: Source<'_>,
     right: Source<'_>,
@@ -328,7 +328,7 @@ fn compare_texts(
 
 impl List {
     fn new(kind: Kind, list: &[Literal]) -> List {
-        fn keys<N: Number>(list: &[Literal]) -> Vec<N::Key> {
+        fn keys<N: Arithmetic>(list: &[Literal]) -> Vec<N::Key> {
             let key = |value: &Literal| N::key(N::read(&literal_words(*value)));
             let mut keys: Vec<_> = list.iter().map(key).collect();
             keys.sort_unstable();
@@ -342,7 +342,7 @@ impl List {
     }
 
     fn find(&self, values: Source<'_>, missing: u8, rows: usize, into: &mut Vec<u8>) {
-        fn each<N: Number>(
+        fn each<N: Arithmetic>(
             list: &[N::Key],
             values: Source<'_>,
             missing: u8,

@@ -1,6 +1,6 @@
 //! Expressions as a user would write them, for messages.
 
-use ringview_query::{Expr, Kind, Number, Op};
+use ringview_query::{Constant, Expr, Kind, Op};
 
 /// `price * (1 - discount)`; conversions are not shown.
 pub(crate) fn of(expr: &Expr, names: &dyn Fn(usize) -> String) -> String {
@@ -25,20 +25,20 @@ fn nested(expr: &Expr, names: &dyn Fn(usize) -> String) -> String {
     }
 }
 
-fn literal(value: Number, kind: Kind) -> String {
+fn literal(value: Constant, kind: Kind) -> String {
     match (value, kind) {
-        (Number::Int(value), _) => value.to_string(),
-        (Number::Real(value), _) => value.to_string(),
-        (Number::Decimal(value), Kind::Decimal { scale }) if scale > 0 => {
+        (Constant::Int(value), _) => value.to_string(),
+        (Constant::Real(value), _) => value.to_string(),
+        (Constant::Decimal(value), Kind::Decimal { scale }) if scale > 0 => {
             let digits = usize::from(scale.unsigned_abs());
             let padded = format!("{:0>width$}", value.unsigned_abs(), width = digits + 1);
             let (whole, part) = padded.split_at(padded.len() - digits);
             let sign = if value < 0 { "-" } else { "" };
             format!("{sign}{whole}.{part}")
         }
-        (Number::Decimal(value), Kind::Decimal { scale }) if scale < 0 => {
+        (Constant::Decimal(value), Kind::Decimal { scale }) if scale < 0 => {
             format!("{value}e{}", scale.unsigned_abs())
         }
-        (Number::Decimal(value), _) => value.to_string(),
+        (Constant::Decimal(value), _) => value.to_string(),
     }
 }

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use ringview_core::Result;
-use ringview_relation::{ABSENT, Change, Index, KeyScratch, Keys, Part};
+use ringview_relation::{ABSENT, Index, KeyScratch, Keys, Part, SlotChange};
 
 use super::reader::count;
 use super::sums::Sums;
@@ -102,7 +102,7 @@ impl Starts {
             return;
         };
         let slot = |change| match change {
-            Change::New(slot) | Change::Was(slot, _) => slot,
+            SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
         };
         let most = known.most();
         known.changed.clear();

@@ -5,7 +5,7 @@ use ringview_relation::join::{Access, Level, Partners, Path, Step};
 use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Part, Spare};
 use ringview_ring::{PayloadRing, Rows, SumProduct};
 
-use super::factor::{Factor, Layouts};
+use super::factor::{DeltaFactor, Layouts};
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
 
@@ -18,7 +18,7 @@ type SumTree = Tree<SumProductPayloads>;
 pub(super) fn climb(
     tree: &mut SumTree,
     path: &Path<SumProduct>,
-    mut factors: Vec<Factor>,
+    mut factors: Vec<DeltaFactor>,
     meter: &Meter<'_>,
 ) -> Result<()> {
     let mut from = path.from;
@@ -55,7 +55,7 @@ fn keep(
     path: &Path<SumProduct>,
     node: usize,
     registers: &[usize],
-    factors: &mut Vec<Factor>,
+    factors: &mut Vec<DeltaFactor>,
 ) -> Result<()> {
     let refuse = |fault| tree.refuse(node, fault);
     for factor in factors.iter_mut() {
@@ -83,7 +83,7 @@ fn join(
     tree: &mut SumTree,
     path: &Path<SumProduct>,
     (level, step): (&Level<SumProduct>, &Step<SumProduct>),
-    factors: &mut Vec<Factor>,
+    factors: &mut Vec<DeltaFactor>,
     meter: &Meter<'_>,
 ) -> Result<()> {
     let shared: &[usize] = match &step.access {
@@ -91,7 +91,7 @@ fn join(
         Access::Walk { bound, .. } => bound,
         Access::Scan { .. } => &[],
     };
-    let (mut met, apart): (Vec<Factor>, Vec<Factor>) =
+    let (mut met, apart): (Vec<DeltaFactor>, Vec<DeltaFactor>) =
         factors.drain(..).partition(|factor| factor.has_any(shared));
     *factors = apart;
     if met.is_empty() {
@@ -128,7 +128,7 @@ fn probe(
     level: &Level<SumProduct>,
     sibling: usize,
     keys: &[usize],
-    factor: &mut Factor,
+    factor: &mut DeltaFactor,
 ) -> Result<()> {
     let Some(part) = tree.views[sibling].filled() else {
         factor.delta.rows = 0;
@@ -165,7 +165,7 @@ fn walk(
     tree: &mut SumTree,
     path: &Path<SumProduct>,
     (level, step): (&Level<SumProduct>, &Step<SumProduct>),
-    factor: &mut Factor,
+    factor: &mut DeltaFactor,
     meter: &Meter<'_>,
 ) -> Result<()> {
     let sibling = step.relation;
@@ -182,7 +182,7 @@ fn walk(
         words,
         &mut KeyScratch::default(),
     );
-    let mut sum: Option<Factor> = None;
+    let mut sum: Option<DeltaFactor> = None;
     let mut folded = 0;
     loop {
         let Some(part) = tree.views[sibling].part() else {
@@ -230,13 +230,13 @@ fn walk(
 
 /// A block of pairs: the registers that are needed afterwards, from the rows or from their partners.
 fn paired(
-    factor: &Factor,
+    factor: &DeltaFactor,
     live: &[usize],
     registers: usize,
     partners: &Partners,
     part: &Part,
-) -> Factor {
-    let mut block = Factor {
+) -> DeltaFactor {
+    let mut block = DeltaFactor {
         registers: Vec::new(),
         shape: factor.shape.clone(),
         delta: Delta::with_registers(registers),
@@ -265,7 +265,7 @@ pub(super) fn store(
     tree: &mut SumTree,
     node: usize,
     keys: &[usize],
-    factors: &mut [Factor],
+    factors: &mut [DeltaFactor],
     meter: &Meter<'_>,
 ) -> Result<()> {
     let rows = factors.iter().map(|factor| factor.delta.rows);
@@ -309,7 +309,7 @@ pub(super) fn store(
 }
 
 /// Whether there is room for the product of factors, which is held whole.
-fn room(tree: &SumTree, node: usize, factors: &[&Factor], meter: &Meter<'_>) -> Result<()> {
+fn room(tree: &SumTree, node: usize, factors: &[&DeltaFactor], meter: &Meter<'_>) -> Result<()> {
     let each = factors.iter().map(|factor| factor.delta.rows as u64);
     let rows = each.fold(1u64, u64::saturating_mul);
     let registers = factors.iter().map(|factor| factor.registers.len());

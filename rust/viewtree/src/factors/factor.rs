@@ -14,7 +14,7 @@ use ringview_view::fields::Fields;
 
 /// A factor.
 #[derive(Clone, Debug)]
-pub(crate) struct Factor {
+pub(crate) struct DeltaFactor {
     /// The registers that hold its keys.
     pub(crate) registers: Vec<usize>,
     pub(crate) shape: SumProductShape,
@@ -64,7 +64,7 @@ fn multiply(
     Ok(out)
 }
 
-impl Factor {
+impl DeltaFactor {
     /// Whether it holds any of the registers.
     pub(crate) fn has_any(&self, registers: &[usize]) -> bool {
         registers
@@ -73,7 +73,7 @@ impl Factor {
     }
 
     /// Puts the rows of another factor over the same registers behind its own.
-    pub(crate) fn append(&mut self, mut other: Factor) {
+    pub(crate) fn append(&mut self, mut other: DeltaFactor) {
         for &register in &other.registers {
             let values = &mut other.delta.columns[register];
             self.delta.columns[register].append(values);
@@ -159,10 +159,10 @@ impl Factor {
     /// payloads of the shape `to` where it is given.
     pub(crate) fn product(
         &self,
-        other: &Factor,
+        other: &DeltaFactor,
         (start, rows): (usize, usize),
         to: Option<&SumProductShape>,
-    ) -> Result<Factor, Overflow> {
+    ) -> Result<DeltaFactor, Overflow> {
         let width = other.delta.rows;
         let of = |at: usize| ((start + at) / width, (start + at) % width);
         let left: Vec<u32> = (0..rows).map(|at| of(at).0 as u32).collect();
@@ -187,7 +187,7 @@ impl Factor {
         delta.payload = multiply(&product, own, (&other.delta.payload, &right))?;
         let mut registers = self.registers.clone();
         registers.extend(&other.registers);
-        Ok(Factor {
+        Ok(DeltaFactor {
             registers,
             shape,
             delta,
@@ -195,7 +195,7 @@ impl Factor {
     }
 
     /// All of its Cartesian product with another factor.
-    pub(crate) fn whole_product(&self, other: &Factor) -> Result<Factor, Overflow> {
+    pub(crate) fn whole_product(&self, other: &DeltaFactor) -> Result<DeltaFactor, Overflow> {
         // More rows than this do not fit the memory, nor their numbers a slot.
         let rows = self.delta.rows.checked_mul(other.delta.rows);
         let rows = rows.filter(|&rows| rows <= u32::MAX as usize);

@@ -13,7 +13,7 @@ use ringview_view::FactorRows;
 use ringview_view::answer::number_kind;
 use ringview_view::read::{AtomProgram, LiftedRows, Selection, key_column};
 
-use super::factor::{Factor, Layouts};
+use super::factor::{DeltaFactor, Layouts};
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
 
@@ -24,7 +24,7 @@ pub(super) fn read(
     (rows, sign): (&[FactorRows], i64),
     dictionary: &Dictionary,
     meter: &Meter<'_>,
-) -> Result<Vec<Factor>> {
+) -> Result<Vec<DeltaFactor>> {
     let atom = tree.plan.tree.nodes[path.from].atom.unwrap_or_default();
     let columns = rows.iter().map(|factor| factor.columns.len()).sum();
     let mut owners = vec![0; columns];
@@ -75,7 +75,7 @@ fn one(
     (batch, sign): (&Batch, i64),
     owned: impl Fn(usize) -> bool,
     dictionary: &Dictionary,
-) -> Result<Factor> {
+) -> Result<DeltaFactor> {
     let mut program = compile(&tree.plan, (atom, part), &owned)?;
     let kinds: Vec<_> = program.kinds().map(number_kind).collect();
     let shape = SumProductShape::new(&kinds);
@@ -115,7 +115,7 @@ fn one(
     if let Some(rows) = grouper.representatives() {
         delta.gather(&registers, rows, &mut Spare::default());
     }
-    Ok(Factor {
+    Ok(DeltaFactor {
         registers,
         shape,
         delta,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ringview_core::empty;
 use ringview_relation::join::Path;
-use ringview_relation::{ABSENT, Change, Delta, KeyScratch, Keys, Moved, Part, Relation};
+use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Moved, Part, Relation, SlotChange};
 use ringview_ring::PayloadRing;
 
 use crate::tree::Tree;
@@ -185,7 +185,7 @@ impl<R: PayloadRing> Indicator<R> {
             let touched: Vec<u32> = counts
                 .changes()
                 .map(|change| match change {
-                    Change::New(slot) | Change::Was(slot, _) => slot,
+                    SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
                 })
                 .collect();
             counts.commit(&touched, |payload| payload[0] == 0);

@@ -2,7 +2,7 @@
 
 use crate::common::{Tables, aggregate, atom, col, columns, filtered, grouped, order, sum, times};
 use ringview_core::Error;
-use ringview_query::{Function, Kind, Literal, Number, Op, OutputKind, Predicate, Query, Scalar};
+use ringview_query::{Constant, Function, Kind, Literal, Op, OutputKind, Predicate, Query, Scalar};
 use ringview_viewtree::plan::Source;
 
 fn tables() -> Tables {
@@ -40,7 +40,7 @@ fn bound(text: &str) -> Option<Predicate> {
     plan.atoms[0].filter.clone()
 }
 
-fn constant(predicate: Option<Predicate>) -> (Kind, Number) {
+fn constant(predicate: Option<Predicate>) -> (Kind, Constant) {
     match predicate {
         Some(Predicate::Compare { right, .. }) => match right.op {
             Op::Literal { value } => (right.kind, value),
@@ -55,11 +55,11 @@ fn constants_take_the_type_of_their_column() {
     let text = |value: &str| format!(r#"{{"type": "text", "value": "{value}"}}"#);
     assert_eq!(
         constant(filter("d", "le", &text("1970-01-11"))),
-        (Kind::Int, Number::Int(10))
+        (Kind::Int, Constant::Int(10))
     );
     assert_eq!(
         constant(filter("t", "lt", &text("1970-01-01 00:00:02"))),
-        (Kind::Int, Number::Int(2_000))
+        (Kind::Int, Constant::Int(2_000))
     );
     assert_eq!(
         constant(filter(
@@ -67,11 +67,11 @@ fn constants_take_the_type_of_their_column() {
             "eq",
             r#"{"type": "date", "value": "1970-01-02"}"#
         )),
-        (Kind::Int, Number::Int(86_400_000_000))
+        (Kind::Int, Constant::Int(86_400_000_000))
     );
     assert_eq!(
         constant(filter("m", "gt", r#"{"type": "int", "value": 7}"#)),
-        (Kind::Decimal { scale: 2 }, Number::Decimal(700))
+        (Kind::Decimal { scale: 2 }, Constant::Decimal(700))
     );
     assert_eq!(
         constant(filter(
@@ -79,24 +79,27 @@ fn constants_take_the_type_of_their_column() {
             "gt",
             r#"{"type": "decimal", "value": "0.125"}"#
         )),
-        (Kind::Decimal { scale: 3 }, Number::Decimal(125))
+        (Kind::Decimal { scale: 3 }, Constant::Decimal(125))
     );
     assert_eq!(
         constant(filter("u", "gt", &text("18446744073709551615"))),
-        (Kind::Decimal { scale: 0 }, Number::Decimal(u64::MAX.into()))
+        (
+            Kind::Decimal { scale: 0 },
+            Constant::Decimal(u64::MAX.into())
+        )
     );
     assert_eq!(
         constant(filter("f", "ne", r#"{"type": "decimal", "value": "0.1"}"#)),
-        (Kind::Real, Number::Real(0.1))
+        (Kind::Real, Constant::Real(0.1))
     );
     assert_eq!(
         constant(filter("b", "eq", &text("true"))),
-        (Kind::Int, Number::Int(1))
+        (Kind::Int, Constant::Int(1))
     );
     // A nanosecond cannot be told in a millisecond column: the column is scaled, nothing rounded.
     assert_eq!(
         constant(filter("t", "lt", &text("1970-01-01 00:00:00.000001"))),
-        (Kind::Decimal { scale: 0 }, Number::Decimal(1))
+        (Kind::Decimal { scale: 0 }, Constant::Decimal(1))
     );
 }
 

@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use ringview_core::{Dictionary, Type};
-use ringview_relation::{Change, KeyLayout, KeyScratch, Keys, Moved, Part};
+use ringview_relation::{KeyLayout, KeyScratch, Keys, Moved, Part, SlotChange};
 
 use ordered::OrderedSlots;
 pub use summary::SUMMARY;
@@ -200,8 +200,8 @@ impl GroupValues {
 /// before.
 fn moved(root: &Part) -> Vec<(u32, bool)> {
     let change = |change| match change {
-        Change::New(slot) => (slot, false),
-        Change::Was(slot, _) => (slot, true),
+        SlotChange::New(slot) => (slot, false),
+        SlotChange::Was(slot, _) => (slot, true),
     };
     let mut moved: Vec<(u32, bool)> = root.changes().map(change).collect();
     // The first change of a slot tells what was there before.

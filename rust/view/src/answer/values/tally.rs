@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ringview_relation::{ABSENT, Change, Part};
+use ringview_relation::{ABSENT, Part, SlotChange};
 use ringview_ring::{Expansion, Number};
 
 use super::{GroupValues, When};
@@ -34,7 +34,7 @@ impl GroupValues {
         let mut before: HashMap<u32, &[u64]> = HashMap::new();
         let changes = matches!(when, When::Before).then(|| root.changes());
         for change in changes.into_iter().flatten() {
-            if let Change::Was(slot, payload) = change {
+            if let SlotChange::Was(slot, payload) = change {
                 // The first change of a slot tells what was there before.
                 before.entry(slot).or_insert(payload);
             }

@@ -4,7 +4,7 @@
 //! Cost: O(nodes) of the expression, squared for where reals became long.
 
 use ringview_core::{Error, Result, Type};
-use ringview_query::{Expr, Kind, Number as Literal, Op};
+use ringview_query::{Constant as Literal, Expr, Kind, Op};
 
 use super::{Operand, Scalar, Step, Work};
 use crate::read::input::Load;

@@ -14,7 +14,7 @@ use ringview_query::{Expr, Kind};
 use ringview_ring::Expansion;
 
 use super::input::{Input, Load, convert, load_column};
-use super::number::{Decimal, Int, Long, Number, Real, Source, Words, combine, map};
+use super::number::{Arithmetic, Decimal, Int, Long, Real, Source, Words, combine, map};
 use compile::Compiler;
 pub(crate) use compile::literal_words;
 
@@ -143,7 +143,7 @@ impl Scalar {
         }
     }
 
-    fn compute<N: Number>(&self, work: Work, input: &Input<'_>, into: &mut Vec<u64>) -> bool {
+    fn compute<N: Arithmetic>(&self, work: Work, input: &Input<'_>, into: &mut Vec<u64>) -> bool {
         let rows = input.rows();
         let source = |operand| self.source(operand, input);
         match work {
@@ -248,7 +248,7 @@ impl Scalar {
         }
     }
 
-    fn any_over<N: Number>(
+    fn any_over<N: Arithmetic>(
         &self,
         work: Work,
         input: &Input<'_>,

@@ -6,7 +6,7 @@ mod random;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringview_core::{Dictionary, Error};
-use ringview_query::{Comparison, Factor, Kind, Number, Op, PlanAtom, Predicate};
+use ringview_query::{Comparison, Constant, Factor, Kind, Op, PlanAtom, Predicate};
 
 use super::predicate::TRUE;
 use super::{AtomProgram, Selection, Values};
@@ -120,7 +120,7 @@ fn nan_in_a_key_names_the_row_unless_it_is_filtered_away() {
         right: make(
             Kind::Int,
             Op::Literal {
-                value: Number::Int(2),
+                value: Constant::Int(2),
             },
         ),
     };

@@ -1,6 +1,6 @@
 //! Expressions and conditions, evaluated slowly: one row at a time, NULL by NULL.
 
-use ringview_query::{Comparison, Expr, Factor, Kind, Number, Op, Predicate, TextOperand};
+use ringview_query::{Comparison, Constant, Expr, Factor, Kind, Op, Predicate, TextOperand};
 
 use super::super::predicate::{FALSE, TRUE, UNKNOWN};
 use super::random::{Row, TEXTS};
@@ -33,7 +33,7 @@ pub(super) fn is_null(row: &Row, column: usize) -> bool {
     ][column]
 }
 
-pub(super) fn value(expr: &Expr, row: &Row) -> Result<Option<Number>, Over> {
+pub(super) fn value(expr: &Expr, row: &Row) -> Result<Option<Constant>, Over> {
     let mut columns = Vec::new();
     columns_of(expr, &mut columns);
     if columns.iter().any(|&c| is_null(row, c)) {
@@ -42,8 +42,8 @@ pub(super) fn value(expr: &Expr, row: &Row) -> Result<Option<Number>, Over> {
     number(expr, row).map(Some)
 }
 
-pub(super) fn number(expr: &Expr, row: &Row) -> Result<Number, Over> {
-    use Number::{Decimal, Int, Real};
+pub(super) fn number(expr: &Expr, row: &Row) -> Result<Constant, Over> {
+    use Constant::{Decimal, Int, Real};
     let int = |v: Option<i64>| v.map(Int).ok_or(Over);
     let decimal = |v: Option<i128>| v.map(Decimal).ok_or(Over);
     let two = |l: &Expr, r: &Expr| Ok::<_, Over>((number(l, row)?, number(r, row)?));
@@ -92,11 +92,11 @@ pub(super) fn number(expr: &Expr, row: &Row) -> Result<Number, Over> {
     }
 }
 
-pub(super) fn ordered(left: Number, right: Number) -> std::cmp::Ordering {
+pub(super) fn ordered(left: Constant, right: Constant) -> std::cmp::Ordering {
     match (left, right) {
-        (Number::Int(l), Number::Int(r)) => l.cmp(&r),
-        (Number::Decimal(l), Number::Decimal(r)) => l.cmp(&r),
-        (Number::Real(l), Number::Real(r)) => l.partial_cmp(&r).unwrap(),
+        (Constant::Int(l), Constant::Int(r)) => l.cmp(&r),
+        (Constant::Decimal(l), Constant::Decimal(r)) => l.cmp(&r),
+        (Constant::Real(l), Constant::Real(r)) => l.partial_cmp(&r).unwrap(),
         _ => unreachable!("the generator mixes no kinds"),
     }
 }
@@ -208,13 +208,13 @@ pub(super) fn naive_factor(factor: &Factor, rows: &[Row]) -> Result<Vec<u64>, Ov
     for row in rows {
         let null = factor.not_null.iter().any(|&c| is_null(row, c));
         let value = match &factor.value {
-            None => Some(Number::Int(1)),
+            None => Some(Constant::Int(1)),
             Some(expr) => value(expr, row)?,
         };
         match value.filter(|_| !null) {
-            Some(Number::Int(v)) => words.push(v as u64),
-            Some(Number::Real(v)) => words.push(v.to_bits()),
-            Some(Number::Decimal(v)) => words.extend([v as u64, (v >> 64) as u64]),
+            Some(Constant::Int(v)) => words.push(v as u64),
+            Some(Constant::Real(v)) => words.push(v.to_bits()),
+            Some(Constant::Decimal(v)) => words.extend([v as u64, (v >> 64) as u64]),
             None => {
                 let kind = factor.value.as_ref().map_or(Kind::Int, |v| v.kind);
                 let width = if matches!(kind, Kind::Decimal { .. }) {

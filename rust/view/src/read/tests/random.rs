@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
-use ringview_query::{Comparison, Expr, Kind, Number, Op, Predicate, TextOperand};
+use ringview_query::{Comparison, Constant, Expr, Kind, Op, Predicate, TextOperand};
 
 pub(super) const TEXTS: [&str; 5] = ["", "ant", "bee", "beetle", "Ant"];
 pub(super) const DECIMAL: Kind = Kind::Decimal { scale: 2 };
@@ -108,17 +108,17 @@ pub(super) fn expression(kind: Kind) -> BoxedStrategy<Expr> {
     let leaf = match kind {
         Kind::Int => prop_oneof![
             (0usize..3).prop_map(|c| column(c, Kind::Int)),
-            integer().prop_map(move |v| literal(Number::Int(v))),
+            integer().prop_map(move |v| literal(Constant::Int(v))),
         ]
         .boxed(),
         Kind::Decimal { .. } => prop_oneof![
             Just(column(3, DECIMAL)),
-            wide().prop_map(move |v| literal(Number::Decimal(v))),
+            wide().prop_map(move |v| literal(Constant::Decimal(v))),
         ]
         .boxed(),
         Kind::Real => prop_oneof![
             Just(column(4, Kind::Real)),
-            (-9i8..9).prop_map(move |v| literal(Number::Real(f64::from(v) / 4.0))),
+            (-9i8..9).prop_map(move |v| literal(Constant::Real(f64::from(v) / 4.0))),
         ]
         .boxed(),
     };
@@ -224,9 +224,9 @@ pub(super) fn condition() -> BoxedStrategy<Predicate> {
         }),
         (any_expression(), numbers, any::<bool>()).prop_map(|(operand, list, null)| {
             let number = |&v: &i64| match operand.kind {
-                Kind::Int => Number::Int(v),
-                Kind::Decimal { .. } => Number::Decimal(i128::from(v) * 100),
-                Kind::Real => Number::Real(v as f64),
+                Kind::Int => Constant::Int(v),
+                Kind::Decimal { .. } => Constant::Decimal(i128::from(v) * 100),
+                Kind::Real => Constant::Real(v as f64),
             };
             let list = list.iter().map(number).collect();
             Predicate::In {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringview_core::Type;
 use ringview_oracle::{Table, Value};
-use ringview_query::{Expr, Number, Op, OutputKind, Query};
+use ringview_query::{Constant, Expr, Op, OutputKind, Query};
 use ringview_viewtree::plan::{Plan, Source};
 
 use super::Tables;
@@ -140,7 +140,7 @@ fn add(view: &mut Relation, key: Row, numbers: Vec<i64>) {
 fn evaluate(expr: &Expr, read: &dyn Fn(&Op) -> i64) -> i64 {
     match &expr.op {
         Op::Literal {
-            value: Number::Int(value),
+            value: Constant::Int(value),
         } => *value,
         Op::Literal { .. } | Op::Convert { .. } => panic!("integers only"),
         Op::Add { left, right } => evaluate(left, read) + evaluate(right, read),
