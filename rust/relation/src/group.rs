@@ -65,8 +65,11 @@ impl Grouper {
         breaks.clear();
         breaks.resize(rows - 1, false);
         for &register in keys {
-            for (stop, pair) in breaks.iter_mut().zip(columns[register][..rows].windows(2)) {
-                *stop |= pair[0] != pair[1];
+            // Two slices of one length: the compiler sees a loop over vectors.
+            let column = &columns[register][..rows];
+            let pairs = column[..rows - 1].iter().zip(&column[1..]);
+            for (stop, (one, next)) in breaks.iter_mut().zip(pairs) {
+                *stop |= one != next;
             }
         }
         let runs = 1 + breaks.iter().filter(|&&stop| stop).count();
