@@ -1,8 +1,8 @@
 //! Which engine keeps a view: all are asked, the cheapest is taken, or the one that was asked for.
 //!
 //! Invariant: the choice is that of the query and the engines alone: by what a change costs, then by what is
-//! kept, then by their order in the list; an engine that is taken by its name alone is not compared. Whoever was not taken is told of, with what it would have cost
-//! or why it could not. Cost: one plan an engine; costs are compared only where several could.
+//! kept, then by their order in the list; an engine that is taken by its name alone is not compared. Whoever
+//! was not taken is told of, with what it would have cost or why it could not. Cost: one plan an engine; costs are compared only where several could.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 //! | `algebra` | the ladder: commutative monoid, group (for deletes), ring (for joins) |
 //! | `number` | the numbers that payloads are made of: integers, decimals, reals |
 //! | `expansion/` | reals as sums of three doubles, and sums of many of them |
-//! | `payload` | what a view tree asks of its payloads, as batches over flat arrays |
+//! | `payload` | what relations ask of their payloads, as batches over flat arrays |
 //! | `cofactor` | the degree-m matrix ring: counts, sums and sums of products as one payload |
 //! | `sum_product/` | several sums of products that share one tree: the product of number rings; 256 bits for sums that do not fit while a transaction runs |
 //!
