@@ -47,6 +47,7 @@ use aggregate::Aggregates;
 use bound::hypergraph;
 use companion::{Companion, Deriver, Wanted};
 use features::Features;
+use nested::{Around, Within};
 use predicate::all;
 use scalar::Scope;
 use variables::{Place, Variables, resolve, variables};
@@ -62,22 +63,22 @@ use crate::logical::{ColumnRef, Output, Query, Representation};
 /// What is unknown, of the wrong type, or means nothing: each names it.
 pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     check_shape(query)?;
-    if query.condition.is_some() {
-        return Err(Error::Unsupported {
-            what: "a condition that compares across tables, or with a subquery".to_owned(),
-            why: "no engine keeps one yet".to_owned(),
-            instead: "join by equality, and read subqueries in FROM".to_owned(),
-        });
-    }
-    let tables = query.atoms.iter().map(|atom| catalog.table(&atom.table));
-    let tables: Vec<TableInfo> = tables.collect::<Result<_>>()?;
+    let tables = tables(query, catalog)?;
     let query = &features::without_nulls(query);
     let scopes = scopes(query, &tables);
     let groups = query.group_by.iter();
     let groups = groups.map(|column| resolve(&scopes, column));
     let groups: Vec<Place> = groups.collect::<Result<_>>()?;
     let variables = variables(&query.joins, &groups, &scopes)?;
-    let atoms = bind_atoms(query, &tables, &scopes, &variables)?;
+    let mut atoms = bind_atoms(query, &tables, &scopes, &variables)?;
+    let mut within = Within::new(catalog, atoms.len());
+    let condition = match &query.condition {
+        Some(condition) => {
+            let around = Around::outermost(&scopes);
+            within.condition(condition, &around, &mut atoms)?
+        }
+        None => None,
+    };
     let bag = representation(query, &variables)?;
     let factorised = bag == Some(Representation::Factorised);
     let order = given_order(query, &scopes, &atoms, &variables, factorised)?;
@@ -86,13 +87,15 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
         groups: &groups,
         scopes: &scopes,
         atoms: &atoms,
+        inner: &within.atoms,
+        condition: condition.as_ref(),
         variables: &variables,
     };
     let shown = show(query, &scopes, &deriver)?;
     let mut bound = Bound {
         atoms,
-        inner: Vec::new(),
-        condition: None,
+        inner: within.atoms,
+        condition,
         variables: variables.all,
         terms: shown.terms,
         outputs: shown.outputs,
@@ -151,6 +154,11 @@ fn show(query: &Query, scopes: &[Scope<'_>], deriver: &Deriver<'_>) -> Result<Sh
     })
 }
 
+fn tables(query: &Query, catalog: &dyn Catalog) -> Result<Vec<TableInfo>> {
+    let tables = query.atoms.iter().map(|atom| catalog.table(&atom.table));
+    tables.collect()
+}
+
 fn scopes<'a>(query: &'a Query, tables: &'a [TableInfo]) -> Vec<Scope<'a>> {
     let scope = |(id, (atom, table)): (usize, (&'a crate::logical::Atom, &'a TableInfo))| Scope {
         atom: id,
@@ -205,6 +213,18 @@ fn representation(query: &Query, variables: &Variables) -> Result<Option<Represe
             place: "the query".to_owned(),
             problem: "the rows of a join have columns only, no aggregates and no HAVING".to_owned(),
         });
+    }
+    if query.condition.is_some() {
+        if bag.representation == Some(Representation::Factorised) {
+            return Err(Error::Unsupported {
+                what: "the rows of a join kept factorised under a condition that compares across tables, or with a \
+                       subquery"
+                    .to_owned(),
+                why: "which rows are there does not factorise".to_owned(),
+                instead: "keep them as a listing: leave representation= out".to_owned(),
+            });
+        }
+        return Ok((!bag.distinct).then_some(Representation::Listing));
     }
     let hidden = variables.all.iter().find(|variable| !variable.free);
     let hidden = hidden.filter(|_| bag.distinct);

@@ -5,6 +5,18 @@
 //! comparisons. Both sides of a comparison have one meaning (numbers, days, ticks of one unit, Booleans, words of
 //! strings), exact where neither is a double. NULL meets NULL: an aggregate of nothing but a count, and a quotient
 //! by zero, are NULL, and no comparison with NULL is TRUE. Cost: none; this is data.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `condition` | conditions: rows of one atom apart, NOT pushed down, both sides in one domain |
+//! | `value` | what is compared: columns, constants, arithmetic |
+//! | `within` | queries within: their atoms, aggregates, the one output |
+//! | `read` | which columns of which atoms are read |
+
+mod condition;
+mod read;
+mod value;
+mod within;
 
 use std::ops::Range;
 
@@ -12,6 +24,9 @@ use ringview_core::Type;
 use serde::{Deserialize, Serialize};
 
 use crate::bind::expr::{Comparison, Constant, Kind, Predicate};
+
+pub(crate) use read::each_read;
+pub(crate) use within::{Around, Within};
 
 /// Which rows of a join are chosen: those for which it is TRUE.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
