@@ -5,18 +5,6 @@
 //! comparisons. Both sides of a comparison have one meaning (numbers, days, ticks of one unit, Booleans, words of
 //! strings), exact where neither is a double. NULL meets NULL: an aggregate of nothing but a count, and a quotient
 //! by zero, are NULL, and no comparison with NULL is TRUE. Cost: none; this is data.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `condition` | conditions: rows of one atom apart, NOT pushed down, both sides in one domain |
-//! | `value` | what is compared: columns, constants, arithmetic |
-//! | `within` | queries within: their atoms, aggregates, the one output |
-//! | `read` | which columns of which atoms are read |
-
-mod condition;
-mod read;
-mod value;
-mod within;
 
 use std::ops::Range;
 
@@ -24,9 +12,6 @@ use ringview_core::Type;
 use serde::{Deserialize, Serialize};
 
 use crate::bind::expr::{Comparison, Constant, Kind, Predicate};
-
-pub(crate) use read::each_read;
-pub(crate) use within::{Around, Within};
 
 /// Which rows of a join are chosen: those for which it is TRUE.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -284,5 +269,36 @@ impl Nested {
         for value in self.aggregates.iter().filter_map(Aggregate::argument) {
             value.each_column(&mut further);
         }
+    }
+}
+
+/// Calls `see` with the number of an atom and the position of a column, for all that the condition of a query over
+/// the atoms of these numbers reads.
+pub(crate) fn each_read(condition: &Where, atoms: Range<usize>, see: &mut dyn FnMut(usize, usize)) {
+    walk(condition, &[], &mut vec![atoms], see);
+}
+
+fn walk(
+    condition: &Where,
+    aggregates: &[Aggregate],
+    around: &mut Vec<Range<usize>>,
+    see: &mut dyn FnMut(usize, usize),
+) {
+    let mut mark = |column: Column| {
+        let query = around.len().checked_sub(1 + column.depth);
+        if let Some(query) = query {
+            see(around[query].start + column.atom, column.column);
+        }
+    };
+    condition.each_column(&mut mark);
+    for value in aggregates.iter().filter_map(Aggregate::argument) {
+        value.each_column(&mut mark);
+    }
+    let mut within: Vec<&Nested> = Vec::new();
+    condition.each_query(&mut |query| within.push(query));
+    for query in within {
+        around.push(query.atoms.clone());
+        walk(&query.condition, &query.aggregates, around, see);
+        around.pop();
     }
 }

@@ -9,10 +9,10 @@ use std::cmp::Ordering;
 use ringview_core::{Error, Result};
 
 use super::value::{Known, Side, literal, multiply, scalar};
-use super::within::{Around, Within};
-use super::{Value, Where};
+use super::{Around, Within};
 use crate::bind::expr::{Comparison, Expr, Kind, Predicate};
 use crate::bind::filter::{Domain, coerce, day_fraction, zoned};
+use crate::bind::nested::{Value, Where};
 use crate::bind::predicate::order;
 use crate::bind::scalar::each_column;
 use crate::bind::variables::resolve;

@@ -3,26 +3,33 @@
 //! Invariant: a query within shows one aggregate or one expression over aggregates, over columns of its own. Its
 //! atoms get the numbers that [`Query::all_atoms`] says, whatever becomes of the condition around it. Cost: linear
 //! in the query.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `condition` | conditions: what one row tells apart, NOT pushed down, both sides in one domain |
+//! | `value` | what is compared: columns, constants, arithmetic |
+
+mod condition;
+mod value;
 
 use ringview_core::{Error, Result};
 
-use super::condition::{ALWAYS, all, equal};
-use super::value::{Known, Side, both, compared, literal, multiply, subtract};
-use super::{Aggregate, Column, Nested, Value, Where};
+use crate::bind::atoms::{bind_atoms, check_shape, restrict, scopes, tables};
 use crate::bind::bound::{Catalog, PlanAtom, TableInfo};
-use crate::bind::expr::{Kind, Predicate};
+use crate::bind::expr::Kind;
 use crate::bind::filter::Domain;
-use crate::bind::predicate;
+use crate::bind::nested::{Aggregate, Column, Nested, Value, Where};
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{Variables, variables};
-use crate::bind::{bind_atoms, check_shape, scopes, tables};
 use crate::logical::{Compared, Condition, Function, Literal, Measure, Output, Query, Scalar};
+use condition::{ALWAYS, all, equal};
+use value::{Known, Side, both, compared, literal, multiply, subtract};
 
 /// A query and those around it.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
-    pub(super) scopes: &'a [Scope<'a>],
-    pub(super) further: Option<&'a Around<'a>>,
+    scopes: &'a [Scope<'a>],
+    further: Option<&'a Around<'a>>,
 }
 
 impl<'a> Around<'a> {
@@ -33,7 +40,7 @@ impl<'a> Around<'a> {
     }
 
     /// The query so many further out.
-    pub(super) fn out(&self, depth: usize) -> Option<&Self> {
+    fn out(&self, depth: usize) -> Option<&Self> {
         (0..depth).try_fold(self, |query, _| query.further)
     }
 }
@@ -71,7 +78,7 @@ impl<'c> Within<'c> {
     }
 
     /// Binds a query within.
-    pub(super) fn query(&mut self, query: &Query, around: &Around<'_>) -> Result<Side> {
+    fn query(&mut self, query: &Query, around: &Around<'_>) -> Result<Side> {
         check_value(query)?;
         check_shape(query)?;
         let tables: Vec<TableInfo> = tables(query, self.catalog)?;
@@ -133,11 +140,6 @@ fn filtered(condition: Where, atoms: &mut [PlanAtom]) -> Where {
         }
     }
     all(left)
-}
-
-fn restrict(atom: &mut PlanAtom, more: Predicate) {
-    let filter = atom.filter.take();
-    atom.filter = Some(predicate::all(filter.into_iter().chain([more]).collect()));
 }
 
 /// The equalities that join the atoms of a query within.

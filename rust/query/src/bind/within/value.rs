@@ -5,11 +5,11 @@
 
 use ringview_core::{Error, Result, Type};
 
-use super::within::{Around, Within};
-use super::{Column, Value};
+use super::{Around, Within};
 use crate::bind::expr::{Constant, Expr, Kind};
 use crate::bind::filter::{Domain, domain_of, instant, nearest_single};
 use crate::bind::literal::date;
+use crate::bind::nested::{Column, Value};
 use crate::bind::scalar::{constant, shown};
 use crate::bind::variables::resolve;
 use crate::logical::{ColumnRef, Compared, Literal, Scalar};
