@@ -25,6 +25,6 @@ pub use bind::{
 };
 pub use graph::order::OrderNode;
 pub use logical::{
-    Atom, Bag, Block, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output,
-    Query, Representation, Scalar,
+    Atom, Bag, Block, ColumnRef, Condition, Exponents, Function, Literal, Measure, Nulls, OrderRef,
+    Output, Query, Representation, Scalar,
 };

@@ -57,6 +57,7 @@ impl Q {
             bag: None,
             having: None,
             order: None,
+            epsilon: None,
         })
     }
 

@@ -6,7 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `bound` | the types: what a bound query is |
-//! | `variables`, `scalar`, `order` | columns, join classes, what is known of them, orders given |
+//! | `variables`, `scalar`, `order`, `exponents` | columns, join classes, what is known of them, orders and thresholds given |
 //! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
 //! | `seen` | what a bound query is to those that read its result |
@@ -17,6 +17,7 @@ mod arithmetic;
 pub(crate) mod bound;
 pub(crate) mod companion;
 pub(crate) mod computed;
+mod exponents;
 pub(crate) mod expr;
 pub(crate) mod features;
 mod filter;
@@ -92,6 +93,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
         features: shown.features,
         companions: shown.companions,
         order,
+        epsilons: exponents::exponents(query)?,
     };
     bound.note_columns();
     Ok(bound)

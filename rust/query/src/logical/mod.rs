@@ -6,12 +6,14 @@
 //! (section 2) with filters on single atoms, over tables, views and blocks.
 
 mod block;
+mod exponents;
 mod expression;
 
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 pub use block::Block;
+pub use exponents::Exponents;
 pub use expression::{Comparison, Condition, Function, Literal, Measure, Scalar};
 
 /// A join with group-by aggregates.
@@ -55,6 +57,9 @@ pub struct Query {
     /// The variable order, a forest; chosen by cost where absent.
     #[serde(default)]
     pub order: Option<Vec<OrderRef>>,
+    /// The thresholds of heavy values, for an engine that has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<Exponents>,
 }
 
 /// A result that is the join itself: a bag of rows over the columns of `group_by`.

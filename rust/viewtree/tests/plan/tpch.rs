@@ -58,6 +58,7 @@ fn query(
         bag: None,
         having: None,
         order: None,
+        epsilon: None,
     }
 }
 

@@ -105,6 +105,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         bag: None,
         having: None,
         order: None,
+        epsilon: None,
     }
 }
 

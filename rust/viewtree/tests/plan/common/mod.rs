@@ -88,6 +88,7 @@ impl Tables {
             bag: None,
             having: None,
             order: None,
+            epsilon: None,
         }
     }
 
