@@ -171,6 +171,7 @@ pub(crate) fn refused(refused: Refused) -> Error {
 
 /// Whether a query is one that can be looked at.
 fn check(query: &Bound) -> Result<()> {
+    query.refuse_condition("heavy and light parts are of tables")?;
     if query.atoms.len() != 3 {
         let why = format!(
             "it keeps joins of three relations, and here are {}",

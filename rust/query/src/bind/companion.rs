@@ -135,6 +135,8 @@ impl Deriver<'_> {
         let terms = aggregates.terms;
         let mut bound = Bound {
             atoms,
+            inner: Vec::new(),
+            condition: None,
             variables: inner.all,
             terms,
             outputs,

@@ -9,6 +9,7 @@
 //! | `variables`, `scalar`, `order`, `exponents` | columns, join classes, what is known of them, orders and thresholds given |
 //! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
+//! | `nested` | conditions that compare across atoms and with queries within |
 //! | `seen` | what a bound query is to those that read its result |
 //! | `companion`, `features` | the values and categories that stand beside, as queries of their own |
 
@@ -23,6 +24,7 @@ pub(crate) mod features;
 mod filter;
 mod literal;
 mod measures;
+pub mod nested;
 mod order;
 pub(crate) mod predicate;
 mod scalar;
@@ -61,6 +63,13 @@ use crate::logical::{ColumnRef, Output, Query, Representation};
 /// What is unknown, of the wrong type, or means nothing: each names it.
 pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     check_shape(query)?;
+    if query.condition.is_some() {
+        return Err(Error::Unsupported {
+            what: "a condition that compares across tables, or with a subquery".to_owned(),
+            why: "no engine keeps one yet".to_owned(),
+            instead: "join by equality, and read subqueries in FROM".to_owned(),
+        });
+    }
     let tables = query.atoms.iter().map(|atom| catalog.table(&atom.table));
     let tables: Vec<TableInfo> = tables.collect::<Result<_>>()?;
     let query = &features::without_nulls(query);
@@ -83,6 +92,8 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     let shown = show(query, &scopes, &deriver)?;
     let mut bound = Bound {
         atoms,
+        inner: Vec::new(),
+        condition: None,
         variables: variables.all,
         terms: shown.terms,
         outputs: shown.outputs,

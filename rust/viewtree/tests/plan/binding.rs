@@ -25,6 +25,7 @@ fn filter(left: &str, comparison: &str, value: &str) -> Option<Predicate> {
 fn one(filter: &str) -> Query {
     Query {
         blocks: Vec::new(),
+        condition: None,
         atoms: vec![filtered("T", filter)],
         joins: Vec::new(),
         group_by: Vec::new(),

@@ -48,6 +48,7 @@ fn query(
 ) -> Query {
     Query {
         blocks: Vec::new(),
+        condition: None,
         atoms,
         joins: joins
             .iter()

@@ -78,6 +78,7 @@ impl Tables {
         }
         Query {
             blocks: Vec::new(),
+            condition: None,
             atoms: names.iter().map(|name| atom(name)).collect(),
             joins: columns
                 .into_values()
