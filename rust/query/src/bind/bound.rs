@@ -75,6 +75,9 @@ pub struct Bound {
     pub companions: Vec<Companion<Bound>>,
     /// The variable order that the user gives, whole.
     pub order: Option<Vec<OrderNode>>,
+    /// By atom: the exponent of the threshold of its heavy values, where the user gives one; empty where
+    /// the query gives none.
+    pub epsilons: Vec<Option<f64>>,
 }
 
 /// One occurrence of a table.

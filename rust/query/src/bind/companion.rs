@@ -150,6 +150,7 @@ impl Deriver<'_> {
             features: None,
             companions: Vec::new(),
             order: None,
+            epsilons: Vec::new(),
         };
         bound.note_columns();
         Ok(bound)

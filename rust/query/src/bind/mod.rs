@@ -6,7 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `bound` | the types: what a bound query is |
-//! | `atoms`, `variables`, `scalar`, `order` | tables, columns, join classes, what is known of them, orders given |
+//! | `atoms`, `variables`, `scalar`, `order`, `exponents` | tables, columns, join classes, what is known of them, orders and thresholds given |
 //! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
 //! | `nested`, `within/` | conditions that compare across atoms and with queries within: what they are, how they are bound |
@@ -19,6 +19,7 @@ mod atoms;
 pub(crate) mod bound;
 pub(crate) mod companion;
 pub(crate) mod computed;
+mod exponents;
 pub(crate) mod expr;
 pub(crate) mod features;
 mod filter;
@@ -104,6 +105,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
         features: shown.features,
         companions: shown.companions,
         order,
+        epsilons: exponents::exponents(query)?,
     };
     bound.note_columns();
     Ok(bound)
