@@ -1,7 +1,7 @@
 """The slowest possible reader of a logical query: the meaning of what the SQL layer hands over.
 
-Every combination of rows is formed, filtered, grouped and summed in Python numbers. It knows
-nothing of ringview but the JSON.
+Every combination of rows is formed, filtered, grouped and summed in Python numbers, each query
+within a condition anew for each of them. It knows nothing of ringview but the JSON.
 """
 
 from __future__ import annotations
@@ -15,25 +15,56 @@ from typing import Any
 Row = dict[str, Any]
 
 
-def evaluate(query: dict[str, Any], tables: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
+class Frame:
+    """A row of the join of a query, and those of the queries around it."""
+
+    def __init__(
+        self, rows: tuple[Row, ...], around: Frame | None, tables: dict[str, list[Row]]
+    ) -> None:
+        self.rows, self.around, self.tables = rows, around, tables
+
+    def __getitem__(self, atom: int) -> Row:
+        return self.rows[atom]
+
+    def out(self, depth: int) -> Frame:
+        """That of the query so many further out."""
+        if depth == 0:
+            return self
+        assert self.around is not None
+        return self.around.out(depth - 1)
+
+
+def evaluate(
+    query: dict[str, Any], tables: dict[str, list[Row]], around: Frame | None = None
+) -> list[tuple[Any, ...]]:
     """The rows of the view, sorted by their text."""
+    for block in query.get("blocks", []):
+        names = [output["name"] for output in block["query"]["outputs"]]
+        rows_of = evaluate(block["query"], tables)
+        tables = {**tables, block["name"]: [dict(zip(names, row, strict=True)) for row in rows_of]}
     kept = [
         [row for row in tables[atom["table"]] if truth(atom["filter"], _One(i, row))]
         for i, atom in enumerate(query["atoms"])
     ]
     groups: dict[tuple[Any, ...], list[tuple[Row, ...]]] = {}
-    if not query["group_by"] and _has_aggregates(query):
+    group_by, bag = query.get("group_by", []), query.get("bag")
+    if not group_by and _has_aggregates(query):
         groups[()] = []
     for rows in itertools.product(*kept):
-        if all(_equal(join, rows) for join in query["joins"]):
-            key = tuple(value(_column(c), rows) for c in query["group_by"])
+        chosen = truth(query.get("condition"), Frame(rows, around, tables))
+        if chosen and all(_equal(join, rows) for join in query["joins"]):
+            key = tuple(value(_column(c), rows) for c in group_by)
             groups.setdefault(key, []).append(rows)
-    found = [tuple(_output(o, rows) for o in query["outputs"]) for rows in groups.values()]
+    found = [
+        tuple(_output(o, rows) for o in query["outputs"])
+        for rows in groups.values()
+        for _ in range(len(rows) if bag and not bag["distinct"] else 1)
+    ]
     return sorted(found, key=repr)
 
 
 def _has_aggregates(query: dict[str, Any]) -> bool:
-    return any(output["kind"] == "aggregate" for output in query["outputs"])
+    return any(output["kind"] in ("aggregate", "expression") for output in query["outputs"])
 
 
 def _column(ref: Row) -> Row:
@@ -50,15 +81,39 @@ def _output(output: Row, rows: list[tuple[Row, ...]]) -> Any:
         if not rows:
             return None
         return value(_column(output["column"]), rows[0])
-    if output["argument"] is None:
+    if output["kind"] == "expression":
+        return _measure(output["value"], rows)
+    return _aggregate(output["function"], output["argument"], rows)
+
+
+def _aggregate(function: str, argument: Row | None, rows: list[tuple[Row, ...]]) -> Any:
+    if argument is None:
         return len(rows)
-    values = [v for r in rows if (v := value(output["argument"], r)) is not None]
-    if output["function"] == "count":
+    values = [v for r in rows if (v := value(argument, r)) is not None]
+    if function == "count":
         return len(values)
     if not values:
         return None
+    if function in ("min", "max"):
+        return min(values) if function == "min" else max(values)
     total = sum(values[1:], start=values[0])
-    return float(total) / len(values) if output["function"] == "avg" else total
+    return float(total) / len(values) if function == "avg" else total
+
+
+def _measure(measure: Row, rows: list[tuple[Row, ...]]) -> Any:
+    match measure["op"]:
+        case "group":
+            return value(_column(measure["column"]), rows[0])
+        case "aggregate":
+            argument = next(iter(measure["arguments"]), None)
+            return _aggregate(measure["function"], argument, rows)
+        case "literal":
+            return literal(measure["value"])
+        case "negate":
+            operand = _measure(measure["operand"], rows)
+            return None if operand is None else -operand
+    left, right = _measure(measure["left"], rows), _measure(measure["right"], rows)
+    return _arithmetic(measure["op"], left, right)
 
 
 class _One(dict):  # type: ignore[type-arg]
@@ -72,25 +127,34 @@ def value(scalar: Row, rows: Any) -> Any:
     """The value of a scalar expression; None is NULL."""
     match scalar["op"]:
         case "column":
-            return rows[scalar["atom"]][scalar["column"]]
+            here = rows.out(scalar["depth"]) if "depth" in scalar else rows
+            return here[scalar["atom"]][scalar["column"]]
+        case "query":
+            ((found,),) = evaluate(scalar["query"], rows.tables, rows)
+            return found
         case "literal":
             return literal(scalar["value"])
         case "negate":
             operand = value(scalar["operand"], rows)
             return None if operand is None else -operand
-    left, right = value(scalar["left"], rows), value(scalar["right"], rows)
+    return _arithmetic(scalar["op"], value(scalar["left"], rows), value(scalar["right"], rows))
+
+
+def _arithmetic(op: str, left: Any, right: Any) -> Any:
     if left is None or right is None:
         return None
     if isinstance(left, float) or isinstance(right, float):
         left, right = float(left), float(right)
-    match scalar["op"]:
+    match op:
         case "add":
             return left + right
         case "subtract":
             return left - right
         case "multiply":
             return left * right
-    raise AssertionError(scalar)
+        case "divide":
+            return float(left) / float(right) if right else None
+    raise AssertionError(op)
 
 
 def literal(body: Row) -> Any:

@@ -9,6 +9,7 @@ refused with its line, its column and what to do instead. No algorithm of mainte
 | names | aliases, columns |
 | blocks | what FROM may read: tables, views, names of WITH, subqueries |
 | literals, scalars, predicates | expressions and conditions, one handler a node type |
+| within, having | subqueries in conditions; in HAVING, over the groups as a block |
 | joins | FROM, ON, USING, NATURAL, WHERE |
 | grouped | expressions over aggregates and groups |
 | select | SELECT, GROUP BY, HAVING |
@@ -24,8 +25,9 @@ from typing import NoReturn
 import pyarrow as pa
 from sqlglot import exp
 
+from ..arrow import Kind
 from ..errors import InvalidValueError, UnsupportedError
-from .blocks import Blocks, Reads
+from .blocks import Blocks, Reads, Selects
 from .joins import Joins
 from .names import Scope
 from .order import Order, order
@@ -54,9 +56,9 @@ def translate(
         own: A view of the catalog that the text defines anew, so that FROM cannot name it.
 
     Returns:
-        `atoms`, `joins`, `group_by`, `outputs`, `order`, `bag` for the rows of a join, and `having`
-        and `blocks`, the queries of WITH and of subqueries, where there are any; ready for
-        `json.dumps`.
+        `atoms`, `joins`, `group_by`, `outputs`, `order`, `bag` for the rows of a join, `condition`
+        for what compares across tables or with subqueries, and `having` and `blocks`, the queries
+        of WITH and of subqueries in FROM, where there are any; ready for `json.dumps`.
 
     Raises:
         QueryError: The text is no SQL, a name is ambiguous, a value is out of place.
@@ -139,7 +141,7 @@ def _translate(
     if not isinstance(tree, exp.Select):
         _refuse_statement(tree, text)
     check_clauses(tree, text.refuse, inner=False)
-    reads = Reads(text, Blocks(catalog), _inner, own=own)
+    reads = Reads(text, Blocks(catalog), Selects(_inner, _value, _rows), own=own)
     query, scope = _select(tree, reads)
     if given is not None:
         query["order"] = order(given, scope)
@@ -153,13 +155,34 @@ def _inner(tree: exp.Select, reads: Reads) -> Json:
     return _select(tree, reads)[0]
 
 
-def _select(tree: exp.Select, reads: Reads) -> tuple[Json, Scope]:
-    """The query of a SELECT, and what its clauses may name."""
-    joins = Joins(reads.text, reads.within(tree))
+def _value(tree: exp.Select, reads: Reads, outer: Scope) -> tuple[Json, Kind]:
+    """The query of a SELECT that a condition compares, and the kind of its one value."""
+    check_clauses(tree, reads.text.refuse, inner=True)
+    joins, scope = _joined(tree, reads, outer)
+    output, kind = Select(tree, scope, joins).value()
+    return {**joins.json(), "outputs": [output]}, kind
+
+
+def _rows(tree: exp.Select, reads: Reads, outer: Scope) -> tuple[Json, Scope]:
+    """The query of a SELECT whose rows are counted, still without an output, and what it names."""
+    check_clauses(tree, reads.text.refuse, inner=True)
+    joins, scope = _joined(tree, reads, outer)
+    return joins.json(), joins.chosen(scope)
+
+
+def _joined(tree: exp.Select, reads: Reads, outer: Scope | None = None) -> tuple[Joins, Scope]:
+    """FROM and WHERE of a SELECT, and what its other clauses may name."""
+    joins = Joins(reads.text, reads.within(tree), outer)
     scope = joins.read_from(tree)
     where = tree.args.get("where")
     if where is not None:
         joins.read_condition(where.this, scope)
+    return joins, scope
+
+
+def _select(tree: exp.Select, reads: Reads) -> tuple[Json, Scope]:
+    """The query of a SELECT, and what its clauses may name."""
+    joins, scope = _joined(tree, reads)
     body = Select(tree, scope, joins).json()
     return {**joins.json(), **body, "order": None}, scope
 

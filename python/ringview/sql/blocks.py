@@ -10,16 +10,17 @@ Cost: that of translating and binding each block once, and O(blocks * names) for
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pyarrow as pa
 from sqlglot import exp
 
 from .. import _native
+from ..arrow import Kind
 from ..errors import RingviewError, UnknownTableError, did_you_mean
-from .names import Source, find
+from .names import Scope, Source, find
 from .place import Text
 from .scalars import READ_APART, Json, refuse
 
@@ -55,6 +56,20 @@ class Readable:
         return replace(self, called=called)
 
 
+def tables_of(query: Json) -> Iterator[str]:
+    """What the atoms of a query read, and those of the queries in its condition, O(its size)."""
+    yield from (atom["table"] for atom in query["atoms"])
+    left: list[Any] = [query.get("condition")]
+    while left:
+        part = left.pop()
+        if isinstance(part, list):
+            left += part
+        elif isinstance(part, dict) and part.get("op") == "query":
+            yield from tables_of(part["query"])
+        elif isinstance(part, dict):
+            left += part.values()
+
+
 @dataclass(slots=True)
 class Blocks:
     """The blocks of one text, in the order in which they were translated."""
@@ -71,23 +86,29 @@ class Blocks:
         """A query that only chooses columns and rows of what its one atom reads."""
         if len(query["atoms"]) > 1 or query.get("bag", {}).get("distinct", True):
             return None
+        if query.get("condition"):
+            return None
         (atom,) = query["atoms"]
         stored = [output["column"]["column"] for output in query["outputs"]]
         if len(set(stored)) < len(stored):
             return None
-        schema = self._schema(atom["table"])
+        schema = self.schema(atom["table"])
         fields = [schema.field(schema.get_field_index(name)) for name in stored]
         called = tuple(output["name"] for output in query["outputs"])
         return Readable(atom["table"], pa.schema(fields), called, atom["filter"])
 
     def _block(self, wanted: str, query: Json) -> Readable:
         taken = {name.lower() for name in (*self.catalog, *self.queries)}
+        # IN asks for the same rows twice.
+        if self.queries.get(wanted) == query:
+            schema = self.schemas[wanted]
+            return Readable(wanted, schema, tuple(schema.names))
         name, number = wanted, 1
         while name.lower() in taken:
             number += 1
             name = f"{wanted}_{number}"
-        tables = dict.fromkeys(atom["table"] for atom in query["atoms"])
-        known = [(table, self._schema(table)) for table in tables]
+        tables = dict.fromkeys(tables_of(query))
+        known = [(table, self.schema(table)) for table in tables]
         try:
             schema = pa.schema(_native.output_schema(json.dumps(query), known))
         except RingviewError as error:
@@ -96,19 +117,32 @@ class Blocks:
         self.queries[name], self.schemas[name] = query, schema
         return Readable(name, schema, tuple(schema.names))
 
-    def _schema(self, table: str) -> pa.Schema:
+    def schema(self, table: str) -> pa.Schema:
+        """The columns of a table, a view or a block."""
         found = self.schemas.get(table)
         return self.catalog[table] if found is None else found
 
     def read_by(self, query: Json) -> list[Json]:
         """The blocks that a query reads, those that they read before them."""
-        wanted = {atom["table"] for atom in query["atoms"]}
+        wanted = set(tables_of(query))
         chosen: list[Json] = []
         for name, block in reversed(self.queries.items()):
             if name in wanted:
-                wanted |= {atom["table"] for atom in block["atoms"]}
+                wanted |= set(tables_of(block))
                 chosen.append({"name": name, "query": block})
         return chosen[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Selects:
+    """How a SELECT is translated: as a query, as one value, as rows that are counted.
+
+    The last two stand in a condition, of which they are given the scope.
+    """
+
+    query: Callable[[exp.Select, Reads], Json]
+    value: Callable[[exp.Select, Reads, Scope], tuple[Json, Kind]]
+    rows: Callable[[exp.Select, Reads, Scope], tuple[Json, Scope]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +151,12 @@ class Reads:
 
     `defined` are the names of WITH that hold there, the innermost first found; `coming` are those
     that stand further on in it. `around` are the tables of the queries around, which a subquery in
-    FROM does not see. `select` translates a SELECT. `own` is what the whole text defines.
+    FROM does not see. `selects` translate a SELECT. `own` is what the whole text defines.
     """
 
     text: Text
     blocks: Blocks
-    select: Callable[[exp.Select, Reads], Json]
+    selects: Selects
     defined: Mapping[str, Readable] = field(default_factory=dict)
     coming: tuple[str, ...] = ()
     around: tuple[Source, ...] = ()
@@ -208,7 +242,7 @@ class Reads:
             self.text.refuse(tree, "a subquery is a SELECT", "change rows with db.insert")
         if not isinstance(tree, exp.Select):
             refuse(tree, self.text)
-        return self.blocks.add(called, reads.select(tree, reads))
+        return self.blocks.add(called, reads.selects.query(tree, reads))
 
 
 def _is_parentheses(node: exp.Subquery) -> bool:

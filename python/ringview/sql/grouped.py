@@ -64,6 +64,7 @@ def grouped(
         rows.sources,
         rows.visible,
         rows.around,
+        rows.outer,
         rows=rows,
         joins=joins,
         group=tuple(group),

@@ -1,29 +1,29 @@
 """FROM, ON and WHERE: atoms, equalities that join them, filters on single atoms.
 
-Invariant: every condition ends as one equality between columns of two atoms, or as a filter of
-one atom; what is neither (OR or < across tables) is refused with its place. NATURAL JOIN and USING
-join exactly the columns that SQL says and merge each pair into one name.
+Invariant: every condition ends as one equality between columns of two atoms, as a filter of one
+atom, or, where it compares across tables or with a subquery, in the condition of the join. NATURAL
+JOIN and USING join exactly the columns that SQL says and merge each pair into one name.
 Cost: O(tables * columns + nodes of the conditions).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
-from ..errors import TypeMismatchError
+from ..errors import RingviewError, TypeMismatchError
 from .blocks import Readable, Reads
+from .joinable import joinable
 from .names import JOINED_ON, Column, Scope, Source, source
 from .place import Text
 from .predicates import Predicate, conjuncts, predicate
 from .scalars import Json
+from .within import Chosen, reaches
 
-AROUND = (
-    "join in a subquery that shows the columns, and put the condition around it: "
-    "FROM (SELECT .. FROM .. JOIN ..) AS q WHERE .."
-)
 _ROWS_OF_EACH = "keep the rows of each side as a view and join what you read"
 
 
@@ -33,17 +33,20 @@ class Joins:
 
     text: Text
     reads: Reads
+    # Of a subquery in a condition: what that may name.
+    outer: Scope | None = None
     # What each atom reads, and its source.
     atoms: list[tuple[str, Source]] = field(default_factory=list)
     equalities: list[tuple[Column, Column]] = field(default_factory=list)
     filters: dict[int, list[Json]] = field(default_factory=dict)
+    conditions: list[Json] = field(default_factory=list)
 
     def read_from(self, select: exp.Select) -> Scope:
         """The scope of the whole FROM clause: comma-separated groups, each joined by itself."""
         first = select.args.get("from_") or select.args.get("from")
         if first is None:
             self.text.refuse(select, "a view needs a FROM", "name the tables that it reads")
-        whole = Scope(self.text, around=self.reads.around)
+        whole = Scope(self.text, around=self.reads.around, outer=self.outer)
         group = self._relation(first.this)
         for join in select.args.get("joins") or []:
             if _is_comma(join, self.text):
@@ -55,21 +58,28 @@ class Joins:
 
     def read_condition(self, condition: exp.Expr, scope: Scope) -> None:
         """Share out the conjuncts of an ON or a WHERE."""
+        scope = self.chosen(scope)
         for part in conjuncts(condition):
             pair = _column_pair(part, scope)
             if pair is not None:
                 self._equate(part, *pair)
-            else:
+            elif not self._join_block(part, scope):
                 self._filter(predicate(part, scope))
 
+    def chosen(self, scope: Scope) -> Chosen:
+        """What conditions on the rows of `scope` may name."""
+        return Chosen.over(replace(scope, outer=self.outer), self.reads)
+
     def json(self) -> Json:
-        """The `atoms` and `joins` of the logical query."""
+        """The `atoms`, `joins` and, if there is one, `condition` of the logical query."""
+        condition = _all(self.conditions)
         return {
             "atoms": [
                 {"table": table, "alias": of.alias, "filter": _all(self.filters.get(i, []))}
                 for i, (table, of) in enumerate(self.atoms)
             ],
             "joins": [[left.json(), right.json()] for left, right in self.equalities],
+            **({"condition": condition} if condition is not None else {}),
         }
 
     def classes(self, column: Column) -> set[Column]:
@@ -173,6 +183,40 @@ class Joins:
             self.text.refuse(join, f"{method or kind} JOIN is not supported", _ROWS_OF_EACH)
         self._only(join, {"this", "on", "using", "kind", "method"})
 
+    def _join_block(self, condition: exp.Expr, scope: Chosen) -> bool:
+        """Join with the block that a subquery of the condition is, where it is one."""
+
+        def known(tree: exp.Select) -> Callable[[exp.Column], bool]:
+            return Joins(self.text, self.reads.within(tree)).read_from(tree).knows
+
+        found = joinable(condition, known)
+        if found is None:
+            return False
+        outer = [scope.column(node) for node in found.outer]
+        if any(column.depth for column in outer):
+            return False
+        try:
+            read = self.reads.subquery(found.tree, _SUBQUERY, scope.sources)
+        except RingviewError:
+            # It names what is around it otherwise than by equality: it is no join.
+            return False
+        types = [read.schema.field(at).type for at in range(len(outer))]
+        if [self._type(column) for column in outer] != types or any(map(_is_float, types)):
+            return False
+        number = len(self.atoms)
+        of = source(number, f"{_SUBQUERY} {number}", read.schema, read.called)
+        if read.filter is not None:
+            self.filters[number] = [_of_atom(number, read.filter)]
+        self.atoms.append((read.name, of))
+        for column, inner in zip(outer, of.columns, strict=False):
+            self._equate(condition, column, inner)
+        return True
+
+    def _type(self, column: Column) -> pa.DataType:
+        """The type of a column of this query."""
+        schema = self.reads.blocks.schema(self.atoms[column.atom][0])
+        return schema.field(column.stored).type
+
     def _equate(self, node: exp.Expr, left: Column, right: Column) -> None:
         if left.kind != right.kind:
             self.text.fail(
@@ -184,27 +228,11 @@ class Joins:
         self.equalities.append((left, right))
 
     def _filter(self, condition: Predicate) -> None:
-        if len(condition.atoms) > 1:
-            self._refuse_across(condition.node)
+        if len(condition.atoms) > 1 or reaches(condition.body):
+            self.conditions.append(condition.body)
+            return
         atom = min(condition.atoms, default=0)
         self.filters.setdefault(atom, []).append(condition.body)
-
-    def _refuse_across(self, node: exp.Expr) -> NoReturn:
-        if isinstance(node, (exp.Or, exp.Not)):
-            what = "OR and NOT across tables are not supported"
-            instead = AROUND
-            if isinstance(node, exp.Or):
-                instead += (
-                    "; or, for SUM and COUNT, add the views of both sides and subtract that of "
-                    "both joined by AND"
-                )
-        elif isinstance(node, exp.EQ):
-            what = "tables are joined on plain columns"
-            instead = "compute the expression into a column before the rows are inserted"
-        else:
-            what = "tables are joined by equality only"
-            instead = AROUND
-        self.text.refuse(node, what, instead)
 
     def _only(self, node: exp.Expr, known: set[str]) -> None:
         """Refuse what a node carries beyond `known` rather than overlook it."""
@@ -214,6 +242,8 @@ class Joins:
                 self.text.refuse(node, f"{name} is not supported here")
 
 
+# What a block is called that a subquery of a condition is.
+_SUBQUERY = "subquery"
 # What a subquery is called that the text does not name, as DuckDB calls it.
 _UNNAMED = "unnamed_subquery"
 
@@ -223,6 +253,10 @@ def _is_query(node: exp.Expr) -> bool:
     while isinstance(node, exp.Subquery) and not node.args.get("joins") and not node.alias:
         node = node.this
     return isinstance(node, exp.Query) and not isinstance(node, (exp.Subquery, exp.Table))
+
+
+def _is_float(of: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(of))
 
 
 def _is_comma(join: exp.Join, text: Text) -> bool:
@@ -238,7 +272,8 @@ def _column_pair(node: exp.Expr, scope: Scope) -> tuple[Column, Column] | None:
     if not isinstance(one, exp.Column) or not isinstance(other, exp.Column):
         return None
     left, right = scope.column(one), scope.column(other)
-    return (left, right) if left.atom != right.atom else None
+    own = left.depth == right.depth == 0
+    return (left, right) if own and left.atom != right.atom else None
 
 
 def _all(filters: list[Json]) -> Json | None:

@@ -3,7 +3,8 @@
 Invariant: a name is either one column of one atom or an error that says why not (unknown,
 ambiguous), never a guess. A column merged by NATURAL JOIN or USING is one column, unambiguous
 without its table. Names compare without case unless quoted; in one table the exact spelling wins.
-A subquery in FROM sees its own tables alone. Cost: O(columns in scope) a name.
+A subquery in FROM sees its own tables alone; one in a condition sees those around it too, its own
+first. Cost: O(columns in scope) a name.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from sqlglot import exp
 
 from ..arrow import Kind, kind_of
 from ..errors import QueryError, UnknownColumnError, did_you_mean
-from .place import Text
+from .place import DIALECT, Text
 
 # What to do instead. `tests/python/test_advice.py` does it and compares.
 JOINED_ON = (
     "show the column that it compares with, grouped by it where there are aggregates, and join on "
     "that: JOIN (SELECT b, COUNT(*) AS n FROM s GROUP BY b) AS q USING (b)"
+)
+OUTSIDE = (
+    "aggregate columns of the subquery alone, and compute with the result: SUM(s.x * r.y) is "
+    "r.y * (SELECT SUM(s.x) ..)"
 )
 
 
@@ -30,17 +35,20 @@ JOINED_ON = (
 class Column:
     """One column of one atom (an atom is one appearance of a table, view or block in FROM).
 
-    The query calls it `name`; what the atom reads calls it `stored`.
+    The query calls it `name`; what the atom reads calls it `stored`. It is of the query `depth`
+    further out.
     """
 
     atom: int
     name: str
     kind: Kind
     stored: str
+    depth: int = 0
 
     def json(self) -> dict[str, object]:
         """The column as the logical query writes it."""
-        return {"atom": self.atom, "column": self.stored}
+        found: dict[str, object] = {"atom": self.atom, "column": self.stored}
+        return {"depth": self.depth, **found} if self.depth else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,8 @@ class Scope:
     visible: tuple[Column, ...] = field(default=())
     # Of the queries around, which a subquery in FROM does not see.
     around: tuple[Source, ...] = ()
+    # Of a subquery in a condition: what the condition may name.
+    outer: Scope | None = None
 
     @staticmethod
     def of(text: Text, one: Source, around: tuple[Source, ...] = ()) -> Scope:
@@ -81,12 +91,24 @@ class Scope:
         """What translates a node of this kind in this scope alone; nothing in one of rows."""
         return None
 
+    def conditions(self, kind: type[exp.Expr]) -> Callable[[Any, Any], Any] | None:
+        """What translates a condition of this kind in this scope alone."""
+        return None
+
     def plus(self, other: Scope, merged: Iterable[Column] = ()) -> Scope:
         """Both scopes; the columns `merged` of the right one are no longer seen by bare name."""
         gone = set(merged)
         kept = tuple(column for column in other.visible if column not in gone)
         sources = self.sources + other.sources
-        return Scope(self.text, sources, self.visible + kept, self.around or other.around)
+        around, outer = self.around or other.around, self.outer or other.outer
+        return Scope(self.text, sources, self.visible + kept, around, outer)
+
+    def knows(self, node: exp.Column) -> bool:
+        """Whether a name means something here, a column or several, or a table that lacks it."""
+        qualifier = node.args.get("table")
+        if qualifier is not None:
+            return any(_same(qualifier, source.alias) for source in self.sources)
+        return any(_same(node.this, column.name) for column in self.visible)
 
     def column(self, node: exp.Column) -> Column:
         """The column that `node` names; raises UnknownColumnError or QueryError with the place."""
@@ -99,6 +121,16 @@ class Scope:
                 f"{node.sql()!r} has more than a table in front of the column",
                 "tables have plain names here: write table.column",
             )
+        outer = self.outer
+        while outer is not None and not self.knows(node):
+            if outer.knows(node):
+                self.text.refuse(
+                    node,
+                    f"{node.sql(dialect=DIALECT)!r} is of the query around, which only the WHERE "
+                    "of a subquery sees",
+                    OUTSIDE,
+                )
+            outer = outer.outer
         qualifier = node.args.get("table")
         if qualifier is not None:
             found = self.source(qualifier)

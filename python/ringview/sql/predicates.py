@@ -32,7 +32,8 @@ class Predicate:
 def predicate(node: exp.Expr, scope: Scope) -> Predicate:
     """Translate the condition `node`; raises with its place in the text."""
     only_read(node, scope.text)
-    found = HANDLERS.get(type(node), _truth)(node, scope)
+    handler = scope.conditions(type(node)) or HANDLERS.get(type(node), _truth)
+    found = handler(node, scope)
     return _negated(found, node) if node.args.get("negate") else found
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from .names import Column, Scope
-from .scalars import AGGREGATES, Json
+from .scalars import AGGREGATES, Json, Scalar, scalar
 
 
 def is_plain(tree: exp.Select) -> bool:
@@ -50,6 +50,19 @@ def rows(tree: exp.Select, scope: Scope) -> Json:
         "outputs": outputs,
         "bag": {"representation": None, "distinct": distinct is not None},
     }
+
+
+def one(tree: exp.Select, scope: Scope) -> Scalar:
+    """The one column that a plain SELECT shows."""
+    shown = tree.expressions
+    if len(shown) == 1 and not isinstance(shown[0].unalias().unnest(), (exp.Star, exp.Column)):
+        return scalar(shown[0].unalias(), scope)
+    columns = list(_columns(tree, scope))
+    if len(columns) != 1:
+        scope.text.fail(tree, f"IN takes a subquery of one column, this has {len(columns)}")
+    node, _, column = columns[0]
+    body = {"op": "column", **column.json()}
+    return Scalar(node, column.kind, frozenset([column.atom]), body, column=column)
 
 
 def _columns(tree: exp.Select, scope: Scope) -> Iterator[tuple[exp.Expr, str, Column]]:

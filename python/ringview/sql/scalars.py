@@ -389,8 +389,17 @@ AGGREGATES: tuple[type[exp.Expr], ...] = (
 
 # What people write and views cannot keep: node types, what to say, what to do instead.
 REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
-    ((exp.Exists,), "subqueries stand in FROM alone", DISTINCT_KEYS),
-    ((exp.Subquery, exp.Select, exp.SetOperation), "subqueries stand in FROM alone", IN_FROM),
+    ((exp.Exists,), "EXISTS stands in WHERE and HAVING", DISTINCT_KEYS),
+    (
+        (exp.Subquery, exp.Select, exp.SetOperation),
+        "subqueries stand in FROM, WHERE and HAVING",
+        IN_FROM,
+    ),
+    (
+        (exp.All, exp.Any),
+        "ALL and ANY are not supported",
+        "compare with (SELECT MAX(..) ..) or (SELECT MIN(..) ..), which is NULL over nothing",
+    ),
     ((exp.Window,), "window functions cannot be maintained", FROM_ROWS),
     (
         (exp.Filter,),

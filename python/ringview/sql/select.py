@@ -13,14 +13,16 @@ from typing import Any, NoReturn
 
 from sqlglot import exp
 
+from ..arrow import Kind
 from . import cofactor
 from .grouped import Grouped, grouped
+from .having import as_output, chosen, is_nested
 from .joins import Joins
 from .names import Column, Scope, find
 from .place import DIALECT
 from .predicates import predicate
 from .rows import is_plain, rows
-from .scalars import AGGREGATES, FROM_ROWS, READ_APART, Json, refuse, scalar
+from .scalars import AGGREGATES, FROM_ROWS, READ_APART, Json, Scalar, refuse, scalar
 
 _CLAUSES = {
     "order": (
@@ -41,6 +43,10 @@ _INNER = {
         "leave it out: what reads a subquery takes its rows in any order",
     ),
 }
+_ONE_VALUE = (
+    "such a subquery knows SUM, COUNT, AVG, MIN, MAX and arithmetic over them: read one in its "
+    "FROM that has the rest, as in (SELECT MAX(q.x) FROM (SELECT ..) AS q)"
+)
 _KNOWN = {"expressions", "from_", "from", "joins", "where", "group", "having", "distinct", "with_"}
 
 
@@ -53,7 +59,10 @@ class Select:
     joins: Joins
 
     def json(self) -> Json:
-        """The `group_by`, `outputs` and, if there is one, `having` of the logical query."""
+        """The `group_by`, `outputs` and, if there is one, `having` of the logical query.
+
+        Where HAVING has a subquery, all of the query that chooses among the groups.
+        """
         if is_plain(self.tree):
             return rows(self.tree, self.scope)
         distinct = self.tree.args.get("distinct")
@@ -84,8 +93,46 @@ class Select:
         if having is not None:
             aliases = {o.alias: o.this for o in self.tree.expressions if isinstance(o, exp.Alias)}
             scope = grouped(self.scope, self.joins, group, aliases)
+            if is_nested(having.this):
+                return chosen(having.this, scope, {**self.joins.json(), **found})
             found["having"] = predicate(having.this, scope).body
         return found
+
+    def value(self) -> tuple[Json, Kind]:
+        """The output of a SELECT that is one value, and its kind."""
+        text = self.scope.text
+        for key, value in (("distinct", "DISTINCT"), ("group", "GROUP BY"), ("having", "HAVING")):
+            clause = self.tree.args.get(key)
+            if clause is not None:
+                what = f"{value} in a subquery that is compared is not supported"
+                text.refuse(clause, what, _ONE_VALUE)
+        outputs = self.tree.expressions
+        if len(outputs) != 1:
+            text.fail(self.tree, f"a subquery that is compared has one column, not {len(outputs)}")
+        body = outputs[0].unalias()
+        if is_plain(self.tree):
+            what = "a subquery that is compared is one value, and this may have several rows"
+            text.refuse(body, what, "aggregate it: MIN or MAX of the column")
+        scope = grouped(self.scope, self.joins, [])
+        found = scalar(body, scope)
+        self._check_value(body, found)
+        return self._output(outputs[0], scope), found.kind
+
+    def _check_value(self, body: exp.Expr, found: Scalar) -> None:
+        """Refuse what the engine does not know in subqueries."""
+        text = self.scope.text
+        for node in body.find_all(exp.Func):
+            if isinstance(node, exp.Cast):
+                continue
+            if not isinstance(node, (exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max)) or (
+                isinstance(node, exp.Count) and isinstance(node.this, exp.Distinct)
+            ):
+                what = (
+                    f"{node.sql(dialect=DIALECT)!r} is not supported in a subquery that is compared"
+                )
+                text.refuse(node, what, _ONE_VALUE)
+        if found.kind == "text":
+            text.refuse(body, "a string of a subquery is not compared", "compare numbers or dates")
 
     def _group(self) -> Iterator[Column]:
         """The columns of GROUP BY, each join class once."""
@@ -153,21 +200,9 @@ class Select:
         if found.is_constant:
             self._refuse_output(body)
         name = _name(node)
-        match found.json():
-            case {"op": "group", "column": column}:
-                if isinstance(body, exp.Column) and not isinstance(node, exp.Alias):
-                    name = self.scope.column(body).name
-                return {"kind": "group", "name": name, "column": column}
-            case {"op": "aggregate", "function": function, "arguments": [] | [_] as arguments}:
-                argument = arguments[0] if arguments else None
-                return {
-                    "kind": "aggregate",
-                    "name": name,
-                    "function": function,
-                    "argument": argument,
-                }
-            case value:
-                return {"kind": "expression", "name": name, "value": value}
+        if isinstance(body, exp.Column) and not isinstance(node, exp.Alias):
+            name = self.scope.column(body).name
+        return as_output(name, found.json())
 
     def _refuse_output(self, body: exp.Expr) -> NoReturn:
         text = self.scope.text
