@@ -21,7 +21,7 @@ from .grouped import Grouped
 from .names import Column
 from .predicates import conjuncts, predicate
 from .scalars import Json, Scalar, scalar
-from .within import Chosen, reaches
+from .within import Chosen, divides, reaches
 
 # What the block of the groups is called, in explanations too.
 _GROUPS = "groups"
@@ -106,7 +106,7 @@ def chosen(having: exp.Expr, groups: Grouped, query: Json) -> Json:
     conditions: list[Json] = []
     for part in conjuncts(having):
         body = predicate(part, scope).body
-        (conditions if reaches(body) else filters).append(body)
+        (conditions if reaches(body) or divides(body) else filters).append(body)
     block = reads.blocks.add(_GROUPS, {**query, "outputs": scope.outputs, "order": None})
     names = list(dict.fromkeys([*shown, *(key.name for key in keys)]))
     return {

@@ -21,8 +21,8 @@ from .joinable import joinable
 from .names import JOINED_ON, Column, Scope, Source, source
 from .place import Text
 from .predicates import Predicate, conjuncts, predicate
-from .scalars import Json
-from .within import Chosen, reaches
+from .scalars import Json, refuse
+from .within import Chosen, divides, reaches
 
 _ROWS_OF_EACH = "keep the rows of each side as a view and join what you read"
 
@@ -231,6 +231,10 @@ class Joins:
         if len(condition.atoms) > 1 or reaches(condition.body):
             self.conditions.append(condition.body)
             return
+        divided = condition.node.find(exp.Div)
+        if divided is not None and divides(condition.body):
+            # Of one row it can be a column, and the condition a filter.
+            refuse(divided, self.text)
         atom = min(condition.atoms, default=0)
         self.filters.setdefault(atom, []).append(condition.body)
 

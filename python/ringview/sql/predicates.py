@@ -17,7 +17,7 @@ from ..arrow import Kind
 from ..errors import QueryError, TypeMismatchError
 from . import literals
 from .names import Scope
-from .scalars import DISTINCT_KEYS, Json, Scalar, constant, only_read, scalar
+from .scalars import Json, Scalar, constant, only_read, scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _between(node: exp.Between, scope: Scope) -> Predicate:
 
 def _in(node: exp.In, scope: Scope) -> Predicate:
     if not node.expressions:
-        scope.text.refuse(node, "IN takes a list of constants here", DISTINCT_KEYS)
+        scope.text.refuse(node, "IN takes a list of constants or a subquery here")
     operand = scalar(node.this, scope)
     values = []
     for item in node.expressions:

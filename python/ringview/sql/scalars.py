@@ -35,9 +35,6 @@ IN_FROM = (
     "read it in FROM and name its column: CROSS JOIN (SELECT ..) AS q where it gives one row, "
     "JOIN (SELECT .. GROUP BY ..) AS q ON .. where it gives one for each row"
 )
-DISTINCT_KEYS = (
-    "join the inner query's columns, each once: JOIN (SELECT DISTINCT .. FROM ..) AS q ON .."
-)
 READ_APART = "keep the rows that it is about as a view, and compute the rest from what you read"
 
 
@@ -389,17 +386,13 @@ AGGREGATES: tuple[type[exp.Expr], ...] = (
 
 # What people write and views cannot keep: node types, what to say, what to do instead.
 REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
-    ((exp.Exists,), "EXISTS stands in WHERE and HAVING", DISTINCT_KEYS),
+    ((exp.Exists,), "EXISTS stands in WHERE and HAVING", ""),
     (
         (exp.Subquery, exp.Select, exp.SetOperation),
         "subqueries stand in FROM, WHERE and HAVING",
         IN_FROM,
     ),
-    (
-        (exp.All, exp.Any),
-        "ALL and ANY are not supported",
-        "compare with (SELECT MAX(..) ..) or (SELECT MIN(..) ..), which is NULL over nothing",
-    ),
+    ((exp.All, exp.Any), "ALL and ANY are not supported", ""),
     ((exp.Window,), "window functions cannot be maintained", FROM_ROWS),
     (
         (exp.Filter,),

@@ -64,14 +64,21 @@ def _known(scope: Scope | None, node: exp.Column) -> bool:
 
 
 def reaches(body: Any) -> bool:
-    """Whether what is written reads more than the row of one table: queries within, or around."""
+    """Whether what is written reads other queries: those within it, or those around."""
+    return _any(body, lambda part: part.get("op") == "query" or "depth" in part)
+
+
+def divides(body: Any) -> bool:
+    """Whether it divides, which no filter of a table does."""
+    return _any(body, lambda part: part.get("op") == "divide")
+
+
+def _any(body: Any, holds: Callable[[Json], bool]) -> bool:
     if isinstance(body, list):
-        return any(map(reaches, body))
+        return any(_any(each, holds) for each in body)
     if not isinstance(body, dict):
         return False
-    if body.get("op") in ("query", "divide") or "depth" in body:
-        return True
-    return any(map(reaches, body.values()))
+    return holds(body) or any(_any(each, holds) for each in body.values())
 
 
 def select_of(node: exp.Expr) -> exp.Select | None:

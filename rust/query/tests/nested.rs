@@ -264,6 +264,23 @@ fn not_is_pushed_down_and_unknown_is_not_true() {
 }
 
 #[test]
+fn what_is_never_null_is_not_asked() {
+    let null = |name: &str| {
+        json!({"op": "or", "operands": [
+            {"op": "is_null", "operand": column(1, 0, name)},
+            {"op": "is_null", "operand": column(0, 0, "price")},
+        ]})
+    };
+    let counted = |name: &str| {
+        let count = json!({"kind": "aggregate", "name": "n", "function": "count"});
+        let count = within(&select(&["b"], &count, Some(&null(name))));
+        condition(&compare(&count, "gt", &literal("int", json!(0))))
+    };
+    assert_eq!(counted("price"), Some(Where::Or { operands: vec![] }));
+    assert!(matches!(counted("volume"), Some(Where::Compare { .. })));
+}
+
+#[test]
 fn what_one_row_tells_is_a_filter_or_stays_beside_an_or() {
     let cheap = compare(&column(0, 0, "price"), "lt", &literal("int", json!(5)));
     let like = json!({"op": "like", "operand": column(0, 0, "name"), "pattern": "a%"});

@@ -350,18 +350,20 @@ impl Bound {
         let (what, instead) = match nested {
             true => (
                 "a subquery in a condition",
-                "leave engine= out, so that an engine takes it that knows subqueries; or read the subquery in FROM, \
-                 joined by equality",
+                "leave engine= out, so that an engine takes it that knows subqueries; or read the \
+                 subquery in FROM, joined by equality",
             ),
             false => (
                 "a condition that compares columns of two tables",
-                "leave engine= out, so that an engine takes it that knows such conditions; or keep the rows of the \
-                 join as a view, and a view over that which has the condition",
+                "join in a subquery that shows the columns, and put the condition around it: \
+                 FROM (SELECT .. FROM .. JOIN ..) AS q WHERE ..",
             ),
         };
         Err(Error::Unsupported {
             what: what.to_owned(),
-            why: format!("{who} joined by equality, of rows that are told by themselves"),
+            why: format!(
+                "{who} joined by equality, and rows that tell by themselves whether they take part"
+            ),
             instead: instead.to_owned(),
         })
     }

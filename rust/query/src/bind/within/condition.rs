@@ -99,6 +99,10 @@ impl Within<'_> {
                 Side::Null => ALWAYS,
                 Side::Quoted(_) if negated => ALWAYS,
                 Side::Quoted(_) => NEVER,
+                Side::Known(known) if !known.nullable => match negated {
+                    true => ALWAYS,
+                    false => NEVER,
+                },
                 Side::Known(known) => Where::IsNull {
                     operand: known.value,
                     null: !negated,

@@ -16,13 +16,13 @@ use ringview_core::{Error, Result};
 
 use crate::bind::atoms::{bind_atoms, check_shape, restrict, scopes, tables};
 use crate::bind::bound::{Catalog, PlanAtom, TableInfo};
-use crate::bind::expr::Kind;
+use crate::bind::expr::{Expr, Kind};
 use crate::bind::filter::Domain;
 use crate::bind::nested::{Aggregate, Column, Nested, Value, Where};
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{Variables, variables};
 use crate::logical::{Compared, Condition, Function, Literal, Measure, Output, Query, Scalar};
-use condition::{ALWAYS, all, equal};
+use condition::{ALWAYS, NEVER, all, equal};
 use value::{Known, Side, both, compared, literal, multiply, subtract};
 
 /// A query and those around it.
@@ -112,6 +112,10 @@ impl<'c> Within<'c> {
             // NULL, whatever its rows are.
             return Ok(output);
         };
+        if condition == NEVER && is_count(&output.value, &aggregates) {
+            let none = Known::literal(&Expr::int(0), Domain::Number);
+            return Ok(none.map_or(Side::Null, Side::Known));
+        }
         let nested = Nested {
             atoms,
             condition,
@@ -185,6 +189,14 @@ fn check_value(query: &Query) -> Result<()> {
         return refused("a second output", "write a subquery for each");
     }
     Ok(())
+}
+
+/// Whether a value is a count, as it is.
+fn is_count(value: &Value, aggregates: &[Aggregate]) -> bool {
+    match value {
+        Value::Aggregate { aggregate } => matches!(aggregates[*aggregate], Aggregate::Count { .. }),
+        _ => false,
+    }
 }
 
 fn many_rows() -> Error {
@@ -303,6 +315,7 @@ impl Shown<'_, '_> {
             domain,
             kind,
             single,
+            nullable: !matches!(self.aggregates[aggregate], Aggregate::Count { .. }),
         }))
     }
 

@@ -32,6 +32,8 @@ pub(super) struct Known {
     pub(super) kind: Kind,
     /// Whether it is a float32.
     pub(super) single: bool,
+    /// Whether it may be NULL, as far as that is known.
+    pub(super) nullable: bool,
 }
 
 impl Known {
@@ -41,6 +43,7 @@ impl Known {
             domain: Some(Domain::Number),
             kind,
             single: false,
+            nullable: true,
         }
     }
 
@@ -52,6 +55,7 @@ impl Known {
             domain: Some(domain),
             kind,
             single: false,
+            nullable: false,
         })
     }
 
@@ -217,6 +221,7 @@ impl Around<'_> {
             Some((kind, domain)) => (Some(domain), kind),
             None => (None, Kind::Int),
         };
+        let nullable = scope.nullable(column);
         let column = Column {
             depth,
             atom,
@@ -224,6 +229,7 @@ impl Around<'_> {
         };
         Ok(Known {
             single: ty == Type::Float32,
+            nullable,
             value: Value::Column { column, ty },
             domain,
             kind,
