@@ -10,6 +10,7 @@ use ringview_core::{Error, Result};
 use ringview_epsilon::HeavyLight;
 use ringview_explain::{Explanation, Other};
 use ringview_query::Bound;
+use ringview_rpai::AggregateIndexes;
 use ringview_view::{Candidate, Engine, Refusal};
 use ringview_viewtree::ViewTrees;
 
@@ -25,6 +26,7 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
     vec![
         Arc::new(ViewTrees::default()),
         Arc::new(HeavyLight::default()),
+        Arc::new(AggregateIndexes),
     ]
 }
 
@@ -91,7 +93,9 @@ pub(crate) fn choose(
     if let Some(name) = by_hand.filter(|name| engines.iter().all(|one| one.name() != *name)) {
         return Err(unknown(engines, name));
     }
-    let asked = engines.iter().map(|engine| (&**engine, engine.plan(query)));
+    let asked = engines.iter();
+    let asked = asked.filter(|engine| by_hand == Some(engine.name()) || engine.concerns(query));
+    let asked = asked.map(|engine| (&**engine, engine.plan(query)));
     let mut said: Vec<Said<'_>> = asked.collect();
     let taken = match by_hand {
         Some(name) => said.iter().position(|(engine, _)| engine.name() == name),

@@ -22,6 +22,12 @@ pub trait Engine: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a query is of the sort that it is for. To others it has nothing to say, unless it is asked for by
+    /// its name.
+    fn concerns(&self, _query: &Bound) -> bool {
+        true
+    }
+
     /// How it would keep a query.
     ///
     /// # Errors
