@@ -58,6 +58,7 @@ impl Q {
             bag: None,
             having: None,
             order: None,
+            epsilon: None,
         })
     }
 

@@ -8,6 +8,7 @@
 
 mod block;
 mod compared;
+mod exponents;
 mod expression;
 
 use ringview_core::{Error, Result};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use block::Block;
 pub use compared::Compared;
+pub use exponents::Exponents;
 pub use expression::{Comparison, Condition, Function, Literal, Measure, Scalar};
 
 /// A join with group-by aggregates.
@@ -62,6 +64,9 @@ pub struct Query {
     /// The variable order, a forest; chosen by cost where absent.
     #[serde(default)]
     pub order: Option<Vec<OrderRef>>,
+    /// The thresholds of heavy values, for an engine that has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<Exponents>,
 }
 
 /// A result that is the join itself: a bag of rows over the columns of `group_by`.

@@ -33,6 +33,7 @@ fn one(filter: &str) -> Query {
         bag: None,
         having: None,
         order: None,
+        epsilon: None,
     }
 }
 

@@ -59,6 +59,7 @@ fn query(
         bag: None,
         having: None,
         order: None,
+        epsilon: None,
     }
 }
 

@@ -106,6 +106,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         bag: None,
         having: None,
         order: None,
+        epsilon: None,
     }
 }
 

@@ -89,6 +89,7 @@ impl Tables {
             bag: None,
             having: None,
             order: None,
+            epsilon: None,
         }
     }
 
