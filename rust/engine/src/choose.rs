@@ -117,7 +117,9 @@ pub(crate) fn choose(
             // Who must be asked for by name says nothing to what it could not keep.
             others: said
                 .into_iter()
-                .filter(|(engine, answer)| answer.is_ok() || (!engine.is_by_name() && engine.concerns(query)))
+                .filter(|(engine, answer)| {
+                    answer.is_ok() || (!engine.is_by_name() && engine.concerns(query))
+                })
                 .map(other)
                 .collect(),
         },

@@ -137,6 +137,7 @@ fn long_prefixes_of_the_order_book() {
         for event in &events {
             take(&mut machine, event.0, &event.2, event.1);
             machine.scalar().expect("fits");
+            machine.commit();
         }
         let mut general = Machine::general(book(block));
         for event in &events {

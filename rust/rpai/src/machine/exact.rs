@@ -167,7 +167,9 @@ impl Ordinal {
     /// A value over one table, in the order of a kind that its own is part of.
     pub(super) fn new(value: &Value, types: &[ColumnType], kind: Kind) -> Option<Self> {
         match kind {
-            Kind::Exact(scale) => Exact::new(value, types)?.at_scale(scale).map(Ordinal::Exact),
+            Kind::Exact(scale) => Exact::new(value, types)?
+                .at_scale(scale)
+                .map(Ordinal::Exact),
             Kind::Real => Some(Ordinal::Real(value.clone())),
         }
     }

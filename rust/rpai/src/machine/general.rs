@@ -169,19 +169,15 @@ impl General {
 
     pub(super) fn is_vacant(&self) -> bool {
         let selectors = self.selectors.iter().flatten();
-        self.bags.iter().all(|bag| bag.len() == 0) && selectors.into_iter().all(Selector::are_vacant)
+        self.bags.iter().all(|bag| bag.len() == 0)
+            && selectors.into_iter().all(Selector::are_vacant)
     }
 
     pub(super) fn memory_usage(&self) -> usize {
         let cells = |rows: usize, width: usize| rows * (width + 1) * size_of::<Cell>();
         let bags = self.bags.iter().map(|bag| cells(bag.len(), bag.width()));
         let free = self.free.iter();
-        let free = free.map(|map| {
-            cells(
-                map.entries.len() + map.told.len(),
-                map.columns.len() + 2,
-            )
-        });
+        let free = free.map(|map| cells(map.entries.len() + map.told.len(), map.columns.len() + 2));
         let selectors = self.selectors.iter().flatten();
         let selectors = selectors.map(Selector::memory_usage);
         bags.chain(free).chain(selectors).sum()

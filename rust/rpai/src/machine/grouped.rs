@@ -192,6 +192,7 @@ impl<const N: usize> Grouped<N> {
 impl<const N: usize> Part for Grouped<N> {
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
         let shape = Arc::clone(&self.shape);
+        // A row reaches a group in a hash table or two: what a reference counts is little beside.
         for feed in shape.feeds.iter().filter(|feed| feed.table == table) {
             if !feed.takes(row)? {
                 continue;
@@ -224,9 +225,8 @@ impl<const N: usize> Part for Grouped<N> {
     }
 
     fn passing(&self, closed: &[Cell], into: &mut Vec<i128>) -> Result<()> {
-        into.clear();
         let Some(closed) = closed[0].0 else {
-            into.resize(self.shape.width, 0);
+            into.resize(into.len() + self.shape.width, 0);
             return Ok(());
         };
         let total = self.index.total();

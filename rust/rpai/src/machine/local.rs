@@ -63,7 +63,9 @@ pub(super) fn local(plan: &Plan) -> Option<Local> {
     }
     inner.aggregates.insert(0, Aggregate::Count);
     inner.outputs = (0..inner.aggregates.len()).map(Value::Aggregate).collect();
-    let types = tables.iter().map(|of: &LocalTable| plan.tables[of.table].clone());
+    let types = tables
+        .iter()
+        .map(|of: &LocalTable| plan.tables[of.table].clone());
     Some(Local {
         plan: Plan::new(types.collect(), inner),
         tables,
@@ -146,7 +148,9 @@ fn rewrite(block: &mut Block, classes: &[Class], tables: &mut Vec<LocalTable>) {
         let is_own = |class: &&Class| {
             class.contains(&column) && own(class, column.relation) == Some(column.column)
         };
-        classes.iter().position(|class| column.depth > 0 && class.contains(&column) || is_own(&class))
+        classes
+            .iter()
+            .position(|class| column.depth > 0 && class.contains(&column) || is_own(&class))
     };
     let conjuncts = block.condition.conjuncts().into_iter();
     let kept = conjuncts.filter(|one| match equality(one) {

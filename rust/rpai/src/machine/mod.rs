@@ -214,21 +214,23 @@ impl Machine {
     /// # Errors
     /// `Overflow`; `Value` for a double that is no number. Only `rollback` may follow.
     pub fn take(&mut self, table: usize, rows: Rows<'_>) -> Result<()> {
-        let plan = Arc::clone(&self.plan);
+        let Self {
+            plan, reals, form, ..
+        } = self;
         let mut row = RowAt {
             batch: rows.batch,
             at: 0,
             types: &plan.tables[table],
             verdicts: rows.verdicts,
         };
-        let mut one = |machine: &mut Self, at: usize| {
+        let mut one = |at: usize| {
             row.at = at;
-            machine.check(table, &row)?;
-            machine.change(table, &row, rows.sign * rows.batch.multiplicity(at))
+            check(&reals[table], &row)?;
+            form.change(table, &row, rows.sign * rows.batch.multiplicity(at))
         };
         match rows.chosen {
-            None => (0..rows.batch.rows).try_for_each(|at| one(self, at)),
-            Some(chosen) => chosen.iter().try_for_each(|&at| one(self, at as usize)),
+            None => (0..rows.batch.rows).try_for_each(one),
+            Some(chosen) => chosen.iter().try_for_each(|&at| one(at as usize)),
         }
     }
 
@@ -246,31 +248,9 @@ impl Machine {
         self.take(table, rows)
     }
 
-    fn check(&self, table: usize, row: &RowAt<'_>) -> Result<()> {
-        for &column in &self.reals[table] {
-            let number = row.quantity(column);
-            if matches!(number, Some(Quantity::Real(value)) if !value.is_finite()) {
-                return Err(Error::Value {
-                    place: "a row of a query with correlated aggregates".to_owned(),
-                    problem: "it has NaN or an infinity, which no comparison orders; filter such \
-                              rows"
-                        .to_owned(),
-                });
-            }
-        }
-        Ok(())
-    }
-
     #[inline]
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
-        match &mut self.form {
-            Form::Indexed(selector, closed) => {
-                selector.change(table, row, times)?;
-                (closed.iter_mut()).try_for_each(|(_, machine)| machine.change(table, row, times))
-            }
-            Form::Partitioned(parts) => parts.change(table, row, times),
-            Form::General(general) => general.change(table, row, times),
-        }
+        self.form.change(table, row, times)
     }
 
     /// Static tables have all their rows.
@@ -297,7 +277,9 @@ impl Machine {
         match &mut self.form {
             Form::Indexed(selector, closed) => {
                 selector.rollback();
-                closed.iter_mut().for_each(|(_, machine)| machine.rollback());
+                closed
+                    .iter_mut()
+                    .for_each(|(_, machine)| machine.rollback());
             }
             Form::Partitioned(parts) => parts.rollback(),
             Form::General(general) => general.rollback(),
@@ -356,7 +338,12 @@ impl Machine {
     /// # Errors
     /// As `groups`.
     pub fn scalar(&mut self) -> Result<Cell> {
-        let all = self.groups()?.swap_remove(0).1;
+        let all = match &mut self.form {
+            Form::Indexed(selector, closed) => {
+                selector.aggregates(&mut |value| closed_value(closed, value))?
+            }
+            _ => self.groups()?.swap_remove(0).1,
+        };
         self.plan.block.output(&all)
     }
 
@@ -365,7 +352,9 @@ impl Machine {
         match &self.form {
             Form::Indexed(selector, _) => {
                 let relations = self.plan.block.relations.iter().zip(selector.are_empty());
-                relations.into_iter().any(|(&table, empty)| tables[table] && empty)
+                relations
+                    .into_iter()
+                    .any(|(&table, empty)| tables[table] && empty)
             }
             _ => false,
         }
@@ -407,6 +396,35 @@ impl Machine {
             Form::General(general) => general.steps(),
         }
     }
+}
+
+impl Form {
+    #[inline]
+    fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
+        match self {
+            Form::Indexed(selector, closed) => {
+                selector.change(table, row, times)?;
+                (closed.iter_mut()).try_for_each(|(_, machine)| machine.change(table, row, times))
+            }
+            Form::Partitioned(parts) => parts.change(table, row, times),
+            Form::General(general) => general.change(table, row, times),
+        }
+    }
+}
+
+/// Whether the doubles of a row have a place in an order.
+fn check(columns: &[usize], row: &RowAt<'_>) -> Result<()> {
+    for &column in columns {
+        let number = row.quantity(column);
+        if matches!(number, Some(Quantity::Real(value)) if !value.is_finite()) {
+            return Err(Error::Value {
+                place: "a row of a query with correlated aggregates".to_owned(),
+                problem: "it has NaN or an infinity, which no comparison orders; filter such rows"
+                    .to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// A value without columns.

@@ -44,6 +44,7 @@ struct Shape {
 
 #[derive(Clone, Debug)]
 struct Part {
+    key: Key,
     machine: Machine,
     /// What it gave when it was last worked out.
     last: Vec<Group>,
@@ -60,17 +61,23 @@ struct Total {
 #[derive(Clone, Debug)]
 pub(super) struct Partitioned {
     shape: Arc<Shape>,
-    parts: HashMap<Key, Part, SeedableRandomState>,
+    /// Where the parts of keys are.
+    places: HashMap<Key, u32, SeedableRandomState>,
+    parts: Vec<Part>,
+    /// Places without a part.
+    free: Vec<u32>,
     groups: BTreeMap<Row, Total>,
     /// Parts that rows reached since they were worked out.
-    reached: Vec<Key>,
-    /// Parts that rows reached since the last commit.
-    touched: Vec<Key>,
+    reached: Vec<u32>,
+    /// The same since the last commit, perhaps more than once.
+    touched: Vec<u32>,
     /// What parts gave, and what groups were, at the last commit.
-    old_parts: Vec<(Key, Vec<Group>)>,
+    old_parts: Vec<(u32, Vec<Group>)>,
     old_groups: BTreeMap<Row, Option<Total>>,
     /// Whether keys that are not there can have no result.
     is_sealed: bool,
+    /// The key at hand, for its memory.
+    key: Key,
 }
 
 impl Partitioned {
@@ -89,9 +96,8 @@ impl Partitioned {
         }
         let mut ways = Vec::new();
         for (at, (table, types)) in local.tables.iter().zip(types).enumerate() {
-            let exact = |(&column, &scale): (&usize, &u8)| {
-                Exact::new(&own(column), types)?.at_scale(scale)
-            };
+            let exact =
+                |(&column, &scale): (&usize, &u8)| Exact::new(&own(column), types)?.at_scale(scale);
             let key = table.columns.iter().zip(&scales).map(exact);
             ways.push(Way {
                 table: table.table,
@@ -108,13 +114,16 @@ impl Partitioned {
         };
         Some(Self {
             shape: Arc::new(shape),
-            parts: HashMap::with_hasher(random_hasher()),
+            places: HashMap::with_hasher(random_hasher()),
+            parts: Vec::new(),
+            free: Vec::new(),
             groups: BTreeMap::new(),
             reached: Vec::new(),
             touched: Vec::new(),
             old_parts: Vec::new(),
             old_groups: BTreeMap::new(),
             is_sealed: false,
+            key: Key::new(),
         })
     }
 
@@ -127,45 +136,77 @@ impl Partitioned {
     pub(super) fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
         let shape = Arc::clone(&self.shape);
         'ways: for way in shape.ways.iter().filter(|way| way.table == table) {
-            let mut key = Vec::with_capacity(way.key.len());
+            self.key.clear();
             for exact in &way.key {
                 match exact.units(row)? {
-                    Some(units) => key.push(units),
+                    Some(units) => self.key.push(units),
                     // NULL equals nothing.
                     None => continue 'ways,
                 }
             }
-            let part = match self.parts.get_mut(&key) {
-                Some(part) => part,
-                None if self.is_sealed => continue,
-                None => self.parts.entry(key.clone()).or_insert_with(|| Part {
-                    machine: shape.empty.clone(),
-                    last: Vec::new(),
-                    is_reached: false,
-                }),
-            };
+            let Some(at) = self.place() else { continue };
+            let part = &mut self.parts[at as usize];
             if !part.is_reached {
                 part.is_reached = true;
-                self.reached.push(key.clone());
-                self.touched.push(key);
+                self.reached.push(at);
+                self.touched.push(at);
             }
             part.machine.change(way.local, row, times)?;
         }
         Ok(())
     }
 
+    /// The place of the key at hand; none if it can have no result.
+    fn place(&mut self) -> Option<u32> {
+        if let Some(&at) = self.places.get(&self.key) {
+            return Some(at);
+        }
+        if self.is_sealed {
+            return None;
+        }
+        let part = Part {
+            key: self.key.clone(),
+            machine: self.shape.empty.clone(),
+            last: Vec::new(),
+            is_reached: false,
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.parts[at as usize] = part;
+                at
+            }
+            None => {
+                self.parts.push(part);
+                self.parts.len() as u32 - 1
+            }
+        };
+        self.places.insert(self.key.clone(), at);
+        Some(at)
+    }
+
+    /// Lets a part go that has no rows.
+    fn let_go(&mut self, at: u32) {
+        let part = &mut self.parts[at as usize];
+        if self.is_sealed || part.is_reached || !part.machine.is_vacant() {
+            return;
+        }
+        // Once: it may have been touched twice.
+        if self.places.remove(&part.key).is_some() {
+            part.key = Key::new();
+            self.free.push(at);
+        }
+    }
+
     /// Works out the parts that rows reached.
     pub(super) fn settle(&mut self) -> Result<()> {
         let reached = std::mem::take(&mut self.reached);
-        for key in reached {
-            let Some(part) = self.parts.get_mut(&key) else {
-                continue;
-            };
+        for at in reached {
+            let part = &mut self.parts[at as usize];
             part.is_reached = false;
             let groups = part.machine.groups()?;
             let groups = groups.into_iter().filter(|(_, all)| is_some(all));
             let now: Vec<Group> = groups
-                .map(|(rest, all)| (self.shape.group(&key, &rest), all))
+                .map(|(rest, all)| (self.shape.group(&part.key, &rest), all))
                 .collect();
             if now == part.last {
                 continue;
@@ -176,7 +217,7 @@ impl Partitioned {
                     self.add(group, all, times)?;
                 }
             }
-            self.old_parts.push((key, was));
+            self.old_parts.push((at, was));
         }
         Ok(())
     }
@@ -187,7 +228,9 @@ impl Partitioned {
         (self.old_groups.entry(group.clone())).or_insert_with(|| total.cloned());
         let total = self.groups.entry(group.clone()).or_default();
         let aggregates = &self.shape.aggregates;
-        total.all.resize_with(aggregates.len(), Accumulator::default);
+        total
+            .all
+            .resize_with(aggregates.len(), Accumulator::default);
         // The first of the part counts its rows.
         for (into, value) in total.all.iter_mut().zip(&all[1..]) {
             into.take(&Aggregate::Sum(own(0)), *value, times)?;
@@ -208,7 +251,9 @@ impl Partitioned {
         let groups = self.old_groups.keys();
         let moved = groups.map(|group| {
             let total = self.groups.get(group);
-            let all = total.map(|total| self.shape.values(Some(total))).transpose()?;
+            let all = total
+                .map(|total| self.shape.values(Some(total)))
+                .transpose()?;
             Ok((group.clone(), all))
         });
         moved.collect::<Result<_>>().map(Moved::Some)
@@ -235,28 +280,34 @@ impl Partitioned {
             return;
         }
         self.is_sealed = true;
-        self.parts.retain(|_, part| !part.machine.lacks(&locals));
+        for at in 0..self.parts.len() {
+            let part = &mut self.parts[at];
+            if part.machine.lacks(&locals) && self.places.remove(&part.key).is_some() {
+                *part = Part {
+                    key: Key::new(),
+                    machine: self.shape.empty.clone(),
+                    last: Vec::new(),
+                    is_reached: false,
+                };
+                self.free.push(at as u32);
+            }
+        }
     }
 
     pub(super) fn commit(&mut self) {
-        for key in self.touched.drain(..) {
-            let Some(part) = self.parts.get_mut(&key) else {
-                continue;
-            };
-            part.machine.commit();
-            if !self.is_sealed && !part.is_reached && part.machine.is_vacant() {
-                self.parts.remove(&key);
-            }
+        let mut touched = std::mem::take(&mut self.touched);
+        for at in touched.drain(..) {
+            self.parts[at as usize].machine.commit();
+            self.let_go(at);
         }
+        self.touched = touched;
         self.old_parts.clear();
         self.old_groups.clear();
     }
 
     pub(super) fn rollback(&mut self) {
-        for (key, was) in self.old_parts.drain(..).rev() {
-            if let Some(part) = self.parts.get_mut(&key) {
-                part.last = was;
-            }
+        for (at, was) in self.old_parts.drain(..).rev() {
+            self.parts[at as usize].last = was;
         }
         for (group, total) in std::mem::take(&mut self.old_groups) {
             match total {
@@ -265,40 +316,40 @@ impl Partitioned {
             };
         }
         self.reached.clear();
-        for key in self.touched.drain(..) {
-            let Some(part) = self.parts.get_mut(&key) else {
-                continue;
-            };
+        let mut touched = std::mem::take(&mut self.touched);
+        for at in touched.drain(..) {
+            let part = &mut self.parts[at as usize];
             part.machine.rollback();
             part.is_reached = false;
-            if !self.is_sealed && part.machine.is_vacant() {
-                self.parts.remove(&key);
-            }
+            self.let_go(at);
         }
+        self.touched = touched;
     }
 
     /// How many keys have rows, and in how many aggregates go up and down now. O(keys).
     pub(super) fn parts(&self) -> (usize, usize) {
-        let walks = self.parts.values().filter(|part| part.machine.walks());
-        (self.parts.len(), walks.count())
+        let walks = self.parts.iter().filter(|part| part.machine.walks());
+        (self.places.len(), walks.count())
     }
 
     pub(super) fn is_vacant(&self) -> bool {
-        self.parts.is_empty()
+        self.places.is_empty()
     }
 
     pub(super) fn memory_usage(&self) -> usize {
-        let each = size_of::<(Key, Part)>() + self.shape.scales.len() * size_of::<i128>() + 1;
-        let parts = self.parts.values().map(|part| part.machine.memory_usage());
+        let key = self.shape.scales.len() * size_of::<i128>();
+        let parts = self.parts.iter().map(|part| part.machine.memory_usage());
         let group = size_of::<Row>() + size_of::<Total>();
         let all = self.shape.aggregates.len() * size_of::<Accumulator>();
-        self.parts.capacity() * each
+        self.parts.capacity() * size_of::<Part>()
+            + self.places.capacity() * (size_of::<(Key, u32)>() + 1)
+            + 2 * self.places.len() * key
             + parts.sum::<usize>()
             + self.groups.len() * (group + all)
     }
 
     pub(super) fn steps(&self) -> u64 {
-        self.parts.values().map(|part| part.machine.steps()).sum()
+        self.parts.iter().map(|part| part.machine.steps()).sum()
     }
 }
 

@@ -41,7 +41,9 @@ pub(super) fn products(
     if matches!(aggregate, Aggregate::Counted(_)) {
         // A quotient may be NULL by itself.
         return multiplied(value, sums.len()).and_then(|products| {
-            let factors = products.iter().flat_map(|(_, factors)| factors.iter().enumerate());
+            let factors = products
+                .iter()
+                .flat_map(|(_, factors)| factors.iter().enumerate());
             for (relation, factor) in factors {
                 if let Some(factor) = factor {
                     exact(tables, block.relations[relation], &flat_value(factor))?;

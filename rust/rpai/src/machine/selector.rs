@@ -104,22 +104,17 @@ impl Selector {
             };
             return Ok(self.shape.aggregates.iter().map(none).collect());
         }
-        let mut numbers = Vec::with_capacity(self.parts.len());
+        let mut numbers = Vec::with_capacity(self.parts.iter().map(|part| part.width()).sum());
         let mut sides = Vec::new();
         for part in &self.parts {
             sides.clear();
             for value in part.closed() {
                 sides.push(closed(value)?);
             }
-            let mut passing = Vec::with_capacity(part.width());
-            part.passing(&sides, &mut passing)?;
-            if passing.is_empty() {
-                passing.resize(part.width(), 0);
-            }
-            numbers.push(passing);
+            part.passing(&sides, &mut numbers)?;
         }
         let all = self.shape.aggregates.iter();
-        all.map(|of| of.value(&numbers)).collect()
+        all.map(|of| of.value(&self.parts, &numbers)).collect()
     }
 
     /// Of each relation, whether no row of it can pass.
@@ -147,10 +142,15 @@ impl Selector {
 }
 
 impl Products {
-    fn value(&self, numbers: &[Vec<i128>]) -> Result<Cell> {
+    /// Of the numbers of all parts, one behind the other.
+    fn value(&self, parts: &[Box<dyn Part>], numbers: &[i128]) -> Result<Cell> {
         let product = |places: &[usize]| {
-            let mut factors = places.iter().zip(numbers).map(|(&at, of)| of[at]);
-            factors.try_fold(1i128, i128::checked_mul)
+            let (mut product, mut first) = (1i128, 0);
+            for (&at, part) in places.iter().zip(parts) {
+                product = product.checked_mul(numbers[first + at])?;
+                first += part.width();
+            }
+            Some(product)
         };
         let rows = product(&self.count).ok_or_else(|| overflow("a count"))?;
         match self.aggregate {

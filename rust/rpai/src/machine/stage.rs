@@ -71,8 +71,7 @@ impl Stage {
         let (mut low, mut high) = (0, beyond);
         while low < high {
             let middle = low + (high - low) / 2;
-            let reached = (self.growing(middle)?.0)
-                .is_some_and(|it| how.holds(closed.compare(it)));
+            let reached = (self.growing(middle)?.0).is_some_and(|it| how.holds(closed.compare(it)));
             (low, high) = match reached {
                 true => (low, middle),
                 false => (middle + 1, high),

@@ -62,14 +62,20 @@ struct Rows<const N: usize> {
     negative: usize,
 }
 
+/// The rows of all groups.
 #[derive(Clone, Debug)]
-struct Sweep<const N: usize> {
-    shape: Arc<Shape>,
+struct Store<const N: usize> {
     /// Where nothing must be equal.
     all: Rows<N>,
     groups: HashMap<Vec<i128>, Rows<N>, SeedableRandomState>,
     /// Groups with a negative sum of a block.
     walking: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Sweep<const N: usize> {
+    shape: Arc<Shape>,
+    store: Store<N>,
     /// Group, key and what was added, since the last commit.
     undo: Vec<(Vec<i128>, i128, Sums<N>)>,
 }
@@ -79,9 +85,11 @@ pub(super) fn part(shape: Shape) -> Option<Box<dyn Part>> {
     fn made<const N: usize>(shape: Shape) -> Box<dyn Part> {
         Box::new(Sweep::<N> {
             shape: Arc::new(shape),
-            all: Rows::new(),
-            groups: HashMap::with_hasher(random_hasher()),
-            walking: 0,
+            store: Store {
+                all: Rows::new(),
+                groups: HashMap::with_hasher(random_hasher()),
+                walking: 0,
+            },
             undo: Vec::new(),
         })
     }
@@ -136,7 +144,8 @@ impl<const N: usize> Rows<N> {
 
     fn add(&mut self, key: i128, delta: Sums<N>, stages: usize) -> Result<()> {
         let (old, new) = self.index.add(key, delta)?;
-        let is_negative = |sums: Sums<N>| usize::from(sums.0[..2 * stages].iter().any(|&sum| sum < 0));
+        let is_negative =
+            |sums: Sums<N>| usize::from(sums.0[..2 * stages].iter().any(|&sum| sum < 0));
         self.negative = self.negative + is_negative(new) - is_negative(old);
         Ok(())
     }
@@ -225,7 +234,12 @@ impl<const N: usize> Rows<N> {
     }
 
     /// The same by walking, whatever the signs.
-    fn walk(&self, shape: &Shape, closed: &[Cell], (cut, out): (Range, &[i128])) -> Result<Sums<N>> {
+    fn walk(
+        &self,
+        shape: &Shape,
+        closed: &[Cell],
+        (cut, out): (Range, &[i128]),
+    ) -> Result<Sums<N>> {
         let too_much = || overflow("a sum");
         let mut passed = Sums::<N>::ZERO;
         self.index.each(&mut |key, own| {
@@ -333,11 +347,12 @@ fn place(number: Quantity, kind: Kind, inclusive: bool) -> Result<Place> {
     }
 }
 
-impl<const N: usize> Sweep<N> {
+impl<const N: usize> Store<N> {
     /// Adds to a key of a group; empty for the only one.
-    fn add(&mut self, group: &[i128], key: i128, delta: Sums<N>) -> Result<()> {
-        let stages = self.shape.stages.len();
-        if self.shape.kinds.equal.is_empty() {
+    #[inline]
+    fn add(&mut self, shape: &Shape, group: &[i128], (key, delta): (i128, Sums<N>)) -> Result<()> {
+        let stages = shape.stages.len();
+        if shape.kinds.equal.is_empty() {
             return self.all.add(key, delta, stages);
         }
         let rows = match self.groups.get_mut(group) {
@@ -353,11 +368,27 @@ impl<const N: usize> Sweep<N> {
         }
         added
     }
+
+    /// The group of what must be equal; none where that is NULL, or no number of the kind.
+    fn group(&self, shape: &Shape, equal: &[Cell]) -> Result<Option<&Rows<N>>> {
+        let mut key = Vec::with_capacity(equal.len());
+        for (cell, &kind) in equal.iter().zip(&shape.kinds.equal) {
+            let Some(number) = cell.0 else {
+                return Ok(None);
+            };
+            let (below, through) = (place(number, kind, false)?, place(number, kind, true)?);
+            if below >= through {
+                return Ok(None);
+            }
+            key.push(below.0);
+        }
+        Ok(self.groups.get(&key))
+    }
 }
 
 impl<const N: usize> Part for Sweep<N> {
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
-        let shape = Arc::clone(&self.shape);
+        let Self { shape, store, undo } = self;
         for feed in shape.feeds.iter().filter(|feed| feed.table == table) {
             if !feed.takes(row)? {
                 continue;
@@ -370,8 +401,8 @@ impl<const N: usize> Part for Sweep<N> {
                 false => key,
             };
             let delta = feed.delta::<N>(row, times)?;
-            self.add(&group, key, delta)?;
-            self.undo.push((group, key, delta));
+            store.add(shape, &group, (key, delta))?;
+            undo.push((group, key, delta));
         }
         Ok(())
     }
@@ -381,12 +412,13 @@ impl<const N: usize> Part for Sweep<N> {
     }
 
     fn rollback(&mut self) {
-        let mut undo = std::mem::take(&mut self.undo);
+        let Self { shape, store, undo } = self;
         for (group, key, delta) in undo.drain(..).rev() {
-            let undone = delta.minus().map(|less| self.add(&group, key, less));
+            let undone = delta
+                .minus()
+                .map(|less| store.add(shape, &group, (key, less)));
             debug_assert!(matches!(undone, Some(Ok(()))), "what fitted fits again");
         }
-        self.undo = undo;
     }
 
     fn closed(&self) -> &[Value] {
@@ -394,12 +426,11 @@ impl<const N: usize> Part for Sweep<N> {
     }
 
     fn passing(&self, closed: &[Cell], into: &mut Vec<i128>) -> Result<()> {
-        into.clear();
         let shape = &*self.shape;
         let (own, equal) = closed.split_at(shape.stages.len() + shape.bounds.len());
         let passed = match shape.kinds.equal.is_empty() {
-            true => self.all.passing(shape, own)?,
-            false => match self.group(equal)? {
+            true => self.store.all.passing(shape, own)?,
+            false => match self.store.group(shape, equal)? {
                 Some(rows) => rows.passing(shape, own)?,
                 None => Sums::<N>::ZERO,
             },
@@ -414,52 +445,40 @@ impl<const N: usize> Part for Sweep<N> {
     }
 
     fn is_empty(&self) -> bool {
-        let count = self.all.index.total().0[2 * self.shape.stages.len()];
-        self.shape.kinds.equal.is_empty() && count == 0 && self.all.negative == 0
+        let count = self.store.all.index.total().0[2 * self.shape.stages.len()];
+        self.shape.kinds.equal.is_empty() && count == 0 && self.store.all.negative == 0
     }
 
     fn is_vacant(&self) -> bool {
-        self.all.index.is_empty() && self.groups.is_empty()
+        self.store.all.index.is_empty() && self.store.groups.is_empty()
     }
 
     fn walks(&self) -> usize {
         match self.shape.kinds.equal.is_empty() {
-            true => usize::from(self.all.negative > 0),
-            false => self.walking,
+            true => usize::from(self.store.all.negative > 0),
+            false => self.store.walking,
         }
     }
 
     fn memory_usage(&self) -> usize {
-        let groups = self.groups.values().map(|rows| rows.index.memory_usage());
+        let groups = self
+            .store
+            .groups
+            .values()
+            .map(|rows| rows.index.memory_usage());
         let words = self.shape.kinds.equal.len() * size_of::<i128>();
         let each = size_of::<(Vec<i128>, Rows<N>)>() + words + 1;
-        self.all.index.memory_usage() + groups.sum::<usize>() + self.groups.capacity() * each
+        self.store.all.index.memory_usage()
+            + groups.sum::<usize>()
+            + self.store.groups.capacity() * each
     }
 
     fn steps(&self) -> u64 {
-        let groups = self.groups.values().map(|rows| rows.index.steps());
-        self.all.index.steps() + groups.sum::<u64>()
+        let groups = self.store.groups.values().map(|rows| rows.index.steps());
+        self.store.all.index.steps() + groups.sum::<u64>()
     }
 
     fn copy(&self) -> Box<dyn Part> {
         Box::new(self.clone())
-    }
-}
-
-impl<const N: usize> Sweep<N> {
-    /// The group of what must be equal; none where that is NULL, or no number of the kind.
-    fn group(&self, equal: &[Cell]) -> Result<Option<&Rows<N>>> {
-        let mut key = Vec::with_capacity(equal.len());
-        for (cell, &kind) in equal.iter().zip(&self.shape.kinds.equal) {
-            let Some(number) = cell.0 else {
-                return Ok(None);
-            };
-            let (below, through) = (place(number, kind, false)?, place(number, kind, true)?);
-            if below >= through {
-                return Ok(None);
-            }
-            key.push(below.0);
-        }
-        Ok(self.groups.get(&key))
     }
 }

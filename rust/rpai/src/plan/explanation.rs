@@ -29,7 +29,9 @@ impl Plan {
             Way::Indexed => "O(log N), the result included".to_owned(),
             Way::Partitioned => "O(log N) in the rows of its key, the result included".to_owned(),
             Way::PartitionedGeneral => format!("O({product}) of its key"),
-            Way::General => format!("O({product}) for the result, each subquery O(log N) where an index keeps it"),
+            Way::General => format!(
+                "O({product}) for the result, each subquery O(log N) where an index keeps it"
+            ),
         }
     }
 
@@ -89,9 +91,12 @@ fn fallen_back(told: &Told) -> String {
         (Way::General | Way::PartitionedGeneral, ..) => {
             "results are summed over the rows that are there".to_owned()
         }
-        (_, 0, _) => "no sum of a subquery is negative, so all of them grow along their indexes".to_owned(),
+        (_, 0, _) => {
+            "no sum of a subquery is negative, so all of them grow along their indexes".to_owned()
+        }
         (Way::Indexed, ..) => {
-            "sums of a subquery are negative now, so its index is walked, O(N), until none is".to_owned()
+            "sums of a subquery are negative now, so its index is walked, O(N), until none is"
+                .to_owned()
         }
         (_, walked, parts) => format!(
             "sums of a subquery are negative for {walked} of {parts} keys now: these are walked until none is"

@@ -126,12 +126,18 @@ fn unsupported(what: &str, why: &str, instead: &str) -> Error {
 fn check(query: &Bound) -> Result<()> {
     const BLOCK: &str = "aggregate in a view, and read that in the condition of another";
     if query.condition.is_none() {
-        let why = "it keeps conditions that compare across tables or with aggregates of queries within";
+        let why =
+            "it keeps conditions that compare across tables or with aggregates of queries within";
         let instead = "leave engine= out: the cheapest engine that can keep the view is taken";
-        return Err(unsupported("a query without such a condition", why, instead));
+        return Err(unsupported(
+            "a query without such a condition",
+            why,
+            instead,
+        ));
     }
     if query.bag.is_some() {
-        let why = "it keeps counts and sums, and rows that a condition chooses may all change at once";
+        let why =
+            "it keeps counts and sums, and rows that a condition chooses may all change at once";
         let instead = "group by the columns that are wanted, with a COUNT(*)";
         return Err(unsupported("the rows of a join", why, instead));
     }
@@ -140,8 +146,13 @@ fn check(query: &Bound) -> Result<()> {
         return Err(unsupported("COFACTOR", why, BLOCK));
     }
     if !query.companions.is_empty() {
-        let why = "least, greatest and distinct values of rows that a condition chooses are no sums";
-        return Err(unsupported("MIN, MAX and COUNT(DISTINCT) of the outermost query", why, BLOCK));
+        let why =
+            "least, greatest and distinct values of rows that a condition chooses are no sums";
+        return Err(unsupported(
+            "MIN, MAX and COUNT(DISTINCT) of the outermost query",
+            why,
+            BLOCK,
+        ));
     }
     Ok(())
 }

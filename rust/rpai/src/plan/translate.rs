@@ -23,9 +23,8 @@ impl<'a> Translator<'a> {
         let atoms: Vec<&PlanAtom> = query.all_atoms().collect();
         let mut sources: Vec<Source> = Vec::new();
         let source = |(first, atom): (usize, &&PlanAtom)| {
-            let alike = |other: &Source| {
-                other.atom.table == atom.table && other.atom.filter == atom.filter
-            };
+            let alike =
+                |other: &Source| other.atom.table == atom.table && other.atom.filter == atom.filter;
             let known = sources.iter().position(alike);
             known.unwrap_or_else(|| {
                 sources.push(Source {
@@ -55,11 +54,7 @@ impl<'a> Translator<'a> {
                 comparison,
                 left,
                 right,
-            } => Condition::Compare(
-                self.value(left)?,
-                compared(*comparison),
-                self.value(right)?,
-            ),
+            } => Condition::Compare(self.value(left)?, compared(*comparison), self.value(right)?),
             Where::IsNull { operand, null } => Condition::IsNull(self.value(operand)?, *null),
             Where::Row { atom, predicate } => {
                 let verdict = self.verdict(own.start + atom, predicate);

@@ -137,7 +137,12 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
         let leaf = &self.leaves[node];
         let at = first(leaf, &mut sum, &mut reached);
-        Some((leaf.keys[at].moved(base), leaf.ties[at], sum, leaf.payloads[at]))
+        Some((
+            leaf.keys[at].moved(base),
+            leaf.ties[at],
+            sum,
+            leaf.payloads[at],
+        ))
     }
 
     /// The first entry. O(log n).

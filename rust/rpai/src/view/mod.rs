@@ -198,11 +198,19 @@ impl Keeper for Correlated {
                 if !self.keys.is_empty() {
                     self.result.groups.rewrite(|payload| payload.fill(0));
                 }
-                self.put(groups.iter().map(|(group, all)| (&group[..], Some(&all[..]))))
+                self.put(
+                    groups
+                        .iter()
+                        .map(|(group, all)| (&group[..], Some(&all[..]))),
+                )
             }
             Moved::Some(groups) => {
                 meter.work(groups.len() as u64)?;
-                self.put(groups.iter().map(|(group, all)| (&group[..], all.as_deref())))
+                self.put(
+                    groups
+                        .iter()
+                        .map(|(group, all)| (&group[..], all.as_deref())),
+                )
             }
         }
     }

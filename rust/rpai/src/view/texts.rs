@@ -24,12 +24,21 @@ impl Texts {
     }
 
     /// Rows of a batch come or go.
-    pub(super) fn take(&mut self, batch: &Batch, columns: &[usize], chosen: Option<&[u32]>, sign: i64) {
+    pub(super) fn take(
+        &mut self,
+        batch: &Batch,
+        columns: &[usize],
+        chosen: Option<&[u32]>,
+        sign: i64,
+    ) {
         for &column in columns {
             let cells = batch.column(column);
             let mut one = |row: usize| {
                 if !cells.is_null(row) {
-                    self.add(cells.words[row], sign.saturating_mul(batch.multiplicity(row)));
+                    self.add(
+                        cells.words[row],
+                        sign.saturating_mul(batch.multiplicity(row)),
+                    );
                 }
             };
             match chosen {

@@ -117,7 +117,9 @@ impl Brute<'_> {
                 let known: Vec<Num> = values.iter().copied().flatten().collect();
                 let sum = known.iter().copied().reduce(|a, b| plus(a, b, 1));
                 match aggregate {
-                    Aggregate::Count | Aggregate::Counted(_) => Some(Num::Exact(known.len() as i128, 0)),
+                    Aggregate::Count | Aggregate::Counted(_) => {
+                        Some(Num::Exact(known.len() as i128, 0))
+                    }
                     Aggregate::Sum(_) => sum,
                     Aggregate::Average(_) => {
                         sum.map(|sum| Num::Real(real(sum) / known.len() as f64))
