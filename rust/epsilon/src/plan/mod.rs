@@ -9,7 +9,7 @@ mod explanation;
 
 use ringview_core::{Error, Result, Type};
 use ringview_query::{Bound, Factor, Kind, PlanAtom, VarId, Variable};
-use ringview_view::answer::{Member, Members, Outputs, TermSums};
+use ringview_view::answer::{Member, Members, TermSums};
 use ringview_view::fields::Fields;
 
 use crate::query::{Class, Epsilon, Refused, Triple};
@@ -66,16 +66,6 @@ impl Plan {
             components,
             places,
         })
-    }
-
-    /// What is shown of it.
-    pub(crate) fn shown(&self) -> Outputs<'_> {
-        Outputs {
-            variables: &self.query.variables,
-            columns: &self.query.outputs,
-            measures: &self.query.measures,
-            having: self.query.having.as_ref(),
-        }
     }
 
     /// What the result is made of.
