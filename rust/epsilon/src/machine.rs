@@ -13,8 +13,8 @@ use ringview_relation::{Delta, KeyField, Keys, Part, Partition, Relation};
 use ringview_ring::PayloadRing;
 
 use crate::algebra::Algebra;
-use crate::query::{Epsilon, Refused, Triple};
-use crate::strategy::{Case, Evaluation, Face, Strategy};
+use crate::query::{Epsilon, Query, Refused};
+use crate::strategy::{Case, Evaluation, Input, Strategy};
 
 /// How often a machine rebalanced, in transactions that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,8 +30,17 @@ pub struct Rebalancings {
 pub struct PartSizes {
     /// All tuples.
     pub tuples: usize,
-    /// Those with two heavy keys.
+    /// Those whose keys are all heavy.
     pub heavy: usize,
+}
+
+/// What of a change is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All: tuples come or go.
+    All,
+    /// All but the result: tuples that are there come to other parts and views.
+    Views,
 }
 
 /// What is put back when a transaction is undone.
@@ -81,17 +90,17 @@ pub struct Machine<R: PayloadRing> {
 }
 
 impl<R: PayloadRing> Machine<R> {
-    /// For the join of three relations, each with an epsilon: that of the key which it shares with the
-    /// one before it.
+    /// For a join of relations, each with an epsilon: that of the key which it shares with the one before
+    /// it.
     ///
     /// # Errors
     /// For a join that is of no class that this keeps.
-    pub fn triple(
-        query: &Triple,
-        epsilons: [Epsilon; 3],
+    pub fn new(
+        query: &Query,
+        epsilons: &[Epsilon],
         algebra: Algebra<R>,
     ) -> std::result::Result<Self, Refused> {
-        Strategy::triple(query, epsilons, &algebra).map(|strategy| Self::of(strategy, algebra))
+        Strategy::of(query, epsilons, &algebra).map(|strategy| Self::of(strategy, algebra))
     }
 
     /// For E(a, b) * E(b, c) * E(c, a) over one relation, the fields of whose key are packed alike.
@@ -133,7 +142,8 @@ impl<R: PayloadRing> Machine<R> {
             let rows: Vec<u32> = (start..delta.rows.min(start + block))
                 .map(|row| row as u32)
                 .collect();
-            let part = picked(delta, 2, &rows, 2);
+            let fields = delta.columns.len();
+            let part = picked(delta, fields, &rows, fields);
             self.change(input, &part, meter)?;
             self.rebalance(meter)?;
         }
@@ -155,54 +165,87 @@ impl<R: PayloadRing> Machine<R> {
         if delta.rows == 0 {
             return Ok(());
         }
-        let classes = self.classes(at, delta);
-        let (whole, heavy) = (
-            self.strategy.inputs[at].whole,
-            self.strategy.inputs[at].heavy,
-        );
         if let Some(batch) = self.strategy.batch {
             self.add(batch, delta, None)?;
         }
+        self.enter(at, delta, Extent::All, meter)?;
+        self.count(at, delta)
+    }
+
+    /// Tuples come or go: what follows of it, by the classes that their values have.
+    pub(crate) fn enter(
+        &mut self,
+        at: usize,
+        delta: &Delta,
+        extent: Extent,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let heavy = self.classes(at, delta);
         let before = std::mem::take(&mut self.strategy.inputs[at].before);
-        let followed = self.evaluate(&before, delta, &classes, meter);
+        let followed = self.evaluate(&before, (at, delta, &heavy), extent, meter);
         self.strategy.inputs[at].before = before;
         followed?;
         if let Some(batch) = self.strategy.batch {
             self.strategy.relations[batch].rollback();
         }
-        self.add(whole, delta, None)?;
+        let whole = self.strategy.inputs[at].whole;
         let after = std::mem::take(&mut self.strategy.inputs[at].after);
-        let followed = self.evaluate(&after, delta, &classes, meter);
-        self.strategy.inputs[at].after = after;
-        followed?;
-        let both: Vec<u32> = rows_of(Case::Heavy, &classes);
-        self.add(heavy, delta, Some(&both))?;
-        // What was stored last in the whole relation is looked up again: rows may repeat a tuple.
-        self.count(at, delta)
+        let parts = std::mem::take(&mut self.strategy.inputs[at].parts);
+        let added = parts.iter().try_for_each(|&(case, part)| {
+            let rows = self.rows_of(case, at, &heavy);
+            self.add(part, delta, Some(&rows))
+        });
+        // What is stored last in the whole relation is looked up again: rows may repeat a tuple.
+        let followed = added
+            .and_then(|()| self.add(whole, delta, None))
+            .and_then(|()| self.evaluate(&after, (at, delta, &heavy), extent, meter));
+        let input = &mut self.strategy.inputs[at];
+        (input.after, input.parts) = (after, parts);
+        followed
     }
 
-    /// Of each row, whether its keys are heavy.
-    fn classes(&mut self, at: usize, delta: &Delta) -> Vec<[bool; 2]> {
+    /// Of each row, which of its keys are heavy.
+    fn classes(&mut self, at: usize, delta: &Delta) -> Vec<u64> {
         let Strategy {
             inputs, partitions, ..
         } = &self.strategy;
-        let mut of = |face: &Face| classes_of(partitions, face, delta, &mut self.work);
-        let [left, right] = inputs[at].faces.each_ref().map(&mut of);
-        left.into_iter()
-            .zip(right)
-            .map(|(left, right)| [left, right])
+        let (mut all, mut of) = (vec![0; delta.rows], Vec::new());
+        for (bit, face) in inputs[at].faces.iter().enumerate() {
+            let keys = Keys {
+                columns: &delta.columns,
+                fields: &face.columns,
+                rows: delta.rows,
+            };
+            self.work.steps += delta.rows as u64;
+            partitions[face.partition].classes(keys, &mut self.work.keys, &mut of);
+            for (row, &is_heavy) in all.iter_mut().zip(&of) {
+                *row |= u64::from(is_heavy) << bit;
+            }
+        }
+        all
+    }
+
+    /// The rows that something is for.
+    fn rows_of(&self, case: Case, at: usize, heavy: &[u64]) -> Vec<u32> {
+        let all = self.strategy.inputs[at].all_heavy();
+        let rows = (0u32..).zip(heavy);
+        rows.filter(|(_, row)| case.holds(**row, all))
+            .map(|(row, _)| row)
             .collect()
     }
 
     fn evaluate(
         &mut self,
         rules: &[Evaluation<R>],
-        delta: &Delta,
-        classes: &[[bool; 2]],
+        (at, delta, heavy): (usize, &Delta, &[u64]),
+        extent: Extent,
         meter: &Meter<'_>,
     ) -> Result<()> {
         for rule in rules {
-            let rows = rows_of(rule.case, classes);
+            if rule.is_result && extent == Extent::Views {
+                continue;
+            }
+            let rows = self.rows_of(rule.case, at, heavy);
             if rows.is_empty() {
                 continue;
             }
@@ -301,9 +344,7 @@ impl<R: PayloadRing> Machine<R> {
         self.work.steps += delta.rows as u64;
         let mut born: Vec<(usize, Delta)> = Vec::new();
         for face in &input.faces {
-            let Some(partition) = face.partition else {
-                continue;
-            };
+            let partition = face.partition;
             let keys = Keys {
                 columns: &columns,
                 fields: &face.columns,
@@ -437,9 +478,9 @@ impl<R: PayloadRing> Machine<R> {
                 .part()
                 .map_or(0, Part::len)
         };
-        let of = |input: &crate::strategy::Input<R>| PartSizes {
+        let of = |input: &Input<R>| PartSizes {
             tuples: keys(input.whole),
-            heavy: keys(input.heavy),
+            heavy: input.heavy().map_or(0, keys),
         };
         self.strategy.inputs.iter().map(of).collect()
     }
@@ -524,41 +565,6 @@ impl<R: PayloadRing> Machine<R> {
         }
         assert_eq!(counted as u64, tuples, "|D|");
     }
-}
-
-/// Whether the keys of the rows of a delta at a face are heavy.
-pub(crate) fn classes_of<R: PayloadRing>(
-    partitions: &[Partition],
-    face: &Face,
-    delta: &Delta,
-    work: &mut Work<R>,
-) -> Vec<bool> {
-    let Some(partition) = face.partition else {
-        return vec![true; delta.rows];
-    };
-    let keys = Keys {
-        columns: &delta.columns,
-        fields: &face.columns,
-        rows: delta.rows,
-    };
-    work.steps += delta.rows as u64;
-    let mut out = Vec::new();
-    partitions[partition].classes(keys, &mut work.keys, &mut out);
-    out
-}
-
-/// The rows that a rule is for.
-fn rows_of(case: Case, classes: &[[bool; 2]]) -> Vec<u32> {
-    let is_in = |heavy: &[bool; 2]| match case {
-        Case::Any => true,
-        Case::Light => *heavy != [true; 2],
-        Case::Heavy => *heavy == [true; 2],
-        Case::Through(face) => !heavy[face] && heavy[1 - face],
-    };
-    let rows = (0u32..).zip(classes);
-    rows.filter(|(_, heavy)| is_in(heavy))
-        .map(|(row, _)| row)
-        .collect()
 }
 
 /// Some rows of a delta, with room for so many registers.
