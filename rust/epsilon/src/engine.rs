@@ -1,7 +1,7 @@
 //! Heavy and light parts as an engine: what the database asks for.
 //!
-//! Invariant: it keeps sums over joins of three relations of the classes 3R2 and 3R3, and refuses all else
-//! with the condition that fails. It is taken where it is asked for by name: on data without heavy
+//! Invariant: it keeps sums over joins of the classes 3R2 and 3R3, Loomis-Whitney joins and the 4-path, and
+//! refuses all else with the condition that fails. It is taken where it is asked for by name: on data without heavy
 //! values a view tree is as fast, and tells more. Cost: that of its plan.
 
 use std::sync::Arc;
@@ -52,8 +52,7 @@ impl Candidate for Plan {
     }
 
     fn space(&self) -> f64 {
-        let epsilon = self.epsilon.value();
-        (1.0 + epsilon).min(2.0 - 2.0 * epsilon).max(1.0)
+        self.class.space(self.epsilon.value())
     }
 
     fn explanation(&self) -> Explanation {

@@ -5,13 +5,13 @@
 //! `rebalance` says.
 
 use ringview_core::{Meter, Result};
-use ringview_relation::join::{Climb, Path, Work};
-use ringview_relation::{Delta, Keys, Partition};
+use ringview_relation::join::{Climb, Path};
+use ringview_relation::{Delta, Keys};
 use ringview_ring::PayloadRing;
 
-use super::Machine;
+use super::{Extent, Machine};
 use crate::query::Epsilon;
-use crate::strategy::{Case, Evaluation, Face, Strategy};
+use crate::strategy::{Case, Evaluation, Strategy};
 
 impl<R: PayloadRing> Machine<R> {
     /// Takes rows of a relation, by its number, in and rebalances. The columns are the fields of its key.
@@ -31,7 +31,8 @@ impl<R: PayloadRing> Machine<R> {
             let rows: Vec<u32> = (start..delta.rows.min(start + block))
                 .map(|row| row as u32)
                 .collect();
-            let part = picked(delta, 2, &rows, 2);
+            let fields = delta.columns.len();
+            let part = picked(delta, fields, &rows, fields);
             self.change(input, &part, meter)?;
             self.rebalance(meter)?;
         }
@@ -53,54 +54,87 @@ impl<R: PayloadRing> Machine<R> {
         if delta.rows == 0 {
             return Ok(());
         }
-        let classes = self.classes(at, delta);
-        let (whole, heavy) = (
-            self.strategy.inputs[at].whole,
-            self.strategy.inputs[at].heavy,
-        );
         if let Some(batch) = self.strategy.batch {
             self.add(batch, delta, None)?;
         }
+        self.enter(at, delta, Extent::All, meter)?;
+        self.count(at, delta)
+    }
+
+    /// Tuples come or go: what follows of it, by the classes that their values have.
+    pub(crate) fn enter(
+        &mut self,
+        at: usize,
+        delta: &Delta,
+        extent: Extent,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let heavy = self.classes(at, delta);
         let before = std::mem::take(&mut self.strategy.inputs[at].before);
-        let followed = self.evaluate(&before, delta, &classes, meter);
+        let followed = self.evaluate(&before, (at, delta, &heavy), extent, meter);
         self.strategy.inputs[at].before = before;
         followed?;
         if let Some(batch) = self.strategy.batch {
             self.strategy.relations[batch].rollback();
         }
-        self.add(whole, delta, None)?;
+        let whole = self.strategy.inputs[at].whole;
         let after = std::mem::take(&mut self.strategy.inputs[at].after);
-        let followed = self.evaluate(&after, delta, &classes, meter);
-        self.strategy.inputs[at].after = after;
-        followed?;
-        let both: Vec<u32> = rows_of(Case::Heavy, &classes);
-        self.add(heavy, delta, Some(&both))?;
-        // What was stored last in the whole relation is looked up again: rows may repeat a tuple.
-        self.count(at, delta)
+        let parts = std::mem::take(&mut self.strategy.inputs[at].parts);
+        let added = parts.iter().try_for_each(|&(case, part)| {
+            let rows = self.rows_of(case, at, &heavy);
+            self.add(part, delta, Some(&rows))
+        });
+        // What is stored last in the whole relation is looked up again: rows may repeat a tuple.
+        let followed = added
+            .and_then(|()| self.add(whole, delta, None))
+            .and_then(|()| self.evaluate(&after, (at, delta, &heavy), extent, meter));
+        let input = &mut self.strategy.inputs[at];
+        (input.after, input.parts) = (after, parts);
+        followed
     }
 
-    /// Of each row, whether its keys are heavy.
-    fn classes(&mut self, at: usize, delta: &Delta) -> Vec<[bool; 2]> {
+    /// Of each row, which of its keys are heavy.
+    fn classes(&mut self, at: usize, delta: &Delta) -> Vec<u64> {
         let Strategy {
             inputs, partitions, ..
         } = &self.strategy;
-        let mut of = |face: &Face| classes_of(partitions, face, delta, &mut self.work);
-        let [left, right] = inputs[at].faces.each_ref().map(&mut of);
-        left.into_iter()
-            .zip(right)
-            .map(|(left, right)| [left, right])
+        let (mut all, mut of) = (vec![0; delta.rows], Vec::new());
+        for (bit, face) in inputs[at].faces.iter().enumerate() {
+            let keys = Keys {
+                columns: &delta.columns,
+                fields: &face.columns,
+                rows: delta.rows,
+            };
+            self.work.steps += delta.rows as u64;
+            partitions[face.partition].classes(keys, &mut self.work.keys, &mut of);
+            for (row, &is_heavy) in all.iter_mut().zip(&of) {
+                *row |= u64::from(is_heavy) << bit;
+            }
+        }
+        all
+    }
+
+    /// The rows that something is for.
+    fn rows_of(&self, case: Case, at: usize, heavy: &[u64]) -> Vec<u32> {
+        let all = self.strategy.inputs[at].all_heavy();
+        let rows = (0u32..).zip(heavy);
+        rows.filter(|(_, row)| case.holds(**row, all))
+            .map(|(row, _)| row)
             .collect()
     }
 
     fn evaluate(
         &mut self,
         rules: &[Evaluation<R>],
-        delta: &Delta,
-        classes: &[[bool; 2]],
+        (at, delta, heavy): (usize, &Delta, &[u64]),
+        extent: Extent,
         meter: &Meter<'_>,
     ) -> Result<()> {
         for rule in rules {
-            let rows = rows_of(rule.case, classes);
+            if rule.is_result && extent == Extent::Views {
+                continue;
+            }
+            let rows = self.rows_of(rule.case, at, heavy);
             if rows.is_empty() {
                 continue;
             }
@@ -199,9 +233,7 @@ impl<R: PayloadRing> Machine<R> {
         self.work.steps += delta.rows as u64;
         let mut born: Vec<(usize, Delta)> = Vec::new();
         for face in &input.faces {
-            let Some(partition) = face.partition else {
-                continue;
-            };
+            let partition = face.partition;
             let keys = Keys {
                 columns: &columns,
                 fields: &face.columns,
@@ -228,41 +260,6 @@ impl<R: PayloadRing> Machine<R> {
         }
         Ok(())
     }
-}
-
-/// Whether the keys of the rows of a delta at a face are heavy.
-pub(crate) fn classes_of<R: PayloadRing>(
-    partitions: &[Partition],
-    face: &Face,
-    delta: &Delta,
-    work: &mut Work<R>,
-) -> Vec<bool> {
-    let Some(partition) = face.partition else {
-        return vec![true; delta.rows];
-    };
-    let keys = Keys {
-        columns: &delta.columns,
-        fields: &face.columns,
-        rows: delta.rows,
-    };
-    work.steps += delta.rows as u64;
-    let mut out = Vec::new();
-    partitions[partition].classes(keys, &mut work.keys, &mut out);
-    out
-}
-
-/// The rows that a rule is for.
-fn rows_of(case: Case, classes: &[[bool; 2]]) -> Vec<u32> {
-    let is_in = |heavy: &[bool; 2]| match case {
-        Case::Any => true,
-        Case::Light => *heavy != [true; 2],
-        Case::Heavy => *heavy == [true; 2],
-        Case::Through(face) => !heavy[face] && heavy[1 - face],
-    };
-    let rows = (0u32..).zip(classes);
-    rows.filter(|(_, heavy)| is_in(heavy))
-        .map(|(row, _)| row)
-        .collect()
 }
 
 /// Some rows of a delta, with room for so many registers.

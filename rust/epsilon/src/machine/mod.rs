@@ -19,10 +19,8 @@ use ringview_relation::{KeyField, Part, Partition, Relation};
 use ringview_ring::PayloadRing;
 
 use crate::algebra::Algebra;
-use crate::query::{Epsilon, Refused, Triple};
+use crate::query::{Epsilon, Query, Refused};
 use crate::strategy::Strategy;
-
-pub(crate) use change::{classes_of, picked};
 
 /// How often a machine rebalanced, in transactions that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,8 +36,17 @@ pub struct Rebalancings {
 pub struct PartSizes {
     /// All tuples.
     pub tuples: usize,
-    /// Those with two heavy keys.
+    /// Those whose keys are all heavy.
     pub heavy: usize,
+}
+
+/// What of a change is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All: tuples come or go.
+    All,
+    /// All but the result: tuples that are there come to other parts and views.
+    Views,
 }
 
 /// What is put back when a transaction is undone.
@@ -89,17 +96,17 @@ pub struct Machine<R: PayloadRing> {
 }
 
 impl<R: PayloadRing> Machine<R> {
-    /// For the join of three relations, each with an epsilon: that of the key which it shares with the
-    /// one before it.
+    /// For a join of relations, each with an epsilon: that of the key which it shares with the one before
+    /// it.
     ///
     /// # Errors
     /// For a join that is of no class that this keeps.
-    pub fn triple(
-        query: &Triple,
-        epsilons: [Epsilon; 3],
+    pub fn new(
+        query: &Query,
+        epsilons: &[Epsilon],
         algebra: Algebra<R>,
     ) -> std::result::Result<Self, Refused> {
-        Strategy::triple(query, epsilons, &algebra).map(|strategy| Self::of(strategy, algebra))
+        Strategy::of(query, epsilons, &algebra).map(|strategy| Self::of(strategy, algebra))
     }
 
     /// For E(a, b) * E(b, c) * E(c, a) over one relation, the fields of whose key are packed alike.

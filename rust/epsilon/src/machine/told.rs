@@ -58,7 +58,7 @@ impl<R: PayloadRing> Machine<R> {
         };
         let of = |input: &Input<R>| PartSizes {
             tuples: keys(input.whole),
-            heavy: keys(input.heavy),
+            heavy: input.heavy().map_or(0, keys),
         };
         self.strategy.inputs.iter().map(of).collect()
     }

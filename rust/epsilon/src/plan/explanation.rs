@@ -31,7 +31,6 @@ impl Plan {
             }
             false => "three relations, their heavy parts and the views through light values",
         };
-        let space = (1.0 + epsilon).min(2.0 - 2.0 * epsilon).max(1.0);
         Explanation {
             engine: Choice {
                 name: "epsilon".to_owned(),
@@ -48,14 +47,16 @@ impl Plan {
             conditions: vec![Condition {
                 name: "hierarchical".to_owned(),
                 holds: false,
-                because: "two pairs of relations join on variables that the third lacks".to_owned(),
+                because:
+                    "two variables have relations in common, and each one that the other lacks"
+                        .to_owned(),
                 variables: Vec::new(),
                 relations: Vec::new(),
                 means: "no engine keeps it at less than the square root of the data a change, if \
                         the OMv conjecture holds"
                     .to_owned(),
             }],
-            space: Some(space),
+            space: Some(self.class.space(epsilon)),
             nodes: self.nodes(),
             changes: changes.collect(),
             change: "a change of one row".to_owned(),
@@ -97,7 +98,7 @@ impl Plan {
                 closes: None,
                 space: Some(1.0),
                 children: Vec::new(),
-                parent: Some(3),
+                parent: Some(self.query.atoms.len()),
                 rows: None,
                 bytes: None,
                 updates: None,
@@ -118,7 +119,7 @@ impl Plan {
             because: "the result".to_owned(),
             closes: None,
             space: Some(0.0),
-            children: vec![0, 1, 2],
+            children: (0..self.query.atoms.len()).collect(),
             parent: None,
             rows: None,
             bytes: None,

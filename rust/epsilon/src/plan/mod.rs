@@ -12,13 +12,13 @@ use ringview_query::{Bound, Factor, Kind, PlanAtom, VarId, Variable};
 use ringview_view::answer::{Member, Members, TermSums};
 use ringview_view::fields::Fields;
 
-use crate::query::{Class, Epsilon, Refused, Triple};
+use crate::query::{Class, Epsilon, Query, Refused};
 
 /// A component of the payloads: a product of what each atom contributes, 1 where absent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Component {
     pub(crate) kind: Kind,
-    pub(crate) factors: [Option<Factor>; 3],
+    pub(crate) factors: Vec<Option<Factor>>,
 }
 
 /// How a query is kept.
@@ -28,7 +28,7 @@ pub(crate) struct Plan {
     pub(crate) epsilon: Epsilon,
     pub(crate) class: Class,
     pub(crate) fields: Fields,
-    pub(crate) triple: Triple,
+    pub(crate) join: Query,
     /// Whether one table stands at all three places of a triangle.
     pub(crate) is_cycle: bool,
     pub(crate) components: Vec<Component>,
@@ -49,20 +49,24 @@ impl Plan {
             let own: Vec<VarId> = own.map(|(id, _)| id).collect();
             fields.of_all(&own)
         };
-        let triple = Triple {
-            fields: [of_atom(0), of_atom(1), of_atom(2)],
+        let join = Query {
+            fields: (0..query.atoms.len()).map(of_atom).collect(),
             packing: fields.packing(),
         };
-        let class = triple.class().map_err(refused)?;
+        let name = |field| {
+            let variable = &query.variables[fields.field(field).variable];
+            format!("variable {:?}", variable.name)
+        };
+        let class = join.class_of(&name).map_err(refused)?;
         let (components, places) = components(query)?;
         let counts = components.len() == 1;
         Ok(Self {
-            is_cycle: counts && is_cycle(query, &triple),
+            is_cycle: counts && is_cycle(query, &join),
             query: query.clone(),
             epsilon,
             class,
             fields,
-            triple,
+            join,
             components,
             places,
         })
@@ -82,8 +86,8 @@ impl Plan {
     /// The fields of the key of an atom's relation: in a cycle those of where it comes from and of where
     /// it goes to.
     pub(crate) fn key(&self, atom: usize) -> Vec<usize> {
-        let mut key = self.triple.fields[atom].clone();
-        if self.is_cycle && ends(&self.query, atom, &self.triple) != Some([key[0], key[1]]) {
+        let mut key = self.join.fields[atom].clone();
+        if self.is_cycle && ends(&self.query, atom, &self.join) != Some([key[0], key[1]]) {
             key.reverse();
         }
         key
@@ -123,9 +127,10 @@ pub(crate) fn refused(refused: Refused) -> Error {
 
 /// Whether a query is one that can be looked at.
 fn check(query: &Bound) -> Result<()> {
-    if query.atoms.len() != 3 {
+    if query.atoms.len() < 3 {
         let why = format!(
-            "it keeps joins of three relations, and here are {}",
+            "it keeps joins of three relations or more, and here are {}: a view tree keeps them in \
+             constant time",
             query.atoms.len()
         );
         return Err(unsupported("this join", &why));
@@ -158,7 +163,7 @@ fn components(query: &Bound) -> Result<(Vec<Component>, Vec<usize>)> {
     let mut all: Vec<Component> = Vec::new();
     let mut places = Vec::new();
     for term in &query.terms {
-        let mut factors: [Option<Factor>; 3] = [None, None, None];
+        let mut factors: Vec<Option<Factor>> = vec![None; query.atoms.len()];
         for (atom, own) in factors.iter_mut().enumerate() {
             let value = term.factors.get(&atom).cloned();
             let not_null = term.not_null.get(&atom).cloned().unwrap_or_default();
@@ -201,8 +206,10 @@ fn components(query: &Bound) -> Result<(Vec<Component>, Vec<usize>)> {
 }
 
 /// Whether the atoms are one table at the three places of E(a, b) E(b, c) E(c, a).
-fn is_cycle(query: &Bound, triple: &Triple) -> bool {
-    let [first, second, third] = [&query.atoms[0], &query.atoms[1], &query.atoms[2]];
+fn is_cycle(query: &Bound, join: &Query) -> bool {
+    let [first, second, third] = &query.atoms[..] else {
+        return false;
+    };
     let alike = |one: &PlanAtom, other: &PlanAtom| {
         one.table == other.table
             && one.filter == other.filter
@@ -211,7 +218,7 @@ fn is_cycle(query: &Bound, triple: &Triple) -> bool {
     if !alike(first, second) || !alike(first, third) {
         return false;
     }
-    let ends = [0, 1, 2].map(|atom| ends(query, atom, triple));
+    let ends = [0, 1, 2].map(|atom| ends(query, atom, join));
     let [Some(first), Some(second), Some(third)] = ends else {
         return false;
     };
@@ -223,8 +230,8 @@ fn is_cycle(query: &Bound, triple: &Triple) -> bool {
 
 /// The fields of an atom in the order of its columns, where it has two of one integer or text column
 /// each.
-fn ends(query: &Bound, atom: usize, triple: &Triple) -> Option<[usize; 2]> {
-    let [left, right] = triple.fields[atom][..] else {
+fn ends(query: &Bound, atom: usize, join: &Query) -> Option<[usize; 2]> {
+    let [left, right] = join.fields[atom][..] else {
         return None;
     };
     let columns = query.variables.iter().flat_map(|variable| {
@@ -236,7 +243,7 @@ fn ends(query: &Bound, atom: usize, triple: &Triple) -> Option<[usize; 2]> {
     let [(first, one), (second, other)] = columns[..] else {
         return None;
     };
-    if one != other || triple.packing[left] != triple.packing[right] {
+    if one != other || join.packing[left] != join.packing[right] {
         return None;
     }
     Some(match first < second {

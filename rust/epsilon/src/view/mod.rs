@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::plan::Plan;
 use read::Reading;
 
-/// Sums over a join of three relations, kept by heavy and light parts.
+/// Sums over a join, kept by heavy and light parts.
 pub(crate) struct HeavyLightSums {
     plan: Arc<Plan>,
     machine: Machine<SumProduct>,
@@ -44,15 +44,16 @@ impl HeavyLightSums {
         let algebra = Algebra::pointwise(&kinds);
         let machine = match plan.is_cycle {
             true => {
-                let field = plan.triple.packing[plan.triple.fields[0][0]];
+                let field = plan.join.packing[plan.join.fields[0][0]];
                 Machine::cycle(field, plan.epsilon, algebra)
             }
             false => {
-                let made = Machine::triple(&plan.triple, [plan.epsilon; 3], algebra);
+                let epsilons = vec![plan.epsilon; plan.query.atoms.len()];
+                let made = Machine::new(&plan.join, &epsilons, algebra);
                 made.map_err(crate::plan::refused)?
             }
         };
-        let readings = (0..3).map(|atom| Reading::new(&plan, atom));
+        let readings = (0..plan.query.atoms.len()).map(|atom| Reading::new(&plan, atom));
         Ok(Self {
             readings: readings.collect::<Result<_>>()?,
             members: plan.members(),
