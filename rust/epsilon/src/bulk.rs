@@ -31,7 +31,9 @@ impl<R: PayloadRing> Machine<R> {
     /// `Overflow`; what the meter says. It must then be rolled back.
     pub fn load(&mut self, changes: &[(usize, &Delta)], meter: &Meter<'_>) -> Result<()> {
         let mut folded = Vec::with_capacity(changes.len());
-        for &(at, delta) in changes {
+        let changes = changes.iter().filter(|(_, delta)| delta.rows > 0);
+        let changes: Vec<(usize, &Delta)> = changes.copied().collect();
+        for &(at, delta) in &changes {
             meter.work(delta.rows as u64)?;
             folded.push((at, self.folded(at, delta)?));
         }
