@@ -9,11 +9,12 @@ use std::sync::Arc;
 use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::Bound;
+use ringview_view::part::GroupView;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::plan::Plan;
 use crate::query::Epsilon;
-use crate::view::EpsilonView;
+use crate::view::HeavyLightSums;
 
 /// The engine `epsilon`.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,7 @@ impl Candidate for Plan {
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
-        Ok(Box::new(EpsilonView::new(Arc::new(*self))?))
+        let sums = HeavyLightSums::new(Arc::new(*self))?;
+        Ok(Box::new(GroupView::new(sums)))
     }
 }

@@ -19,7 +19,7 @@
 //! | `query/` | joins by what they join on: which class, which keys |
 //! | `algebra` | the ring of the payloads, with the few constants that moving tuples needs |
 //! | `strategy/` | relations, partitions, auxiliary views and delta rules, made from a query: a file a class |
-//! | `machine` | a change: the case of each row, what follows, what is counted; transactions |
+//! | `machine/` | changes: the case of each row, what follows, what is counted; transactions |
 //! | `rebalance` | the size invariant; values that change from heavy to light and back |
 //! | `engine` | the engine, as the database sees it: what it keeps, and why not the rest |
 //! | `plan/` | from a bound query to relations, fields and components of payloads; as an explanation |

@@ -9,7 +9,7 @@ mod explanation;
 
 use ringview_core::{Error, Result, Type};
 use ringview_query::{Bound, Factor, Kind, PlanAtom, VarId, Variable};
-use ringview_view::answer::{Member, Members, Outputs, TermSums};
+use ringview_view::answer::{Member, Members, TermSums};
 use ringview_view::fields::Fields;
 
 use crate::query::{Class, Epsilon, Query, Refused, SplitKey};
@@ -93,9 +93,9 @@ impl Plan {
         exponents.fold(0.0, f64::max)
     }
 
-    /// The exponent of what is kept: a view has at most as many keys as there are tuples times their light
-    /// partners, or their heavy ones; in a path it is one view, else also as many as all heavy values
-    /// of the other keys make.
+    /// The exponent of what is kept. A view has no more keys than there are tuples times the partners that
+    /// each has among light values, or among heavy ones; and no more than heavy values of its keys
+    /// make, which in a path are not all heavy.
     pub(crate) fn space(&self) -> f64 {
         let light: Vec<f64> = self.thresholds().iter().map(|(_, one)| *one).collect();
         let views = light.iter().enumerate().map(|(z, own)| {
@@ -109,16 +109,6 @@ impl Plan {
             all.min(1.0 + most)
         });
         views.fold(1.0, f64::max)
-    }
-
-    /// What is shown of it.
-    pub(crate) fn shown(&self) -> Outputs<'_> {
-        Outputs {
-            variables: &self.query.variables,
-            columns: &self.query.outputs,
-            measures: &self.query.measures,
-            having: self.query.having.as_ref(),
-        }
     }
 
     /// What the result is made of.
