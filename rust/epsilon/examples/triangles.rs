@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use ringview_core::Meter;
-use ringview_epsilon::{Algebra, Epsilon, Machine, Triple};
+use ringview_epsilon::{Algebra, Epsilon, Machine, Query};
 use ringview_relation::{Delta, KeyField};
 use ringview_ring::{NumberKind, SumProduct};
 
@@ -52,11 +52,11 @@ fn machine(own: bool, epsilon: Epsilon) -> Result<Machine<SumProduct>, String> {
     if own {
         return Ok(Machine::cycle(VERTEX, epsilon, count));
     }
-    let query = Triple {
-        fields: [vec![0, 1], vec![1, 2], vec![2, 0]],
+    let query = Query {
+        fields: vec![vec![0, 1], vec![1, 2], vec![2, 0]],
         packing: vec![VERTEX; 3],
     };
-    Machine::triple(&query, [epsilon; 3], count).map_err(|refused| refused.why)
+    Machine::new(&query, &[epsilon; 3], count).map_err(|refused| refused.why)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

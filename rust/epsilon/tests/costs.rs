@@ -220,7 +220,7 @@ fn reaches_every_case(mut house: House, stay: usize, spokes: fn(i64, i64) -> Tup
     }
     let Rebalancings { major, minor } = house.machine.rebalancings();
     assert!(major > 1 && minor > 3, "{major} {minor}");
-    assert!(views > 1 && heavy > 2, "{views} {heavy}");
+    assert!(views > 1 && heavy > 1, "{views} {heavy}");
 }
 
 #[test]
@@ -247,7 +247,9 @@ fn the_streams_reach_every_case() {
             (2, vec![vertex, hub]),
             (3, vec![vertex % 3 - hub]),
             (1, vec![vertex, hub]),
+            (1, vec![hub, hub]),
             (2, vec![hub, vertex]),
+            (2, vec![hub, hub]),
         ]
     });
 }

@@ -12,7 +12,7 @@ use ringview_query::{Bound, Factor, Kind, PlanAtom, VarId, Variable};
 use ringview_view::answer::{Member, Members, TermSums};
 use ringview_view::fields::Fields;
 
-use crate::query::{Class, Epsilon, Query, Refused};
+use crate::query::{Class, Epsilon, Query, Refused, SplitKey};
 
 /// A component of the payloads: a product of what each atom contributes, 1 where absent.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,8 @@ pub(crate) struct Component {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) query: Bound,
-    pub(crate) epsilon: Epsilon,
+    /// By atom: the exponent of the threshold of the key that it shares with the one before it.
+    pub(crate) epsilons: Vec<Epsilon>,
     pub(crate) class: Class,
     pub(crate) fields: Fields,
     pub(crate) join: Query,
@@ -60,16 +61,54 @@ impl Plan {
         let class = join.class_of(&name).map_err(refused)?;
         let (components, places) = components(query)?;
         let counts = components.len() == 1;
+        let epsilons = epsilons(query, epsilon)?;
+        // One relation has one partition.
+        let alike = epsilons.iter().all(|one| *one == epsilons[0]);
         Ok(Self {
-            is_cycle: counts && is_cycle(query, &join),
+            is_cycle: counts && alike && is_cycle(query, &join),
             query: query.clone(),
-            epsilon,
+            epsilons,
             class,
             fields,
             join,
             components,
             places,
         })
+    }
+
+    /// Each key with a partition, and the exponent of its threshold.
+    pub(crate) fn thresholds(&self) -> Vec<(SplitKey, f64)> {
+        let keys = self.join.split_keys().into_iter();
+        keys.map(|key| {
+            let epsilon = self.epsilons[key.relation].value();
+            (key, epsilon)
+        })
+        .collect()
+    }
+
+    /// The exponent of what a change costs: light values have short walks, heavy ones are few.
+    pub(crate) fn time(&self) -> f64 {
+        let thresholds = self.thresholds();
+        let exponents = thresholds.iter().map(|(_, one)| one.max(1.0 - one));
+        exponents.fold(0.0, f64::max)
+    }
+
+    /// The exponent of what is kept. A view has no more keys than there are tuples times the partners that
+    /// each has among light values, or among heavy ones; and no more than heavy values of its keys
+    /// make, which in a path are not all heavy.
+    pub(crate) fn space(&self) -> f64 {
+        let light: Vec<f64> = self.thresholds().iter().map(|(_, one)| *one).collect();
+        let views = light.iter().enumerate().map(|(z, own)| {
+            let others = light.iter().enumerate().filter(|(other, _)| *other != z);
+            let heavy: Vec<f64> = others.map(|(_, one)| 1.0 - one).collect();
+            let all = match self.class {
+                Class::Path => f64::INFINITY,
+                _ => heavy.iter().sum(),
+            };
+            let most = heavy.iter().copied().fold(*own, f64::min);
+            all.min(1.0 + most)
+        });
+        views.fold(1.0, f64::max)
     }
 
     /// What the result is made of.
@@ -108,6 +147,17 @@ impl Plan {
     }
 }
 
+/// By atom: what the query gives, else `own`.
+fn epsilons(query: &Bound, own: Epsilon) -> Result<Vec<Epsilon>> {
+    let mut epsilons = vec![own; query.atoms.len()];
+    for (epsilon, given) in epsilons.iter_mut().zip(&query.epsilons) {
+        if let Some(given) = given {
+            *epsilon = Epsilon::new(*given).map_err(refused)?;
+        }
+    }
+    Ok(epsilons)
+}
+
 fn unsupported(what: &str, why: &str) -> Error {
     Error::Unsupported {
         what: format!("{what} by the engine \"epsilon\""),
@@ -127,6 +177,7 @@ pub(crate) fn refused(refused: Refused) -> Error {
 
 /// Whether a query is one that can be looked at.
 fn check(query: &Bound) -> Result<()> {
+    query.refuse_condition("heavy and light parts are of tables")?;
     if query.atoms.len() < 3 {
         let why = format!(
             "it keeps joins of three relations or more, and here are {}: a view tree keeps them in \

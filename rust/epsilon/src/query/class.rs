@@ -33,17 +33,17 @@ impl Class {
             Class::Path => "4-path".to_owned(),
         }
     }
+}
 
-    /// Exponents of what is kept, at an epsilon: the views, or the relations where those are more.
-    #[must_use]
-    pub fn space(self, epsilon: f64) -> f64 {
-        let views = match self {
-            Class::Two => 1.0,
-            Class::Three => (1.0 + epsilon).min(2.0 - 2.0 * epsilon),
-            Class::LoomisWhitney(_) | Class::Path => 1.0 + epsilon.min(1.0 - epsilon),
-        };
-        views.max(1.0)
-    }
+/// A key whose values are heavy or light.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SplitKey {
+    /// Its fields.
+    pub(crate) fields: Vec<usize>,
+    /// The relations that have it.
+    pub(crate) holders: Vec<usize>,
+    /// That of them whose epsilon is its own: it shares the key with the one before it.
+    pub(crate) relation: usize,
 }
 
 impl Query {
@@ -98,6 +98,30 @@ impl Query {
                 ),
                 instead: "leave the engine out: a view tree keeps it".to_owned(),
             }),
+        }
+    }
+
+    /// The keys whose values are heavy or light: in a path those of two neighbours, in their order, else
+    /// key z for each z that has one.
+    pub(crate) fn split_keys(&self) -> Vec<SplitKey> {
+        let n = self.fields.len();
+        let key = |fields: Vec<usize>, relation| {
+            let has = |k: &usize| fields.iter().all(|field| self.fields[*k].contains(field));
+            SplitKey {
+                holders: (0..n).filter(has).collect(),
+                fields,
+                relation,
+            }
+        };
+        match self.path() {
+            Some(order) => order
+                .windows(2)
+                .map(|pair| key(self.shared(pair.iter().copied()), pair[1]))
+                .collect(),
+            None => (0..n)
+                .filter(|&z| self.is_split(z))
+                .map(|z| key(self.key(z), (z + n - 1) % n))
+                .collect(),
         }
     }
 

@@ -12,6 +12,7 @@ mod class;
 use ringview_relation::KeyField;
 
 pub use class::Class;
+pub(crate) use class::SplitKey;
 
 /// Why a join cannot be kept by this engine, for a message: what it is, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -62,32 +62,31 @@ impl<R: PayloadRing> Strategy<R> {
         algebra: &Algebra<R>,
     ) -> Self {
         let mut builder = Builder::new(algebra, &query.packing);
-        let [_, s, t, u] = order;
         let wholes: Vec<usize> = (0..4)
             .map(|k| builder.relation(format!("relation {k}"), &query.fields[k]))
             .collect();
-        let keys: Vec<Vec<usize>> = order
-            .windows(2)
-            .map(|p| query.shared([p[0], p[1]]))
-            .collect();
-        let made: Vec<Key> = [s, t, u]
+        let split = query.split_keys();
+        let keys: Vec<&[usize]> = split.iter().map(|key| key.fields.as_slice()).collect();
+        let made: Vec<Key> = split
             .iter()
-            .zip(&keys)
             .enumerate()
-            .map(|(at, (&k, key))| builder.partition(&format!(" of key {at}"), key, epsilons[k]))
+            .map(|(at, key)| {
+                let name = format!(" of key {at}");
+                builder.partition(&name, &key.fields, epsilons[key.relation])
+            })
             .collect();
         // Inputs have the numbers of the relations.
         let mut faces: Vec<Vec<(&Key, &[usize])>> = vec![Vec::new(); 4];
         for (side, outer) in [(0, 0), (1, 2)] {
             let [end, middle] = Self::places(order, side);
-            faces[end].push((&made[outer], &keys[outer]));
-            faces[middle].push((&made[outer], &keys[outer]));
-            faces[middle].push((&made[1], &keys[1]));
+            faces[end].push((&made[outer], keys[outer]));
+            faces[middle].push((&made[outer], keys[outer]));
+            faces[middle].push((&made[1], keys[1]));
         }
         for k in 0..4 {
             builder.input(wholes[k], &faces[k]);
         }
-        let mut far = keys[0].clone();
+        let mut far = keys[0].to_vec();
         far.extend(keys[2].iter().filter(|field| !keys[0].contains(field)));
         let sides = [(0, 0), (1, 2)].map(|(side, outer)| {
             let [end, middle] = Self::places(order, side);
@@ -97,9 +96,9 @@ impl<R: PayloadRing> Strategy<R> {
                 middle: wholes[middle],
                 inputs: [end, middle],
                 heavy: builder.part(format!("heavy part {middle}"), middle, case),
-                closed: builder.view(format!("closed {side}"), &keys[1]),
+                closed: builder.view(format!("closed {side}"), keys[1]),
                 between: builder.view(format!("between {side}"), &far),
-                light: builder.view(format!("light {side}"), &keys[outer]),
+                light: builder.view(format!("light {side}"), keys[outer]),
                 key: made[outer],
             }
         });

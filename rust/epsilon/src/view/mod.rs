@@ -45,11 +45,10 @@ impl HeavyLightSums {
         let machine = match plan.is_cycle {
             true => {
                 let field = plan.join.packing[plan.join.fields[0][0]];
-                Machine::cycle(field, plan.epsilon, algebra)
+                Machine::cycle(field, plan.epsilons[0], algebra)
             }
             false => {
-                let epsilons = vec![plan.epsilon; plan.query.atoms.len()];
-                let made = Machine::new(&plan.join, &epsilons, algebra);
+                let made = Machine::new(&plan.join, &plan.epsilons, algebra);
                 made.map_err(crate::plan::refused)?
             }
         };
