@@ -2,11 +2,9 @@
 
 mod common;
 
-use common::{EPSILONS, House, cycle, join, path, triangle};
+use common::{Batch, EPSILONS, House, cycle, join, path, triangle};
 use proptest::prelude::*;
 use ringview_core::{Error, Meter};
-
-type Rows = Vec<(Vec<i64>, i64)>;
 
 fn house(form: usize, epsilon: f64) -> House {
     match form {
@@ -21,10 +19,10 @@ fn house(form: usize, epsilon: f64) -> House {
     }
 }
 
-/// Rows of each relation, some of them twice, and values that stand in many.
-fn rows_of(house: &House, raw: &[(usize, Vec<i64>, i64)]) -> Vec<(usize, Rows)> {
+/// Batch of each relation, some of them twice, and values that stand in many.
+fn rows_of(house: &House, raw: &[(usize, Vec<i64>, i64)]) -> Vec<(usize, Batch)> {
     let relations = house.fields.len();
-    let mut changes: Vec<(usize, Rows)> = (0..relations).map(|at| (at, Vec::new())).collect();
+    let mut changes: Vec<(usize, Batch)> = (0..relations).map(|at| (at, Vec::new())).collect();
     for (relation, values, times) in raw {
         let at = relation % relations;
         let tuple: Vec<i64> = values[..house.fields[at].len()].to_vec();
@@ -57,7 +55,7 @@ proptest! {
             }
         }
         // Most of it goes again, with a few rows that come.
-        let mut going: Vec<(usize, Rows)> = (0..house.fields.len())
+        let mut going: Vec<(usize, Batch)> = (0..house.fields.len())
             .map(|relation| {
                 let gone = house.tuples(relation).into_iter().skip(relation);
                 (relation, gone.map(|(tuple, times)| (tuple, -times)).collect())
@@ -71,8 +69,8 @@ proptest! {
 }
 
 /// Steps of a load of so many tuples a relation.
-fn steps(mut house: House, rows: [Rows; 3]) -> u64 {
-    let changes: Vec<(usize, Rows)> = rows.into_iter().enumerate().collect();
+fn steps(mut house: House, rows: [Batch; 3]) -> u64 {
+    let changes: Vec<(usize, Batch)> = rows.into_iter().enumerate().collect();
     house.loaded(&changes).unwrap();
     house.machine.commit();
     house.machine.check();
@@ -85,17 +83,17 @@ fn slope(sizes: [usize; 3], load: impl Fn(usize) -> u64) -> f64 {
 }
 
 /// Every vertex joined to the hub, both ways: two relations alone have N^2 paths through it.
-fn star(size: usize) -> Rows {
+fn star(size: usize) -> Batch {
     let vertices = 0..size as i64 / 2;
     let spokes = vertices.flat_map(|v| [(vec![0, v], 1), (vec![v, 0], 1)]);
-    let mut rows: Rows = spokes.collect();
+    let mut rows: Batch = spokes.collect();
     rows.sort();
     rows.dedup();
     rows
 }
 
 /// All edges between the square root of `size` vertices: N^(3/2) triangles.
-fn clique(size: usize) -> Rows {
+fn clique(size: usize) -> Batch {
     let side = (size as f64).sqrt() as i64;
     (0..side)
         .flat_map(|a| (0..side).map(move |b| (vec![a, b], 1)))
@@ -105,7 +103,7 @@ fn clique(size: usize) -> Rows {
 #[test]
 fn a_load_costs_a_worst_case_optimal_join() {
     let sizes = [1_000, 8_000, 64_000];
-    let load = |epsilon: f64, rows: fn(usize) -> Rows| {
+    let load = |epsilon: f64, rows: fn(usize) -> Batch| {
         slope(sizes, |size| {
             steps(triangle([epsilon; 3]), [rows(size), rows(size), rows(size)])
         })
@@ -139,9 +137,9 @@ fn nothing_moves_twice_in_a_load() {
 #[test]
 fn rows_that_repeat_are_met_once() {
     let mut house = triangle([0.5; 3]);
-    let hub: Rows = vec![(vec![0, 0], 1); 4_000];
-    let spokes: Rows = (0..4_000).map(|v| (vec![0, v], 1)).collect();
-    let back: Rows = (0..4_000).map(|v| (vec![v, 0], 1)).collect();
+    let hub: Batch = vec![(vec![0, 0], 1); 4_000];
+    let spokes: Batch = (0..4_000).map(|v| (vec![0, v], 1)).collect();
+    let back: Batch = (0..4_000).map(|v| (vec![v, 0], 1)).collect();
     house.quick(1, &spokes);
     house.quick(2, &back);
     let before = house.machine.steps();
@@ -156,8 +154,8 @@ fn a_load_that_overflows_leaves_all_as_it_was() {
     let mut house = triangle([0.5; 3]);
     house.load(&[(0, vec![(vec![1, 2], 3)]), (1, vec![(vec![2, 3], 5)])]);
     let many = 1 << 40;
-    let spokes: Rows = (0..30).map(|v| (vec![0, v], many)).collect();
-    let back: Rows = (0..30).map(|v| (vec![v, 0], many)).collect();
+    let spokes: Batch = (0..30).map(|v| (vec![0, v], many)).collect();
+    let back: Batch = (0..30).map(|v| (vec![v, 0], many)).collect();
     let refused = house.loaded(&[(1, spokes.clone()), (2, back), (0, vec![(vec![0, 0], 1)])]);
     assert!(
         matches!(refused, Err(Error::Overflow { .. })),

@@ -17,6 +17,9 @@ pub const WORD: KeyField = KeyField {
 
 pub type Rows = BTreeMap<Vec<i64>, i64>;
 
+/// Tuples that come, each so often.
+pub type Batch = Vec<(Vec<i64>, i64)>;
+
 /// Values of a key.
 type Values = BTreeSet<Vec<i64>>;
 
@@ -131,7 +134,7 @@ impl House {
     }
 
     /// One load of several relations, checked afterwards; undone at first.
-    pub fn load(&mut self, changes: &[(usize, Vec<(Vec<i64>, i64)>)]) {
+    pub fn load(&mut self, changes: &[(usize, Batch)]) {
         for kept in [false, true] {
             self.loaded(changes).unwrap();
             match kept {
@@ -147,7 +150,7 @@ impl House {
         }
     }
 
-    pub fn loaded(&mut self, changes: &[(usize, Vec<(Vec<i64>, i64)>)]) -> Result<()> {
+    pub fn loaded(&mut self, changes: &[(usize, Batch)]) -> Result<()> {
         let meter = Meter::free();
         let deltas = changes.iter().map(|(input, rows)| (*input, delta(rows)));
         let deltas: Vec<(usize, Delta)> = deltas.collect();
