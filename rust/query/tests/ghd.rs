@@ -5,7 +5,10 @@ use ringview_query::graph::ghd::{EXACT, Ghd, Ratio, certified};
 use ringview_query::graph::set::Set;
 
 fn edges(lists: &[&[usize]]) -> Vec<Set> {
-    lists.iter().map(|list| list.iter().copied().collect()).collect()
+    lists
+        .iter()
+        .map(|list| list.iter().copied().collect())
+        .collect()
 }
 
 fn decomposed(edges: &[Set]) -> Ghd {
@@ -20,11 +23,15 @@ fn clique(n: usize) -> Vec<Set> {
 }
 
 fn cycle(n: usize) -> Vec<Set> {
-    (0..n).map(|v| [v, (v + 1) % n].into_iter().collect()).collect()
+    (0..n)
+        .map(|v| [v, (v + 1) % n].into_iter().collect())
+        .collect()
 }
 
 fn loomis_whitney(n: usize) -> Vec<Set> {
-    (0..n).map(|out| (0..n).filter(|v| *v != out).collect()).collect()
+    (0..n)
+        .map(|out| (0..n).filter(|v| *v != out).collect())
+        .collect()
 }
 
 #[test]
@@ -32,11 +39,27 @@ fn known_widths() {
     let path = edges(&[&[0, 1], &[1, 2], &[2, 3]]);
     let star = edges(&[&[0, 1], &[0, 2], &[0, 3]]);
     let bow_tie = edges(&[&[0, 1], &[1, 2], &[2, 0], &[2, 3], &[3, 4], &[4, 2]]);
-    let dumbbell = edges(&[&[0, 1], &[1, 2], &[2, 0], &[3, 4], &[4, 5], &[5, 3], &[2, 3]]);
+    let dumbbell = edges(&[
+        &[0, 1],
+        &[1, 2],
+        &[2, 0],
+        &[3, 4],
+        &[4, 5],
+        &[5, 3],
+        &[2, 3],
+    ]);
     let products = edges(&[&[], &[], &[0], &[0, 1]]);
     let covered = edges(&[&[0, 1], &[1, 2], &[2, 0], &[0, 1, 2]]);
     // Gottlob, Greco, Scarcello: the width of a cycle is 2, that of a grid of 3 x 2 as well.
-    let ladder = edges(&[&[0, 1], &[2, 3], &[4, 5], &[0, 2], &[2, 4], &[1, 3], &[3, 5]]);
+    let ladder = edges(&[
+        &[0, 1],
+        &[2, 3],
+        &[4, 5],
+        &[0, 2],
+        &[2, 4],
+        &[1, 3],
+        &[3, 5],
+    ]);
     let known: Vec<(&str, Vec<Set>, Ratio)> = vec![
         ("path", path, Ratio::ONE),
         ("star", star, Ratio::ONE),
@@ -73,7 +96,15 @@ fn cliques_have_half_their_size_and_one_bag() {
 
 #[test]
 fn the_dumbbell_is_two_triangles_and_an_edge() {
-    let all = edges(&[&[0, 1], &[1, 2], &[2, 0], &[3, 4], &[4, 5], &[5, 3], &[2, 3]]);
+    let all = edges(&[
+        &[0, 1],
+        &[1, 2],
+        &[2, 0],
+        &[3, 4],
+        &[4, 5],
+        &[5, 3],
+        &[2, 3],
+    ]);
     let ghd = decomposed(&all);
     let mut bags: Vec<(Set, Set)> = ghd.bags.iter().map(|b| (b.variables, b.edges)).collect();
     bags.sort_unstable();
@@ -115,7 +146,10 @@ fn half_integral(variables: Set, edges: &[Set]) -> Ratio {
     fn search(at: usize, weights: &mut Vec<i64>, variables: Set, edges: &[Set]) -> Option<i64> {
         if at == edges.len() {
             let covered = variables.iter().all(|v| {
-                let on = edges.iter().zip(&*weights).filter(|(edge, _)| edge.contains(v));
+                let on = edges
+                    .iter()
+                    .zip(&*weights)
+                    .filter(|(edge, _)| edge.contains(v));
                 on.map(|(_, weight)| weight).sum::<i64>() >= 2
             });
             return covered.then(|| weights.iter().sum());

@@ -41,7 +41,9 @@ fn least(variables: Set, edges: &[Set]) -> Option<Certified> {
         OptimizationDirection::Minimize,
         within.len(),
         variables.iter().map(|v| {
-            let has = (0..within.len()).filter(|&e| within[e].contains(v)).collect();
+            let has = (0..within.len())
+                .filter(|&e| within[e].contains(v))
+                .collect();
             (has, ComparisonOp::Ge)
         }),
     )?;
@@ -50,18 +52,26 @@ fn least(variables: Set, edges: &[Set]) -> Option<Certified> {
         OptimizationDirection::Maximize,
         members.len(),
         within.iter().map(|edge| {
-            let has = (0..members.len()).filter(|&v| edge.contains(members[v])).collect();
+            let has = (0..members.len())
+                .filter(|&v| edge.contains(members[v]))
+                .collect();
             (has, ComparisonOp::Le)
         }),
     )?;
     for variable in variables.iter() {
-        let on = within.iter().zip(&weights).filter(|(e, _)| e.contains(variable));
+        let on = within
+            .iter()
+            .zip(&weights)
+            .filter(|(e, _)| e.contains(variable));
         if sum(on.map(|(_, weight)| *weight))? < Ratio::ONE {
             return None;
         }
     }
     for edge in &within {
-        let on = members.iter().zip(&packing).filter(|(v, _)| edge.contains(**v));
+        let on = members
+            .iter()
+            .zip(&packing)
+            .filter(|(v, _)| edge.contains(**v));
         if sum(on.map(|(_, weight)| *weight))? > Ratio::ONE {
             return None;
         }
@@ -87,13 +97,17 @@ fn solve(
     constraints: impl Iterator<Item = (Vec<usize>, ComparisonOp)>,
 ) -> Option<Vec<Ratio>> {
     let mut problem = Problem::new(direction);
-    let all: Vec<_> = (0..numbers).map(|_| problem.add_var(1.0, (0.0, 1.0))).collect();
+    let all: Vec<_> = (0..numbers)
+        .map(|_| problem.add_var(1.0, (0.0, 1.0)))
+        .collect();
     for (some, comparison) in constraints {
         let row: Vec<_> = some.into_iter().map(|at| (all[at], 1.0)).collect();
         problem.add_constraint(&row, comparison, 1.0);
     }
     let solution = problem.solve().ok()?.into_solution().ok()?;
-    all.iter().map(|number| Ratio::near(solution[*number])).collect()
+    all.iter()
+        .map(|number| Ratio::near(solution[*number]))
+        .collect()
 }
 
 /// Edges, the one that covers most first.

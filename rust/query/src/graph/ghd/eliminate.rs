@@ -44,14 +44,18 @@ pub(super) fn eliminate(edges: &[Set]) -> (Vec<(Set, Option<usize>)>, bool) {
 /// By variable: the first one that has the same edges; a number that is no member for what is none.
 fn twins(all: Set, edges: &[Set]) -> Vec<usize> {
     let of = |variable: usize| -> Set {
-        (0..edges.len()).filter(|&e| edges[e].contains(variable)).collect()
+        (0..edges.len())
+            .filter(|&e| edges[e].contains(variable))
+            .collect()
     };
     let last = all.iter().last().map_or(0, |last| last + 1);
     let first = |variable: usize| match all.contains(variable) {
         true => all.iter().find(|&other| of(other) == of(variable)),
         false => None,
     };
-    (0..last).map(|v| first(v).unwrap_or(Set::CAPACITY - 1)).collect()
+    (0..last)
+        .map(|v| first(v).unwrap_or(Set::CAPACITY - 1))
+        .collect()
 }
 
 /// Who is whose neighbour, among those that have not left.
@@ -66,7 +70,9 @@ impl Graph {
         let mut neighbours = vec![Set::default(); twins.len()];
         for edge in edges {
             let members = *edge & all;
-            members.iter().for_each(|v| neighbours[v] |= members - Set::one(v));
+            members
+                .iter()
+                .for_each(|v| neighbours[v] |= members - Set::one(v));
         }
         Graph {
             left: all,
@@ -155,7 +161,11 @@ impl Search<'_> {
         let mut order = Vec::with_capacity(graph.left.len());
         let mut forced = true;
         while !graph.left.is_empty() {
-            let found = self.best.get(&graph.left).filter(|_| exact).map(|found| found.1);
+            let found = self
+                .best
+                .get(&graph.left)
+                .filter(|_| exact)
+                .map(|found| found.1);
             let next = found.or_else(|| graph.simplicial());
             forced &= graph.simplicial().is_some();
             let next = next.or_else(|| graph.left.iter().min_by_key(|&v| self.width(graph.bag(v))));

@@ -71,7 +71,9 @@ impl Ghd {
         }
         for (edge, set) in edges.iter().enumerate().filter(|(_, set)| !set.is_empty()) {
             // Where it makes a large bag smaller.
-            let of = (0..found.len()).rev().filter(|&bag| set.within(found[bag].variables));
+            let of = (0..found.len())
+                .rev()
+                .filter(|&bag| set.within(found[bag].variables));
             if let Some(bag) = of.max_by_key(|&bag| found[bag].width) {
                 found[bag].edges.insert(edge);
             }
@@ -92,12 +94,21 @@ impl Ghd {
         let mut belongs = vec![0; edges.len()];
         for bag in &self.bags {
             for edge in bag.edges.iter() {
-                assert!(edges[edge].within(bag.variables), "an edge sticks out of its bag");
+                assert!(
+                    edges[edge].within(bag.variables),
+                    "an edge sticks out of its bag"
+                );
                 belongs[edge] += 1;
             }
             for variable in bag.variables.iter() {
-                let covers = bag.cover.iter().zip(edges).filter(|(_, e)| e.contains(variable));
-                let sum = covers.fold(Ratio::ZERO, |sum, (w, _)| sum.plus(*w).unwrap_or(Ratio::ZERO));
+                let covers = bag
+                    .cover
+                    .iter()
+                    .zip(edges)
+                    .filter(|(_, e)| e.contains(variable));
+                let sum = covers.fold(Ratio::ZERO, |sum, (w, _)| {
+                    sum.plus(*w).unwrap_or(Ratio::ZERO)
+                });
                 assert!(sum >= Ratio::ONE, "variable {variable} is not covered");
             }
         }
@@ -112,7 +123,11 @@ impl Ghd {
                 let parent = bag.parent.map(|parent| &self.bags[parent]);
                 parent.is_some_and(|parent| parent.variables.contains(variable))
             });
-            assert_eq!(with, linked.count() + 1, "bags of variable {variable} are apart");
+            assert_eq!(
+                with,
+                linked.count() + 1,
+                "bags of variable {variable} are apart"
+            );
         }
     }
 }
@@ -124,7 +139,9 @@ fn contract(bags: &mut Vec<(Set, Option<usize>)>) {
             let (set, parent) = bags[*at];
             parent.is_some_and(|p| set.within(bags[p].0) || bags[p].0.within(set))
         };
-        let Some(gone) = (0..bags.len()).find(within) else { return };
+        let Some(gone) = (0..bags.len()).find(within) else {
+            return;
+        };
         let (set, parent) = bags.remove(gone);
         let moved = |at: usize| at - usize::from(at > gone);
         let heir = parent.map(moved);

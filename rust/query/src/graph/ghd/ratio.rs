@@ -121,7 +121,15 @@ mod tests {
 
     #[test]
     fn doubles_are_read_as_the_fractions_that_they_are() {
-        for (above, below) in [(0, 1), (1, 1), (3, 2), (4, 3), (-1, 3), (22, 7), (5039, 5040)] {
+        for (above, below) in [
+            (0, 1),
+            (1, 1),
+            (3, 2),
+            (4, 3),
+            (-1, 3),
+            (22, 7),
+            (5039, 5040),
+        ] {
             let ratio = Ratio::new(above, below);
             assert_eq!(Ratio::near(ratio.value()), Some(ratio));
         }
