@@ -25,7 +25,7 @@ mod sample;
 mod shape;
 mod view;
 
-pub use bags::{Place, QuerySample, Relation, Told, told};
+pub use bags::{Place, QuerySample, Relation, Relations, Told};
 pub use index::Index;
 pub use law::Law;
 pub use random::Random;

@@ -124,18 +124,68 @@ pub struct QuerySample<P = All> {
     direct: Vec<Option<usize>>,
     /// By bag: the relation of the acyclic join that it is.
     of_bag: Vec<Option<usize>>,
-    /// By relation of the query, and by bag: the parts that it is.
-    readers: (Vec<Vec<(usize, usize)>>, Vec<Vec<(usize, usize)>>),
+    readers: Readers,
 }
 
-/// The relations of the acyclic join of a query, and what is told of them.
-///
-/// # Errors
-/// `Unsupported` for more variables than a decomposition takes; `Value` if there is no relation.
-pub fn told(relations: &[Relation]) -> Result<(Vec<Atom>, Option<Ghd>, Vec<Told>)> {
-    let plan = Plan::new(relations)?;
-    Index::new(&plan.atoms)?;
-    Ok((plan.atoms, plan.ghd, plan.told))
+/// By relation of the query, and by bag: the parts that it is, each of a bag.
+#[derive(Clone, Debug)]
+struct Readers {
+    relations: Vec<Vec<(usize, usize)>>,
+    bags: Vec<Vec<(usize, usize)>>,
+}
+
+/// The relations of the acyclic join that a query is kept as.
+#[derive(Clone, Debug)]
+pub struct Relations {
+    plan: Plan,
+}
+
+impl Relations {
+    /// Plans a query.
+    ///
+    /// # Errors
+    /// `Unsupported` for more variables than a decomposition takes; `Value` if there is no relation, or one has
+    /// more variables than columns.
+    pub fn new(relations: &[Relation]) -> Result<Relations> {
+        let plan = Plan::new(relations)?;
+        Index::new(&plan.atoms)?;
+        Ok(Relations { plan })
+    }
+
+    /// The relations.
+    #[must_use]
+    pub fn atoms(&self) -> &[Atom] {
+        &self.plan.atoms
+    }
+
+    /// The decomposition, where the query is cyclic.
+    #[must_use]
+    pub fn ghd(&self) -> Option<&Ghd> {
+        self.plan.ghd.as_ref()
+    }
+
+    /// What each bag is.
+    #[must_use]
+    pub fn told(&self) -> &[Told] {
+        &self.plan.told
+    }
+
+    /// The largest number of rows of a bag or a relation, as a power of that of the query's.
+    #[must_use]
+    pub fn width(&self) -> f64 {
+        self.ghd().map_or(1.0, |ghd| ghd.width.value())
+    }
+
+    /// The relations of the query that are one of the acyclic join, and kept by groups.
+    #[must_use]
+    pub fn grouped(&self) -> Vec<usize> {
+        let atoms = self.plan.atoms.iter().zip(&self.plan.sources);
+        let of = atoms.filter_map(|(atom, source)| match source {
+            Source::Relation(relation) if atom.grouped => Some(*relation),
+            _ => None,
+        });
+        of.collect()
+    }
 }
 
 impl<P: Predicate> QuerySample<P> {
@@ -144,7 +194,7 @@ impl<P: Predicate> QuerySample<P> {
     /// # Errors
     /// As of [`JoinSample::new`]; `Unsupported` for more variables than a decomposition takes.
     pub fn new(relations: &[Relation], k: u64, seed: u64, predicate: P) -> Result<QuerySample<P>> {
-        let plan = Plan::new(relations)?;
+        let Relations { plan } = Relations::new(relations)?;
         let sample = JoinSample::new(&plan.atoms, k, seed, predicate)?;
         let bags: Vec<Bag> = plan.bags.iter().cloned().map(Bag::new).collect();
         let is = |source: Source| plan.sources.iter().position(|other| *other == source);
@@ -164,7 +214,10 @@ impl<P: Predicate> QuerySample<P> {
         };
         let of_relations = (0..relations.len()).map(|at| readers(Source::Relation(at)));
         let of_bags = (0..bags.len()).map(|at| readers(Source::Bag(at)));
-        let readers = (of_relations.collect(), of_bags.collect());
+        let readers = Readers {
+            relations: of_relations.collect(),
+            bags: of_bags.collect(),
+        };
         Ok(QuerySample {
             plan,
             bags,
@@ -219,10 +272,10 @@ impl<P: Predicate> QuerySample<P> {
         let mut cascade = Cascade {
             sample: &mut self.sample,
             of_bag: &self.of_bag,
-            readers: &self.readers.1,
+            readers: &self.readers.bags,
             meter,
         };
-        for &(bag, part) in &self.readers.0[relation] {
+        for &(bag, part) in &self.readers.relations[relation] {
             there = there && cascade.change((&mut self.bags, 0), (bag, part), row, comes)?;
         }
         Ok(there)
@@ -274,7 +327,7 @@ impl<P: Predicate> QuerySample<P> {
     /// The part of a bag that a relation is which is no relation of the acyclic join: its rows are there as a whole.
     fn joined(&self, relation: usize) -> (usize, usize) {
         let joins = |&&(bag, _): &&(usize, usize)| self.plan.told[bag].joins.contains(&relation);
-        let found = self.readers.0[relation].iter().find(joins).copied();
+        let found = self.readers.relations[relation].iter().find(joins).copied();
         found.unwrap_or_else(|| unreachable!("a relation is in the join"))
     }
 
