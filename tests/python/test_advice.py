@@ -17,7 +17,7 @@ import pytest
 import ringview as rv
 from oracle import plain_rows
 from ringview import errors
-from ringview.sql import joins, names, scalars
+from ringview.sql import names, scalars, select
 
 SCHEMAS = {
     "r": {"a": "int64", "b": "int64", "x": "float64", "d": "decimal128(10, 2)"},
@@ -115,7 +115,10 @@ def null_or(function: Callable[..., Any], *names: str) -> Callable[[Row], Any]:
 
 
 JOINED = "FROM r, s WHERE r.b = s.b"
-OR = f"SELECT COUNT(*) AS n, SUM(x) AS y {JOINED} AND"
+AROUND = (
+    "join in a subquery that shows the columns, and put the condition around it: "
+    "FROM (SELECT .. FROM .. JOIN ..) AS q WHERE .."
+)
 COLUMN, GROUPS, ROWS_READ = scalars.IN_COLUMN, scalars.FROM_GROUPS, scalars.FROM_ROWS
 
 COUNTS = "(SELECT b, COUNT(*) AS n FROM s GROUP BY b) AS q"
@@ -123,52 +126,32 @@ COUNTS = "(SELECT b, COUNT(*) AS n FROM s GROUP BY b) AS q"
 # The SQL that is refused, words of the advice, the advice.
 ADVICE: list[tuple[str, str, Advised]] = [
     (
-        f"{OR} (r.a = 1 OR s.c = 1)",
-        joins.AROUND,
-        read(f"SELECT COUNT(*), SUM(x) FROM (SELECT a, c, x {JOINED}) AS q WHERE a = 1 OR c = 1"),
+        f"SELECT MIN(x) AS y {JOINED} AND (r.a = 1 OR s.c = 1)",
+        AROUND,
+        read(f"SELECT MIN(x) FROM (SELECT a, c, x {JOINED}) AS q WHERE a = 1 OR c = 1"),
     ),
     (
-        f"{OR} (r.a = 1 OR s.c = 1)",
-        "add the views of both sides and subtract that of both joined by AND",
-        computed(
-            "SELECT v0.n + v1.n - v2.n, v0.y + v1.y - v2.y FROM v0, v1, v2",
-            f"{OR} r.a = 1",
-            f"{OR} s.c = 1",
-            f"{OR} r.a = 1 AND s.c = 1",
-        ),
+        "SELECT MIN(x) AS y FROM r, s WHERE r.a < s.c",
+        AROUND,
+        read("SELECT MIN(x) FROM (SELECT a, c, x FROM r CROSS JOIN s) AS q WHERE a < c"),
     ),
     (
-        f"{OR} NOT (r.a = 1 AND s.c = 1)",
-        joins.AROUND,
+        "SELECT COUNT(*) FROM r WHERE x < (SELECT SUM(s.c * r.x) FROM s)",
+        names.OUTSIDE,
+        read("SELECT COUNT(*) FROM r WHERE x < r.x * (SELECT SUM(s.c) FROM s)"),
+    ),
+    (
+        "SELECT COUNT(*) FROM r WHERE a > (SELECT COUNT(DISTINCT b) FROM s WHERE c = 1)",
+        select.ONE_VALUE,
         read(
-            f"SELECT COUNT(*), SUM(x) FROM (SELECT a, c, x {JOINED}) AS q "
-            "WHERE NOT (a = 1 AND c = 1)"
+            "SELECT COUNT(*) FROM r WHERE a > "
+            "(SELECT MAX(q.n) FROM (SELECT COUNT(DISTINCT b) AS n FROM s WHERE c = 1) AS q)"
         ),
     ),
     (
-        "SELECT COUNT(*) FROM r, s WHERE r.a < s.c",
-        joins.AROUND,
-        read("SELECT COUNT(*) FROM (SELECT a, c FROM r CROSS JOIN s) AS q WHERE a < c"),
-    ),
-    (
-        "SELECT COUNT(*) FROM r, s WHERE r.b = s.c + 1",
-        "compute the expression into a column before the rows are inserted",
-        with_column(
-            "s.c1",
-            "int64",
-            null_or(lambda c: c + 1, "c"),
-            "SELECT COUNT(*) FROM r, s2 WHERE r.b = s2.c1",
-        ),
-    ),
-    (
-        "SELECT COUNT(*) FROM r WHERE b IN (SELECT b FROM s)",
-        scalars.DISTINCT_KEYS,
-        read("SELECT COUNT(*) FROM r JOIN (SELECT DISTINCT b FROM s) AS q ON r.b = q.b"),
-    ),
-    (
-        "SELECT COUNT(*), SUM(x) FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.b = r.b)",
-        scalars.DISTINCT_KEYS,
-        read("SELECT COUNT(*), SUM(x) FROM r JOIN (SELECT DISTINCT b FROM s) AS q ON r.b = q.b"),
+        "SELECT COUNT(*) FROM r WHERE a < (SELECT c FROM s WHERE c = 7)",
+        "aggregate it: MIN or MAX of the column",
+        read("SELECT COUNT(*) FROM r WHERE a < (SELECT MIN(c) FROM s WHERE c = 7)"),
     ),
     (
         "SELECT a, SUM(x * (SELECT MAX(c) FROM s)) AS y FROM r GROUP BY a",
@@ -177,11 +160,6 @@ ADVICE: list[tuple[str, str, Advised]] = [
             "SELECT a, SUM(x * q.m) AS y FROM r CROSS JOIN (SELECT MAX(c) AS m FROM s) AS q "
             "GROUP BY a"
         ),
-    ),
-    (
-        "SELECT COUNT(*) FROM r WHERE b = (SELECT MIN(b) FROM s)",
-        "read it in FROM and name its column",
-        read("SELECT COUNT(*) FROM r JOIN (SELECT MIN(b) AS m FROM s) AS q ON r.b = q.m"),
     ),
     (
         "SELECT SUM(x * (SELECT COUNT(*) FROM s WHERE s.b = r.b)) FROM r",

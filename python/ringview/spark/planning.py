@@ -56,6 +56,12 @@ class Planner:
                 "and what reads a subquery needs all of its rows; evaluate the inner SELECT first, "
                 f"and give its DataFrame as a table: tables={{**tables, {name!r}: inner}}"
             )
+        if "condition" in query:
+            raise UnsupportedError(
+                "conditions that compare columns of several tables, or with subqueries, are not "
+                "run on Spark: an engine sees the rows of a partition, and what is compared needs "
+                "all of its rows; keep the view in a ringview.Database"
+            )
         if query.get("bag", {}).get("distinct"):
             # Partitions find groups, which others add to.
             del query["bag"]

@@ -43,7 +43,8 @@ _INNER = {
         "leave it out: what reads a subquery takes its rows in any order",
     ),
 }
-_ONE_VALUE = (
+# What to do instead. `tests/python/test_advice.py` does it and compares.
+ONE_VALUE = (
     "such a subquery knows SUM, COUNT, AVG, MIN, MAX and arithmetic over them: read one in its "
     "FROM that has the rest, as in (SELECT MAX(q.x) FROM (SELECT ..) AS q)"
 )
@@ -105,7 +106,7 @@ class Select:
             clause = self.tree.args.get(key)
             if clause is not None:
                 what = f"{value} in a subquery that is compared is not supported"
-                text.refuse(clause, what, _ONE_VALUE)
+                text.refuse(clause, what, ONE_VALUE)
         outputs = self.tree.expressions
         if len(outputs) != 1:
             text.fail(self.tree, f"a subquery that is compared has one column, not {len(outputs)}")
@@ -130,7 +131,7 @@ class Select:
                 what = (
                     f"{node.sql(dialect=DIALECT)!r} is not supported in a subquery that is compared"
                 )
-                text.refuse(node, what, _ONE_VALUE)
+                text.refuse(node, what, ONE_VALUE)
         if found.kind == "text":
             text.refuse(body, "a string of a subquery is not compared", "compare numbers or dates")
 

@@ -85,8 +85,8 @@ impl By<'_> {
 /// Chooses among engines; `by_hand` names the one that is to be taken.
 ///
 /// # Errors
-/// `Value` for a name that none has; what the engine says that was asked for, or the first one if none
-/// can.
+/// `Value` for a name that none has; what the engine says that was asked for, or if none can, the one whose sort of
+/// query it is: the first, the last where there are queries within.
 pub(crate) fn choose(
     engines: &[Arc<dyn Engine>],
     query: &Bound,
@@ -108,7 +108,7 @@ pub(crate) fn choose(
         }
         None => (cheapest(&said), None),
     };
-    let (_, answer) = said.remove(taken.unwrap_or(0));
+    let (_, answer) = said.remove(taken.unwrap_or_else(|| concerned(&said, query)));
     let candidate = answer.map_err(Refusal::error)?;
     Ok(Chosen {
         candidate,
@@ -139,6 +139,15 @@ fn ask<'e>(engine: &'e dyn Engine, query: &Bound) -> Said<'e> {
         ),
     };
     (engine, Err(Refusal::from(refusal)))
+}
+
+/// The place of the engine whose reason is told where none can.
+fn concerned(said: &[Said<'_>], query: &Bound) -> usize {
+    if !query.is_nested() {
+        return 0;
+    }
+    let concerned = |(engine, _): &Said<'_>| engine.concerns(query) && !engine.is_by_name();
+    said.iter().rposition(concerned).unwrap_or(0)
 }
 
 /// The place of the engine that can and costs the least.

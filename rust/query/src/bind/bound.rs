@@ -337,17 +337,25 @@ impl Bound {
         self.atoms.iter().chain(&self.inner)
     }
 
+    /// Whether its condition compares with queries within.
+    #[must_use]
+    pub fn is_nested(&self) -> bool {
+        let mut nested = false;
+        if let Some(condition) = &self.condition {
+            condition.each_query(&mut |_| nested = true);
+        }
+        nested
+    }
+
     /// Refuses a condition, for an engine (or what one makes) that knows equalities and filters alone.
     ///
     /// # Errors
     /// `Unsupported` where there is one.
     pub fn refuse_condition(&self, who: &str) -> Result<()> {
-        let Some(condition) = &self.condition else {
+        if self.condition.is_none() {
             return Ok(());
-        };
-        let mut nested = false;
-        condition.each_query(&mut |_| nested = true);
-        let (what, instead) = match nested {
+        }
+        let (what, instead) = match self.is_nested() {
             true => (
                 "a subquery in a condition",
                 "leave engine= out, so that an engine takes it that knows subqueries; or read the \
