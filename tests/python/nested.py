@@ -86,9 +86,11 @@ class Query:
         if form == 4 and len(self.around) > 1:
             return self.column(self.one_of(*self.around[:-1]))
         if form <= 6 or depth == 0:
-            operator = self.one_of("+", "-", "*", "/")
-            left, right = self.column(self.around[-1], whole=operator == "/"), self.one_of("2", "4")
-            return f"({left} {operator} {right})"
+            left, right = self.column(self.around[-1]), self.one_of("2", "4")
+            return f"({left} {self.one_of('+', '-', '*')} {right})"
+        if form == 7 and self.draw(st.booleans()):
+            divisor = self.column(self.around[-1], whole=True)
+            return f"{self.subquery(depth - 1)} / {self.one_of('2', divisor)}"
         if form == 7:
             return f"{self.one_of('0.5', '2', '-1')} * {self.subquery(depth - 1)}"
         return self.subquery(depth - 1)

@@ -4,7 +4,7 @@
 //! reads, in chunks; what is static first, so that what only it needs can be freed.
 
 use ringview_core::{Error, Meter, Result};
-use ringview_query::{PlanAtom, Query};
+use ringview_query::Query;
 use ringview_view::RowDelta;
 
 use crate::choose::By;
@@ -128,13 +128,14 @@ impl Database {
         born: usize,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let NamedView { atoms, kept, .. } = view;
+        let needed = needed(view, index);
+        let kept = &mut view.kept;
         let table = self.tables.iter().find(|table| table.id == id);
         let Some(rows) = table.and_then(|table| table.rows.as_ref()) else {
             return Ok(());
         };
         let mut first = 0;
-        rows.scan(CHUNK, &needed(&atoms[index]), |batch| {
+        rows.scan(CHUNK, &needed, |batch| {
             let rows = RowDelta {
                 atom: index,
                 batch,
@@ -188,7 +189,7 @@ impl Database {
         meter: &Meter<'_>,
         asked: impl Fn(&Database, &NamedView) -> Result<()>,
     ) -> Result<()> {
-        let needed = needed(&view.atoms[atom]);
+        let needed = needed(view, atom);
         let mut next = Some(0);
         while let Some(place) = next {
             let dictionary = &mut self.dictionary;
@@ -208,12 +209,18 @@ impl Database {
     }
 }
 
-/// Which columns of what it reads an atom needs.
-fn needed(atom: &PlanAtom) -> Vec<bool> {
-    let mut needed = vec![false; atom.schema.len()];
-    atom.columns
-        .iter()
-        .for_each(|&column| needed[column] = true);
+/// Which columns of what an atom reads are needed: by any atom that reads the same, for a view may take its rows at
+/// one of them for all.
+fn needed(view: &NamedView, atom: usize) -> Vec<bool> {
+    let mut needed = vec![false; view.atoms[atom].schema.len()];
+    for (source, alike) in view.sources.iter().zip(&view.atoms) {
+        if *source == view.sources[atom] {
+            alike
+                .columns
+                .iter()
+                .for_each(|&column| needed[column] = true);
+        }
+    }
     needed
 }
 

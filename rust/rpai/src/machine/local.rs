@@ -42,7 +42,13 @@ pub(super) fn local(plan: &Plan) -> Option<Local> {
         return None;
     }
     let mut classes = classes(&block.condition, candidates(block));
-    classes.retain(|class| covers(class, block) && all_within(block, class));
+    // Columns that equal each other are not NULL; a row with NULL in one that stands alone meets nothing within, but
+    // is there, and no key has it.
+    let has_key = |class: &Class| {
+        let nullable = |of: &Column| plan.tables[block.relations[of.relation]][of.column].nullable;
+        class.len() > 1 || !class.iter().any(nullable)
+    };
+    classes.retain(|class| has_key(class) && covers(class, block) && all_within(block, class));
     if classes.is_empty() {
         return None;
     }
