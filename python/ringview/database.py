@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 from . import _native, arrow, notebook, sizes
 from .changeable import Changeable
+from .durable import Durable
 from .errors import ExistsError, InvalidValueError, TypeMismatchError, UnsupportedError, after
 from .named import Named, Schemas
 from .table import Table
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Representation = Literal["factorised", "listing"]
 
 
-class Database(Changeable):
+class Database(Durable, Changeable):
     """Tables and views in this process; nothing to start.
 
     Args:
@@ -297,7 +298,11 @@ class Database(Changeable):
     def close(self) -> None:
         """Forget all tables and views and free their memory; twice does nothing.
 
-        Whatever is asked of the database, its tables and views afterwards raises RingviewError.
+        Of a database with a file, the file keeps what happened and is free for others. Whatever is
+        asked of the database, its tables and views afterwards raises RingviewError.
+
+        Raises:
+            StorageError: The file cannot be written; the database stays open.
         """
         self._native.close()
 
