@@ -18,7 +18,7 @@ use crate::view::EpsilonView;
 /// The engine `epsilon`.
 #[derive(Clone, Copy, Debug)]
 pub struct HeavyLight {
-    /// The exponent of the thresholds of its views.
+    /// The exponent of the thresholds of its views, where a query gives none.
     pub epsilon: Epsilon,
 }
 
@@ -39,6 +39,10 @@ impl Engine for HeavyLight {
         true
     }
 
+    fn has_thresholds(&self) -> bool {
+        true
+    }
+
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
         Ok(Box::new(Plan::new(query, self.epsilon)?))
     }
@@ -46,13 +50,11 @@ impl Engine for HeavyLight {
 
 impl Candidate for Plan {
     fn change(&self) -> Cost {
-        let epsilon = self.epsilon.value();
-        Cost::power(epsilon.max(1.0 - epsilon))
+        Cost::power(self.time())
     }
 
     fn space(&self) -> f64 {
-        let epsilon = self.epsilon.value();
-        (1.0 + epsilon).min(2.0 - 2.0 * epsilon).max(1.0)
+        Plan::space(self)
     }
 
     fn explanation(&self) -> Explanation {

@@ -5,15 +5,14 @@
 use ringview_explain::{ChangeFacts, Choice, Condition, Explanation, NodeFacts, NodeKind, power};
 
 use crate::plan::Plan;
+use crate::query::Triple;
 
 impl Plan {
     /// How a view of this plan is kept, why, and what that costs.
     pub(crate) fn explanation(&self) -> Explanation {
-        let epsilon = self.epsilon.value();
-        let exponent = epsilon.max(1.0 - epsilon);
         let cost = format!(
             "{} amortised, rebalancing included: walks through light values, heavy ones one by one",
-            power(exponent)
+            power(self.time())
         );
         let changes = self.query.atoms.iter().map(|atom| ChangeFacts {
             relation: atom.alias.clone(),
@@ -31,14 +30,14 @@ impl Plan {
             }
             false => "three relations, their heavy parts and the views through light values",
         };
-        let space = (1.0 + epsilon).min(2.0 - 2.0 * epsilon).max(1.0);
         Explanation {
             engine: Choice {
                 name: "epsilon".to_owned(),
                 because: format!(
-                    "the join is of the class {}: values that stand in N^{epsilon} tuples or more \
-                     are heavy, and what lies between them through light ones is summed beforehand",
-                    self.class.name()
+                    "the join is of the class {}: values that stand in {} are heavy, and what \
+                     lies between them through light ones is summed beforehand",
+                    self.class.name(),
+                    self.heavy(),
                 ),
             },
             form: Choice {
@@ -55,12 +54,29 @@ impl Plan {
                         the OMv conjecture holds"
                     .to_owned(),
             }],
-            space: Some(space),
+            space: Some(self.space()),
             nodes: self.nodes(),
             changes: changes.collect(),
             change: "a change of one row".to_owned(),
             ..Explanation::default()
         }
+    }
+
+    /// In how many tuples a value is heavy.
+    fn heavy(&self) -> String {
+        let mut all: Vec<(usize, f64)> = self.thresholds().collect();
+        let first = all.first().map_or(0.0, |(_, one)| *one);
+        if all.iter().all(|(_, one)| *one == first) {
+            return format!("N^{first} tuples or more");
+        }
+        // In the order of the relations whose exponents they are.
+        all.sort_unstable_by_key(|(z, _)| (z + 2) % 3);
+        let of = |(z, one): &(usize, f64)| {
+            let [before, own] = Triple::sharing(*z).map(|atom| &self.query.atoms[atom].alias);
+            format!("N^{one} ({own} with {before})")
+        };
+        let each: Vec<String> = all.iter().map(of).collect();
+        format!("{} tuples or more", each.join(", "))
     }
 
     /// The relations, and the result behind them.

@@ -25,7 +25,8 @@ pub(crate) struct Component {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) query: Bound,
-    pub(crate) epsilon: Epsilon,
+    /// By atom: the exponent of the threshold of the key that it shares with the one before it.
+    pub(crate) epsilons: [Epsilon; 3],
     pub(crate) class: Class,
     pub(crate) fields: Fields,
     pub(crate) triple: Triple,
@@ -56,16 +57,42 @@ impl Plan {
         let class = triple.class().map_err(refused)?;
         let (components, places) = components(query)?;
         let counts = components.len() == 1;
+        let epsilons = epsilons(query, epsilon)?;
+        // One relation has one partition.
+        let alike = epsilons.iter().all(|one| *one == epsilons[0]);
         Ok(Self {
-            is_cycle: counts && is_cycle(query, &triple),
+            is_cycle: counts && alike && is_cycle(query, &triple),
             query: query.clone(),
-            epsilon,
+            epsilons,
             class,
             fields,
             triple,
             components,
             places,
         })
+    }
+
+    /// Each key with a partition, and the exponent of its threshold.
+    pub(crate) fn thresholds(&self) -> impl Iterator<Item = (usize, f64)> {
+        let keys = (0..3).filter(|&z| self.triple.is_pair(z));
+        keys.map(|z| (z, self.epsilons[(z + 2) % 3].value()))
+    }
+
+    /// The exponent of what a change costs: light values have short walks, heavy ones are few.
+    pub(crate) fn time(&self) -> f64 {
+        let exponents = self.thresholds().map(|(_, one)| one.max(1.0 - one));
+        exponents.fold(0.0, f64::max)
+    }
+
+    /// The exponent of what is kept: a view has at most as many keys as there are tuples times light
+    /// partners, or pairs of heavy values.
+    pub(crate) fn space(&self) -> f64 {
+        let views = self.thresholds().map(|(z, light)| {
+            let others = self.thresholds().filter(|(other, _)| *other != z);
+            let heavy: f64 = others.map(|(_, one)| 1.0 - one).sum();
+            heavy.min(1.0 + light)
+        });
+        views.fold(1.0, f64::max)
     }
 
     /// What is shown of it.
@@ -114,6 +141,17 @@ impl Plan {
     }
 }
 
+/// By atom: what the query gives, else `own`.
+fn epsilons(query: &Bound, own: Epsilon) -> Result<[Epsilon; 3]> {
+    let mut epsilons = [own; 3];
+    for (epsilon, given) in epsilons.iter_mut().zip(&query.epsilons) {
+        if let Some(given) = given {
+            *epsilon = Epsilon::new(*given).map_err(refused)?;
+        }
+    }
+    Ok(epsilons)
+}
+
 fn unsupported(what: &str, why: &str) -> Error {
     Error::Unsupported {
         what: format!("{what} by the engine \"epsilon\""),
@@ -133,6 +171,7 @@ pub(crate) fn refused(refused: Refused) -> Error {
 
 /// Whether a query is one that can be looked at.
 fn check(query: &Bound) -> Result<()> {
+    query.refuse_condition("heavy and light parts are of tables")?;
     if query.atoms.len() != 3 {
         let why = format!(
             "it keeps joins of three relations, and here are {}",

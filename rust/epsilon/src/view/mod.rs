@@ -55,10 +55,10 @@ impl EpsilonView {
         let machine = match plan.is_cycle {
             true => {
                 let field = plan.triple.packing[plan.triple.fields[0][0]];
-                Machine::cycle(field, plan.epsilon, algebra)
+                Machine::cycle(field, plan.epsilons[0], algebra)
             }
             false => {
-                let made = Machine::triple(&plan.triple, [plan.epsilon; 3], algebra);
+                let made = Machine::triple(&plan.triple, plan.epsilons, algebra);
                 made.map_err(crate::plan::refused)?
             }
         };

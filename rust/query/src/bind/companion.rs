@@ -135,6 +135,8 @@ impl Deriver<'_> {
         let terms = aggregates.terms;
         let mut bound = Bound {
             atoms,
+            inner: Vec::new(),
+            condition: None,
             variables: inner.all,
             terms,
             outputs,
@@ -145,6 +147,7 @@ impl Deriver<'_> {
             features: None,
             companions: Vec::new(),
             order: None,
+            epsilons: Vec::new(),
         };
         bound.note_columns();
         Ok(bound)

@@ -6,9 +6,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `bound` | the types: what a bound query is |
-//! | `variables`, `scalar`, `order` | columns, join classes, what is known of them, orders given |
+//! | `variables`, `scalar`, `order`, `exponents` | columns, join classes, what is known of them, orders and thresholds given |
 //! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
+//! | `nested` | conditions that compare across atoms and with queries within |
 //! | `seen` | what a bound query is to those that read its result |
 //! | `companion`, `features` | the values and categories that stand beside, as queries of their own |
 
@@ -17,11 +18,13 @@ mod arithmetic;
 pub(crate) mod bound;
 pub(crate) mod companion;
 pub(crate) mod computed;
+mod exponents;
 pub(crate) mod expr;
 pub(crate) mod features;
 mod filter;
 mod literal;
 mod measures;
+pub mod nested;
 mod order;
 pub(crate) mod predicate;
 mod scalar;
@@ -60,6 +63,13 @@ use crate::logical::{ColumnRef, Output, Query, Representation};
 /// What is unknown, of the wrong type, or means nothing: each names it.
 pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     check_shape(query)?;
+    if query.condition.is_some() {
+        return Err(Error::Unsupported {
+            what: "a condition that compares across tables, or with a subquery".to_owned(),
+            why: "no engine keeps one yet".to_owned(),
+            instead: "join by equality, and read subqueries in FROM".to_owned(),
+        });
+    }
     let tables = query.atoms.iter().map(|atom| catalog.table(&atom.table));
     let tables: Vec<TableInfo> = tables.collect::<Result<_>>()?;
     let query = &features::without_nulls(query);
@@ -82,6 +92,8 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     let shown = show(query, &scopes, &deriver)?;
     let mut bound = Bound {
         atoms,
+        inner: Vec::new(),
+        condition: None,
         variables: variables.all,
         terms: shown.terms,
         outputs: shown.outputs,
@@ -92,6 +104,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
         features: shown.features,
         companions: shown.companions,
         order,
+        epsilons: exponents::exponents(query)?,
     };
     bound.note_columns();
     Ok(bound)
