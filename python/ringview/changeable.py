@@ -129,7 +129,8 @@ class Changeable:
         Args:
             table: Where to; declared with `unique`.
             rows: Whole rows, as for `insert`.
-            progress, batch_id: As there.
+            progress: As there.
+            batch_id: As there.
 
         Raises:
             NullKeyError: NULL in a key: it equals nothing, so no row can be found by it.
@@ -164,7 +165,8 @@ class Changeable:
         Args:
             table: Whose rows; declared with `unique`.
             rows: The key, and the columns that change; those that are not given stay.
-            progress, batch_id: As for `insert`.
+            progress: As for `insert`.
+            batch_id: As for `insert`.
 
         Raises:
             UnknownKeyError: No row has a key; nothing was changed.
@@ -206,7 +208,8 @@ class Changeable:
                 place of the one that has its key. `delete`, `D`, `-D`, `d`, and the old half of an
                 update, `-U`, `update_preimage`: the row with this key goes. `upsert`, `r`, `read`,
                 and the new half of an update, `+U`, `update_postimage`: as `Database.upsert`.
-            progress, batch_id: As for `insert`.
+            progress: As for `insert`.
+            batch_id: As for `insert`.
 
         Raises:
             InvalidValueError: Another word; the message names row and word.
@@ -228,9 +231,7 @@ class Changeable:
         """
         change_by_key(self.tables[table], "apply", rows, op, progress, batch_id)
 
-    def transaction(
-        self, *, net: bool = False, batch_id: int | str | None = None
-    ) -> Transaction:
+    def transaction(self, *, net: bool = False, batch_id: int | str | None = None) -> Transaction:
         """A block whose changes are applied together when it ends, or not at all.
 
         Args:

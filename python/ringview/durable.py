@@ -1,7 +1,8 @@
 """Databases that are kept in a file: opened, copied, read.
 
-Invariant: what a call did is on disk when it returns, or when the next snapshot does, as was asked for; a
-call that did not return, in a process that was killed, is there wholly or not at all. Cost: see `open`.
+Invariant: what a call did is on disk when it returns, or when the next snapshot does, as was asked
+for; a call that did not return, in a process that was killed, is there wholly or not at all. Cost:
+see `open`.
 """
 
 from __future__ import annotations
@@ -34,18 +35,19 @@ class Durable:
     ) -> Self:
         """Open the database of a file, or make one; whatever it does from then on is kept there.
 
-        One process at a time has a file; its forks do not. `close`, or the end of a `with` block, lets
-        it go. What readers had seen of changes is not kept: `View.changes` begins anew. A sample is drawn
-        anew, from its seed and the rows that are there.
+        One process at a time has a file; its forks do not. `close`, or the end of a `with` block,
+        lets it go. What readers had seen of changes is not kept: `View.changes` begins anew. A
+        sample is drawn anew, from its seed and the rows that are there.
 
         Args:
             path: The file.
             durability: With "transaction" every call that returned is on disk. With "snapshot" what
-                was there at the last `snapshot` or `close` is, and calls cost what they cost in memory.
+                was there at the last `snapshot` or `close` is, and calls cost as much as in memory.
             trust_deletes: As of `Database`; of a file that is there, as it was made. Such a file
                 keeps all changes, as rows are not kept.
             memory_limit: As of `Database`.
-            progress: Called now and then with the number of rows read so far; what it raises ends it.
+            progress: Called now and then with the number of rows read so far; what it raises ends
+                it.
 
         Raises:
             SnapshotError: The file is no database, is damaged, or was written by a later version.
@@ -89,7 +91,8 @@ class Durable:
 
         Args:
             path: A file that `save` wrote, or that `open` made and nobody has open.
-            memory_limit, progress: As of `open`.
+            memory_limit: As of `open`.
+            progress: As of `open`.
 
         Raises:
             SnapshotError, StorageError, OutOfMemoryError: As `open`; also if there is no file.
@@ -111,7 +114,7 @@ class Durable:
         return self._native.path()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a copy to a file, in the place of one that is there; it is there whole or not at all.
+        """Write a copy to a file, in the place of one that is there, whole or not at all.
 
         Args:
             path: Where to.
@@ -143,8 +146,8 @@ class Durable:
 
         Raises:
             StorageError: The file cannot be written; it has what it had.
-            UnsupportedError: A database in memory; with durability="snapshot", tables whose rows are
-                not kept.
+            UnsupportedError: A database in memory; with durability="snapshot", tables whose rows
+                are not kept.
 
         Complexity: O(rows).
         """

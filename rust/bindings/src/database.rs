@@ -12,9 +12,7 @@ use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 use ringview_core::{Schema, Type};
-use ringview_durable::{
-    BatchId, Durability, DurableDatabase as Engine, SampleOf, ViewDefinition,
-};
+use ringview_durable::{BatchId, Durability, DurableDatabase as Engine, SampleOf, ViewDefinition};
 use ringview_engine::{Options, Poll, TableStatus};
 use ringview_explain::Format;
 use ringview_query::Query;
@@ -201,9 +199,8 @@ impl Database {
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
         let engine_is_in_memory = engine.path().is_none();
-        let run = |watch: &mut Progress| {
-            engine.apply(&ops, (net, id), &mut |done| watch.poll(done))
-        };
+        let run =
+            |watch: &mut Progress| engine.apply(&ops, (net, id), &mut |done| watch.poll(done));
         // A file is written without the interpreter, however little it is.
         let applied = match total < FEW && engine_is_in_memory {
             true => watch.attached(py, run),
@@ -286,21 +283,33 @@ impl Database {
         into: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut engine = self.engine_with_view(into.py(), &view)?;
-        let place = engine.value.readers().own_follower(view.name()).or_raise(into.py())?;
+        let place = engine
+            .value
+            .readers()
+            .own_follower(view.name())
+            .or_raise(into.py())?;
         hand_over(engine.value.readers(), &place, into)
     }
 
     /// Ends what `view_changes` began.
     fn forget_changes(&self, py: Python<'_>, view: Handle) -> PyResult<()> {
         let mut engine = self.engine_with_view(py, &view)?;
-        engine.value.readers().forget_changes(view.name()).or_raise(py)
+        engine
+            .value
+            .readers()
+            .forget_changes(view.name())
+            .or_raise(py)
     }
 
     /// A reader with a place of its own in the changes of a view.
     fn follow(slf: &Bound<'_, Self>, view: Handle, from_now: bool) -> PyResult<Follower> {
         let py = slf.py();
         let mut engine = slf.get().engine_with_view(py, &view)?;
-        let place = engine.value.readers().follow(view.name(), from_now).or_raise(py)?;
+        let place = engine
+            .value
+            .readers()
+            .follow(view.name(), from_now)
+            .or_raise(py)?;
         Ok(Follower::new(slf.clone().unbind(), place))
     }
 
@@ -478,7 +487,9 @@ impl Database {
             true => Durability::Transaction,
             false => Durability::Snapshot,
         };
-        Self::opened(py, progress, |poll| Engine::open(&path, options, durability, poll))
+        Self::opened(py, progress, |poll| {
+            Engine::open(&path, options, durability, poll)
+        })
     }
 
     /// Reads a database from a file into memory.

@@ -135,7 +135,9 @@ mod tests {
     #[test]
     fn they_are_read_as_they_were_written() {
         let mut applied = Applied::default();
-        [1, 2, 3, 7].map(|number| applied.add(BatchId::Number(number)));
+        [1, 2, 3, 7]
+            .into_iter()
+            .for_each(|number| applied.add(BatchId::Number(number)));
         applied.add(BatchId::Name("first".to_owned()));
         let text = serde_json::to_string(&applied).unwrap();
         assert_eq!(text, r#"{"numbers":[[1,3],[7,7]],"names":["first"]}"#);

@@ -124,7 +124,7 @@ impl DurableDatabase {
     /// As [`Database::create_view_with`] and [`Database::create_sample`]; `Storage` if the file cannot be written.
     pub fn create_view(&mut self, definition: ViewDefinition, poll: Poll<'_>) -> Result<()> {
         definition.create(&mut self.engine, poll)?;
-        if let Err(problem) = self.keep(|| Entry::View(definition.clone())) {
+        if let Err(problem) = self.keep(|| Entry::View(Box::new(definition.clone()))) {
             return self.engine.drop_view(&definition.name).and(Err(problem));
         }
         self.definitions.put(definition);
@@ -145,7 +145,7 @@ impl DurableDatabase {
         let mut keep = || match (&mut *file, *durability) {
             (Some(file), Durability::Transaction) => {
                 let definition = definition.clone();
-                file.append(&[Entry::View(definition).into()])
+                file.append(&[Entry::View(Box::new(definition)).into()])
             }
             _ => Ok(()),
         };

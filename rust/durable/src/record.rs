@@ -26,7 +26,7 @@ pub(crate) enum Entry {
     Table(TableDefinition),
     DropTable(String),
     /// In the place of the view of its name, if there is one.
-    View(ViewDefinition),
+    View(Box<ViewDefinition>),
     DropView(String),
     Changes {
         net: bool,
@@ -202,12 +202,6 @@ impl<'a> Steps<'a> {
         let step = |step: &'a Step| step.rows.iter().map(&mut batches).collect();
         let rows = steps.iter().map(step).collect::<Result<_>>()?;
         Ok(Self { steps, rows })
-    }
-
-    /// How many rows they have.
-    pub(crate) fn count(&self) -> u64 {
-        let batches = self.rows.iter().flatten().flatten();
-        batches.map(|batch| batch.num_rows() as u64).sum()
     }
 
     /// Hands them to what takes changes.

@@ -4,6 +4,7 @@
 //! last, all at once, each filled from all rows; where rows are not kept each comes when it came. Cost:
 //! O(rows of the changes), and what filling the views costs.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use ringview_core::{Error, Result};
@@ -56,18 +57,24 @@ impl DurableDatabase {
 
     fn replayed(file: &File, options: Options, poll: Poll<'_>) -> Result<Self> {
         let mut database = Self::new(options);
+        // Each call of the engine counts its rows from 0.
+        let (before, counted) = (Cell::new(0), Cell::new(0));
+        let mut poll = |done| {
+            counted.set(done);
+            poll(before.get() + done)
+        };
         file.read(|record| {
-            database
-                .replay(&record, poll)
-                .map_err(|problem| match problem {
-                    told @ (Error::Memory { .. } | Error::Interrupted | Error::Snapshot { .. }) => {
-                        told
-                    }
-                    problem => damaged(&problem.to_string()),
-                })
+            let done = database.replay(&record, &mut poll);
+            before.set(before.get() + counted.take());
+            done.map_err(|problem| match problem {
+                told @ (Error::Memory { .. } | Error::Interrupted | Error::Snapshot { .. }) => told,
+                problem => damaged(&problem.to_string()),
+            })
         })?;
         if !options.trust_deletes {
-            database.definitions.create(&mut database.engine, poll)?;
+            database
+                .definitions
+                .create(&mut database.engine, &mut poll)?;
         }
         Ok(database)
     }
@@ -87,7 +94,7 @@ impl DurableDatabase {
             }
             Entry::DropTable(name) => engine.drop_table(name),
             Entry::View(view) => {
-                self.definitions.put(view.clone());
+                self.definitions.put((**view).clone());
                 match now {
                     true if engine.view_id(&view.name).is_ok() => {
                         let by = view.engine.as_deref();

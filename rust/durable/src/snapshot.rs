@@ -112,7 +112,7 @@ impl DurableDatabase {
             }
         }
         for view in self.definitions.iter() {
-            write(&Entry::View(view.clone()).into())?;
+            write(&Entry::View(Box::new(view.clone())).into())?;
         }
         write(&Entry::Applied(self.applied.clone()).into())
     }

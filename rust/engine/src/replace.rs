@@ -8,12 +8,12 @@
 use ringview_core::{Error, Meter, Result};
 use ringview_query::{Query, TableInfo};
 
-use crate::{Keep, Poll};
 use crate::choose::By;
 use crate::database::Database;
 use crate::names::Source;
 use crate::transaction::Undo;
 use crate::view::NamedView;
+use crate::{Keep, Poll};
 
 impl Database {
     /// Forgets a view.
