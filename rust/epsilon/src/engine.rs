@@ -1,7 +1,7 @@
 //! Heavy and light parts as an engine: what the database asks for.
 //!
-//! Invariant: it keeps sums over joins of three relations of the classes 3R2 and 3R3, and refuses all else
-//! with the condition that fails. It is taken where it is asked for by name: on data without heavy
+//! Invariant: it keeps sums over joins of the classes 3R2 and 3R3, Loomis-Whitney joins and the 4-path, and
+//! refuses all else with the condition that fails. It is taken where it is asked for by name: on data without heavy
 //! values a view tree is as fast, and tells more. Cost: that of its plan.
 
 use std::sync::Arc;
@@ -9,11 +9,12 @@ use std::sync::Arc;
 use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::Bound;
+use ringview_view::part::GroupView;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::plan::Plan;
 use crate::query::Epsilon;
-use crate::view::EpsilonView;
+use crate::view::HeavyLightSums;
 
 /// The engine `epsilon`.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,7 @@ impl Candidate for Plan {
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
-        Ok(Box::new(EpsilonView::new(Arc::new(*self))?))
+        let sums = HeavyLightSums::new(Arc::new(*self))?;
+        Ok(Box::new(GroupView::new(sums)))
     }
 }

@@ -5,7 +5,7 @@
 use ringview_explain::{ChangeFacts, Choice, Condition, Explanation, NodeFacts, NodeKind, power};
 
 use crate::plan::Plan;
-use crate::query::Triple;
+use crate::query::SplitKey;
 
 impl Plan {
     /// How a view of this plan is kept, why, and what that costs.
@@ -28,7 +28,7 @@ impl Plan {
             true => {
                 "one relation at three places, its heavy part and one view through light values"
             }
-            false => "three relations, their heavy parts and the views through light values",
+            false => "the relations, their heavy parts and the views through light values",
         };
         Explanation {
             engine: Choice {
@@ -47,7 +47,9 @@ impl Plan {
             conditions: vec![Condition {
                 name: "hierarchical".to_owned(),
                 holds: false,
-                because: "two pairs of relations join on variables that the third lacks".to_owned(),
+                because:
+                    "two variables have relations in common, and each one that the other lacks"
+                        .to_owned(),
                 variables: Vec::new(),
                 relations: Vec::new(),
                 means: "no engine keeps it at less than the square root of the data a change, if \
@@ -64,16 +66,19 @@ impl Plan {
 
     /// In how many tuples a value is heavy.
     fn heavy(&self) -> String {
-        let mut all: Vec<(usize, f64)> = self.thresholds().collect();
+        let mut all = self.thresholds();
         let first = all.first().map_or(0.0, |(_, one)| *one);
         if all.iter().all(|(_, one)| *one == first) {
             return format!("N^{first} tuples or more");
         }
         // In the order of the relations whose exponents they are.
-        all.sort_unstable_by_key(|(z, _)| (z + 2) % 3);
-        let of = |(z, one): &(usize, f64)| {
-            let [before, own] = Triple::sharing(*z).map(|atom| &self.query.atoms[atom].alias);
-            format!("N^{one} ({own} with {before})")
+        all.sort_by_key(|(key, _)| key.relation);
+        let of = |(key, one): &(SplitKey, f64)| {
+            let alias = |atom: &usize| self.query.atoms[*atom].alias.as_str();
+            let others = key.holders.iter().filter(|atom| **atom != key.relation);
+            let others: Vec<&str> = others.map(alias).collect();
+            let own = alias(&key.relation);
+            format!("N^{one} ({own} with {})", others.join(" and "))
         };
         let each: Vec<String> = all.iter().map(of).collect();
         format!("{} tuples or more", each.join(", "))
@@ -113,7 +118,7 @@ impl Plan {
                 closes: None,
                 space: Some(1.0),
                 children: Vec::new(),
-                parent: Some(3),
+                parent: Some(self.query.atoms.len()),
                 rows: None,
                 bytes: None,
                 updates: None,
@@ -134,7 +139,7 @@ impl Plan {
             because: "the result".to_owned(),
             closes: None,
             space: Some(0.0),
-            children: vec![0, 1, 2],
+            children: (0..self.query.atoms.len()).collect(),
             parent: None,
             rows: None,
             bytes: None,

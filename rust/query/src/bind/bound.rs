@@ -14,7 +14,7 @@ use crate::bind::companion::Companion;
 use crate::bind::computed::{Computed, Having};
 use crate::bind::expr::{Expr, Kind, Predicate};
 use crate::bind::features::Features;
-use crate::bind::nested::Where;
+use crate::bind::nested::{Where, each_read};
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::order::OrderNode;
 use crate::graph::set::Set;
@@ -250,9 +250,25 @@ impl Variable {
 impl Bound {
     /// Notes for each atom which of its columns are read at all.
     pub(crate) fn note_columns(&mut self) {
-        for id in 0..self.atoms.len() {
-            let columns = self.columns_read(id);
-            self.atoms[id].columns = columns.into_iter().collect();
+        let outer = self.atoms.len();
+        let mut read: Vec<BTreeSet<usize>> = (0..outer).map(|id| self.columns_read(id)).collect();
+        for atom in &self.inner {
+            let mut columns: BTreeSet<usize> = atom.join_columns_not_null.iter().copied().collect();
+            if let Some(filter) = &atom.filter {
+                filter.each_column(&mut |column| {
+                    columns.insert(column);
+                });
+            }
+            read.push(columns);
+        }
+        if let Some(condition) = &self.condition {
+            each_read(condition, 0..outer, &mut |atom, column| {
+                read[atom].insert(column);
+            });
+        }
+        let atoms = self.atoms.iter_mut().chain(&mut self.inner);
+        for (atom, columns) in atoms.zip(read) {
+            atom.columns = columns.into_iter().collect();
         }
     }
 

@@ -87,6 +87,55 @@ impl Compared {
 }
 
 impl<S> Condition<S> {
+    /// The same over other operands; `None` where there is none for one of them.
+    pub fn try_map<T>(&self, make: &mut dyn FnMut(&S) -> Option<T>) -> Option<Condition<T>> {
+        Some(match self {
+            Condition::Compare {
+                comparison,
+                left,
+                right,
+            } => Condition::Compare {
+                comparison: *comparison,
+                left: make(left)?,
+                right: make(right)?,
+            },
+            Condition::In { operand, list } => Condition::In {
+                operand: make(operand)?,
+                list: list.clone(),
+            },
+            Condition::Like {
+                operand,
+                pattern,
+                escape,
+                insensitive,
+            } => Condition::Like {
+                operand: make(operand)?,
+                pattern: pattern.clone(),
+                escape: *escape,
+                insensitive: *insensitive,
+            },
+            Condition::IsNull { operand } => Condition::IsNull {
+                operand: make(operand)?,
+            },
+            Condition::And { operands } => Condition::And {
+                operands: operands
+                    .iter()
+                    .map(|one| one.try_map(make))
+                    .collect::<Option<_>>()?,
+            },
+            Condition::Or { operands } => Condition::Or {
+                operands: operands
+                    .iter()
+                    .map(|one| one.try_map(make))
+                    .collect::<Option<_>>()?,
+            },
+            Condition::Not { operand } => Condition::Not {
+                operand: Box::new(operand.try_map(make)?),
+            },
+            Condition::Constant { value } => Condition::Constant { value: *value },
+        })
+    }
+
     /// Calls `see` with everything that is compared, from left to right.
     pub fn each_operand<'a>(&'a self, see: &mut dyn FnMut(&'a S)) {
         match self {
