@@ -7,14 +7,13 @@ Cost: of a call, microseconds above what the engine takes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from . import _native, arrow, notebook, sizes
 from .changeable import Changeable
 from .durable import Durable
-from .errors import ExistsError, InvalidValueError, TypeMismatchError, UnsupportedError, after
+from .errors import ExistsError, InvalidValueError, TypeMismatchError, after
 from .named import Named, Schemas
 from .table import Table
 from .view import Format, View
@@ -248,15 +247,6 @@ class Database(Durable, Changeable):
     def memory_usage(self) -> dict[str, int]:
         """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts)."""
         return self._native.memory_usage()
-
-    def save(self, path: str | PathLike[str]) -> NoReturn:
-        """Write a snapshot: not supported yet."""
-        raise UnsupportedError("snapshots are not supported yet; keep the rows in Parquet files")
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> NoReturn:
-        """Read a snapshot: not supported yet."""
-        raise UnsupportedError("snapshots are not supported yet; insert the rows again")
 
     def create_sample(self, name: str, sql: str, *, k: int, seed: int) -> Sample:
         """Keep k rows of a join, a uniform sample without replacement, fresh after every change.

@@ -11,7 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, Self
 
-from . import _native, sizes
+from . import sizes
+from ._native import Database as NativeDatabase
 from .changing import Progress
 from .errors import InvalidValueError
 
@@ -21,7 +22,7 @@ Durability = Literal["transaction", "snapshot"]
 class Durable:
     """The half of a database that has to do with files."""
 
-    _native: _native.Database
+    _native: NativeDatabase
 
     @classmethod
     def open(
@@ -77,7 +78,7 @@ class Durable:
             )
         limit = None if memory_limit is None else sizes.size(memory_limit)
         each = durability == "transaction"
-        return cls._of(_native.Database.open(path, each, trust_deletes, limit, progress))
+        return cls._of(NativeDatabase.open(path, each, trust_deletes, limit, progress))
 
     @classmethod
     def load(
@@ -100,10 +101,10 @@ class Durable:
         Complexity: as `open`.
         """
         limit = None if memory_limit is None else sizes.size(memory_limit)
-        return cls._of(_native.Database.load(path, limit, progress))
+        return cls._of(NativeDatabase.load(path, limit, progress))
 
     @classmethod
-    def _of(cls, native: _native.Database) -> Self:
+    def _of(cls, native: NativeDatabase) -> Self:
         database = cls.__new__(cls)
         database._native = native
         return database

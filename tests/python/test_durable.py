@@ -180,11 +180,11 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
         with pytest.raises(StorageError, match="open elsewhere"):
             rv.Database.open(path)
         sales(db)
-        db.insert("sales", rows(*range(20_000)))
+        db.insert("sales", rows(*range(150_000)))
     with pytest.raises(InvalidValueError, match="trust_deletes=false; open it so"):
         rv.Database.open(path, trust_deletes=True)
     with pytest.raises(OutOfMemoryError):
-        rv.Database.open(path, memory_limit="100kB")
+        rv.Database.open(path, memory_limit="1MB")
 
     def enough(done: int) -> None:
         raise ZeroDivisionError
@@ -192,7 +192,7 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         rv.Database.open(path, progress=enough)
     with rv.Database.open(path) as db:
-        assert len(db.tables["sales"]) == 20_000
+        assert len(db.tables["sales"]) == 150_000
     with pytest.raises(RingviewError, match="closed"):
         db.snapshot()
     with pytest.raises(UnsupportedError, match=r"open\(path\)"):
