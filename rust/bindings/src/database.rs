@@ -12,7 +12,9 @@ use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 use ringview_core::{Schema, Type};
-use ringview_durable::{BatchId, Durability, DurableDatabase as Engine, SampleOf, ViewDefinition};
+use ringview_durable::{
+    BatchId, Durability, DurableDatabase as Engine, Opening, SampleOf, ViewDefinition,
+};
 use ringview_engine::{Options, Poll, TableStatus};
 use ringview_explain::Format;
 use ringview_query::Query;
@@ -468,13 +470,14 @@ impl Database {
     }
 
     /// Opens the database of a file, or makes one; with `each`, every transaction is on disk when it
-    /// returns, else each snapshot.
+    /// returns, else each snapshot; with `tell_last`, `view_changes` begins with what the last one moved.
     #[staticmethod]
-    #[pyo3(signature = (path, each, trust_deletes, memory_limit=None, progress=None))]
+    #[pyo3(signature = (path, each, tell_last, trust_deletes, memory_limit=None, progress=None))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         each: bool,
+        tell_last: bool,
         trust_deletes: bool,
         memory_limit: Option<u64>,
         progress: Option<Py<PyAny>>,
@@ -483,12 +486,15 @@ impl Database {
             trust_deletes,
             memory_limit,
         };
-        let durability = match each {
-            true => Durability::Transaction,
-            false => Durability::Snapshot,
+        let opening = Opening {
+            durability: match each {
+                true => Durability::Transaction,
+                false => Durability::Snapshot,
+            },
+            tell_last,
         };
         Self::opened(py, progress, |poll| {
-            Engine::open(&path, options, durability, poll)
+            Engine::open(&path, options, opening, poll)
         })
     }
 
