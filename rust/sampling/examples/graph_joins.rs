@@ -1,9 +1,9 @@
 //! How fast samples of joins of a graph with itself are kept: the paper's line and star queries, each over
 //! a copy of the edges for each relation, in one shuffled stream.
 //!
-//! `cargo run --release -p ringview-sampling --example graph_joins -- EDGES [K] [QUERY ..]`, where EDGES holds
-//! sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file). Prints tuples a
-//! second, and the bytes that the sample takes.
+//! `cargo run --release -p ringview-sampling --example graph_joins -- EDGES [K] [BATCH] [QUERY ..]`, where EDGES holds
+//! sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file), and BATCH says how many
+//! tuples of the stream come in one transaction. Prints tuples a second, and the bytes that the sample takes.
 
 use std::time::Instant;
 
@@ -42,6 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let edges = edges(&arguments.next().ok_or("the file of the edges is missing")?)?;
     let k = arguments.next().map_or(Ok(100_000), |k| k.parse())?;
+    let together = arguments.next().map_or(Ok(10_000), |batch| batch.parse())?;
     let mut queries: Vec<String> = arguments.collect();
     if queries.is_empty() {
         queries = ["line-3", "line-4", "line-5", "star-4", "star-6"]
@@ -61,9 +62,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let mut sample = JoinSample::new(&atoms, k, 7, All)?;
         let started = Instant::now();
-        for batch in stream.chunks(10_000) {
-            for (atom, row) in batch {
-                sample.insert(*atom, row)?;
+        let mut rows = vec![Vec::new(); atoms.len()];
+        for batch in stream.chunks(together) {
+            batch.iter().for_each(|(atom, row)| rows[*atom].extend(row));
+            for (atom, rows) in rows.iter_mut().enumerate() {
+                sample.insert_all(atom, rows, rows.len() / 2)?;
+                rows.clear();
             }
             sample.settle(&Meter::free())?;
             sample.commit();

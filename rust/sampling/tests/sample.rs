@@ -55,6 +55,26 @@ fn apply<P: Predicate>(sample: &mut JoinSample<P>, (atom, row, delete): &Change)
     }
 }
 
+/// All that comes comes together, relation by relation; then what leaves leaves.
+fn apply_together<P: Predicate>(
+    sample: &mut JoinSample<P>,
+    atoms: &[Atom],
+    changes: &[Change],
+) -> Result<()> {
+    for (atom, _) in atoms.iter().enumerate() {
+        let come = |change: &&Change| change.0 == atom && !change.2;
+        let rows: Vec<&Vec<u64>> = changes
+            .iter()
+            .filter(come)
+            .map(|change| &change.1)
+            .collect();
+        let words: Vec<u64> = rows.iter().copied().flatten().copied().collect();
+        sample.insert_all(atom, &words, rows.len())?;
+    }
+    let mut leave = changes.iter().filter(|change| change.2);
+    leave.try_for_each(|change| apply(sample, change))
+}
+
 fn end<P: Predicate>(sample: &mut JoinSample<P>) {
     sample.settle(&Meter::free()).unwrap();
     sample.commit();
@@ -104,9 +124,14 @@ fn subsets(
     for seed in 0..runs {
         let mut sample = JoinSample::new(atoms, k, seed, All).unwrap();
         for (changes, counts) in phases.iter().zip(&mut counts) {
-            for part in changes.chunks(3) {
-                part.iter()
-                    .for_each(|change| apply(&mut sample, change).unwrap());
+            // One by one, or together: the law is the same.
+            for part in changes.chunks(if seed % 2 == 0 { 3 } else { 11 }) {
+                if seed % 2 == 0 {
+                    part.iter()
+                        .for_each(|change| apply(&mut sample, change).unwrap());
+                } else {
+                    apply_together(&mut sample, atoms, part).unwrap();
+                }
                 end(&mut sample);
             }
             *counts.entry(held(&sample)).or_insert(0) += 1;
@@ -438,16 +463,23 @@ proptest! {
     #[test]
     fn what_is_held_is_of_the_join_and_all_of_it_while_it_is_small(
         which in 0..shapes().len(), changes in changes(60), k in 1u64..12, seed: u64, undo: u32,
+        together: bool,
     ) {
         let atoms = &shapes()[which].1;
         let mut sample = JoinSample::new(atoms, k, seed, All).unwrap();
         let mut tables = Tables(vec![Vec::new(); atoms.len()]);
-        for (at, part) in changes.chunks(4).enumerate() {
+        for (at, part) in changes.chunks(if together { 12 } else { 4 }).enumerate() {
             let (before, tables_before) = (sample.clone(), tables.clone());
+            let mut changed = Vec::new();
             for &step in part {
                 let change = change(atoms, &tables, step);
                 tables.apply(&change);
-                apply(&mut sample, &change).unwrap();
+                changed.push(change);
+            }
+            if together {
+                apply_together(&mut sample, atoms, &changed).unwrap();
+            } else {
+                changed.iter().for_each(|change| apply(&mut sample, change).unwrap());
             }
             sample.settle(&Meter::free()).unwrap();
             sample.check();
