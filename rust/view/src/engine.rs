@@ -22,6 +22,11 @@ pub trait Engine: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether it treats heavy and light values apart, and so takes a query that gives thresholds.
+    fn has_thresholds(&self) -> bool {
+        false
+    }
+
     /// How it would keep a query.
     ///
     /// # Errors

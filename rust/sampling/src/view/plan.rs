@@ -105,6 +105,7 @@ impl Samples {
 }
 
 fn check(query: &Bound) -> Result<()> {
+    query.refuse_condition("samples are of tables")?;
     let refused = |what: &str, why: &str, instead: &str| {
         Err(Error::Unsupported {
             what: what.to_owned(),
