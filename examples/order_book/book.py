@@ -11,7 +11,51 @@ dearest quarter over the life of the book if it is told where to (extra `plot`).
 
 prints
 
-PRINTS
+     260 bids,  664 asks:
+        equality None
+        mst      305372668200
+        nq1      79280000
+        nq2      79280000
+        psp      24079879900
+        sq1      10780867100
+        sq2      13207245100
+        vwap     5048535200
+     443 bids,  933 asks:
+        equality None
+        mst      33870323918500
+        nq1      1984000000
+        nq2      1984000000
+        psp      34271008572944
+        sq1      34883486000
+        sq2      45898998000
+        vwap     17741713100
+     469 bids, 1009 asks:
+        equality None
+        mst      53354813167900
+        nq1      808930000
+        nq2      808930000
+        psp      35416591412615
+        sq1      40260363800
+        sq2      51377182800
+        vwap     16954043400
+     715 bids, 1225 asks:
+        equality None
+        mst      243489319870500
+        nq1      19760000
+        nq2      907650000
+        psp      53319009891232
+        sq1      44001650300
+        sq2      57753464700
+        vwap     18104361400
+    1111 bids, 1739 asks:
+        equality None
+        mst      397679755010400
+        nq1      1026240000
+        nq2      1026240000
+        psp      75947383146479
+        sq1      62815568100
+        sq2      92482373700
+        vwap     28916017900
 """
 
 import sys

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+SCRIPTS = sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*/*.py")])
 
 
 def promised(script: Path) -> str:
