@@ -59,6 +59,9 @@ pub struct Query {
     pub fields: Vec<Vec<usize>>,
     /// How each field is packed.
     pub packing: Vec<KeyField>,
+    /// The fields that the result is grouped by. A relation that lacks one has all its tuples before
+    /// those that have them all have any.
+    pub groups: Vec<usize>,
 }
 
 impl Query {
@@ -88,6 +91,12 @@ impl Query {
     pub fn is_split(&self, z: usize) -> bool {
         let lacks = |field: &usize| !self.fields[z].contains(field);
         self.key(z).iter().any(lacks)
+    }
+
+    /// Whether a tuple of a relation says in which group it is.
+    pub(crate) fn has_group(&self, relation: usize) -> bool {
+        let has = |field| self.fields[relation].contains(field);
+        self.groups.iter().all(has)
     }
 
     /// The relations that have a field.
