@@ -13,6 +13,7 @@ import ringview as rv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
+from ringview import errors
 
 SCHEMAS = {
     "e": pa.schema({"src": pa.int32(), "dst": pa.int32(), "w": pa.int64()}),
@@ -191,14 +192,14 @@ def test_cofactors_over_a_triangle_are_those_of_its_rows(
             found.sums - found.count * np.array([0, far, 0, 0]), matrix.sum(0)
         )
         if len(matrix) > 1:
-            expected = np.cov(matrix.T, bias=True)
+            expected = np.cov(matrix.T)
             np.testing.assert_allclose(found.covariance(), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_a_feature_that_is_null_is_refused() -> None:
     db = database()
     view = db.create_view("v", f"SELECT COFACTOR(x, y) AS m {RST}", engine="epsilon")
-    with pytest.raises(rv.InvalidValueError, match="x"):
+    with pytest.raises(errors.InvalidValueError, match="x"):
         db.insert("r", [{"a": 1, "b": "n", "x": None, "d": None}])
     assert view.cofactor().count == 0
 

@@ -226,6 +226,30 @@ proptest! {
     }
 }
 
+/// All ways to insert three tuples over two values and to delete them again.
+#[test]
+fn the_smallest_sizes_are_right() {
+    for epsilon in EPSILONS {
+        for ways in 0..2 * 64 {
+            let mut house = match ways % 2 {
+                0 => cycle(epsilon),
+                _ => triangle([epsilon; 3]),
+            };
+            let relations = house.fields.len();
+            let edge = |at: usize| {
+                let code = (ways / 2) >> (2 * at) & 3;
+                vec![code as i64 & 1, code as i64 >> 1]
+            };
+            for times in [1, -1] {
+                for at in 0..3 {
+                    house.change(at % relations, &[(edge(at), times)], at == 1);
+                }
+            }
+            assert_eq!(house.machine.size().1, 0);
+        }
+    }
+}
+
 #[test]
 fn joins_of_no_class_are_refused_with_the_reason() {
     let word = KeyField {

@@ -31,6 +31,9 @@ impl Epsilon {
     /// The one at which a change is cheapest.
     pub const HALF: Epsilon = Epsilon(0.5);
 
+    /// The one at which no value is heavy.
+    pub const ONE: Epsilon = Epsilon(1.0);
+
     /// Checks an exponent.
     ///
     /// # Errors
