@@ -7,13 +7,13 @@ Cost: of a call, microseconds above what the engine takes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from . import _native, arrow, notebook, sizes
 from .changeable import Changeable
-from .errors import ExistsError, InvalidValueError, TypeMismatchError, UnsupportedError, after
+from .durable import Durable
+from .errors import ExistsError, InvalidValueError, TypeMismatchError, after
 from .named import Named, Schemas
 from .table import Table
 from .view import Format, View
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Representation = Literal["factorised", "listing"]
 
 
-class Database(Changeable):
+class Database(Durable, Changeable):
     """Tables and views in this process; nothing to start.
 
     Args:
@@ -248,22 +248,13 @@ class Database(Changeable):
         """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts)."""
         return self._native.memory_usage()
 
-    def save(self, path: str | PathLike[str]) -> NoReturn:
-        """Write a snapshot: not supported yet."""
-        raise UnsupportedError("snapshots are not supported yet; keep the rows in Parquet files")
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> NoReturn:
-        """Read a snapshot: not supported yet."""
-        raise UnsupportedError("snapshots are not supported yet; insert the rows again")
-
     def create_sample(self, name: str, sql: str, *, k: int, seed: int) -> Sample:
         """Keep k rows of a join, a uniform sample without replacement, fresh after every change.
 
         Args:
             name: Its name, which no table and no view has.
-            sql: `SELECT` of columns of an inner join whose relations have a join tree, so no cycle;
-                else as for `create_view`: with filters, self-joins and products.
+            sql: `SELECT` of columns of an inner join, as for `create_view`: with filters,
+                self-joins, cycles and products.
             k: How many rows; all of the join while it has fewer.
             seed: Of the random numbers, 0 to 2^64 - 1. The same seed and the same changes give the
                 same sample on every machine.
@@ -271,13 +262,13 @@ class Database(Changeable):
         Raises:
             InvalidValueError: `k` is not positive, or `seed` out of range.
             OutOfMemoryError: There is no room for `k` rows.
-            UnsupportedError: Aggregates, DISTINCT, or a cyclic join; the message says what can be
-                sampled.
+            UnsupportedError: Aggregates or DISTINCT; the message says what can be sampled.
             Others: As `create_view`.
 
         Complexity: a row that comes costs O(log rows) amortised, whatever it joins with, and
         k log(rows of the join) in all for what the sample takes in. A row that leaves costs what
-        it moves, and O(log rows) for each sampled row that goes with it.
+        it moves, and O(log rows) for each sampled row that goes with it. In a cyclic join N rows
+        cost as much as O(N^width) for the fractional hypertree width, 3/2 for triangles.
 
         >>> db = Database()
         >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
@@ -309,7 +300,11 @@ class Database(Changeable):
     def close(self) -> None:
         """Forget all tables and views and free their memory; twice does nothing.
 
-        Whatever is asked of the database, its tables and views afterwards raises RingviewError.
+        Of a database with a file, the file keeps what happened and is free for others. Whatever is
+        asked of the database, its tables and views afterwards raises RingviewError.
+
+        Raises:
+            StorageError: The file cannot be written; the database stays open.
         """
         self._native.close()
 
