@@ -16,11 +16,7 @@ mod follower;
 mod stream;
 mod views;
 
-use follower::Bell;
-pub(crate) use follower::Follower;
 use std::str::FromStr;
-pub(crate) use stream::RowStream;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -39,6 +35,10 @@ use crate::handle::Handle;
 use crate::incoming::{Keep, Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
 use crate::watch::Progress;
+
+use follower::Bell;
+pub(crate) use follower::Follower;
+pub(crate) use stream::RowStream;
 
 /// Tables, and views that are exact after every call of `apply`.
 ///
