@@ -65,6 +65,11 @@ CHAINS = {
     "sql-factors": "SQL, `update_factorised`",
     "sql-rows": "SQL, rows",
 }
+BOOK = {
+    "ringview": "ringview",
+    "first-order": "first order, NumPy",
+    "duckdb": "DuckDB recomputing",
+}
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 NONE, FAILED = "-", "failed"
 Line = dict[str, Any]
@@ -85,6 +90,7 @@ def tables(results: dict[str, Any]) -> str:
         reading(lines),
         triangles(lines),
         *chains(results["lines"]),
+        *order_book(results["lines"]),
     ]
     return "\n\n".join([described, *filter(None, found)])
 
@@ -317,6 +323,22 @@ def chains(lines: list[Line]) -> list[str]:
         head = [f"rank r of A2, n = {size:,}, ms; r", *(CHAINS[system] for system in systems)]
         found.append(table(head, rows, 1))
     return found + failures
+
+
+def order_book(lines: list[Line]) -> list[str]:
+    """Events a second of an order book, the result read after each batch."""
+    lines = [line for line in lines if line["workload"] == "order-book"]
+    failures = [f"order book: failed: {line['failed']}" for line in lines if "failed" in line]
+    lines = [line for line in lines if "failed" not in line]
+    parts = ("query", "batch", "system")
+    taken = {tuple(line[part] for part in parts): line["tuples_per_second"] for line in lines}
+    rows = []
+    for query, size in dict.fromkeys((line["query"], line["batch"]) for line in lines):
+        found = [taken.get((query, size, system)) for system in BOOK]
+        cells = [NONE if speed is None else figure(speed / 1e3) for speed in found]
+        rows.append([query, f"{size:,}", *cells])
+    head = ["order book, thousand events/s from Python", "batch", *BOOK.values()]
+    return [table(head, rows, 2), *failures]
 
 
 def compiled(workload: str, order: str, size: int = 1_000) -> str:

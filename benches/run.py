@@ -240,12 +240,25 @@ def chains(bench: Bench, cell: Cell) -> None:
         bench.results.add(failed)
 
 
+def order_book(bench: Bench, cell: Cell) -> None:
+    """Aggregates whose conditions hold correlated aggregates, over an order book."""
+    command = [sys.executable, str(HERE / "python" / "order_book.py")]
+    quick = ["--quick"] if bench.options.quick else []
+    lines, problem = bench.call([*command, *quick, "--seconds", str(bench.options.seconds)])
+    for line in lines:
+        bench.results.add({**line, "order": cell.order})
+    if problem is not None:
+        failed = {"workload": cell.workload, "order": cell.order, "failed": problem}
+        bench.results.add(failed)
+
+
 PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "sum": sums,
     "cofactor": cofactors,
     "joins": joins,
     "triangles": triangles,
     "chains": chains,
+    "order-book": order_book,
 }
 
 
@@ -262,6 +275,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     for workload, order in product(render.TRIANGLES, ORDERS):
         yield Cell("triangles", workload, order, flags=options.edges_flags)
     yield Cell("chains", "chain", "-")
+    yield Cell("order-book", "order-book", "-")
 
 
 def main() -> int:

@@ -93,7 +93,11 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     let shown = show(query, &scopes, &deriver)?;
     let mut bound = Bound {
         atoms,
-        inner: within.atoms,
+        // Where nothing is left of the condition, nobody reads what was within.
+        inner: condition
+            .is_some()
+            .then_some(within.atoms)
+            .unwrap_or_default(),
         condition,
         variables: variables.all,
         terms: shown.terms,
