@@ -612,11 +612,11 @@ fn dearest(query: &Json, rows: i64, spread: usize) -> u64 {
             random.below(1 << 40) as i64,
         )
     };
-    for table in 0..2 {
+    for table in TABLES {
         let all: Vec<Row> = (0..rows / 2).map(|_| any()).collect();
         let batch = to_arrow(&COLUMNS, &all, None);
         let op = Op {
-            table: TABLES[table],
+            table,
             direction: Direction::Insert,
             rows: std::slice::from_ref(&batch),
             multiplicity: None,

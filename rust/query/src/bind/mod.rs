@@ -94,10 +94,10 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     let mut bound = Bound {
         atoms,
         // Where nothing is left of the condition, nobody reads what was within.
-        inner: condition
-            .is_some()
-            .then_some(within.atoms)
-            .unwrap_or_default(),
+        inner: match condition {
+            Some(_) => within.atoms,
+            None => Vec::new(),
+        },
         condition,
         variables: variables.all,
         terms: shown.terms,

@@ -41,6 +41,9 @@ pub(super) struct FreeMap {
     pub(super) told: BTreeMap<Row, Cell>,
 }
 
+/// How a row reaches combinations, with the order of relations from there.
+type Way = (Reach, Arc<[usize]>);
+
 /// Where combinations start, each with the order of relations from there.
 type Starts = (Vec<Start>, Vec<Arc<[usize]>>);
 
@@ -57,7 +60,7 @@ pub(super) struct General {
     /// By the number of the block: what finds its aggregates for any binding.
     selectors: Vec<Option<Selector>>,
     /// By table: how its rows reach combinations, if they do not reach all; with the order from there.
-    reaches: Vec<Option<Vec<(Reach, Arc<[usize]>)>>>,
+    reaches: Vec<Option<Vec<Way>>>,
     result: Kept,
     /// Rows since the last commit.
     undo: Vec<(usize, Row, i64)>,
@@ -220,8 +223,7 @@ impl General {
             return Starts::default();
         }
         let ways = self.reaches[table].iter().flatten();
-        let start =
-            |(reach, order): &(Reach, Arc<[usize]>)| Some((reach.start(row)?, Arc::clone(order)));
+        let start = |(reach, order): &Way| Some((reach.start(row)?, Arc::clone(order)));
         ways.filter_map(start).unzip()
     }
 
