@@ -22,6 +22,8 @@ use crate::algebra::Algebra;
 use crate::query::{Epsilon, Query, Refused};
 use crate::strategy::Strategy;
 
+pub(crate) use change::picked;
+
 /// How often a machine rebalanced, in transactions that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rebalancings {

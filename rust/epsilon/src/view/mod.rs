@@ -1,9 +1,12 @@
 //! A machine behind the trait of all views: rows of tables in, groups of sums out.
 //!
-//! Invariant: the machine has taken the rows that the view has taken; its result is the part that is
-//! read. Cost: that of the machine.
+//! Invariant: once it has settled, the machine has taken the rows that the view has taken; its result is the
+//! part that is read. Rows wait until then, so that a transaction that brings many is loaded, and so is
+//! a view over tables that have rows. Cost: that of the machine; room for the rows that wait, no more
+//! than twice what is there or a million.
 
 mod read;
+mod waiting;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,6 +22,10 @@ use crate::algebra::Algebra;
 use crate::machine::Machine;
 use crate::plan::Plan;
 use read::Reading;
+use waiting::Waiting;
+
+/// Rows that may always wait.
+const MANY: u64 = 1 << 20;
 
 /// Sums over a join, kept by heavy and light parts.
 pub(crate) struct HeavyLightSums {
@@ -26,6 +33,7 @@ pub(crate) struct HeavyLightSums {
     machine: Machine<SumProduct>,
     readings: Vec<Reading>,
     members: Members,
+    waiting: Waiting,
 }
 
 impl fmt::Debug for HeavyLightSums {
@@ -56,6 +64,7 @@ impl HeavyLightSums {
         Ok(Self {
             readings: readings.collect::<Result<_>>()?,
             members: plan.members(),
+            waiting: Waiting::new(plan.query.atoms.len()),
             machine,
             plan,
         })
@@ -111,10 +120,16 @@ impl Keeper for HeavyLightSums {
         let shape = self.machine.shape().clone();
         let delta = self.readings[rows.atom].read(rows, &shape)?;
         meter.work(delta.rows as u64)?;
-        self.machine.apply(rows.atom, &delta, meter)
+        self.waiting.push(rows.atom, delta);
+        let (_, tuples) = self.machine.size();
+        match self.waiting.rows() as u64 > tuples.saturating_mul(2).max(MANY) {
+            true => self.waiting.enter(&mut self.machine, meter),
+            false => Ok(()),
+        }
     }
 
     fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+        self.waiting.enter(&mut self.machine, meter)?;
         self.machine.settle(meter)
     }
 
@@ -123,6 +138,7 @@ impl Keeper for HeavyLightSums {
     }
 
     fn rollback(&mut self) {
+        self.waiting.clear();
         self.machine.rollback();
     }
 
@@ -158,7 +174,7 @@ impl Keeper for HeavyLightSums {
 
     fn memory_usage(&self) -> usize {
         let readings = self.readings.iter().map(Reading::memory_usage);
-        self.machine.memory_usage() + readings.sum::<usize>()
+        self.machine.memory_usage() + self.waiting.memory_usage() + readings.sum::<usize>()
     }
 
     fn steps(&self) -> u64 {
