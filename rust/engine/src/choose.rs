@@ -12,6 +12,7 @@ use ringview_core::{Error, Result};
 use ringview_epsilon::HeavyLight;
 use ringview_explain::{Explanation, Other};
 use ringview_query::Bound;
+use ringview_rpai::AggregateIndexes;
 use ringview_view::{Candidate, Engine, Refusal};
 use ringview_viewtree::ViewTrees;
 
@@ -27,6 +28,7 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
     vec![
         Arc::new(ViewTrees::default()),
         Arc::new(HeavyLight::default()),
+        Arc::new(AggregateIndexes),
     ]
 }
 
@@ -111,7 +113,9 @@ pub(crate) fn choose(
     let (engine, answer) = said.remove(taken.unwrap_or(0));
     let candidate = answer.map_err(Refusal::error)?;
     let said = said.into_iter();
-    let others = said.filter(|(engine, answer)| answer.is_ok() || engine.pays_from() == 0);
+    let others = said.filter(|(engine, answer)| {
+        answer.is_ok() || (engine.pays_from() == 0 && engine.concerns(query))
+    });
     Ok(Chosen {
         told: Told {
             why: asked.or_else(|| by_size(engine, &*candidate, rows)),
