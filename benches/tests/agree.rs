@@ -66,6 +66,6 @@ fn joins_agree() {
 fn worst_cases_are_told() {
     // Hub and clique of two sizes, three systems.
     assert_eq!(lines("--worst toggles"), 2 * 2 * 3);
-    // Eleven epsilons and two kinds of data, eight and the third, two sizes.
-    assert_eq!(lines("--worst exponents"), (11 * 2 + 8) * 2);
+    // Eleven epsilons and two kinds of data, six and the third, two sizes.
+    assert_eq!(lines("--worst exponents"), (11 * 2 + 6) * 2);
 }

@@ -63,8 +63,8 @@ pub(crate) fn run(share: usize) -> Result<(), String> {
             ("light", light),
             ("views", views),
         ] {
-            // Beyond, they are far below linear, and a handful of keys.
-            if kind == "views" && tenths > 7 {
+            // Below, a light value has an edge or two at these sizes; beyond, views have a handful of keys.
+            if kind == "views" && !(2..=7).contains(&tenths) {
                 continue;
             }
             for &base in &bases {
@@ -172,7 +172,7 @@ fn light(base: u64, epsilon: f64) -> Data {
 fn views(base: u64, epsilon: f64) -> Data {
     let threshold = threshold(base, epsilon);
     let ends = ((base as f64 / (8.0 * threshold)) as u64).max(1);
-    let degree = ((0.4 * threshold) as u64).clamp(1, ends);
+    let degree = ((0.4 * threshold).round() as u64).clamp(1, ends);
     // What makes the ends heavy, and leads nowhere.
     let spokes = (1.75 * threshold).ceil() as u64;
     let far = |end: u64, at: u64| (1 << 50) + end * spokes + at;

@@ -108,30 +108,34 @@ pub(crate) fn choose(
             let taken = said.iter().position(|(engine, _)| engine.has_thresholds());
             (taken, Some("asked for by its epsilon".to_owned()))
         }
-        None => (cheapest(&said, rows), None),
+        None => (cheapest(&said, (query, rows)), None),
     };
     let (engine, answer) = said.remove(taken.unwrap_or(0));
     let candidate = answer.map_err(Refusal::error)?;
     let said = said.into_iter();
     let others = said.filter(|(engine, answer)| {
-        answer.is_ok() || (engine.pays_from() == 0 && engine.concerns(query))
+        answer.is_ok() || (engine.pays_from(query) == 0 && engine.concerns(query))
     });
     Ok(Chosen {
         told: Told {
-            why: asked.or_else(|| by_size(engine, &*candidate, rows)),
-            others: others.map(|said| other(said, rows)).collect(),
+            why: asked.or_else(|| by_size(engine, &*candidate, (query, rows))),
+            others: others.map(|said| other(said, (query, rows))).collect(),
         },
         candidate,
     })
 }
 
 /// Why an engine was taken that is not for tables of every size.
-fn by_size(engine: &dyn Engine, candidate: &dyn Candidate, rows: Option<u64>) -> Option<String> {
-    let rows = rows.filter(|_| engine.pays_from() > 0)?;
+fn by_size(
+    engine: &dyn Engine,
+    candidate: &dyn Candidate,
+    (query, rows): (&Bound, Option<u64>),
+) -> Option<String> {
+    let from = engine.pays_from(query);
+    let rows = rows.filter(|_| from > 0)?;
     Some(format!(
-        "the largest table has {rows} rows, and from {} on it pays that a change costs {} at the \
+        "the largest table has {rows} rows, and from {from} on it pays that a change costs {} at the \
          worst",
-        engine.pays_from(),
         candidate.change()
     ))
 }
@@ -152,9 +156,9 @@ fn ask<'e>(engine: &'e dyn Engine, query: &Bound) -> Said<'e> {
 }
 
 /// The place of the engine that can and costs the least, among those that pay at this size.
-fn cheapest(said: &[Said<'_>], rows: Option<u64>) -> Option<usize> {
+fn cheapest(said: &[Said<'_>], (query, rows): (&Bound, Option<u64>)) -> Option<usize> {
     let able = said.iter().enumerate();
-    let able = able.filter(|(_, (engine, _))| engine.pays_from() <= rows.unwrap_or(0));
+    let able = able.filter(|(_, (engine, _))| engine.pays_from(query) <= rows.unwrap_or(0));
     let able = able.filter_map(|(at, (_, answer))| Some((at, answer.as_ref().ok()?)));
     let able: Vec<(usize, &Box<dyn Candidate>)> = able.collect();
     match able[..] {
@@ -173,12 +177,14 @@ fn cheapest(said: &[Said<'_>], rows: Option<u64>) -> Option<usize> {
     }
 }
 
-fn other((engine, answer): Said<'_>, rows: Option<u64>) -> Other {
+fn other((engine, answer): Said<'_>, (query, rows): (&Bound, Option<u64>)) -> Other {
     let (cost, because) = match answer {
         Ok(candidate) => {
             let mut because = candidate.explanation().engine.because;
-            let from = engine.pays_from();
-            if from > rows.unwrap_or(0) {
+            let from = engine.pays_from(query);
+            if from == u64::MAX {
+                because = format!("taken by name alone; {because}");
+            } else if from > rows.unwrap_or(0) {
                 because = format!("taken by name, or from {from} rows on; {because}");
             }
             (Some(candidate.change().to_string()), because)
