@@ -42,10 +42,11 @@ impl Engine for HeavyLight {
     }
 
     fn pays_from(&self, query: &Bound) -> u64 {
-        match query.bag {
-            // A tree keeps rows in linear room, and finds each by its place.
-            Some(_) => u64::MAX,
-            None => PAYS_FROM,
+        // A tree keeps rows in linear room, and finds each by its place; what was measured are sums over all.
+        let has_groups = query.variables.iter().any(|variable| variable.free);
+        match query.bag.is_some() || query.features.is_some() || has_groups {
+            true => u64::MAX,
+            false => PAYS_FROM,
         }
     }
 
