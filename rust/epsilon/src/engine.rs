@@ -14,7 +14,7 @@ use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::plan::Plan;
 use crate::query::Epsilon;
-use crate::view::HeavyLightSums;
+use crate::view::{HeavyLightRows, HeavyLightSums};
 
 /// The engine `epsilon`.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,9 @@ impl Candidate for Plan {
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
+        if self.has_rows {
+            return Ok(Box::new(HeavyLightRows::new(Arc::new(*self))?));
+        }
         let sums = HeavyLightSums::new(Arc::new(*self))?;
         Ok(Box::new(GroupView::new(sums)))
     }

@@ -36,5 +36,5 @@ mod view;
 
 pub use algebra::Algebra;
 pub use engine::HeavyLight;
-pub use machine::{Machine, PartSizes, Rebalancings};
+pub use machine::{Machine, PartSizes, Rebalancings, RowBlock, RowPlace};
 pub use query::{Class, Epsilon, Query, Refused};

@@ -24,12 +24,6 @@ impl Plan {
             },
             climbs: Vec::new(),
         });
-        let kept = match self.is_cycle {
-            true => {
-                "one relation at three places, its heavy part and one view through light values"
-            }
-            false => "the relations, their heavy parts and the views through light values",
-        };
         Explanation {
             engine: Choice {
                 name: "epsilon".to_owned(),
@@ -40,10 +34,7 @@ impl Plan {
                     self.heavy(),
                 ),
             },
-            form: Choice {
-                name: "groups".to_owned(),
-                because: format!("one row of sums; {kept}"),
-            },
+            form: self.form(),
             conditions: vec![Condition {
                 name: "hierarchical".to_owned(),
                 holds: false,
@@ -61,6 +52,30 @@ impl Plan {
             changes: changes.collect(),
             change: "a change of one row".to_owned(),
             ..Explanation::default()
+        }
+    }
+
+    /// What the result is made of.
+    fn form(&self) -> Choice {
+        let [name, because] = match (self.has_rows, self.is_cycle) {
+            (true, _) => [
+                "factorised",
+                "rows with one light value between two heavy ones are kept as pairs of relations, \
+                 the others are listed; each is read with constant delay",
+            ],
+            (false, true) => [
+                "groups",
+                "one row of sums; one relation at three places, its heavy part and one view through \
+                 light values",
+            ],
+            (false, false) => [
+                "groups",
+                "one row of sums; the relations, their heavy parts and the views through light values",
+            ],
+        };
+        Choice {
+            name: name.to_owned(),
+            because: because.to_owned(),
         }
     }
 
@@ -124,21 +139,25 @@ impl Plan {
                 updates: None,
             })
             .collect();
+        let (shown, summed) = match self.has_rows {
+            true => (all().collect(), Vec::new()),
+            false => (Vec::new(), all().collect()),
+        };
         nodes.push(NodeFacts {
             name: "Q".to_owned(),
-            label: "Q[]".to_owned(),
+            label: format!("Q[{}]", shown.join(", ")),
             kind: NodeKind::View,
             table: None,
             filtered: false,
             is_static: false,
-            keys: Vec::new(),
+            keys: shown,
             joins: all().collect(),
-            summed: all().collect(),
+            summed,
             payload,
             stored: true,
             because: "the result".to_owned(),
             closes: None,
-            space: Some(0.0),
+            space: Some(if self.has_rows { 1.5 } else { 0.0 }),
             children: (0..self.query.atoms.len()).collect(),
             parent: None,
             rows: None,
