@@ -20,12 +20,14 @@
 //! | `algebra` | the ring of the payloads, with the few constants that moving tuples needs |
 //! | `strategy/` | relations, partitions, auxiliary views and delta rules, made from a query: a file a class |
 //! | `machine/` | changes: the case of each row, what follows, what is counted; transactions |
+//! | `bulk` | rows that are many beside what is there, loaded by a worst-case optimal join |
 //! | `rebalance` | the size invariant; values that change from heavy to light and back |
 //! | `engine` | the engine, as the database sees it: what it keeps, and why not the rest |
 //! | `plan/` | from a bound query to relations, fields and components of payloads; as an explanation |
 //! | `view/` | rows of tables in, groups out: a machine behind the trait of all views |
 
 mod algebra;
+mod bulk;
 mod engine;
 mod machine;
 mod plan;

@@ -11,7 +11,7 @@
 //! the last: both O(N^max(e, 1-e)) amortised (figure 4, theorem 3).
 
 use ringview_core::{Meter, Result};
-use ringview_relation::{Delta, Keys, Relation, Threshold};
+use ringview_relation::{Delta, Keys, Relation};
 use ringview_ring::PayloadRing;
 
 use crate::machine::{Extent, Machine};
@@ -29,25 +29,7 @@ impl<R: PayloadRing> Machine<R> {
         if !self.strategy.relations.iter().all(Relation::fits) {
             return Ok(());
         }
-        let before = self.size.base;
-        while self.size.tuples >= self.size.base {
-            self.size.base = self.size.base.saturating_mul(2);
-        }
-        while self.size.tuples < self.size.base / 4 {
-            self.size.base = self.size.base / 2 - 1;
-        }
-        let is_major = self.size.base != before;
-        if is_major {
-            self.size.rebalancings.major += 1;
-            for (partition, epsilon) in self
-                .strategy
-                .partitions
-                .iter_mut()
-                .zip(&self.strategy.epsilons)
-            {
-                partition.set_threshold(Threshold::new(self.size.base, epsilon.value()));
-            }
-        }
+        let is_major = self.fit_base(self.size.tuples);
         for partition in 0..self.strategy.partitions.len() {
             let of = &mut self.strategy.partitions[partition];
             let values = match is_major {
@@ -68,7 +50,7 @@ impl<R: PayloadRing> Machine<R> {
     /// Moves all tuples of a value from the light to the heavy side, or back: they leave parts and views
     /// as what they were, and come back as what they are. In between the value has none, and is
     /// as good light as heavy.
-    fn flip(&mut self, partition: usize, value: u32, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn flip(&mut self, partition: usize, value: u32, meter: &Meter<'_>) -> Result<()> {
         let faces = self.strategy.stars[partition].clone();
         let stars = faces.iter().enumerate().map(|(at, &face)| {
             // A tuple with the value at two faces is of the first.

@@ -1,8 +1,8 @@
 //! A change of one relation: the case of each row, what follows of it, what is counted.
 //!
 //! Invariant: rows of one batch are of one relation, so what follows of them does not depend on each other;
-//! a relation that meets itself takes them in blocks. Cost: O(N^max(e, 1-e)) a row, and what
-//! `rebalance` says.
+//! a relation that meets itself takes them in blocks. Many rows are loaded (`bulk`). Cost:
+//! O(N^max(e, 1-e)) a row, and what `rebalance` says.
 
 use ringview_core::{Meter, Result};
 use ringview_relation::join::{Climb, Path};
@@ -19,6 +19,9 @@ impl<R: PayloadRing> Machine<R> {
     /// # Errors
     /// `Overflow`; what the meter says. It must then be rolled back.
     pub fn apply(&mut self, input: usize, delta: &Delta, meter: &Meter<'_>) -> Result<()> {
+        if self.is_load(delta.rows) {
+            return self.load(&[(input, delta)], meter);
+        }
         let block = match self.strategy.batch {
             Some(_) => self.longest_walk(),
             None => usize::MAX,
@@ -50,7 +53,7 @@ impl<R: PayloadRing> Machine<R> {
     }
 
     /// Without rebalancing.
-    fn change(&mut self, at: usize, delta: &Delta, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn change(&mut self, at: usize, delta: &Delta, meter: &Meter<'_>) -> Result<()> {
         if delta.rows == 0 {
             return Ok(());
         }

@@ -26,6 +26,8 @@ use crate::strategy::Strategy;
 
 pub use rows::{RowBlock, RowPlace};
 
+pub(crate) use change::picked;
+
 /// How often a machine rebalanced, in transactions that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rebalancings {

@@ -1,10 +1,13 @@
 //! A machine behind the trait of all views: rows of tables in, groups of sums out, or rows of a join (`rows`).
 //!
-//! Invariant: the machine has taken the rows that the view has taken; its result is the part that is
-//! read. Cost: that of the machine.
+//! Invariant: once it has settled, the machine has taken the rows that the view has taken; its result is the
+//! part that is read. Rows wait until then, so that a transaction that brings many is loaded, and so is
+//! a view over tables that have rows. Cost: that of the machine; room for the rows that wait, no more
+//! than twice what is there or a million.
 
 mod read;
 mod rows;
+mod waiting;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +23,7 @@ use crate::algebra::Algebra;
 use crate::machine::Machine;
 use crate::plan::Plan;
 use read::Reading;
+use waiting::Waiting;
 
 pub(crate) use rows::HeavyLightRows;
 
@@ -29,6 +33,7 @@ pub(crate) struct HeavyLightSums {
     machine: Machine<SumProduct>,
     readings: Vec<Reading>,
     members: Members,
+    waiting: Waiting,
 }
 
 impl fmt::Debug for HeavyLightSums {
@@ -59,6 +64,7 @@ impl HeavyLightSums {
         Ok(Self {
             readings: readings.collect::<Result<_>>()?,
             members: plan.members(),
+            waiting: Waiting::new(plan.query.atoms.len()),
             machine,
             plan,
         })
@@ -107,10 +113,12 @@ impl Keeper for HeavyLightSums {
         let shape = self.machine.shape().clone();
         let delta = self.readings[rows.atom].read(rows, &shape)?;
         meter.work(delta.rows as u64)?;
-        self.machine.apply(rows.atom, &delta, meter)
+        let taken = (rows.atom, delta);
+        self.waiting.take(&mut self.machine, taken, meter)
     }
 
     fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+        self.waiting.enter(&mut self.machine, meter)?;
         self.machine.settle(meter)
     }
 
@@ -119,6 +127,7 @@ impl Keeper for HeavyLightSums {
     }
 
     fn rollback(&mut self) {
+        self.waiting.clear();
         self.machine.rollback();
     }
 
@@ -128,7 +137,7 @@ impl Keeper for HeavyLightSums {
 
     fn memory_usage(&self) -> usize {
         let readings = self.readings.iter().map(Reading::memory_usage);
-        self.machine.memory_usage() + readings.sum::<usize>()
+        self.machine.memory_usage() + self.waiting.memory_usage() + readings.sum::<usize>()
     }
 
     fn steps(&self) -> u64 {

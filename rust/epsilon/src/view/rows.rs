@@ -23,6 +23,7 @@ use ringview_view::{Answer, Follower, Key, RowDelta, View};
 
 use super::read::Reading;
 use super::told;
+use super::waiting::Waiting;
 use crate::algebra::Algebra;
 use crate::machine::{Machine, RowBlock, RowPlace};
 use crate::plan::Plan;
@@ -35,6 +36,7 @@ pub(crate) struct HeavyLightRows {
     plan: Arc<Plan>,
     machine: Machine<SumProduct>,
     readings: Vec<Reading>,
+    waiting: Waiting,
     /// All variables: the fields of a row.
     variables: Vec<VarId>,
     /// Rows have no payload.
@@ -161,6 +163,7 @@ impl HeavyLightRows {
         Ok(Self {
             machine: machine.map_err(crate::plan::refused)?,
             readings: readings.collect::<Result<_>>()?,
+            waiting: Waiting::new(plan.query.atoms.len()),
             variables: (0..plan.query.variables.len()).collect(),
             members: Members::default(),
             followers: Followers::default(),
@@ -246,10 +249,12 @@ impl View for HeavyLightRows {
         let shape = self.machine.shape().clone();
         let delta = self.readings[rows.atom].read(rows, &shape)?;
         meter.work(delta.rows as u64)?;
-        self.machine.apply(rows.atom, &delta, meter)
+        let taken = (rows.atom, delta);
+        self.waiting.take(&mut self.machine, taken, meter)
     }
 
     fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+        self.waiting.enter(&mut self.machine, meter)?;
         self.machine.settle(meter)?;
         if let (Some(open), Some(moved)) = (self.followers.open(), self.machine.moved_rows()) {
             meter.work(moved.len() as u64)?;
@@ -271,6 +276,7 @@ impl View for HeavyLightRows {
     }
 
     fn rollback(&mut self) {
+        self.waiting.clear();
         self.machine.rollback();
         if let Some(open) = self.followers.open() {
             open.rollback();
@@ -344,7 +350,8 @@ impl View for HeavyLightRows {
     fn memory_usage(&self) -> usize {
         let readings = self.readings.iter().map(Reading::memory_usage);
         let readings = readings.sum::<usize>();
-        self.machine.memory_usage() + self.followers.memory_usage() + readings
+        let waiting = self.waiting.memory_usage();
+        self.machine.memory_usage() + self.followers.memory_usage() + readings + waiting
     }
 
     fn bytes(&self) -> usize {

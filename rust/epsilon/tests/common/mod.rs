@@ -17,6 +17,9 @@ pub const WORD: KeyField = KeyField {
 
 pub type Rows = BTreeMap<Vec<i64>, i64>;
 
+/// Tuples that come, each so often.
+pub type Batch = Vec<(Vec<i64>, i64)>;
+
 /// Values of a key.
 type Values = BTreeSet<Vec<i64>>;
 
@@ -126,11 +129,41 @@ impl House {
         }
         self.apply(input, rows).unwrap();
         self.machine.commit();
+        self.note(input, rows);
+        self.check();
+    }
+
+    /// One load of several relations, checked afterwards; undone at first.
+    pub fn load(&mut self, changes: &[(usize, Batch)]) {
+        for kept in [false, true] {
+            self.loaded(changes).unwrap();
+            match kept {
+                true => self.machine.commit(),
+                false => self.machine.rollback(),
+            }
+            if kept {
+                for (input, rows) in changes {
+                    self.note(*input, rows);
+                }
+            }
+            self.check();
+        }
+    }
+
+    pub fn loaded(&mut self, changes: &[(usize, Batch)]) -> Result<()> {
+        let meter = Meter::free();
+        let deltas = changes.iter().map(|(input, rows)| (*input, delta(rows)));
+        let deltas: Vec<(usize, Delta)> = deltas.collect();
+        let named: Vec<(usize, &Delta)> = deltas.iter().map(|(at, delta)| (*at, delta)).collect();
+        self.machine.load(&named, &meter)?;
+        self.machine.settle(&meter)
+    }
+
+    fn note(&mut self, input: usize, rows: &[(Vec<i64>, i64)]) {
         for (tuple, times) in rows {
             *self.model[input].entry(tuple.clone()).or_default() += times;
         }
         self.model[input].retain(|_, times| *times != 0);
-        self.check();
     }
 
     pub fn apply(&mut self, input: usize, rows: &[(Vec<i64>, i64)]) -> Result<()> {

@@ -24,7 +24,7 @@ use ringview_view::answer::followers::Followers;
 use ringview_view::read::{Selection, key_column};
 use ringview_view::{Answer, Follower, RowDelta, View};
 
-use crate::JoinSample;
+use crate::{Place, QuerySample};
 use log::Moved;
 pub use plan::Samples;
 use shape::Shape;
@@ -33,7 +33,9 @@ use shape::Shape;
 #[derive(Debug)]
 pub struct SampleView {
     shape: Shape,
-    sample: JoinSample,
+    sample: QuerySample,
+    /// Where the words of a row are in results.
+    places: Vec<Place>,
     /// What it says of itself, as far as that does not move.
     told: Explanation,
     followers: Followers<Moved>,
@@ -46,9 +48,11 @@ pub struct SampleView {
 
 impl SampleView {
     fn new(shape: Shape, k: u64, seed: u64, told: Explanation) -> Result<SampleView> {
-        let mut sample = JoinSample::new(&shape.atoms, k, seed, crate::All)?;
-        sample.count_all()?;
+        let mut sample = QuerySample::new(&shape.relations, k, seed, crate::All)?;
+        sample.sample_mut().count_all()?;
+        let places = shape.words.iter();
         Ok(SampleView {
+            places: places.map(|&(of, word)| sample.place(of, word)).collect(),
             shape,
             sample,
             told,
@@ -62,18 +66,21 @@ impl SampleView {
     /// How many results the join has, exactly. O(N).
     #[must_use]
     pub fn join_size(&self) -> u128 {
-        self.sample.index().results()
+        self.sample.sample().index().results()
     }
 
     /// The words of a result.
     fn words(&self, result: &[u32]) -> Vec<u64> {
-        let word = |&(atom, at): &(usize, usize)| self.sample.index().row(atom, result[atom])[at];
-        self.shape.words.iter().map(word).collect()
+        let places = self.places.iter();
+        places
+            .map(|place| self.sample.word(result, *place))
+            .collect()
     }
 
     /// Those of all results that are held.
     fn held(&self) -> Vec<Vec<u64>> {
         self.sample
+            .sample()
             .results()
             .map(|result| self.words(result))
             .collect()
@@ -82,7 +89,7 @@ impl SampleView {
     /// What the running transaction moves.
     fn moving(&self) -> Moved {
         let mut moved = Moved::default();
-        let (old, new) = self.sample.moved();
+        let (old, new) = self.sample.sample().moved();
         old.iter()
             .for_each(|result| moved.add(&self.words(result), -1));
         new.iter()
@@ -113,7 +120,7 @@ fn merged(into: &mut Moved, from: &Moved, _: &[(u64, Moved)]) -> bool {
 
 impl View for SampleView {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        let relation = &mut self.shape.relations[rows.atom];
+        let relation = &mut self.shape.readings[rows.atom];
         relation
             .program
             .select(rows.batch, rows.dictionary, &mut self.selection)?;
@@ -192,7 +199,7 @@ impl View for SampleView {
 
     fn has_moved(&self, follower: &Follower) -> bool {
         let moved = self.followers.has_moved(follower);
-        moved.unwrap_or_else(|| !self.sample.is_empty())
+        moved.unwrap_or_else(|| !self.sample.sample().is_empty())
     }
 
     fn feed(&mut self, needed: Option<&[bool]>) {
@@ -219,7 +226,7 @@ impl View for SampleView {
         _dictionary: &mut Dictionary,
         meter: &Meter<'_>,
     ) -> Result<(Batch, Option<u64>)> {
-        meter.work(self.sample.len() as u64)?;
+        meter.work(self.sample.sample().len() as u64)?;
         Ok((self.shape.batch(&self.held(), |at| needed[at]), None))
     }
 
@@ -240,8 +247,8 @@ impl View for SampleView {
     }
 
     fn steps(&self) -> u64 {
-        let met = self.sample.met();
-        self.sample.index().steps() + met.came + met.dummies
+        let met = self.sample.sample().met();
+        self.sample.steps() + met.came + met.dummies
     }
 
     fn check(&self) {
@@ -260,12 +267,12 @@ impl SampleView {
         if direction > 0 {
             // Who died is replaced before anybody comes; here it hears an interrupt.
             self.sample.settle(meter)?;
-            return self.sample.insert(atom, words);
+            return self.sample.insert(atom, words, meter);
         }
-        if self.sample.delete(atom, words) {
+        if self.sample.delete(atom, words, meter)? {
             return Ok(());
         }
-        let relation = &self.shape.relations[atom];
+        let relation = &self.shape.readings[atom];
         Err(Error::Value {
             place: format!(
                 "a delete from table {:?} that a sample reads",
@@ -279,9 +286,10 @@ impl SampleView {
     }
 
     fn size(&self) -> String {
-        let (law, met) = (self.sample.law(), self.sample.met());
-        let held = self.sample.len();
-        let positions = self.sample.positions().unwrap_or_default();
+        let sample = self.sample.sample();
+        let (law, met) = (sample.law(), sample.met());
+        let held = self.sample.sample().len();
+        let positions = sample.positions().unwrap_or_default();
         let results = self.join_size();
         let share = if positions == 0 {
             1.0
@@ -302,11 +310,10 @@ impl SampleView {
 
 impl HoldsStrings for SampleView {
     fn mark_strings(&self, held: &mut Held) {
-        let index = self.sample.index();
-        for (atom, relation) in self.shape.relations.iter().enumerate() {
-            for tuple in index.tuples(atom).filter(|_| !relation.texts.is_empty()) {
-                let row = index.row(atom, tuple);
-                relation.texts.iter().for_each(|&word| held.mark(row[word]));
+        for (at, reading) in self.shape.readings.iter().enumerate() {
+            if !reading.texts.is_empty() {
+                let mark = &mut |word| held.mark(word);
+                self.sample.each_word(at, &reading.texts, mark);
             }
         }
         let texts = self.shape.texts();
@@ -316,15 +323,17 @@ impl HoldsStrings for SampleView {
     }
 
     fn string_words(&self) -> usize {
-        let index = self.sample.index();
-        let relations = self.shape.relations.iter().enumerate();
-        let words = relations.map(|(atom, relation)| index.numbers(atom) * relation.texts.len());
+        let readings = self.shape.readings.iter().enumerate();
+        let words = readings.map(|(at, reading)| match reading.texts.len() {
+            0 => 0,
+            texts => self.sample.rows(at) * texts,
+        });
         words.sum()
     }
 
     fn forget_strings(&mut self, gone: &Gone) {
-        for relation in &mut self.shape.relations {
-            relation.program.forget_strings(gone);
+        for reading in &mut self.shape.readings {
+            reading.program.forget_strings(gone);
         }
     }
 }
