@@ -59,10 +59,10 @@ impl<R: PayloadRing> Strategy<R> {
         };
         let keys: Vec<Key> = (0..3).map(key).collect();
         let (mut heavies, mut lights) = (Vec::new(), Vec::new());
-        for k in 0..3 {
+        for (k, &whole) in wholes.iter().enumerate() {
             let faces = [(k + 1) % 3, (k + 2) % 3];
             let faces = faces.map(|z| (&keys[z], split[z].fields.as_slice()));
-            let input = builder.input(wholes[k], &faces);
+            let input = builder.input(whole, &faces);
             let heavy = builder.heavy_but(input, None);
             let light = Case::Keys { heavy: 0, light: 3 };
             heavies.push(builder.part(format!("heavy part {k}"), input, heavy));
