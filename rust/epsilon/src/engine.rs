@@ -1,7 +1,7 @@
 //! Heavy and light parts as an engine: what the database asks for.
 //!
 //! Invariant: it keeps sums over joins of the classes 3R2 and 3R3, Loomis-Whitney joins and the 4-path, and
-//! refuses all else with the condition that fails. It is taken where it is asked for by name: on data without heavy
+//! rows of the class 3R3; it refuses all else with the condition that fails. It is taken where it is asked for by name: on data without heavy
 //! values a view tree is as fast, and tells more. Cost: that of its plan.
 
 use std::sync::Arc;

@@ -4,32 +4,35 @@
 //! above reads, the machine notes the rows that a transaction moves; `settle` hands them to the open
 //! segment of the log, `commit` keeps them there. Cost: that of the machine; a row that moves is O(1)
 //! more where it is noted, nothing where it is not.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `answer` | what is read of it |
+//! | `reader` | rows one after the other, each as often as it is there |
+
+mod answer;
+mod reader;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use ringview_core::{Batch, Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
 use ringview_query::VarId;
 use ringview_ring::{NumberKind, SumProduct};
 use ringview_view::answer::followers::Followers;
-use ringview_view::answer::listing::check_size;
-use ringview_view::answer::{Assembler, Cursor, Members, MovedRows, Outputs, ResultRows};
+use ringview_view::answer::{Assembler, Members, MovedRows, Outputs, ResultRows};
 use ringview_view::part::{PartRows, mark_strings};
-use ringview_view::{Answer, Follower, Key, RowDelta, View};
+use ringview_view::{Answer, Follower, RowDelta, View};
 
 use super::read::Reading;
 use super::told;
 use super::waiting::Waiting;
 use crate::algebra::Algebra;
-use crate::machine::{Machine, RowBlock, RowPlace};
+use crate::machine::Machine;
 use crate::plan::Plan;
-
-/// Rows that are made at a time.
-const BLOCK: usize = 1 << 16;
 
 /// Rows of a join, kept by heavy and light parts.
 pub(crate) struct HeavyLightRows {
@@ -46,104 +49,6 @@ pub(crate) struct HeavyLightRows {
     feed: Option<Vec<bool>>,
     /// How often a transaction was kept: places of before are none any more.
     version: u64,
-}
-
-/// Where rows are read on, each as often as it is there.
-#[derive(Clone, Debug, Default)]
-struct Reader {
-    at: RowPlace,
-    block: RowBlock,
-    /// The next row of the block, and how often it was given already.
-    next: usize,
-    given: i64,
-}
-
-/// Where a stream of rows stands.
-#[derive(Debug)]
-struct Place {
-    version: u64,
-    reader: Reader,
-}
-
-impl ringview_view::Place for Place {
-    fn steps(&self) -> u64 {
-        self.reader.at.steps
-    }
-}
-
-impl Reader {
-    /// How often the next row is still to be given; `None` behind the last.
-    fn left(&mut self, machine: &Machine<SumProduct>, most: usize) -> Result<Option<i64>> {
-        if self.next == self.block.times.len() {
-            self.block = machine.read_rows(&mut self.at, most.clamp(1, BLOCK))?;
-            (self.next, self.given) = (0, 0);
-        }
-        let Some(&times) = self.block.times.get(self.next) else {
-            return Ok(None);
-        };
-        if times <= 0 {
-            return Err(negative());
-        }
-        Ok(Some(times - self.given))
-    }
-
-    /// The next rows, so many at the most; none behind the last.
-    fn read(&mut self, machine: &Machine<SumProduct>, most: usize) -> Result<ResultRows> {
-        let mut rows = ResultRows::default();
-        while let Some(left) = self.left(machine, most - rows.rows)? {
-            rows.columns.resize_with(self.block.columns.len(), Vec::new);
-            let room = most - rows.rows;
-            if room == 0 {
-                break;
-            }
-            let single = self.block.times[self.next..].iter().take(room);
-            let single = single.take_while(|times| **times == 1).count();
-            let columns = rows.columns.iter_mut().zip(&self.block.columns);
-            if single > 0 {
-                for (column, from) in columns {
-                    column.extend_from_slice(&from[self.next..self.next + single]);
-                }
-                self.next += single;
-                rows.rows += single;
-                continue;
-            }
-            let taken = left.min(room as i64);
-            for (column, from) in columns {
-                column.extend(std::iter::repeat_n(from[self.next], taken as usize));
-            }
-            rows.rows += taken as usize;
-            self.pass_some(left, taken);
-        }
-        Ok(rows)
-    }
-
-    /// Passes over so many rows.
-    fn pass(&mut self, machine: &Machine<SumProduct>, rows: u64) -> Result<()> {
-        let mut passed = machine.skip_rows(&mut self.at, rows)? as i64;
-        while passed > 0 {
-            let Some(left) = self.left(machine, BLOCK)? else {
-                return Ok(());
-            };
-            let taken = left.min(passed);
-            self.pass_some(left, taken);
-            passed -= taken;
-        }
-        Ok(())
-    }
-
-    fn pass_some(&mut self, left: i64, taken: i64) {
-        match taken == left {
-            true => (self.next, self.given) = (self.next + 1, 0),
-            false => self.given += taken,
-        }
-    }
-}
-
-fn negative() -> Error {
-    Error::Value {
-        place: "the rows of a join".to_owned(),
-        problem: "rows were deleted that were not there".to_owned(),
-    }
 }
 
 impl fmt::Debug for HeavyLightRows {
@@ -194,38 +99,6 @@ impl HeavyLightRows {
         let fields = self.plan.join.packing.len();
         rows.columns.resize_with(fields, Vec::new);
         self.assembler(dictionary).batch(rows)
-    }
-
-    fn rows_at(
-        &self,
-        (from, to): (u64, u64),
-        dictionary: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<RecordBatch> {
-        let rows = to.saturating_sub(from);
-        check_size(rows)?;
-        let columns = self.plan.query.outputs.len() as u64;
-        meter.room(
-            rows.saturating_mul(16 * columns),
-            || format!("a table of {rows} rows"),
-            "read the rows as a stream, or some of them",
-        )?;
-        let mut reader = Reader::default();
-        reader.pass(&self.machine, from)?;
-        let mut all = ResultRows::default();
-        while all.rows < rows as usize {
-            let more = reader.read(&self.machine, BLOCK.min(rows as usize - all.rows))?;
-            if more.rows == 0 {
-                break;
-            }
-            meter.work(more.rows as u64)?;
-            all.columns.resize_with(more.columns.len(), Vec::new);
-            for (column, more) in all.columns.iter_mut().zip(&more.columns) {
-                column.extend_from_slice(more);
-            }
-            all.rows += more.rows;
-        }
-        self.batch(all, dictionary)
     }
 
     /// What the running transaction moved, each row with its multiplicity.
@@ -364,62 +237,6 @@ impl View for HeavyLightRows {
 
     fn check(&self) {
         self.machine.check();
-    }
-}
-
-impl Answer for HeavyLightRows {
-    fn schema(&self) -> SchemaRef {
-        // No string is needed for it.
-        Arc::new(self.assembler(&Dictionary::new()).schema())
-    }
-
-    fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
-        u64::try_from(self.machine.row_count()).map_err(|_| negative())
-    }
-
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
-        self.rows_at((0, self.len(dictionary)?), dictionary, meter)
-    }
-
-    fn slice(
-        &self,
-        (from, to): (u64, u64),
-        dictionary: &Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<RecordBatch> {
-        let to = to.min(self.len(dictionary)?);
-        self.rows_at((from.min(to), to), dictionary, meter)
-    }
-
-    fn cursor(&self, _dictionary: &Dictionary) -> Result<Cursor> {
-        Ok(Cursor::at(Place {
-            version: self.version,
-            reader: Reader::default(),
-        }))
-    }
-
-    fn is_current(&self, cursor: &Cursor) -> bool {
-        let place = cursor.place::<Place>();
-        place.is_some_and(|place| place.version == self.version)
-    }
-
-    fn next(&self, cursor: &mut Cursor, dictionary: &Dictionary) -> Result<Option<RecordBatch>> {
-        let Some(place) = cursor.place_mut::<Place>() else {
-            return Ok(None);
-        };
-        let rows = place.reader.read(&self.machine, BLOCK)?;
-        match rows.rows {
-            0 => Ok(None),
-            _ => self.batch(rows, dictionary).map(Some),
-        }
-    }
-
-    fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {
-        Err(Error::Unsupported {
-            what: "looking for rows of a factorised join".to_owned(),
-            why: "no index of it begins with any column".to_owned(),
-            instead: "filter the rows as they are streamed".to_owned(),
-        })
     }
 }
 
