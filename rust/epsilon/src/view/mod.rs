@@ -6,6 +6,8 @@
 //! than twice what is there or a million.
 
 mod read;
+mod row_answer;
+mod row_reader;
 mod rows;
 mod waiting;
 

@@ -12,8 +12,8 @@ use ringview_view::answer::listing::check_size;
 use ringview_view::answer::{Cursor, ResultRows};
 use ringview_view::{Answer, Key};
 
-use super::HeavyLightRows;
-use super::reader::{BLOCK, Reader, negative};
+use super::row_reader::{BLOCK, Reader, negative};
+use super::rows::HeavyLightRows;
 
 /// Where a stream of rows stands.
 #[derive(Debug)]

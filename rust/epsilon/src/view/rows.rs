@@ -4,14 +4,6 @@
 //! above reads, the machine notes the rows that a transaction moves; `settle` hands them to the open
 //! segment of the log, `commit` keeps them there. Cost: that of the machine; a row that moves is O(1)
 //! more where it is noted, nothing where it is not.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `answer` | what is read of it |
-//! | `reader` | rows one after the other, each as often as it is there |
-
-mod answer;
-mod reader;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -36,8 +28,8 @@ use crate::plan::Plan;
 
 /// Rows of a join, kept by heavy and light parts.
 pub(crate) struct HeavyLightRows {
-    plan: Arc<Plan>,
-    machine: Machine<SumProduct>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) machine: Machine<SumProduct>,
     readings: Vec<Reading>,
     waiting: Waiting,
     /// All variables: the fields of a row.
@@ -48,7 +40,7 @@ pub(crate) struct HeavyLightRows {
     /// Which columns of the result other views read, of those that can be read.
     feed: Option<Vec<bool>>,
     /// How often a transaction was kept: places of before are none any more.
-    version: u64,
+    pub(super) version: u64,
 }
 
 impl fmt::Debug for HeavyLightRows {
@@ -78,7 +70,7 @@ impl HeavyLightRows {
         })
     }
 
-    fn assembler<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
+    pub(super) fn assembler<'a>(&'a self, dictionary: &'a Dictionary) -> Assembler<'a> {
         Assembler {
             outputs: Outputs::from(&self.plan.query),
             fields: &self.plan.fields,
@@ -95,7 +87,11 @@ impl HeavyLightRows {
     }
 
     /// Rows as Arrow; of none, the columns.
-    fn batch(&self, mut rows: ResultRows, dictionary: &Dictionary) -> Result<RecordBatch> {
+    pub(super) fn batch(
+        &self,
+        mut rows: ResultRows,
+        dictionary: &Dictionary,
+    ) -> Result<RecordBatch> {
         let fields = self.plan.join.packing.len();
         rows.columns.resize_with(fields, Vec::new);
         self.assembler(dictionary).batch(rows)
