@@ -68,6 +68,11 @@ impl Plan {
                 "one row of sums; one relation at three places, its heavy part and one view through \
                  light values",
             ],
+            (false, false) if !self.groups.is_empty() => [
+                "groups",
+                "sums by group: whatever changes has all variables of the groups, so a change is of \
+                 one group; the relations, their heavy parts and the views through light values",
+            ],
             (false, false) => [
                 "groups",
                 "one row of sums; the relations, their heavy parts and the views through light values",
@@ -139,9 +144,14 @@ impl Plan {
                 updates: None,
             })
             .collect();
-        let (shown, summed) = match self.has_rows {
+        let (shown, summed): (Vec<String>, Vec<String>) = match self.has_rows {
             true => (all().collect(), Vec::new()),
-            false => (Vec::new(), all().collect()),
+            false => {
+                let of = |&id: &usize| variables[id].name.clone();
+                let groups: Vec<String> = self.groups.iter().map(of).collect();
+                let summed = all().filter(|name| !groups.contains(name)).collect();
+                (groups, summed)
+            }
         };
         nodes.push(NodeFacts {
             name: "Q".to_owned(),

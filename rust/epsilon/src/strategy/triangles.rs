@@ -48,7 +48,7 @@ impl<R: PayloadRing> Strategy<R> {
     /// For three relations, all pairs of which join on variables that the third lacks.
     pub(crate) fn triangles(query: &Query, epsilons: &[Epsilon], algebra: &Algebra<R>) -> Self {
         let all: Vec<usize> = (0..query.packing.len()).collect();
-        let mut builder = Builder::new(algebra, &query.packing);
+        let mut builder = Builder::new(algebra, &query.packing, &[]);
         let relation = |k: usize| builder.relation(format!("relation {k}"), &query.fields[k]);
         let wholes: Vec<usize> = (0..3).map(relation).collect();
         let split = query.split_keys();
