@@ -28,6 +28,7 @@ from .transaction import Transaction
 from .view import View
 
 if TYPE_CHECKING:
+    from . import graph as graph
     from . import job as job
     from . import ml as ml
     from . import plot as plot
@@ -50,35 +51,24 @@ __all__ = [
 ]
 
 # Parts that are imported when they are first named: most have needs of their own.
-_MODULES = ("job", "ml", "plot", "spark")
+_MODULES = ("graph", "job", "ml", "plot", "spark")
 _NAMES = {
     "MatrixChain": "matrix_chain",
     "PaiMap": "indexes",
     "Reservoir": "reservoir",
     "RpaiTree": "indexes",
 }
-_LATER = {
-    "graph": "triangle counts",
-}
-
-
-class _NotYetError(errors.UnsupportedError, AttributeError):
-    """A part that is planned but not built: `hasattr` says that it is not there."""
 
 
 # Type checkers see the imports above, and so a name that is not there.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Load a part with needs of its own; say what is planned but not built."""
+        """Load a part with needs of its own."""
         if name in _MODULES:
             return import_module(f"{__name__}.{name}")
         if name in _NAMES:
             return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
-        if name in _LATER:
-            raise _NotYetError(
-                f"ringview.{name} is not supported yet: {_LATER[name]} come with a later version"
-            )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

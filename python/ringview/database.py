@@ -7,13 +7,13 @@ Cost: of a call, microseconds above what the engine takes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from . import _native, arrow, notebook, sizes
 from .changeable import Changeable
-from .errors import ExistsError, InvalidValueError, TypeMismatchError, UnsupportedError, after
+from .durable import Durable
+from .errors import ExistsError, InvalidValueError, TypeMismatchError, after
 from .named import Named, Schemas
 from .table import Table
 from .view import Format, View
@@ -21,11 +21,12 @@ from .view import Format, View
 if TYPE_CHECKING:
     from .sample import Sample
     from .sql.order import Order
+    from .sql.thresholds import Epsilon
 
 Representation = Literal["factorised", "listing"]
 
 
-class Database(Changeable):
+class Database(Durable, Changeable):
     """Tables and views in this process; nothing to start.
 
     Args:
@@ -122,6 +123,7 @@ class Database(Changeable):
         nulls: Literal["refuse", "skip"] | None = None,
         representation: Representation | None = None,
         engine: str | None = None,
+        epsilon: Epsilon | None = None,
         create_or_replace: bool = False,
         if_not_exists: bool = False,
     ) -> View:
@@ -142,6 +144,11 @@ class Database(Changeable):
                 column that joins, with which there are no products.
             engine: The name of the engine that keeps it, such as "viewtree"; if None, the one whose
                 changes cost the least. `explain` tells which that is, and of the others why not.
+            epsilon: For the engine "epsilon": a value is heavy where it stands in N^epsilon of N
+                rows or more. A number from 0 to 1 for all relations, or a dict of them by alias,
+                each for what its relation shares with the one before it in FROM (the first with
+                the last); 0.5, at which changes cost least, where none is given. Without
+                `engine` it asks for that engine.
             create_or_replace: The view takes the place of one of this name, which stays if the new
                 one is refused. Handles and followers of the old one say that it is gone.
             if_not_exists: A view of this name with the same SQL stays, and is returned.
@@ -156,6 +163,8 @@ class Database(Changeable):
             UnsupportedError: What a view cannot keep; the message says what can be kept. What the
                 engine that was asked for cannot keep, with its reason.
             InvalidValueError: No engine has this name; the message has those that are known.
+                `epsilon` is not from 0 to 1, names no relation of the query, or is given for an
+                engine that has no use for it.
             ArithmeticOverflowError: A sum over the rows that are there leaves its type.
             KeyboardInterrupt: Ctrl-C; there is no such view, or the message says that there is.
 
@@ -170,7 +179,7 @@ class Database(Changeable):
                 raise ExistsError(f"the view {name!r} exists already with other SQL: {old.sql}")
             return old
         own = name if name in self.views else None
-        query = self._query(sql, order, representation, nulls, own)
+        query = self._query(sql, order, representation, nulls, own, epsilon)
         before = self.views.get(name)
         try:
             self._native.create_view(name, query, sql, create_or_replace, engine)
@@ -187,6 +196,7 @@ class Database(Changeable):
         order: Order | None = None,
         representation: Representation | None = None,
         engine: str | None = None,
+        epsilon: Epsilon | None = None,
         format: Format = "text",
     ) -> str:
         """How a view of this SQL would be kept and what changes would cost; creates nothing.
@@ -196,6 +206,7 @@ class Database(Changeable):
             order: As there.
             representation: As there.
             engine: As there.
+            epsilon: As there.
             format: As for `View.explain`.
 
         >>> db = Database()
@@ -205,7 +216,8 @@ class Database(Changeable):
             n0["r[a]<br/>count, 2 sums"]
         <BLANKLINE>
         """
-        return self._native.plan(self._query(sql, order, representation), format, engine)
+        query = self._query(sql, order, representation, epsilon=epsilon)
+        return self._native.plan(query, format, engine)
 
     def drop_table(self, name: str) -> None:
         """Forget a table; raises InUseError while a view reads it."""
@@ -236,22 +248,13 @@ class Database(Changeable):
         """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts)."""
         return self._native.memory_usage()
 
-    def save(self, path: str | PathLike[str]) -> NoReturn:
-        """Write a snapshot: not supported yet."""
-        raise UnsupportedError("snapshots are not supported yet; keep the rows in Parquet files")
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> NoReturn:
-        """Read a snapshot: not supported yet."""
-        raise UnsupportedError("snapshots are not supported yet; insert the rows again")
-
     def create_sample(self, name: str, sql: str, *, k: int, seed: int) -> Sample:
         """Keep k rows of a join, a uniform sample without replacement, fresh after every change.
 
         Args:
             name: Its name, which no table and no view has.
-            sql: `SELECT` of columns of an inner join whose relations have a join tree, so no cycle;
-                else as for `create_view`: with filters, self-joins and products.
+            sql: `SELECT` of columns of an inner join, as for `create_view`: with filters,
+                self-joins, cycles and products.
             k: How many rows; all of the join while it has fewer.
             seed: Of the random numbers, 0 to 2^64 - 1. The same seed and the same changes give the
                 same sample on every machine.
@@ -259,13 +262,13 @@ class Database(Changeable):
         Raises:
             InvalidValueError: `k` is not positive, or `seed` out of range.
             OutOfMemoryError: There is no room for `k` rows.
-            UnsupportedError: Aggregates, DISTINCT, or a cyclic join; the message says what can be
-                sampled.
+            UnsupportedError: Aggregates or DISTINCT; the message says what can be sampled.
             Others: As `create_view`.
 
         Complexity: a row that comes costs O(log rows) amortised, whatever it joins with, and
         k log(rows of the join) in all for what the sample takes in. A row that leaves costs what
-        it moves, and O(log rows) for each sampled row that goes with it.
+        it moves, and O(log rows) for each sampled row that goes with it. In a cyclic join N rows
+        cost as much as O(N^width) for the fractional hypertree width, 3/2 for triangles.
 
         >>> db = Database()
         >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
@@ -297,7 +300,11 @@ class Database(Changeable):
     def close(self) -> None:
         """Forget all tables and views and free their memory; twice does nothing.
 
-        Whatever is asked of the database, its tables and views afterwards raises RingviewError.
+        Of a database with a file, the file keeps what happened and is free for others. Whatever is
+        asked of the database, its tables and views afterwards raises RingviewError.
+
+        Raises:
+            StorageError: The file cannot be written; the database stays open.
         """
         self._native.close()
 
@@ -336,16 +343,20 @@ class Database(Changeable):
         representation: Representation | None,
         nulls: str | None = None,
         own: str | None = None,
+        epsilon: Epsilon | None = None,
     ) -> str:
         """The logical query of `sql`, as the engine takes it."""
         import json
 
         from .sql import translate
         from .sql.cofactor import treat_nulls
+        from .sql.thresholds import with_thresholds
 
         catalog = Schemas({**self.tables, **self.views})
         query = translate(sql, catalog, order, representation, own)
-        return json.dumps(query if nulls is None else treat_nulls(query, nulls))
+        if nulls is not None:
+            query = treat_nulls(query, nulls)
+        return json.dumps(query if epsilon is None else with_thresholds(query, epsilon))
 
 
 def _either(create_or_replace: bool, if_not_exists: bool) -> None:

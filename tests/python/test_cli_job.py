@@ -49,7 +49,14 @@ def test_outputs_name_views() -> None:
     [
         ("batch_sise = 5\n" + TABLE + VIEW, "batch_sise: .* did you mean 'batch_size'"),
         (TABLE + 'oder_by = "x"\n' + VIEW, r"table\[1\].oder_by: .* did you mean 'order_by'"),
-        (TABLE + VIEW + 'querry = "x"\n', r"view\[1\].querry: .* known are name, sql"),
+        (TABLE + VIEW + 'querry = "x"\n', r"view\[1\].querry: .* known are name, sql, engine"),
+        (TABLE + VIEW + "engine = 5\n", r"view\[1\].engine: must be text, not 5"),
+        (TABLE + VIEW + "epsilon = true\n", r"view\[1\].epsilon: must be a number .* not true"),
+        (TABLE + VIEW + 'epsilon = {r = "x"}\n', r"view\[1\].epsilon.r: must be a number"),
+        (
+            'engine = "spark"\n' + TABLE + VIEW + "epsilon = 0.5\n",
+            r"view\[1\].epsilon: on Spark .* set engine = \"embedded\"",
+        ),
         (TABLE + VIEW + VIEW, r"view\[2\].name: there is a view 'v' already"),
         (VIEW, "table: the job has none"),
         (TABLE, "view: the job has none"),

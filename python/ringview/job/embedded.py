@@ -48,7 +48,7 @@ def _create_views(job: Job, db: Database) -> None:
     for at, view in enumerate(job.views):
         with view.named():
             try:
-                db.create_view(view.name, view.sql)
+                db.create_view(view.name, view.sql, engine=view.engine, epsilon=view.epsilon)
             except UnknownTableError as error:
                 later = view.reads(job.views[at:])
                 if later == view.name:

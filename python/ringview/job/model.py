@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ringview.errors import RingviewError
 from ringview.sql import named_in
+from ringview.sql.thresholds import Epsilon
 
 Engine = Literal["embedded", "spark"]
 Format = Literal["parquet", "csv"]
@@ -42,10 +43,12 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class ViewSpec:
-    """One view: its name and its SQL."""
+    """One view: its name, its SQL, and what keeps it, as for `create_view`."""
 
     name: str
     sql: str
+    engine: str | None = None
+    epsilon: Epsilon | None = None
 
     def reads(self, views: Iterable[ViewSpec]) -> str | None:
         """The name of the first of `views` that its SQL names."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 from ringview.arrow import data_type
 from ringview.errors import RingviewError, TypeMismatchError, did_you_mean
 from ringview.job.model import Engine, Format, Job, OutputSpec, TableSpec, ViewSpec
+from ringview.sql.thresholds import Epsilon
 
 _JOB_KEYS = ("engine", "batch_size", "trust_deletes", "table", "view", "output")
 _TABLE_KEYS = (
@@ -31,7 +32,7 @@ _TABLE_KEYS = (
     "unique",
     "static",
 )
-_VIEW_KEYS = ("name", "sql")
+_VIEW_KEYS = ("name", "sql", "engine", "epsilon")
 _ENGINES = ("embedded", "spark")
 _MOST_ROWS = 2**63 - 1
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
@@ -78,6 +79,13 @@ def parse(text: str, path: Path) -> Job:
     engine = _value(raw, "engine", str, "", default="embedded")
     if engine not in _ENGINES:
         raise JobError(f"engine: there is no '{engine}'{_nearest(engine, _ENGINES)}")
+    for number, view in enumerate(views, start=1):
+        for key in ("engine", "epsilon"):
+            if engine == "spark" and getattr(view, key) is not None:
+                raise JobError(
+                    f"view[{number}].{key}: on Spark the engine of a view is not chosen by hand; "
+                    'leave it out, or set engine = "embedded" at the top'
+                )
     batch_size = _value(raw, "batch_size", int, "", default=1000)
     if batch_size < 1:
         raise JobError(f"batch_size: must be at least 1, not {batch_size}")
@@ -125,7 +133,24 @@ def _table(entry: Mapping[str, Any], place: str, base: Path) -> TableSpec:
 
 def _view(entry: Mapping[str, Any], place: str) -> ViewSpec:
     _check_keys(entry, _VIEW_KEYS, place)
-    return ViewSpec(_value(entry, "name", str, place), _value(entry, "sql", str, place).strip())
+    return ViewSpec(
+        name=_value(entry, "name", str, place),
+        sql=_value(entry, "sql", str, place).strip(),
+        engine=_value(entry, "engine", str, place, default=None),
+        epsilon=_epsilon(entry, place),
+    )
+
+
+def _epsilon(entry: Mapping[str, Any], place: str) -> Epsilon | None:
+    """A number, or a table of numbers by alias."""
+    found = entry.get("epsilon")
+    named = found if isinstance(found, dict) else {"": found}
+    for alias, value in named.items():
+        # A TOML boolean is not a number, though Python's is.
+        if found is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            where = _at(_at(place, "epsilon"), alias) if alias else _at(place, "epsilon")
+            raise JobError(f"{where}: must be a number from 0 to 1, not {_toml_name(value)}")
+    return found
 
 
 def _format(entry: Mapping[str, Any], paths: tuple[Path, ...], place: str) -> Format:

@@ -1,7 +1,7 @@
 """Pictures of live models and of view trees.
 
 Coefficients over time, a correlation heat map, a Chow-Liu tree; the views that keep a view;
-estimates from a sample.
+estimates from a sample; the triangles of a graph over time.
 
     axes = ringview.plot.correlation(view)
     axes.figure.savefig("correlation.png")
@@ -22,6 +22,7 @@ from .coefficients import coefficients
 from .correlation import correlation
 from .estimates import estimates
 from .tree import chow_liu
+from .triangles import triangles
 from .views import view_tree
 
-__all__ = ["chow_liu", "coefficients", "correlation", "estimates", "view_tree"]
+__all__ = ["chow_liu", "coefficients", "correlation", "estimates", "triangles", "view_tree"]

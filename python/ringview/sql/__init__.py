@@ -13,7 +13,7 @@ refused with its line, its column and what to do instead. No algorithm of mainte
 | grouped | expressions over aggregates and groups |
 | select | SELECT, GROUP BY, HAVING |
 | rows | SELECT of plain columns |
-| order | a variable order |
+| order, thresholds | a variable order; epsilon by relation |
 """
 
 from __future__ import annotations

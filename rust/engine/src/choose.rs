@@ -1,7 +1,8 @@
 //! Which engine keeps a view: all are asked, the cheapest is taken, or the one that was asked for.
 //!
 //! Invariant: the choice is that of the query and the engines alone: by what a change costs, then by what is
-//! kept, then by their order in the list; an engine that is taken by its name alone is not compared. Whoever
+//! kept, then by their order in the list; an engine that is taken by its name alone is not compared. A query that
+//! gives thresholds of heavy values names an engine that has them, and the others refuse it. Whoever
 //! was not taken is told of, with what it would have cost or why it could not. Cost: one plan an engine; costs are compared only where several could.
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use ringview_core::{Error, Result};
 use ringview_epsilon::HeavyLight;
 use ringview_explain::{Explanation, Other};
 use ringview_query::Bound;
+use ringview_rpai::AggregateIndexes;
 use ringview_view::{Candidate, Engine, Refusal};
 use ringview_viewtree::ViewTrees;
 
@@ -25,6 +27,7 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
     vec![
         Arc::new(ViewTrees::default()),
         Arc::new(HeavyLight::default()),
+        Arc::new(AggregateIndexes),
     ]
 }
 
@@ -44,16 +47,17 @@ impl Chosen {
 /// What is told of a choice.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
-    by_hand: bool,
+    /// How the engine was asked for, if it was.
+    by_hand: Option<&'static str>,
     others: Vec<Other>,
 }
 
 impl Told {
     /// What an engine says of a view, with that.
     pub(crate) fn with(&self, mut explanation: Explanation) -> Explanation {
-        if self.by_hand {
+        if let Some(how) = self.by_hand {
             let because = &explanation.engine.because;
-            explanation.engine.because = format!("asked for by name; {because}");
+            explanation.engine.because = format!("asked for by {how}; {because}");
         }
         explanation.others.clone_from(&self.others);
         explanation
@@ -91,26 +95,50 @@ pub(crate) fn choose(
     if let Some(name) = by_hand.filter(|name| engines.iter().all(|one| one.name() != *name)) {
         return Err(unknown(engines, name));
     }
-    let asked = engines.iter().map(|engine| (&**engine, engine.plan(query)));
-    let mut said: Vec<Said<'_>> = asked.collect();
-    let taken = match by_hand {
-        Some(name) => said.iter().position(|(engine, _)| engine.name() == name),
-        None => cheapest(&said),
+    let mut said: Vec<Said<'_>> = engines.iter().map(|engine| ask(&**engine, query)).collect();
+    let thresholds = !query.epsilons.is_empty();
+    let (taken, how) = match by_hand {
+        Some(name) => {
+            let taken = said.iter().position(|(engine, _)| engine.name() == name);
+            (taken, Some("name"))
+        }
+        None if thresholds => {
+            let taken = said.iter().position(|(engine, _)| engine.has_thresholds());
+            (taken, Some("its epsilon"))
+        }
+        None => (cheapest(&said), None),
     };
     let (_, answer) = said.remove(taken.unwrap_or(0));
     let candidate = answer.map_err(Refusal::error)?;
     Ok(Chosen {
         candidate,
         told: Told {
-            by_hand: by_hand.is_some(),
+            by_hand: how,
             // Who must be asked for by name says nothing to what it could not keep.
             others: said
                 .into_iter()
-                .filter(|(engine, answer)| answer.is_ok() || !engine.is_by_name())
+                .filter(|(engine, answer)| {
+                    answer.is_ok() || (!engine.is_by_name() && engine.concerns(query))
+                })
                 .map(other)
                 .collect(),
         },
     })
+}
+
+fn ask<'e>(engine: &'e dyn Engine, query: &Bound) -> Said<'e> {
+    if query.epsilons.is_empty() || engine.has_thresholds() {
+        return (engine, engine.plan(query));
+    }
+    let refusal = Error::Value {
+        place: "epsilon".to_owned(),
+        problem: format!(
+            "the engine {:?} has no heavy and light values that it could tell apart; leave epsilon \
+             out, or the engine",
+            engine.name()
+        ),
+    };
+    (engine, Err(Refusal::from(refusal)))
 }
 
 /// The place of the engine that can and costs the least.

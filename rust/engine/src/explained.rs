@@ -108,7 +108,7 @@ impl Database {
 /// Whom a query reads of those that stand somewhere, each once.
 fn reads(query: &Query, sources: &[Source], places: &BTreeMap<u64, usize>) -> Vec<Read> {
     let mut reads: Vec<Read> = Vec::new();
-    for (atom, source) in query.atoms.iter().zip(sources) {
+    for (atom, source) in query.all_atoms().into_iter().zip(sources) {
         let Source::View(id) = source else { continue };
         let below = places.get(id).map(|&below| Read {
             name: atom.table.clone(),

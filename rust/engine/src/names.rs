@@ -25,6 +25,7 @@ pub(crate) struct Planned<'q> {
     pub(crate) id: u64,
     pub(crate) query: &'q Query,
     pub(crate) chosen: Chosen,
+    /// Those of queries within too, by their numbers.
     pub(crate) atoms: Vec<PlanAtom>,
     /// The names of its columns.
     pub(crate) columns: Vec<String>,
@@ -78,7 +79,7 @@ impl Database {
             };
             let bound = bind(own, &names)?;
             let info = bound.as_table(None)?;
-            let sources = own.atoms.iter();
+            let sources = own.all_atoms().into_iter();
             let sources = sources.map(|atom| names.find(&atom.table).map(|(source, _)| source));
             let sources = sources.collect::<Result<_>>()?;
             plans.push(Planned {
@@ -86,12 +87,12 @@ impl Database {
                 id: self.births + 1 + plans.len() as u64,
                 query: own,
                 chosen: by.choose(&self.engines, &bound)?,
+                atoms: bound.all_atoms().cloned().collect(),
                 columns: bound
                     .outputs
                     .into_iter()
                     .map(|output| output.name)
                     .collect(),
-                atoms: bound.atoms,
                 sources,
                 info,
             });

@@ -1,7 +1,7 @@
 //! Heavy and light parts as an engine: what the database asks for.
 //!
-//! Invariant: it keeps sums over joins of three relations of the classes 3R2 and 3R3, and refuses all else
-//! with the condition that fails. It is taken where it is asked for by name: on data without heavy
+//! Invariant: it keeps sums over joins of the classes 3R2 and 3R3, Loomis-Whitney joins and the 4-path, and
+//! refuses all else with the condition that fails. It is taken where it is asked for by name: on data without heavy
 //! values a view tree is as fast, and tells more. Cost: that of its plan.
 
 use std::sync::Arc;
@@ -9,16 +9,17 @@ use std::sync::Arc;
 use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::Bound;
+use ringview_view::part::GroupView;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::plan::Plan;
 use crate::query::Epsilon;
-use crate::view::EpsilonView;
+use crate::view::HeavyLightSums;
 
 /// The engine `epsilon`.
 #[derive(Clone, Copy, Debug)]
 pub struct HeavyLight {
-    /// The exponent of the thresholds of its views.
+    /// The exponent of the thresholds of its views, where a query gives none.
     pub epsilon: Epsilon,
 }
 
@@ -39,6 +40,10 @@ impl Engine for HeavyLight {
         true
     }
 
+    fn has_thresholds(&self) -> bool {
+        true
+    }
+
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
         Ok(Box::new(Plan::new(query, self.epsilon)?))
     }
@@ -46,13 +51,11 @@ impl Engine for HeavyLight {
 
 impl Candidate for Plan {
     fn change(&self) -> Cost {
-        let epsilon = self.epsilon.value();
-        Cost::power(epsilon.max(1.0 - epsilon))
+        Cost::power(self.time())
     }
 
     fn space(&self) -> f64 {
-        let epsilon = self.epsilon.value();
-        (1.0 + epsilon).min(2.0 - 2.0 * epsilon).max(1.0)
+        Plan::space(self)
     }
 
     fn explanation(&self) -> Explanation {
@@ -60,6 +63,7 @@ impl Candidate for Plan {
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
-        Ok(Box::new(EpsilonView::new(Arc::new(*self))?))
+        let sums = HeavyLightSums::new(Arc::new(*self))?;
+        Ok(Box::new(GroupView::new(sums)))
     }
 }

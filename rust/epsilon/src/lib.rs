@@ -16,16 +16,18 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `query` | the joins of three relations, by what they join on: which class, which keys |
+//! | `query/` | joins by what they join on: which class, which keys |
 //! | `algebra` | the ring of the payloads, with the few constants that moving tuples needs |
-//! | `strategy` | relations, partitions, auxiliary views and delta rules, made from a query |
-//! | `machine` | a change: the case of each row, what follows, what is counted; transactions |
+//! | `strategy/` | relations, partitions, auxiliary views and delta rules, made from a query: a file a class |
+//! | `machine/` | changes: the case of each row, what follows, what is counted; transactions |
+//! | `bulk` | rows that are many beside what is there, loaded by a worst-case optimal join |
 //! | `rebalance` | the size invariant; values that change from heavy to light and back |
 //! | `engine` | the engine, as the database sees it: what it keeps, and why not the rest |
 //! | `plan/` | from a bound query to relations, fields and components of payloads; as an explanation |
 //! | `view/` | rows of tables in, groups out: a machine behind the trait of all views |
 
 mod algebra;
+mod bulk;
 mod engine;
 mod machine;
 mod plan;
@@ -37,4 +39,4 @@ mod view;
 pub use algebra::Algebra;
 pub use engine::HeavyLight;
 pub use machine::{Machine, PartSizes, Rebalancings};
-pub use query::{Class, Epsilon, Refused, Triple};
+pub use query::{Class, Epsilon, Query, Refused};

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{EPSILONS, House, cycle, join, triangle};
+use common::{EPSILONS, House, cycle, join, path, triangle};
 use proptest::prelude::*;
-use ringview_epsilon::{Class, Epsilon, Triple};
+use ringview_epsilon::{Class, Epsilon, Query};
 use ringview_relation::KeyField;
 
 /// How the changes of a stream are chosen.
@@ -32,8 +32,8 @@ type Raw = (usize, Vec<i64>, i64, bool);
 
 fn raw() -> impl Strategy<Value = Vec<Raw>> {
     let one = (
-        0..3usize,
-        prop::collection::vec(0..7i64, 4),
+        0..60usize,
+        prop::collection::vec(0..7i64, 5),
         1..3i64,
         any::<bool>(),
     );
@@ -114,7 +114,57 @@ proptest! {
             [&[0, 3], &[2, 3], &[3, 2, 0]],
             [&[3, 0, 1], &[1, 3], &[0, 3]],
         ][form];
-        play(join(fields, [EPSILONS[at]; 3]), kind, &raw);
+        play(join(&fields, &[EPSILONS[at]; 3]), kind, &raw);
+    }
+
+    /// Of degree 4 and 5, with keys that are tuples, with a variable that all have, and with keys that
+    /// are not there.
+    #[test]
+    fn loomis_whitney_joins_are_counted(
+        raw in raw(),
+        kind in kinds(),
+        at in 0..EPSILONS.len(),
+        form in 0..6usize,
+    ) {
+        let forms: [&[&[usize]]; 6] = [
+            &[&[0, 1, 2], &[1, 2, 3], &[2, 3, 0], &[3, 0, 1]],
+            &[&[0, 1, 2, 3], &[1, 2, 3, 4], &[2, 3, 4, 0], &[3, 4, 0, 1], &[4, 0, 1, 2]],
+            &[&[0, 4, 1, 2], &[1, 2, 3], &[2, 3, 0, 4], &[3, 4, 0, 1]],
+            &[&[0, 1, 2, 4], &[1, 2, 3, 4], &[4, 2, 3, 0], &[3, 0, 1, 4]],
+            &[&[0, 1], &[1, 0], &[0], &[1]],
+            &[&[0, 1, 2], &[1, 2], &[2, 0], &[0, 1]],
+        ];
+        let fields = forms[form];
+        play(join(fields, &vec![EPSILONS[at]; fields.len()]), kind, &raw);
+    }
+
+    #[test]
+    fn loomis_whitney_joins_are_counted_where_epsilons_differ(
+        raw in raw(),
+        kind in kinds(),
+        at in prop::array::uniform4(0..EPSILONS.len()),
+    ) {
+        let fields: [&[usize]; 4] = [&[0, 1, 2], &[1, 2, 3], &[2, 3, 0], &[3, 0, 1]];
+        play(join(&fields, &at.map(|at| EPSILONS[at])), kind, &raw);
+    }
+
+    /// In any order, on tuples of variables, and with a variable that all have.
+    #[test]
+    fn paths_are_counted(
+        raw in raw(),
+        kind in kinds(),
+        at in prop::array::uniform4(0..EPSILONS.len()),
+        alike in any::<bool>(),
+        form in 0..4usize,
+    ) {
+        let (fields, order): ([&[usize]; 4], [usize; 4]) = [
+            ([&[0][..], &[0, 1], &[1, 2], &[2]], [0, 1, 2, 3]),
+            ([&[0, 1], &[2], &[2, 1], &[0]], [1, 2, 0, 3]),
+            ([&[0, 3], &[3, 1, 0], &[1, 2], &[2]], [0, 1, 2, 3]),
+            ([&[0, 3], &[3, 0, 1], &[1, 2, 3], &[3, 2]], [0, 1, 2, 3]),
+        ][form];
+        let epsilons = at.map(|own| EPSILONS[if alike { at[0] } else { own }]);
+        play(path(&fields, order, &epsilons), kind, &raw);
     }
 
     #[test]
@@ -146,28 +196,50 @@ proptest! {
 }
 
 #[test]
-fn hierarchical_joins_are_refused_with_the_reason() {
+fn joins_of_no_class_are_refused_with_the_reason() {
     let word = KeyField {
         bits: 64,
         signed: true,
     };
-    let class = |fields: [&[usize]; 3]| {
-        let packing = vec![word; 4];
-        Triple {
-            fields: fields.map(<[usize]>::to_vec),
-            packing,
-        }
-        .class()
+    let class = |fields: &[&[usize]]| {
+        let query = Query {
+            fields: fields.iter().map(|own| own.to_vec()).collect(),
+            packing: vec![word; 5],
+        };
+        query.class()
     };
-    assert_eq!(class([&[0, 1], &[1, 2], &[2, 0]]), Ok(Class::Three));
-    assert_eq!(class([&[0, 1], &[1], &[0]]), Ok(Class::Two));
-    for hierarchical in [[&[0][..], &[0], &[0]], [&[0, 1], &[0, 1], &[0]]] {
+    assert_eq!(class(&[&[0, 1], &[1, 2], &[2, 0]]), Ok(Class::Three));
+    assert_eq!(class(&[&[0, 1], &[1], &[0]]), Ok(Class::Two));
+    let degree = [&[0, 1, 2][..], &[1, 2, 3], &[2, 3, 0], &[3, 0, 1]];
+    assert_eq!(class(&degree), Ok(Class::LoomisWhitney(4)));
+    for path in [
+        [&[0][..], &[0, 1], &[1, 2], &[2]],
+        [&[1, 2], &[2], &[0], &[1, 0]],
+    ] {
+        assert_eq!(class(&path), Ok(Class::Path));
+    }
+    let hierarchical: [&[&[usize]]; 4] = [
+        &[&[0], &[0], &[0]],
+        &[&[0, 1], &[0, 1], &[0]],
+        &[&[0], &[0]],
+        &[&[0, 1], &[0, 1], &[0, 2], &[0, 2]],
+    ];
+    for hierarchical in hierarchical {
         let refused = class(hierarchical).unwrap_err();
         assert!(refused.why.contains("hierarchical"), "{refused:?}");
         assert!(refused.instead.contains("view tree"), "{refused:?}");
     }
-    let alone = class([&[0, 1, 3], &[1, 2], &[2, 0]]).unwrap_err();
+    let alone = class(&[&[0, 1, 3], &[1, 2], &[2, 0]]).unwrap_err();
     assert!(alone.why.contains("one relation alone"), "{alone:?}");
+    // A cycle of four, and a path of five.
+    let others: [&[&[usize]]; 2] = [
+        &[&[0, 1], &[1, 2], &[2, 3], &[3, 0]],
+        &[&[0], &[0, 1], &[1, 2], &[2, 3], &[3]],
+    ];
+    for other in others {
+        let refused = class(other).unwrap_err();
+        assert!(refused.why.contains("is in 2 of"), "{refused:?}");
+    }
 }
 
 #[test]

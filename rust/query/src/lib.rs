@@ -17,6 +17,7 @@ mod logical;
 pub use bind::bound::hypergraph;
 pub use bind::companion::{Companion, CompanionValue};
 pub use bind::features::{CategoryPair, Features};
+pub use bind::nested;
 pub use bind::predicate::all;
 pub use bind::{
     Bound, Catalog, Comparison, Computed, ComputedOp, Constant, Expr, Factor, Having, Kind,
@@ -25,6 +26,6 @@ pub use bind::{
 };
 pub use graph::order::OrderNode;
 pub use logical::{
-    Atom, Bag, Block, ColumnRef, Condition, Function, Literal, Measure, Nulls, OrderRef, Output,
-    Query, Representation, Scalar,
+    Atom, Bag, Block, ColumnRef, Compared, Condition, Exponents, Function, Literal, Measure, Nulls,
+    OrderRef, Output, Query, Representation, Scalar,
 };

@@ -181,6 +181,40 @@ impl Partition {
         self.slots = slots;
     }
 
+    /// Tuples with these values will come, or go: their numbers, which are added to `expected` by value.
+    /// Values that have none yet may be flipped before.
+    pub fn foresee(
+        &mut self,
+        keys: Keys<'_>,
+        moves: &[i64],
+        scratch: &mut KeyScratch,
+        expected: &mut Vec<i64>,
+    ) {
+        let mut slots = std::mem::take(&mut self.slots);
+        self.degrees.locate(keys, scratch, &mut slots);
+        expected.resize(self.degrees.slots(), 0);
+        for (&slot, &moves) in slots.iter().zip(moves) {
+            expected[slot as usize] += moves;
+            if self.degrees.payload(slot)[0] == 0 {
+                self.counted.push(slot);
+                self.emptied.push(slot);
+            }
+        }
+        self.slots = slots;
+    }
+
+    /// The values that would break a strict bound with what is expected beside their tuples.
+    #[must_use]
+    pub fn strays_beside(&self, expected: &[i64]) -> Vec<u32> {
+        let strict = self.threshold.strict.max(1);
+        let is_stray = |&value: &u32| {
+            let more = expected.get(value as usize).copied().unwrap_or(0);
+            let degree = self.degree(value).saturating_add_signed(more);
+            (degree >= strict) != self.is_heavy(value)
+        };
+        self.degrees.iter().filter(is_stray).collect()
+    }
+
     /// The values, of those that were counted since the last call, that break a loose bound, each once.
     pub fn misfits(&mut self) -> Vec<u32> {
         let mut counted = std::mem::take(&mut self.counted);

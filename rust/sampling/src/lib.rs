@@ -12,8 +12,10 @@
 //! | `index/` | [`Index`]: how many results there are, nearly, and which stands at a position |
 //! | `held` | which places of a sample hold a tuple, for deletes |
 //! | `sample` | [`JoinSample`]: k results of a join, under inserts and deletes |
+//! | `bags/` | [`QuerySample`]: the same of any join: relations that keys combine, bags in the place of cycles |
 //! | `view/` | [`Samples`], [`SampleView`]: the same as a view of the database |
 
+mod bags;
 mod held;
 mod index;
 mod law;
@@ -23,6 +25,7 @@ mod sample;
 mod shape;
 mod view;
 
+pub use bags::{Place, QuerySample, Relation, Relations, Told};
 pub use index::Index;
 pub use law::Law;
 pub use random::Random;

@@ -33,6 +33,7 @@ impl Engine for Recompute {
     }
 
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
+        query.refuse_condition("it keeps rows")?;
         if query.bag.is_none() && query.features.is_none() && query.companions.is_empty() {
             return Ok(Box::new(Plan(query.clone())));
         }

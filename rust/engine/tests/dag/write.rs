@@ -52,11 +52,13 @@ impl Q {
             blocks: Vec::new(),
             atoms: names.iter().enumerate().map(atom).collect(),
             joins: Vec::new(),
+            condition: None,
             group_by: Vec::new(),
             outputs: Vec::new(),
             bag: None,
             having: None,
             order: None,
+            epsilon: None,
         })
     }
 

@@ -5,15 +5,14 @@
 use ringview_explain::{ChangeFacts, Choice, Condition, Explanation, NodeFacts, NodeKind, power};
 
 use crate::plan::Plan;
+use crate::query::SplitKey;
 
 impl Plan {
     /// How a view of this plan is kept, why, and what that costs.
     pub(crate) fn explanation(&self) -> Explanation {
-        let epsilon = self.epsilon.value();
-        let exponent = epsilon.max(1.0 - epsilon);
         let cost = format!(
             "{} amortised, rebalancing included: walks through light values, heavy ones one by one",
-            power(exponent)
+            power(self.time())
         );
         let changes = self.query.atoms.iter().map(|atom| ChangeFacts {
             relation: atom.alias.clone(),
@@ -29,16 +28,16 @@ impl Plan {
             true => {
                 "one relation at three places, its heavy part and one view through light values"
             }
-            false => "three relations, their heavy parts and the views through light values",
+            false => "the relations, their heavy parts and the views through light values",
         };
-        let space = (1.0 + epsilon).min(2.0 - 2.0 * epsilon).max(1.0);
         Explanation {
             engine: Choice {
                 name: "epsilon".to_owned(),
                 because: format!(
-                    "the join is of the class {}: values that stand in N^{epsilon} tuples or more \
-                     are heavy, and what lies between them through light ones is summed beforehand",
-                    self.class.name()
+                    "the join is of the class {}: values that stand in {} are heavy, and what \
+                     lies between them through light ones is summed beforehand",
+                    self.class.name(),
+                    self.heavy(),
                 ),
             },
             form: Choice {
@@ -48,19 +47,41 @@ impl Plan {
             conditions: vec![Condition {
                 name: "hierarchical".to_owned(),
                 holds: false,
-                because: "two pairs of relations join on variables that the third lacks".to_owned(),
+                because:
+                    "two variables have relations in common, and each one that the other lacks"
+                        .to_owned(),
                 variables: Vec::new(),
                 relations: Vec::new(),
                 means: "no engine keeps it at less than the square root of the data a change, if \
                         the OMv conjecture holds"
                     .to_owned(),
             }],
-            space: Some(space),
+            space: Some(self.space()),
             nodes: self.nodes(),
             changes: changes.collect(),
             change: "a change of one row".to_owned(),
             ..Explanation::default()
         }
+    }
+
+    /// In how many tuples a value is heavy.
+    fn heavy(&self) -> String {
+        let mut all = self.thresholds();
+        let first = all.first().map_or(0.0, |(_, one)| *one);
+        if all.iter().all(|(_, one)| *one == first) {
+            return format!("N^{first} tuples or more");
+        }
+        // In the order of the relations whose exponents they are.
+        all.sort_by_key(|(key, _)| key.relation);
+        let of = |(key, one): &(SplitKey, f64)| {
+            let alias = |atom: &usize| self.query.atoms[*atom].alias.as_str();
+            let others = key.holders.iter().filter(|atom| **atom != key.relation);
+            let others: Vec<&str> = others.map(alias).collect();
+            let own = alias(&key.relation);
+            format!("N^{one} ({own} with {})", others.join(" and "))
+        };
+        let each: Vec<String> = all.iter().map(of).collect();
+        format!("{} tuples or more", each.join(", "))
     }
 
     /// The relations, and the result behind them.
@@ -97,7 +118,7 @@ impl Plan {
                 closes: None,
                 space: Some(1.0),
                 children: Vec::new(),
-                parent: Some(3),
+                parent: Some(self.query.atoms.len()),
                 rows: None,
                 bytes: None,
                 updates: None,
@@ -118,7 +139,7 @@ impl Plan {
             because: "the result".to_owned(),
             closes: None,
             space: Some(0.0),
-            children: vec![0, 1, 2],
+            children: (0..self.query.atoms.len()).collect(),
             parent: None,
             rows: None,
             bytes: None,

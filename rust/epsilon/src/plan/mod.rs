@@ -9,26 +9,27 @@ mod explanation;
 
 use ringview_core::{Error, Result, Type};
 use ringview_query::{Bound, Factor, Kind, PlanAtom, VarId, Variable};
-use ringview_view::answer::{Member, Members, Outputs, TermSums};
+use ringview_view::answer::{Member, Members, TermSums};
 use ringview_view::fields::Fields;
 
-use crate::query::{Class, Epsilon, Refused, Triple};
+use crate::query::{Class, Epsilon, Query, Refused, SplitKey};
 
 /// A component of the payloads: a product of what each atom contributes, 1 where absent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Component {
     pub(crate) kind: Kind,
-    pub(crate) factors: [Option<Factor>; 3],
+    pub(crate) factors: Vec<Option<Factor>>,
 }
 
 /// How a query is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) query: Bound,
-    pub(crate) epsilon: Epsilon,
+    /// By atom: the exponent of the threshold of the key that it shares with the one before it.
+    pub(crate) epsilons: Vec<Epsilon>,
     pub(crate) class: Class,
     pub(crate) fields: Fields,
-    pub(crate) triple: Triple,
+    pub(crate) join: Query,
     /// Whether one table stands at all three places of a triangle.
     pub(crate) is_cycle: bool,
     pub(crate) components: Vec<Component>,
@@ -49,33 +50,65 @@ impl Plan {
             let own: Vec<VarId> = own.map(|(id, _)| id).collect();
             fields.of_all(&own)
         };
-        let triple = Triple {
-            fields: [of_atom(0), of_atom(1), of_atom(2)],
+        let join = Query {
+            fields: (0..query.atoms.len()).map(of_atom).collect(),
             packing: fields.packing(),
         };
-        let class = triple.class().map_err(refused)?;
+        let name = |field| {
+            let variable = &query.variables[fields.field(field).variable];
+            format!("variable {:?}", variable.name)
+        };
+        let class = join.class_of(&name).map_err(refused)?;
         let (components, places) = components(query)?;
         let counts = components.len() == 1;
+        let epsilons = epsilons(query, epsilon)?;
+        // One relation has one partition.
+        let alike = epsilons.iter().all(|one| *one == epsilons[0]);
         Ok(Self {
-            is_cycle: counts && is_cycle(query, &triple),
+            is_cycle: counts && alike && is_cycle(query, &join),
             query: query.clone(),
-            epsilon,
+            epsilons,
             class,
             fields,
-            triple,
+            join,
             components,
             places,
         })
     }
 
-    /// What is shown of it.
-    pub(crate) fn shown(&self) -> Outputs<'_> {
-        Outputs {
-            variables: &self.query.variables,
-            columns: &self.query.outputs,
-            measures: &self.query.measures,
-            having: self.query.having.as_ref(),
-        }
+    /// Each key with a partition, and the exponent of its threshold.
+    pub(crate) fn thresholds(&self) -> Vec<(SplitKey, f64)> {
+        let keys = self.join.split_keys().into_iter();
+        keys.map(|key| {
+            let epsilon = self.epsilons[key.relation].value();
+            (key, epsilon)
+        })
+        .collect()
+    }
+
+    /// The exponent of what a change costs: light values have short walks, heavy ones are few.
+    pub(crate) fn time(&self) -> f64 {
+        let thresholds = self.thresholds();
+        let exponents = thresholds.iter().map(|(_, one)| one.max(1.0 - one));
+        exponents.fold(0.0, f64::max)
+    }
+
+    /// The exponent of what is kept. A view has no more keys than there are tuples times the partners that
+    /// each has among light values, or among heavy ones; and no more than heavy values of its keys
+    /// make, which in a path are not all heavy.
+    pub(crate) fn space(&self) -> f64 {
+        let light: Vec<f64> = self.thresholds().iter().map(|(_, one)| *one).collect();
+        let views = light.iter().enumerate().map(|(z, own)| {
+            let others = light.iter().enumerate().filter(|(other, _)| *other != z);
+            let heavy: Vec<f64> = others.map(|(_, one)| 1.0 - one).collect();
+            let all = match self.class {
+                Class::Path => f64::INFINITY,
+                _ => heavy.iter().sum(),
+            };
+            let most = heavy.iter().copied().fold(*own, f64::min);
+            all.min(1.0 + most)
+        });
+        views.fold(1.0, f64::max)
     }
 
     /// What the result is made of.
@@ -92,8 +125,8 @@ impl Plan {
     /// The fields of the key of an atom's relation: in a cycle those of where it comes from and of where
     /// it goes to.
     pub(crate) fn key(&self, atom: usize) -> Vec<usize> {
-        let mut key = self.triple.fields[atom].clone();
-        if self.is_cycle && ends(&self.query, atom, &self.triple) != Some([key[0], key[1]]) {
+        let mut key = self.join.fields[atom].clone();
+        if self.is_cycle && ends(&self.query, atom, &self.join) != Some([key[0], key[1]]) {
             key.reverse();
         }
         key
@@ -112,6 +145,17 @@ impl Plan {
         let mut own = columns.filter(|(of, _)| *of == atom);
         own.next().map(|&(_, column)| column)
     }
+}
+
+/// By atom: what the query gives, else `own`.
+fn epsilons(query: &Bound, own: Epsilon) -> Result<Vec<Epsilon>> {
+    let mut epsilons = vec![own; query.atoms.len()];
+    for (epsilon, given) in epsilons.iter_mut().zip(&query.epsilons) {
+        if let Some(given) = given {
+            *epsilon = Epsilon::new(*given).map_err(refused)?;
+        }
+    }
+    Ok(epsilons)
 }
 
 fn unsupported(what: &str, why: &str) -> Error {
@@ -133,9 +177,11 @@ pub(crate) fn refused(refused: Refused) -> Error {
 
 /// Whether a query is one that can be looked at.
 fn check(query: &Bound) -> Result<()> {
-    if query.atoms.len() != 3 {
+    query.refuse_condition("heavy and light parts are of tables")?;
+    if query.atoms.len() < 3 {
         let why = format!(
-            "it keeps joins of three relations, and here are {}",
+            "it keeps joins of three relations or more, and here are {}: a view tree keeps them in \
+             constant time",
             query.atoms.len()
         );
         return Err(unsupported("this join", &why));
@@ -168,7 +214,7 @@ fn components(query: &Bound) -> Result<(Vec<Component>, Vec<usize>)> {
     let mut all: Vec<Component> = Vec::new();
     let mut places = Vec::new();
     for term in &query.terms {
-        let mut factors: [Option<Factor>; 3] = [None, None, None];
+        let mut factors: Vec<Option<Factor>> = vec![None; query.atoms.len()];
         for (atom, own) in factors.iter_mut().enumerate() {
             let value = term.factors.get(&atom).cloned();
             let not_null = term.not_null.get(&atom).cloned().unwrap_or_default();
@@ -211,8 +257,10 @@ fn components(query: &Bound) -> Result<(Vec<Component>, Vec<usize>)> {
 }
 
 /// Whether the atoms are one table at the three places of E(a, b) E(b, c) E(c, a).
-fn is_cycle(query: &Bound, triple: &Triple) -> bool {
-    let [first, second, third] = [&query.atoms[0], &query.atoms[1], &query.atoms[2]];
+fn is_cycle(query: &Bound, join: &Query) -> bool {
+    let [first, second, third] = &query.atoms[..] else {
+        return false;
+    };
     let alike = |one: &PlanAtom, other: &PlanAtom| {
         one.table == other.table
             && one.filter == other.filter
@@ -221,7 +269,7 @@ fn is_cycle(query: &Bound, triple: &Triple) -> bool {
     if !alike(first, second) || !alike(first, third) {
         return false;
     }
-    let ends = [0, 1, 2].map(|atom| ends(query, atom, triple));
+    let ends = [0, 1, 2].map(|atom| ends(query, atom, join));
     let [Some(first), Some(second), Some(third)] = ends else {
         return false;
     };
@@ -233,8 +281,8 @@ fn is_cycle(query: &Bound, triple: &Triple) -> bool {
 
 /// The fields of an atom in the order of its columns, where it has two of one integer or text column
 /// each.
-fn ends(query: &Bound, atom: usize, triple: &Triple) -> Option<[usize; 2]> {
-    let [left, right] = triple.fields[atom][..] else {
+fn ends(query: &Bound, atom: usize, join: &Query) -> Option<[usize; 2]> {
+    let [left, right] = join.fields[atom][..] else {
         return None;
     };
     let columns = query.variables.iter().flat_map(|variable| {
@@ -246,7 +294,7 @@ fn ends(query: &Bound, atom: usize, triple: &Triple) -> Option<[usize; 2]> {
     let [(first, one), (second, other)] = columns[..] else {
         return None;
     };
-    if one != other || triple.packing[left] != triple.packing[right] {
+    if one != other || join.packing[left] != join.packing[right] {
         return None;
     }
     Some(match first < second {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Meter, Result};
-use ringview_epsilon::{Algebra, Epsilon, Machine, Triple};
+use ringview_epsilon::{Algebra, Epsilon, Machine, Query};
 use ringview_relation::{Delta, KeyField, Relation};
 use ringview_ring::{NumberKind, SumProduct};
 
@@ -17,6 +17,12 @@ pub const WORD: KeyField = KeyField {
 
 pub type Rows = BTreeMap<Vec<i64>, i64>;
 
+/// Tuples that come, each so often.
+pub type Batch = Vec<(Vec<i64>, i64)>;
+
+/// Values of a key.
+type Values = BTreeSet<Vec<i64>>;
+
 /// A machine and what it must hold.
 pub struct House {
     pub machine: Machine<SumProduct>,
@@ -25,6 +31,18 @@ pub struct House {
     /// By atom of the query: the input, and the fields as the atom calls them.
     atoms: Vec<(usize, Vec<usize>)>,
     model: Vec<Rows>,
+    kind: Kept,
+}
+
+/// What views a machine has.
+#[derive(Clone, Copy, Debug)]
+enum Kept {
+    /// One for each key that all relations but one share.
+    Keys,
+    /// One, of one relation.
+    Cycle,
+    /// Those of a path whose relations come in this order.
+    Path([usize; 4]),
 }
 
 pub fn count() -> Algebra<SumProduct> {
@@ -35,22 +53,34 @@ fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(value).unwrap()
 }
 
-pub fn join(fields: [&[usize]; 3], epsilons: [f64; 3]) -> House {
-    let fields = fields.map(<[usize]>::to_vec);
-    let query = Triple {
-        fields: fields.clone(),
-        packing: vec![WORD; 4],
-    };
-    House {
-        machine: Machine::triple(&query, epsilons.map(epsilon), count()).unwrap(),
-        atoms: fields.iter().cloned().enumerate().collect(),
-        fields: fields.to_vec(),
-        model: vec![Rows::new(); 3],
-    }
+pub fn join(fields: &[&[usize]], epsilons: &[f64]) -> House {
+    kept(fields, epsilons, Kept::Keys)
 }
 
 pub fn triangle(epsilons: [f64; 3]) -> House {
-    join([&[0, 1], &[1, 2], &[2, 0]], epsilons)
+    join(&[&[0, 1], &[1, 2], &[2, 0]], &epsilons)
+}
+
+/// A path, its relations in this order.
+pub fn path(fields: &[&[usize]], order: [usize; 4], epsilons: &[f64]) -> House {
+    kept(fields, epsilons, Kept::Path(order))
+}
+
+fn kept(fields: &[&[usize]], epsilons: &[f64], kind: Kept) -> House {
+    let fields: Vec<Vec<usize>> = fields.iter().map(|own| own.to_vec()).collect();
+    let most = fields.iter().flatten().max().unwrap();
+    let query = Query {
+        packing: vec![WORD; most + 1],
+        fields: fields.clone(),
+    };
+    let epsilons: Vec<Epsilon> = epsilons.iter().map(|&value| epsilon(value)).collect();
+    House {
+        machine: Machine::new(&query, &epsilons, count()).unwrap(),
+        atoms: fields.iter().cloned().enumerate().collect(),
+        model: vec![Rows::new(); fields.len()],
+        fields,
+        kind,
+    }
 }
 
 pub fn cycle(value: f64) -> House {
@@ -59,6 +89,7 @@ pub fn cycle(value: f64) -> House {
         fields: vec![vec![0, 1]],
         atoms: vec![(0, vec![0, 1]), (0, vec![1, 2]), (0, vec![2, 0])],
         model: vec![Rows::new()],
+        kind: Kept::Cycle,
     }
 }
 
@@ -98,11 +129,41 @@ impl House {
         }
         self.apply(input, rows).unwrap();
         self.machine.commit();
+        self.note(input, rows);
+        self.check();
+    }
+
+    /// One load of several relations, checked afterwards; undone at first.
+    pub fn load(&mut self, changes: &[(usize, Batch)]) {
+        for kept in [false, true] {
+            self.loaded(changes).unwrap();
+            match kept {
+                true => self.machine.commit(),
+                false => self.machine.rollback(),
+            }
+            if kept {
+                for (input, rows) in changes {
+                    self.note(*input, rows);
+                }
+            }
+            self.check();
+        }
+    }
+
+    pub fn loaded(&mut self, changes: &[(usize, Batch)]) -> Result<()> {
+        let meter = Meter::free();
+        let deltas = changes.iter().map(|(input, rows)| (*input, delta(rows)));
+        let deltas: Vec<(usize, Delta)> = deltas.collect();
+        let named: Vec<(usize, &Delta)> = deltas.iter().map(|(at, delta)| (*at, delta)).collect();
+        self.machine.load(&named, &meter)?;
+        self.machine.settle(&meter)
+    }
+
+    fn note(&mut self, input: usize, rows: &[(Vec<i64>, i64)]) {
         for (tuple, times) in rows {
             *self.model[input].entry(tuple.clone()).or_default() += times;
         }
         self.model[input].retain(|_, times| *times != 0);
-        self.check();
     }
 
     pub fn apply(&mut self, input: usize, rows: &[(Vec<i64>, i64)]) -> Result<()> {
@@ -138,74 +199,116 @@ impl House {
             .collect();
         let all = brute_force(&atoms, &[]);
         assert_eq!(self.result(), all.get(&vec![]).copied().unwrap_or(0));
-        match self.fields.len() {
-            1 => self.check_cycle(),
-            _ => self.check_triple(&atoms),
+        match self.kind {
+            Kept::Cycle => self.check_cycle(),
+            Kept::Keys => self.check_keys(&atoms),
+            Kept::Path(order) => self.check_path(&atoms, order),
         }
     }
 
-    fn check_triple(&self, atoms: &[(&Rows, &[usize])]) {
-        let key = |z: usize| -> Vec<usize> {
-            let other = atoms[(z + 2) % 3].1;
-            let shared = |field: &&usize| other.contains(field);
-            atoms[(z + 1) % 3]
-                .1
-                .iter()
-                .filter(shared)
-                .copied()
-                .collect()
+    fn check_keys(&self, atoms: &[(&Rows, &[usize])]) {
+        let n = atoms.len();
+        let key = |z: usize| {
+            let others: Vec<usize> = (1..n).map(|step| (z + step) % n).collect();
+            shared(atoms, &others)
         };
-        let is_pair = |z: usize| key(z).iter().any(|field| !atoms[z].1.contains(field));
-        let heavy: Vec<Option<BTreeSet<Vec<i64>>>> = (0..3)
+        let is_split = |z: usize| key(z).iter().any(|field| !atoms[z].1.contains(field));
+        let heavy: Vec<Option<Values>> = (0..n)
             .map(|z| {
                 let name = format!("heavy values of key {z}");
-                is_pair(z).then(|| self.rows(&name).into_keys().collect())
+                is_split(z).then(|| self.rows(&name).into_keys().collect())
             })
             .collect();
+        // Whether key z of a tuple is heavy; if it has none, it counts as heavy.
         let is_heavy = |z: usize, tuple: &[i64], fields: &[usize]| match &heavy[z] {
-            None => true,
             Some(values) => values.contains(&value(&key(z), tuple, fields)),
+            None => true,
         };
-        for k in 0..3 {
+        for k in 0..n {
             let (rows, fields) = atoms[k];
-            let [y, z] = [(k + 1) % 3, (k + 2) % 3];
-            let both = |tuple: &Vec<i64>| is_heavy(y, tuple, fields) && is_heavy(z, tuple, fields);
-            let expected: Rows = filtered(rows, both);
+            let others = |but: usize| (0..n).filter(move |&z| z != k && z != but);
+            let all = |tuple: &Vec<i64>| others(k).all(|z| is_heavy(z, tuple, fields));
             assert_eq!(self.rows(&format!("relation {k}")), *rows);
-            assert_eq!(self.rows(&format!("heavy part {k}")), expected);
+            assert_eq!(self.rows(&format!("heavy part {k}")), filtered(rows, all));
+            let Some(values) = &heavy[k] else { continue };
             // Through the light values of key k, between heavy ones.
-            let expected = match &heavy[k] {
-                None => Rows::new(),
-                Some(_) => {
-                    let side = |i: usize, far: usize| {
-                        let (rows, fields) = atoms[i];
-                        let kept = |tuple: &Vec<i64>| {
-                            !is_heavy(k, tuple, fields) && is_heavy(far, tuple, fields)
-                        };
-                        filtered(rows, kept)
-                    };
-                    let (left, right) = (side(y, z), side(z, y));
-                    brute_force(&[(&left, atoms[y].1), (&right, atoms[z].1)], fields)
-                }
-            };
+            let sides: Vec<(Rows, &[usize])> = others(k)
+                .map(|i| {
+                    let (rows, fields) = atoms[i];
+                    let far = |tuple: &[i64]| others(i).all(|z| is_heavy(z, tuple, fields));
+                    let kept = |tuple: &Vec<i64>| !is_heavy(k, tuple, fields) && far(tuple);
+                    (filtered(rows, kept), fields)
+                })
+                .collect();
+            let sides: Vec<(&Rows, &[usize])> = sides.iter().map(|(r, f)| (r, *f)).collect();
+            let expected = brute_force(&sides, fields);
             assert_eq!(self.rows(&format!("view {k}")), expected, "view {k}");
             // Degrees decide, within the loose bounds.
-            if let Some(values) = &heavy[k] {
-                let mut degrees: BTreeMap<Vec<i64>, u64> = BTreeMap::new();
-                for (rows, fields) in [atoms[y], atoms[z]] {
-                    for tuple in rows.keys() {
-                        *degrees.entry(value(&key(k), tuple, fields)).or_default() += 1;
-                    }
-                }
-                let at = (0..k).filter(|&z| heavy[z].is_some()).count();
-                self.check_degrees(at, &degrees, values);
-            }
+            let at = (0..k).filter(|&z| heavy[z].is_some()).count();
+            let holders: Vec<usize> = others(k).collect();
+            self.check_degrees(at, &degrees(atoms, &holders, &key(k)), values);
+        }
+    }
+
+    fn check_path(&self, atoms: &[(&Rows, &[usize])], order: [usize; 4]) {
+        let heavy: Vec<(Vec<usize>, Values)> = (0..3)
+            .map(|at| {
+                let name = format!("heavy values of key {at}");
+                let key = shared(atoms, &order[at..at + 2]);
+                (key, self.rows(&name).into_keys().collect())
+            })
+            .collect();
+        let is_heavy = |at: usize, tuple: &[i64], fields: &[usize]| {
+            let (key, values) = &heavy[at];
+            values.contains(&value(key, tuple, fields))
+        };
+        for at in 0..3 {
+            let holders = &order[at..at + 2];
+            let (key, values) = &heavy[at];
+            self.check_degrees(at, &degrees(atoms, holders, key), values);
+        }
+        for (k, (rows, _)) in atoms.iter().enumerate() {
+            assert_eq!(self.rows(&format!("relation {k}")), **rows);
+        }
+        let [r, s, t, u] = order;
+        for (side, [end, middle, other, far], [x, y]) in
+            [(0, [r, s, t, u], [0, 2]), (1, [u, t, s, r], [2, 0])]
+        {
+            // The tuples of a relation whose keys, by number, are heavy or not.
+            let of = |k: usize, wanted: &[(usize, bool)]| {
+                let (rows, fields) = atoms[k];
+                let fits = |tuple: &Vec<i64>| {
+                    let mut wanted = wanted.iter();
+                    wanted.all(|&(at, heavy)| is_heavy(at, tuple, fields) == heavy)
+                };
+                (filtered(rows, fits), fields)
+            };
+            let sum = |parts: &[(Rows, &[usize])], keep: &[usize]| {
+                let parts: Vec<(&Rows, &[usize])> = parts.iter().map(|(r, f)| (r, *f)).collect();
+                brute_force(&parts, keep)
+            };
+            let ends = of(end, &[]);
+            let name = |what: &str| self.rows(&format!("{what} {side}"));
+            let heavies = self.rows(&format!("heavy part {middle}"));
+            assert_eq!(heavies, of(middle, &[(x, true), (1, true)]).0);
+            let mut closed = sum(&[ends.clone(), of(middle, &[(1, true)])], &heavy[1].0);
+            let light = of(middle, &[(x, false), (1, false)]);
+            closed.extend(sum(&[ends, light], &heavy[1].0));
+            assert_eq!(name("closed"), closed, "closed {side}");
+            let mut keep = heavy[0].0.clone();
+            keep.extend(heavy[2].0.iter().filter(|f| !heavy[0].0.contains(f)));
+            let near = of(middle, &[(x, true), (1, false)]);
+            let between = sum(&[near.clone(), of(other, &[(1, false)])], &keep);
+            assert_eq!(name("between"), between, "between {side}");
+            let light = of(other, &[(1, false), (y, false)]);
+            let light = sum(&[near, light, of(far, &[])], &heavy[x].0);
+            assert_eq!(name("light"), light, "light {side}");
         }
     }
 
     fn check_cycle(&self) {
         let edges = &self.model[0];
-        let values: BTreeSet<Vec<i64>> = self.rows("heavy values").into_keys().collect();
+        let values: Values = self.rows("heavy values").into_keys().collect();
         let is_heavy = |value: i64| values.contains(&vec![value]);
         let both = |tuple: &Vec<i64>| is_heavy(tuple[0]) && is_heavy(tuple[1]);
         assert_eq!(self.rows("edges"), *edges);
@@ -215,19 +318,14 @@ impl House {
         let right = filtered(edges, |tuple| !is_heavy(tuple[0]) && is_heavy(tuple[1]));
         let expected = brute_force(&[(&left, &[0, 1]), (&right, &[1, 2])], &[0, 2]);
         assert_eq!(self.rows("view"), expected);
-        let mut degrees: BTreeMap<Vec<i64>, u64> = BTreeMap::new();
+        let mut degrees = BTreeMap::new();
         for &value in edges.keys().flatten() {
             *degrees.entry(vec![value]).or_default() += 1;
         }
         self.check_degrees(0, &degrees, &values);
     }
 
-    fn check_degrees(
-        &self,
-        at: usize,
-        degrees: &BTreeMap<Vec<i64>, u64>,
-        heavy: &BTreeSet<Vec<i64>>,
-    ) {
+    fn check_degrees(&self, at: usize, degrees: &BTreeMap<Vec<i64>, u64>, heavy: &Values) {
         let partition = &self.machine.partitions()[at];
         let threshold = partition.threshold();
         assert_eq!(partition.values(), degrees.len());
@@ -242,6 +340,27 @@ impl House {
             }
         }
     }
+}
+
+/// The fields that some relations share, in the order of the first.
+fn shared(atoms: &[(&Rows, &[usize])], relations: &[usize]) -> Vec<usize> {
+    let all = |field: &&usize| relations.iter().all(|&k| atoms[k].1.contains(field));
+    atoms[relations[0]].1.iter().filter(all).copied().collect()
+}
+
+/// How many tuples of some relations each value of a key has.
+fn degrees(
+    atoms: &[(&Rows, &[usize])],
+    relations: &[usize],
+    key: &[usize],
+) -> BTreeMap<Vec<i64>, u64> {
+    let mut degrees = BTreeMap::new();
+    for (rows, fields) in relations.iter().map(|&k| atoms[k]) {
+        for tuple in rows.keys() {
+            *degrees.entry(value(key, tuple, fields)).or_default() += 1;
+        }
+    }
+    degrees
 }
 
 /// The value of some fields in a tuple.

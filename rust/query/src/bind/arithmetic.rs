@@ -63,7 +63,7 @@ impl Expr {
         Expr::literal(Kind::Decimal { scale }, Constant::Decimal(value))
     }
 
-    fn literal(kind: Kind, value: Constant) -> Expr {
+    pub(crate) fn literal(kind: Kind, value: Constant) -> Expr {
         Expr {
             kind,
             op: Op::Literal { value },

@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ringview_core::{Result, Schema, Type};
+use ringview_core::{Error, Result, Schema, Type};
 use serde::{Deserialize, Serialize};
 
 use crate::bind::companion::Companion;
 use crate::bind::computed::{Computed, Having};
 use crate::bind::expr::{Expr, Kind, Predicate};
 use crate::bind::features::Features;
+use crate::bind::nested::{Where, each_read};
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::order::OrderNode;
 use crate::graph::set::Set;
@@ -48,6 +49,12 @@ pub struct TableInfo {
 pub struct Bound {
     /// The relations, one an occurrence.
     pub atoms: Vec<PlanAtom>,
+    /// Those of queries within, in the order of their numbers, which go on from `atoms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inner: Vec<PlanAtom>,
+    /// Which rows of the join take part, beyond equalities and filters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Where>,
     /// The variables: join classes and group-by columns.
     pub variables: Vec<Variable>,
     /// The sums of products that outputs read; the first is the count.
@@ -68,6 +75,9 @@ pub struct Bound {
     pub companions: Vec<Companion<Bound>>,
     /// The variable order that the user gives, whole.
     pub order: Option<Vec<OrderNode>>,
+    /// By atom: the exponent of the threshold of its heavy values, where the user gives one; empty where
+    /// the query gives none.
+    pub epsilons: Vec<Option<f64>>,
 }
 
 /// One occurrence of a table.
@@ -240,9 +250,25 @@ impl Variable {
 impl Bound {
     /// Notes for each atom which of its columns are read at all.
     pub(crate) fn note_columns(&mut self) {
-        for id in 0..self.atoms.len() {
-            let columns = self.columns_read(id);
-            self.atoms[id].columns = columns.into_iter().collect();
+        let outer = self.atoms.len();
+        let mut read: Vec<BTreeSet<usize>> = (0..outer).map(|id| self.columns_read(id)).collect();
+        for atom in &self.inner {
+            let mut columns: BTreeSet<usize> = atom.join_columns_not_null.iter().copied().collect();
+            if let Some(filter) = &atom.filter {
+                filter.each_column(&mut |column| {
+                    columns.insert(column);
+                });
+            }
+            read.push(columns);
+        }
+        if let Some(condition) = &self.condition {
+            each_read(condition, 0..outer, &mut |atom, column| {
+                read[atom].insert(column);
+            });
+        }
+        let atoms = self.atoms.iter_mut().chain(&mut self.inner);
+        for (atom, columns) in atoms.zip(read) {
+            atom.columns = columns.into_iter().collect();
         }
     }
 
@@ -303,6 +329,41 @@ impl Bound {
             Ok(Some(Factor { not_null, value }))
         };
         self.terms.iter().map(factor).collect()
+    }
+
+    /// The atoms of the query and of those within it, by their numbers: those that join, then the others. A change of
+    /// the rows of an atom goes by that number.
+    pub fn all_atoms(&self) -> impl Iterator<Item = &PlanAtom> {
+        self.atoms.iter().chain(&self.inner)
+    }
+
+    /// Refuses a condition, for an engine (or what one makes) that knows equalities and filters alone.
+    ///
+    /// # Errors
+    /// `Unsupported` where there is one.
+    pub fn refuse_condition(&self, who: &str) -> Result<()> {
+        let Some(condition) = &self.condition else {
+            return Ok(());
+        };
+        let mut nested = false;
+        condition.each_query(&mut |_| nested = true);
+        let (what, instead) = match nested {
+            true => (
+                "a subquery in a condition",
+                "leave engine= out, so that an engine takes it that knows subqueries; or read the subquery in FROM, \
+                 joined by equality",
+            ),
+            false => (
+                "a condition that compares columns of two tables",
+                "leave engine= out, so that an engine takes it that knows such conditions; or keep the rows of the \
+                 join as a view, and a view over that which has the condition",
+            ),
+        };
+        Err(Error::Unsupported {
+            what: what.to_owned(),
+            why: format!("{who} joined by equality, of rows that are told by themselves"),
+            instead: instead.to_owned(),
+        })
     }
 
     /// The query's hypergraph.

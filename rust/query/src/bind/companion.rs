@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bind::aggregate::Aggregates;
 use crate::bind::bound::{Bound, PlanAtom, VarId};
+use crate::bind::nested::Where;
 use crate::bind::predicate::all;
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{Place, Variables, variables};
@@ -73,6 +74,8 @@ pub(crate) struct Deriver<'a> {
     pub(crate) groups: &'a [Place],
     pub(crate) scopes: &'a [Scope<'a>],
     pub(crate) atoms: &'a [PlanAtom],
+    pub(crate) inner: &'a [PlanAtom],
+    pub(crate) condition: Option<&'a Where>,
     pub(crate) variables: &'a Variables,
 }
 
@@ -135,6 +138,8 @@ impl Deriver<'_> {
         let terms = aggregates.terms;
         let mut bound = Bound {
             atoms,
+            inner: self.inner.to_vec(),
+            condition: self.condition.cloned(),
             variables: inner.all,
             terms,
             outputs,
@@ -145,6 +150,7 @@ impl Deriver<'_> {
             features: None,
             companions: Vec::new(),
             order: None,
+            epsilons: Vec::new(),
         };
         bound.note_columns();
         Ok(bound)

@@ -23,6 +23,19 @@ impl Comparison {
             Comparison::Ge => order.is_ge(),
         }
     }
+
+    /// The same, or its opposite.
+    pub(crate) fn unless(self, negated: bool) -> Self {
+        match (self, negated) {
+            (same, false) => same,
+            (Comparison::Eq, true) => Comparison::Ne,
+            (Comparison::Ne, true) => Comparison::Eq,
+            (Comparison::Lt, true) => Comparison::Ge,
+            (Comparison::Ge, true) => Comparison::Lt,
+            (Comparison::Gt, true) => Comparison::Le,
+            (Comparison::Le, true) => Comparison::Gt,
+        }
+    }
 }
 
 /// What kind of number an expression or a payload component is.

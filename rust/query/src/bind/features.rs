@@ -6,8 +6,7 @@
 use ringview_core::{Error, Result, Type};
 use serde::{Deserialize, Serialize};
 
-use crate::bind::PlanAtom;
-use crate::bind::bound::Bound;
+use crate::bind::bound::{Bound, PlanAtom};
 use crate::bind::companion::{Companion, Deriver, Wanted, known};
 use crate::bind::expr::Expr;
 use crate::bind::scalar::{Purpose, Scope, number_kind};

@@ -13,7 +13,7 @@ use crate::logical::{Condition, Literal, Scalar};
 
 /// What the values of an operand mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Domain {
+pub(crate) enum Domain {
     Number,
     Bool,
     Date,
@@ -98,7 +98,10 @@ impl Scope<'_> {
                 Literal::Text(text) => Operand::Quoted(text.clone()),
                 Literal::Bool(value) => Operand::Value(Expr::int(i64::from(*value)), Domain::Bool),
                 Literal::Date(text) => Operand::Value(Expr::int(date(text)?), Domain::Date),
-                Literal::Timestamp(text) => instant(text)?,
+                Literal::Timestamp(text) => {
+                    let (ticks, domain) = instant(text)?;
+                    Operand::Value(ticks, domain)
+                }
                 Literal::Int(_) | Literal::Float(_) | Literal::Decimal(_) => {
                     self.arithmetic(scalar)?
                 }
@@ -114,21 +117,10 @@ impl Scope<'_> {
 
     fn column_operand(&self, column: usize) -> Operand {
         let ty = self.ty(column);
-        let (kind, domain) = match ty {
-            Type::Utf8 => return Operand::Text(column),
-            Type::Bool => (Kind::Int, Domain::Bool),
-            Type::Date32 => (Kind::Int, Domain::Date),
-            Type::Timestamp { unit, timezone } => {
-                let zoned = Some(timezone.is_some());
-                (Kind::Int, Domain::Timestamp { unit: *unit, zoned })
-            }
-            Type::Float32 | Type::Float64 => (Kind::Real, Domain::Number),
-            Type::Decimal { scale, .. } => (Kind::Decimal { scale: *scale }, Domain::Number),
-            // Read as a signed word, a large uint64 would be negative.
-            Type::UInt64 => (Kind::Decimal { scale: 0 }, Domain::Number),
-            _ => (Kind::Int, Domain::Number),
-        };
-        Operand::Value(Expr::column(column, ty.clone(), kind), domain)
+        match domain_of(ty) {
+            None => Operand::Text(column),
+            Some((kind, domain)) => Operand::Value(Expr::column(column, ty.clone(), kind), domain),
+        }
     }
 
     fn compare(&self, comparison: Comparison, left: Operand, right: Operand) -> Result<Predicate> {
@@ -162,7 +154,7 @@ impl Scope<'_> {
                 self.values(comparison, (left, l), (right, r))?
             }
             (Text(text), Value(_, domain)) | (Value(_, domain), Text(text)) => {
-                return Err(self.mismatch(&self.name(text), &describe(domain)));
+                return Err(self.mismatch(&self.name(text), &domain.describe()));
             }
         })
     }
@@ -178,14 +170,14 @@ impl Scope<'_> {
             | (Domain::Bool, Domain::Bool)
             | (Domain::Date, Domain::Date) => (left, right),
             (Domain::Number | Domain::Bool, _) | (_, Domain::Number | Domain::Bool) => {
-                return Err(self.mismatch(&describe(from), &describe(to)));
+                return Err(self.mismatch(&from.describe(), &to.describe()));
             }
             _ => {
                 let zones = (zoned(from), zoned(to));
                 if let (Some(left), Some(right)) = zones
                     && left != right
                 {
-                    return Err(self.mismatch(&describe(from), &describe(to)));
+                    return Err(self.mismatch(&from.describe(), &to.describe()));
                 }
                 let finest = day_fraction(from).max(day_fraction(to));
                 (
@@ -278,6 +270,24 @@ impl Scope<'_> {
     }
 }
 
+/// What the values of a column mean; none are strings.
+pub(crate) fn domain_of(ty: &Type) -> Option<(Kind, Domain)> {
+    Some(match ty {
+        Type::Utf8 => return None,
+        Type::Bool => (Kind::Int, Domain::Bool),
+        Type::Date32 => (Kind::Int, Domain::Date),
+        Type::Timestamp { unit, timezone } => {
+            let zoned = Some(timezone.is_some());
+            (Kind::Int, Domain::Timestamp { unit: *unit, zoned })
+        }
+        Type::Float32 | Type::Float64 => (Kind::Real, Domain::Number),
+        Type::Decimal { scale, .. } => (Kind::Decimal { scale: *scale }, Domain::Number),
+        // Read as a signed word, a large uint64 would be negative.
+        Type::UInt64 => (Kind::Decimal { scale: 0 }, Domain::Number),
+        _ => (Kind::Int, Domain::Number),
+    })
+}
+
 /// A constant beside a float32 column as a float32, so that `x = 0.1` finds 0.1: integers, decimals and what
 /// is quoted; one with an exponent is a double, and the column is compared as one.
 fn narrowed(beside: &Expr, constant: Expr, quoted: bool) -> Expr {
@@ -309,7 +319,7 @@ pub(crate) fn nearest_single(number: Constant, scale: i8) -> Option<f64> {
 }
 
 /// A constant in quotes, as what it is compared with.
-fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Expr, Domain)> {
+pub(crate) fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Expr, Domain)> {
     let wrong = |expected: &str| Error::Value {
         place: format!("the constant '{text}'"),
         problem: format!("expected {expected}, as it is compared with one"),
@@ -341,14 +351,15 @@ fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Expr, Domain)> {
     Ok((expr, domain))
 }
 
-fn instant(text: &str) -> Result<Operand> {
+/// A timestamp that is written.
+pub(crate) fn instant(text: &str) -> Result<(Expr, Domain)> {
     let (ticks, unit) = timestamp(text)?;
     let domain = Domain::Timestamp { unit, zoned: None };
-    Ok(Operand::Value(Expr::int(ticks), domain))
+    Ok((Expr::int(ticks), domain))
 }
 
 /// Into how many parts a value's unit divides the day.
-fn day_fraction(domain: Domain) -> i64 {
+pub(crate) fn day_fraction(domain: Domain) -> i64 {
     match domain {
         Domain::Timestamp { unit, .. } => 86_400 * per_second(unit),
         Domain::Date | Domain::Number | Domain::Bool => 1,
@@ -369,22 +380,25 @@ fn times(expr: Expr, factor: i64) -> Result<Expr> {
         .multiply(Expr::decimal(factor.into(), 0))
 }
 
-fn zoned(domain: Domain) -> Option<bool> {
+pub(crate) fn zoned(domain: Domain) -> Option<bool> {
     match domain {
         Domain::Timestamp { zoned, .. } => zoned,
         _ => None,
     }
 }
 
-fn describe(domain: Domain) -> String {
-    match domain {
-        Domain::Number => "a number",
-        Domain::Bool => "a bool",
-        Domain::Date => "a date",
-        Domain::Timestamp {
-            zoned: Some(true), ..
-        } => "a timestamp with a time zone",
-        Domain::Timestamp { .. } => "a timestamp without a time zone",
+impl Domain {
+    /// For messages.
+    pub(crate) fn describe(self) -> String {
+        match self {
+            Domain::Number => "a number",
+            Domain::Bool => "a bool",
+            Domain::Date => "a date",
+            Domain::Timestamp {
+                zoned: Some(true), ..
+            } => "a timestamp with a time zone",
+            Domain::Timestamp { .. } => "a timestamp without a time zone",
+        }
+        .to_owned()
     }
-    .to_owned()
 }

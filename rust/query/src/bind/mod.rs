@@ -6,31 +6,33 @@
 //! | file | holds |
 //! |---|---|
 //! | `bound` | the types: what a bound query is |
-//! | `variables`, `scalar`, `order` | columns, join classes, what is known of them, orders given |
+//! | `atoms`, `variables`, `scalar`, `order`, `exponents` | tables, columns, join classes, what is known of them, orders and thresholds given |
 //! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
+//! | `nested`, `within/` | conditions that compare across atoms and with queries within: what they are, how they are bound |
 //! | `seen` | what a bound query is to those that read its result |
 //! | `companion`, `features` | the values and categories that stand beside, as queries of their own |
 
 mod aggregate;
 mod arithmetic;
+mod atoms;
 pub(crate) mod bound;
 pub(crate) mod companion;
 pub(crate) mod computed;
+mod exponents;
 pub(crate) mod expr;
 pub(crate) mod features;
 mod filter;
 mod literal;
 mod measures;
+pub mod nested;
 mod order;
 pub(crate) mod predicate;
 mod scalar;
 mod seen;
 mod terms;
 pub(crate) mod variables;
-
-use std::collections::BTreeSet;
-use std::sync::Arc;
+mod within;
 
 use ringview_core::{Error, Result};
 
@@ -42,15 +44,15 @@ pub use computed::{Computed, ComputedOp, Having};
 pub use expr::{Comparison, Constant, Expr, Kind, Op, Predicate, TextOperand};
 
 use aggregate::Aggregates;
+use atoms::{bind_atoms, check_shape, scopes, tables};
 use bound::hypergraph;
 use companion::{Companion, Deriver, Wanted};
 use features::Features;
-use predicate::all;
 use scalar::Scope;
 use variables::{Place, Variables, resolve, variables};
+use within::{Around, Within};
 
 use crate::graph::order::OrderNode;
-use crate::graph::set::Set;
 use crate::logical::{ColumnRef, Output, Query, Representation};
 
 /// Checks a query against the tables, and the views and blocks, which the catalog knows too: each block
@@ -60,15 +62,22 @@ use crate::logical::{ColumnRef, Output, Query, Representation};
 /// What is unknown, of the wrong type, or means nothing: each names it.
 pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     check_shape(query)?;
-    let tables = query.atoms.iter().map(|atom| catalog.table(&atom.table));
-    let tables: Vec<TableInfo> = tables.collect::<Result<_>>()?;
+    let tables = tables(query, catalog)?;
     let query = &features::without_nulls(query);
     let scopes = scopes(query, &tables);
     let groups = query.group_by.iter();
     let groups = groups.map(|column| resolve(&scopes, column));
     let groups: Vec<Place> = groups.collect::<Result<_>>()?;
     let variables = variables(&query.joins, &groups, &scopes)?;
-    let atoms = bind_atoms(query, &tables, &scopes, &variables)?;
+    let mut atoms = bind_atoms(query, &tables, &scopes, &variables)?;
+    let mut within = Within::new(catalog, atoms.len());
+    let condition = match &query.condition {
+        Some(condition) => {
+            let around = Around::outermost(&scopes);
+            within.condition(condition, &around, &mut atoms)?
+        }
+        None => None,
+    };
     let bag = representation(query, &variables)?;
     let factorised = bag == Some(Representation::Factorised);
     let order = given_order(query, &scopes, &atoms, &variables, factorised)?;
@@ -77,11 +86,15 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
         groups: &groups,
         scopes: &scopes,
         atoms: &atoms,
+        inner: &within.atoms,
+        condition: condition.as_ref(),
         variables: &variables,
     };
     let shown = show(query, &scopes, &deriver)?;
     let mut bound = Bound {
         atoms,
+        inner: within.atoms,
+        condition,
         variables: variables.all,
         terms: shown.terms,
         outputs: shown.outputs,
@@ -92,6 +105,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
         features: shown.features,
         companions: shown.companions,
         order,
+        epsilons: exponents::exponents(query)?,
     };
     bound.note_columns();
     Ok(bound)
@@ -140,23 +154,6 @@ fn show(query: &Query, scopes: &[Scope<'_>], deriver: &Deriver<'_>) -> Result<Sh
     })
 }
 
-fn scopes<'a>(query: &'a Query, tables: &'a [TableInfo]) -> Vec<Scope<'a>> {
-    let scope = |(id, (atom, table)): (usize, (&'a crate::logical::Atom, &'a TableInfo))| Scope {
-        atom: id,
-        table: &atom.table,
-        alias: &atom.alias,
-        schema: &table.schema,
-        cofactors: &table.cofactors,
-    };
-    query
-        .atoms
-        .iter()
-        .zip(tables)
-        .enumerate()
-        .map(scope)
-        .collect()
-}
-
 /// The order that the query gives, checked and made whole.
 fn given_order(
     query: &Query,
@@ -195,6 +192,18 @@ fn representation(query: &Query, variables: &Variables) -> Result<Option<Represe
             problem: "the rows of a join have columns only, no aggregates and no HAVING".to_owned(),
         });
     }
+    if query.condition.is_some() {
+        if bag.representation == Some(Representation::Factorised) {
+            return Err(Error::Unsupported {
+                what: "the rows of a join kept factorised under a condition that compares across tables, or with a \
+                       subquery"
+                    .to_owned(),
+                why: "which rows are there does not factorise".to_owned(),
+                instead: "keep them as a listing: leave representation= out".to_owned(),
+            });
+        }
+        return Ok((!bag.distinct).then_some(Representation::Listing));
+    }
     let hidden = variables.all.iter().find(|variable| !variable.free);
     let hidden = hidden.filter(|_| bag.distinct);
     if let (Some(hidden), Some(Representation::Factorised)) = (hidden, bag.representation) {
@@ -213,79 +222,4 @@ fn representation(query: &Query, variables: &Variables) -> Result<Option<Represe
         _ => Representation::Factorised,
     });
     Ok((!bag.distinct || chosen == Representation::Factorised).then_some(chosen))
-}
-
-fn check_shape(query: &Query) -> Result<()> {
-    let wrong = |problem: &str| Error::Value {
-        place: "the query".to_owned(),
-        problem: problem.to_owned(),
-    };
-    if query.atoms.is_empty() {
-        return Err(wrong("it reads no table; name at least one"));
-    }
-    if query.outputs.is_empty() {
-        return Err(wrong("it has no outputs; select at least one"));
-    }
-    if query.atoms.len() > Set::CAPACITY {
-        return Err(wrong(&format!(
-            "it joins more than {} tables",
-            Set::CAPACITY
-        )));
-    }
-    let mut aliases = BTreeSet::new();
-    for atom in &query.atoms {
-        if !aliases.insert(&atom.alias) {
-            let name = atom.alias.clone();
-            return Err(Error::Exists {
-                kind: "alias",
-                name,
-            });
-        }
-    }
-    let mut names = BTreeSet::new();
-    for output in &query.outputs {
-        if !names.insert(output.name()) {
-            let name = output.name().to_owned();
-            return Err(Error::Exists {
-                kind: "output column",
-                name,
-            });
-        }
-    }
-    Ok(())
-}
-
-fn bind_atoms(
-    query: &Query,
-    tables: &[TableInfo],
-    scopes: &[Scope<'_>],
-    variables: &Variables,
-) -> Result<Vec<PlanAtom>> {
-    let mut atoms = Vec::with_capacity(query.atoms.len());
-    for (id, ((atom, table), scope)) in query.atoms.iter().zip(tables).zip(scopes).enumerate() {
-        let mut conditions = Vec::new();
-        for (of, left, right) in &variables.equal {
-            if *of == id {
-                conditions.push(scope.equal(*left, *right)?);
-            }
-        }
-        if let Some(filter) = &atom.filter {
-            conditions.push(scope.predicate(filter)?);
-        }
-        let filter = all(conditions);
-        let mut not_null = variables.not_null[id].clone();
-        not_null.sort_unstable();
-        atoms.push(PlanAtom {
-            table: atom.table.clone(),
-            alias: atom.alias.clone(),
-            filter: (!filter.is_true()).then_some(filter),
-            columns: Vec::new(),
-            join_columns_not_null: not_null,
-            is_static: table.is_static,
-            unique: table.unique.clone(),
-            schema: Arc::clone(&table.schema),
-            rows: table.rows,
-        });
-    }
-    Ok(atoms)
 }

@@ -32,7 +32,7 @@ impl Bound {
         let cofactors = cofactors.filter(|output| output.kind == OutputKind::Cofactor);
         Ok(TableInfo {
             schema: Arc::new(Schema::new(self.readable().map(field).collect())?),
-            is_static: self.atoms.iter().all(|atom| atom.is_static),
+            is_static: self.all_atoms().all(|atom| atom.is_static),
             rows,
             unique: self.key(),
             cofactors: cofactors.map(|output| output.name.clone()).collect(),

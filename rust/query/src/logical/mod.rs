@@ -3,15 +3,20 @@
 //! Invariant: none beyond its shape; [`crate::bind()`] checks names and types. Its JSON form is what
 //! other languages send, so field and variant names are a contract: unknown fields are refused.
 //! It is the paper's `SELECT X1, .., Xf, SUM(g(..) * ..) FROM R1 .. Rn GROUP BY X1, .., Xf`
-//! (section 2) with filters on single atoms, over tables, views and blocks.
+//! (section 2) with filters on single atoms, and a condition that compares across them and with queries within, over
+//! tables, views and blocks.
 
 mod block;
+mod compared;
+mod exponents;
 mod expression;
 
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 pub use block::Block;
+pub use compared::Compared;
+pub use exponents::Exponents;
 pub use expression::{Comparison, Condition, Function, Literal, Measure, Scalar};
 
 /// A join with group-by aggregates.
@@ -40,6 +45,10 @@ pub struct Query {
     /// Columns that must be equal, two at a time or more.
     #[serde(default)]
     pub joins: Vec<Vec<ColumnRef>>,
+    /// Which rows of the join take part, beyond equalities and filters: it compares columns of several atoms, and
+    /// aggregates of queries within.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Condition<Compared>>,
     /// The free variables.
     #[serde(default)]
     pub group_by: Vec<ColumnRef>,
@@ -55,6 +64,9 @@ pub struct Query {
     /// The variable order, a forest; chosen by cost where absent.
     #[serde(default)]
     pub order: Option<Vec<OrderRef>>,
+    /// The thresholds of heavy values, for an engine that has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<Exponents>,
 }
 
 /// A result that is the join itself: a bag of rows over the columns of `group_by`.

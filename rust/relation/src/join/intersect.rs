@@ -2,11 +2,12 @@
 //!
 //! dV * S * T where neither S nor T knows x: the x that a row has are those in its group of S and
 //! in its group of T. For each row the smallest group is walked, and what it holds is looked up in
-//! the others, as a worst-case optimal join intersects lists. Invariant: a block holds the pairs
-//! that all relations have, with the slot of each; payloads are multiplied for these alone.
+//! the others, as a worst-case optimal join intersects lists; what the sieves of their groups deny is
+//! not looked up. Invariant: a block holds the pairs that all relations have, with the slot of each;
+//! payloads are multiplied for these alone.
 //!
-//! Cost: for a row, the size of its smallest group times a probe a further relation; a block of
-//! memory. On skewed data that is far below walking any one fixed relation: a triangle costs
+//! Cost: for a row, the size of its smallest group times a bit, or a probe, a further relation; a block
+//! of memory. On skewed data that is far below walking any one fixed relation: a triangle costs
 //! O(N^(3/2)) in a bulk whatever the degrees are.
 
 use ringview_core::Result;
@@ -17,9 +18,14 @@ use super::path::{Access, Step};
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
+use crate::part::index::Index;
 
 /// Pairs looked up at a time, and pairs found in a block.
 const BLOCK: usize = 1 << 14;
+/// Slots walked at a time.
+const WALK: usize = 1 << 16;
+/// Walkers between asking for a group and walking it.
+const AHEAD: usize = 8;
 
 /// Room for intersecting, kept between batches.
 #[derive(Clone, Debug, Default)]
@@ -28,9 +34,13 @@ pub(super) struct Intersection {
     groups: Vec<Vec<u32>>,
     /// By side: the rows that walk it.
     walkers: Vec<Vec<u32>>,
-    /// Pairs of a walk: rows and the walked relation's slots.
+    /// Pairs of a walk that no sieve denies: rows, the walked relation's slots, and their prints where
+    /// several sieves ask.
     rows: Vec<u32>,
     slots: Vec<u32>,
+    prints: Vec<u32>,
+    /// How many there are; what is behind them in the three is of no use.
+    kept: usize,
     /// The keys of the pairs, by register, and where they are in the other relations.
     columns: Vec<Vec<u64>>,
     looked_up: Vec<Vec<u32>>,
@@ -118,8 +128,9 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         for walked in 0..sides.len() {
             let mut cursor = (0, 0);
             while cursor.0 < room.walkers[walked].len() {
-                self.pairs(&sides[walked], walked, &mut cursor, &mut room);
-                self.met(into, room.rows.len())?;
+                let steps = self.pairs(&sides, walked, &mut cursor, &mut room);
+                self.work.steps += steps as u64;
+                self.met(into, steps)?;
                 self.look_up(&sides, walked, delta, &mut room);
                 if room.found_rows.len() >= BLOCK {
                     let mut block = self.found((at, position), &sides, delta, &mut room)?;
@@ -159,14 +170,14 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         for list in room.walkers.iter_mut().chain(&mut room.found) {
             list.clear();
         }
+        let indexes = self.indexes(sides);
         for row in 0..delta.rows {
-            let size = |side: usize| -> usize {
-                let group = room.groups[side][row];
-                match self.relations[sides[side].relation].part() {
-                    Some(part) => part.index_at(sides[side].index).group(group).len(),
-                    None => 0,
+            for (index, groups) in indexes.iter().zip(&room.groups) {
+                if let Some(&ahead) = groups.get(row + 2 * AHEAD) {
+                    index.prefetch(ahead);
                 }
-            };
+            }
+            let size = |side: usize| indexes[side].length(room.groups[side][row]);
             let smallest = (0..sides.len()).map(|side| (size(side), side)).min();
             match smallest {
                 None | Some((0, _)) => {}
@@ -176,33 +187,76 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         true
     }
 
-    /// The next pairs of rows and slots of one side; `cursor` is a walker and a place in its group.
+    /// The index of each side. None is missing where `choose` found all relations filled.
+    fn indexes(&self, sides: &[Side<'_>]) -> Vec<&Index> {
+        let relation = |side: &Side<'_>| self.relations[side.relation].part();
+        let index = |side: &Side<'_>| Some(relation(side)?.index_at(side.index));
+        sides.iter().filter_map(index).collect()
+    }
+
+    /// The next pairs of rows and slots of one side that the sieves of the others do not deny; `cursor`
+    /// is a walker and a place in its group. Returns how many slots were walked.
     fn pairs(
-        &mut self,
-        side: &Side<'_>,
+        &self,
+        sides: &[Side<'_>],
         walked: usize,
         cursor: &mut (usize, usize),
         room: &mut Intersection,
-    ) {
-        room.rows.clear();
-        room.slots.clear();
-        let Some(part) = self.relations[side.relation].part() else {
-            return;
-        };
-        let index = part.index_at(side.index);
-        while let Some(&row) = room.walkers[walked].get(cursor.0) {
-            let group = index.group(room.groups[walked][row as usize]);
-            let left = &group[cursor.1..];
-            let taken = left.len().min(BLOCK - room.slots.len());
-            room.slots.extend_from_slice(&left[..taken]);
-            room.rows.extend(std::iter::repeat_n(row, taken));
-            if taken < left.len() {
-                cursor.1 += taken;
+    ) -> usize {
+        let indexes = self.indexes(sides);
+        let Intersection {
+            groups,
+            walkers,
+            rows,
+            slots,
+            prints,
+            ..
+        } = room;
+        let sieve = |side: usize, row: u32| indexes[side].sieve(groups[side][row as usize]);
+        let others = |walked: usize| (0..sides.len()).filter(move |&side| side != walked);
+        let (mut kept, mut steps) = (0, 0);
+        while let Some(&row) = walkers[walked].get(cursor.0) {
+            if let Some(&ahead) = walkers[walked].get(cursor.0 + AHEAD) {
+                (0..sides.len()).for_each(|side| sieve(side, ahead).prefetch());
+            }
+            let own = sieve(walked, row);
+            let from = cursor.1;
+            let taken = (own.slots.len() - from).min(BLOCK - kept);
+            // Room for all that may be kept, so that nothing branches on what is.
+            for buffer in [&mut *rows, slots, prints] {
+                if buffer.len() < kept + taken {
+                    buffer.resize((kept + taken).next_power_of_two(), 0);
+                }
+            }
+            let first = kept;
+            for (pass, other) in others(walked).enumerate() {
+                let other = sieve(other, row);
+                let mut next = first;
+                if pass == 0 {
+                    let walk = own.slots[from..from + taken].iter();
+                    for (&slot, &print) in walk.zip(&own.prints[from..from + taken]) {
+                        (rows[next], slots[next], prints[next]) = (row, slot, print);
+                        next += usize::from(other.may_hold(print));
+                    }
+                } else {
+                    for at in first..kept {
+                        (slots[next], prints[next]) = (slots[at], prints[at]);
+                        next += usize::from(other.may_hold(prints[at]));
+                    }
+                }
+                kept = next;
+            }
+            steps += taken;
+            *cursor = match from + taken < own.slots.len() {
+                true => (cursor.0, from + taken),
+                false => (cursor.0 + 1, 0),
+            };
+            if kept == BLOCK || steps >= WALK {
                 break;
             }
-            *cursor = (cursor.0 + 1, 0);
         }
-        self.work.steps += room.rows.len() as u64;
+        room.kept = kept;
+        steps
     }
 
     /// Keeps of the pairs those that every other relation has too.
@@ -210,6 +264,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         let Some(part) = self.relations[sides[walked].relation].part() else {
             return;
         };
+        let (rows, slots) = (&room.rows[..room.kept], &room.slots[..room.kept]);
         room.columns.resize_with(delta.columns.len(), Vec::new);
         for (other, side) in sides
             .iter()
@@ -223,29 +278,29 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
                 let column = &mut room.columns[register];
                 column.clear();
                 match sides[walked].fetched(register) {
-                    Some(field) => column.extend(room.slots.iter().map(|&s| part.field(s, field))),
+                    Some(field) => column.extend(slots.iter().map(|&s| part.field(s, field))),
                     None => {
                         let from = &delta.columns[register];
-                        column.extend(room.rows.iter().map(|&row| from[row as usize]));
+                        column.extend(rows.iter().map(|&row| from[row as usize]));
                     }
                 }
             }
             let keys = Keys {
                 columns: &room.columns,
                 fields: &side.key,
-                rows: room.rows.len(),
+                rows: room.kept,
             };
             partner.find(keys, &mut room.keys, &mut room.looked_up[other]);
         }
-        for pair in 0..room.rows.len() {
+        for pair in 0..room.kept {
             let slot = |side: usize| match side == walked {
-                true => room.slots[pair],
+                true => slots[pair],
                 false => room.looked_up[side][pair],
             };
             if (0..sides.len()).any(|side| slot(side) == ABSENT) {
                 continue;
             }
-            room.found_rows.push(room.rows[pair]);
+            room.found_rows.push(rows[pair]);
             for side in 0..sides.len() {
                 let slot = slot(side);
                 room.found[side].push(slot);

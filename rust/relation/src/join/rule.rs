@@ -207,8 +207,26 @@ impl<'a, R: PayloadRing> LevelCompiler<'a, R> {
         let access = self.join(&joins[at], &missing);
         let walked = matches!(access, Access::Walk { .. });
         let rivals = rivals.into_iter().filter(|_| walked);
-        let walks = rivals.map(|rival| self.walk(rival, &missing)).collect();
+        let rivals: Vec<&Join<R>> = rivals.collect();
+        let walks: Vec<Access> = rivals
+            .iter()
+            .map(|rival| self.walk(rival, &missing))
+            .collect();
+        if !walks.is_empty() {
+            let sides =
+                std::iter::once((&joins[at], &access)).chain(rivals.into_iter().zip(&walks));
+            sides.for_each(|(join, access)| self.sift(join.relation, access));
+        }
         (access, walks)
+    }
+
+    /// The groups that a walk goes through are intersected.
+    fn sift(&mut self, relation: usize, access: &Access) {
+        if let (Access::Walk { index, .. }, Some(part)) =
+            (access, self.relations[relation].part_mut())
+        {
+            part.sift_index(*index);
+        }
     }
 
     fn join(&mut self, join: &Join<R>, missing: &[usize]) -> Access {

@@ -6,14 +6,21 @@
 //!
 //! The index is lazy: slots added since the last refresh are entered, each once, as one batch,
 //! when somebody is about to read. An index that nobody reads costs nothing.
+//!
+//! An index whose groups are intersected with others has a sieve a group (`sieve`) in the run itself.
+
+use ringview_core::prefetch;
 
 use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
 use crate::layout::KeyLayout;
 use crate::part::Part;
+use crate::part::sieve::{Run, Runs, Sieve, print_of};
 
 /// Slots entered at a time.
 const CHUNK: usize = 1024;
+/// Slots between asking for a run and writing to it.
+const AHEAD: usize = 8;
 /// The place of a slot that is named among those that wait.
 const NAMED: u32 = ABSENT - 1;
 
@@ -21,7 +28,10 @@ const NAMED: u32 = ABSENT - 1;
 #[derive(Clone, Debug)]
 pub struct Index {
     fields: Vec<usize>,
-    /// Group key -> where its run starts and its size class, its length.
+    /// The other fields of the key.
+    rest: Vec<usize>,
+    /// Group key -> where its run starts and its size class; its length and, in the upper half, how many
+    /// slots have left since its sieve was made.
     groups: Box<Part>,
     runs: Runs,
     /// By slot: the place in its run; `ABSENT` or `NAMED` while it waits.
@@ -35,8 +45,10 @@ pub struct Index {
 
 impl Index {
     pub(crate) fn new(layout: &KeyLayout, fields: &[usize]) -> Self {
+        let rest = (0..layout.fields()).filter(|field| !fields.contains(field));
         Self {
             fields: fields.to_vec(),
+            rest: rest.collect(),
             groups: Box::new(Part::new(layout.project(fields), 2)),
             runs: Runs::default(),
             place: Vec::new(),
@@ -66,6 +78,14 @@ impl Index {
         self.rebuilds
     }
 
+    /// From now on each group has a sieve.
+    pub(crate) fn sift(&mut self) {
+        if !self.runs.is_sifted() {
+            self.forget();
+            self.runs = Runs::sifted();
+        }
+    }
+
     /// The number of groups.
     #[must_use]
     pub fn groups(&self) -> usize {
@@ -84,8 +104,38 @@ impl Index {
         if group == ABSENT {
             return &[];
         }
+        let (run, length) = self.run(group);
+        self.runs.slots(run, length)
+    }
+
+    #[inline(always)]
+    fn run(&self, group: u32) -> (Run, usize) {
         let payload = self.groups.payload(group);
-        &self.runs.words[Run::from_word(payload[0]).start as usize..][..payload[1] as usize]
+        (Run::from_word(payload[0]), payload[1] as u32 as usize)
+    }
+
+    /// How many slots a group has.
+    #[must_use]
+    #[inline]
+    pub fn length(&self, group: u32) -> usize {
+        match group {
+            ABSENT => 0,
+            _ => self.run(group).1,
+        }
+    }
+
+    /// Asks for what tells of a group.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, group: u32) {
+        prefetch(self.groups.payloads(), 2 * group as usize);
+    }
+
+    /// The sieve of a group that has slots; the index must have sieves.
+    #[must_use]
+    #[inline]
+    pub(crate) fn sieve(&self, group: u32) -> Sieve<'_> {
+        let (run, length) = self.run(group);
+        self.runs.sieve(run, length)
     }
 
     pub(crate) fn added(&mut self, slot: u32) {
@@ -118,15 +168,19 @@ impl Index {
         let group = found[0];
         let payload = self.groups.payload_mut(group);
         let run = Run::from_word(payload[0]);
-        payload[1] -= 1;
-        let length = payload[1] as usize;
-        // The last slot of the run takes the place that became free.
-        let start = run.start as usize;
-        let last = self.runs.words[start + length];
-        if last != slot {
-            self.runs.words[start + place as usize] = last;
+        let (length, mut left) = (
+            payload[1] as u32 as usize - 1,
+            (payload[1] >> 32) as usize + 1,
+        );
+        if let Some(last) = self.runs.take_out(run, length, place as usize) {
             self.place[last as usize] = place;
         }
+        // What has left is still told of by the sieve, until that is made anew.
+        if left > run.room() {
+            self.runs.sift(run, length);
+            left = 0;
+        }
+        payload[1] = (left as u64) << 32 | length as u64;
         if length == 0 {
             self.runs.release(run);
             self.groups.remove(group);
@@ -169,15 +223,24 @@ impl Index {
         };
         let mut groups = Vec::with_capacity(slots.len());
         self.groups.locate(keys, &mut self.scratch, &mut groups);
-        for (&slot, &group) in slots.iter().zip(&groups) {
-            let payload = self.groups.payload_mut(group);
-            let length = payload[1] as usize;
+        let print = |&slot: &u32| print_of(self.rest.iter().map(|&field| part.field(slot, field)));
+        let sifted = slots.iter().filter(|_| self.runs.is_sifted());
+        let prints: Vec<u32> = sifted.map(print).collect();
+        let payloads = self.groups.write(&groups);
+        for (row, (&slot, &group)) in slots.iter().zip(&groups).enumerate() {
+            if let Some(&ahead) = groups.get(row + AHEAD) {
+                let payload = &payloads[2 * ahead as usize..][..2];
+                let (run, length) = (Run::from_word(payload[0]), payload[1] as u32 as usize);
+                self.runs.prefetch(run, length, prints.get(row + AHEAD));
+            }
+            let payload = &mut payloads[2 * group as usize..][..2];
+            let length = payload[1] as u32 as usize;
             let run = match length {
                 0 => self.runs.take(0),
                 _ => self.runs.with_room(Run::from_word(payload[0]), length),
             };
-            payload.copy_from_slice(&[run.word(), length as u64 + 1]);
-            self.runs.words[run.start as usize + length] = slot;
+            (payload[0], payload[1]) = (run.word(), payload[1] + 1);
+            self.runs.put(run, length, slot, prints.get(row));
             self.place[slot as usize] = length as u32;
         }
     }
@@ -191,7 +254,7 @@ impl Index {
     /// Forgets all groups: every slot waits.
     pub(crate) fn forget(&mut self) {
         *self.groups = Part::new(self.groups.layout().clone(), 2);
-        self.runs = Runs::default();
+        self.runs = self.runs.emptied();
         self.place = Vec::new();
         self.waiting = Vec::new();
         self.rebuilds += 1;
@@ -202,16 +265,13 @@ impl Index {
     fn is_sparse(&self, part: &Part) -> bool {
         const FEW: usize = 1 << 12;
         self.groups.slots() > FEW + 4 * self.groups.len()
-            || self.runs.words.len() > FEW + 8 * part.len()
+            || self.runs.places() > FEW + 8 * part.len()
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        let free = &self.runs.free;
         self.groups.memory_usage()
-            + free.capacity() * size_of::<Vec<u32>>()
-            + free.iter().map(Vec::capacity).sum::<usize>() * size_of::<u32>()
-            + (self.runs.words.capacity() + self.place.capacity() + self.waiting.capacity())
-                * size_of::<u32>()
+            + self.runs.memory_usage()
+            + (self.place.capacity() + self.waiting.capacity()) * size_of::<u32>()
     }
 
     pub(crate) fn check(&self, part: &Part) {
@@ -227,69 +287,18 @@ impl Index {
                 for (f, &field) in self.fields.iter().enumerate() {
                     assert_eq!(part.field(slot, field), self.groups.field(group, f));
                 }
+                if self.runs.is_sifted() {
+                    let print = print_of(self.rest.iter().map(|&f| part.field(slot, f)));
+                    assert_eq!(self.sieve(group).prints[at], print, "a print");
+                    assert!(
+                        self.sieve(group).may_hold(print),
+                        "a slot that the sieve denies"
+                    );
+                }
                 seen += 1;
             }
         }
         let entered = |&slot: &u32| self.place.get(slot as usize).is_some_and(|&p| p < NAMED);
         assert_eq!(seen, part.iter().filter(entered).count());
-    }
-}
-
-/// A run of `2^class` places.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    start: u32,
-    class: u32,
-}
-
-impl Run {
-    fn word(self) -> u64 {
-        u64::from(self.start) << 32 | u64::from(self.class)
-    }
-
-    fn from_word(word: u64) -> Self {
-        Self {
-            start: (word >> 32) as u32,
-            class: word as u32,
-        }
-    }
-}
-
-/// Runs of powers of two in one array; a run given back is used again for its size.
-#[derive(Clone, Debug, Default)]
-struct Runs {
-    words: Vec<u32>,
-    free: Vec<Vec<u32>>,
-}
-
-impl Runs {
-    fn take(&mut self, class: u32) -> Run {
-        if let Some(start) = self.free.get_mut(class as usize).and_then(Vec::pop) {
-            return Run { start, class };
-        }
-        let start = self.words.len() as u32;
-        self.words.resize(self.words.len() + (1 << class), ABSENT);
-        Run { start, class }
-    }
-
-    fn release(&mut self, run: Run) {
-        let class = run.class as usize;
-        if self.free.len() <= class {
-            self.free.resize(class + 1, Vec::new());
-        }
-        self.free[class].push(run.start);
-    }
-
-    /// The run itself when it has room behind `length` slots, else a copy of twice the size.
-    fn with_room(&mut self, run: Run, length: usize) -> Run {
-        if length < 1 << run.class {
-            return run;
-        }
-        let larger = self.take(run.class + 1);
-        let start = run.start as usize;
-        self.words
-            .copy_within(start..start + length, larger.start as usize);
-        self.release(run);
-        larger
     }
 }

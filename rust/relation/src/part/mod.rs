@@ -11,6 +11,7 @@
 pub(crate) mod index;
 mod lookup;
 mod shrink;
+mod sieve;
 
 use crate::ABSENT;
 use crate::directory::{Directory, Hashing};
@@ -269,6 +270,11 @@ impl Part {
         }
         self.indexes.push(Index::new(&self.layout, fields));
         self.indexes.len() - 1
+    }
+
+    /// From now on the groups of an index can be sifted: they are intersected with others.
+    pub(crate) fn sift_index(&mut self, index: usize) {
+        self.indexes[index].sift();
     }
 
     /// Brings an index up to date; before it is read.

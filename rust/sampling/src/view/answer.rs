@@ -66,6 +66,7 @@ impl SampleView {
         )?;
         let mut drawn = Vec::new();
         self.sample
+            .sample()
             .drawn(rows, replacement, seed, meter, |_, result| {
                 drawn.push(self.words(result))
             })?;
@@ -83,18 +84,18 @@ impl Answer for SampleView {
     }
 
     fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
-        Ok(self.sample.len() as u64)
+        Ok(self.sample.sample().len() as u64)
     }
 
     fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
         let words = self.shape.words.len() as u64 + 1;
-        let needed = (self.sample.len() as u64).saturating_mul(16 * words);
+        let needed = (self.sample.sample().len() as u64).saturating_mul(16 * words);
         meter.room(
             needed,
             || "the rows of a sample".to_owned(),
             "read a part of them",
         )?;
-        meter.work(self.sample.len() as u64)?;
+        meter.work(self.sample.sample().len() as u64)?;
         self.arrow(&self.shape.batch(&self.held(), |_| true), None, dictionary)
     }
 

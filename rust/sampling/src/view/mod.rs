@@ -24,16 +24,21 @@ use ringview_view::answer::followers::Followers;
 use ringview_view::read::{Selection, key_column};
 use ringview_view::{Answer, Follower, RowDelta, View};
 
-use crate::JoinSample;
+use crate::{Place, QuerySample};
 use log::Moved;
 pub use plan::Samples;
 use shape::Shape;
+
+/// So many rows come together, between two looks at the meter.
+const TOGETHER: usize = 4096;
 
 /// A sample that a database keeps.
 #[derive(Debug)]
 pub struct SampleView {
     shape: Shape,
-    sample: JoinSample,
+    sample: QuerySample,
+    /// Where the words of a row are in results.
+    places: Vec<Place>,
     /// What it says of itself, as far as that does not move.
     told: Explanation,
     followers: Followers<Moved>,
@@ -42,13 +47,17 @@ pub struct SampleView {
     selection: Selection,
     /// The rows at hand, a word a column.
     columns: Vec<Vec<u64>>,
+    /// Those that come, one after the other.
+    rows: Vec<u64>,
 }
 
 impl SampleView {
     fn new(shape: Shape, k: u64, seed: u64, told: Explanation) -> Result<SampleView> {
-        let mut sample = JoinSample::new(&shape.atoms, k, seed, crate::All)?;
-        sample.count_all()?;
+        let mut sample = QuerySample::new(&shape.relations, k, seed, crate::All)?;
+        sample.sample_mut().count_all()?;
+        let places = shape.words.iter();
         Ok(SampleView {
+            places: places.map(|&(of, word)| sample.place(of, word)).collect(),
             shape,
             sample,
             told,
@@ -56,24 +65,28 @@ impl SampleView {
             feed: None,
             selection: Selection::default(),
             columns: Vec::new(),
+            rows: Vec::new(),
         })
     }
 
     /// How many results the join has, exactly. O(N).
     #[must_use]
     pub fn join_size(&self) -> u128 {
-        self.sample.index().results()
+        self.sample.sample().index().results()
     }
 
     /// The words of a result.
     fn words(&self, result: &[u32]) -> Vec<u64> {
-        let word = |&(atom, at): &(usize, usize)| self.sample.index().row(atom, result[atom])[at];
-        self.shape.words.iter().map(word).collect()
+        let places = self.places.iter();
+        places
+            .map(|place| self.sample.word(result, *place))
+            .collect()
     }
 
     /// Those of all results that are held.
     fn held(&self) -> Vec<Vec<u64>> {
         self.sample
+            .sample()
             .results()
             .map(|result| self.words(result))
             .collect()
@@ -82,7 +95,7 @@ impl SampleView {
     /// What the running transaction moves.
     fn moving(&self) -> Moved {
         let mut moved = Moved::default();
-        let (old, new) = self.sample.moved();
+        let (old, new) = self.sample.sample().moved();
         old.iter()
             .for_each(|result| moved.add(&self.words(result), -1));
         new.iter()
@@ -113,7 +126,7 @@ fn merged(into: &mut Moved, from: &Moved, _: &[(u64, Moved)]) -> bool {
 
 impl View for SampleView {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        let relation = &mut self.shape.relations[rows.atom];
+        let relation = &mut self.shape.readings[rows.atom];
         relation
             .program
             .select(rows.batch, rows.dictionary, &mut self.selection)?;
@@ -125,18 +138,11 @@ impl View for SampleView {
         }
         let width = relation.words.len();
         // What comes goes first: a row may come and leave in one batch.
-        for direction in [1, -1] {
-            for at in 0..self.selection.len() {
-                let row = self.selection.rows().map_or(at, |rows| rows[at] as usize);
-                let times = rows.sign.saturating_mul(rows.batch.multiplicity(row)) * direction;
-                if times <= 0 {
-                    continue;
-                }
-                let words: Vec<u64> = self.columns[..width].iter().map(|c| c[at]).collect();
-                for _ in 0..times {
-                    meter.work(1)?;
-                    self.change(rows.atom, &words, direction, meter)?;
-                }
+        self.come(&rows, width, meter)?;
+        for at in 0..self.selection.len() {
+            for _ in 0..self.times(&rows, at, -1) {
+                meter.work(1)?;
+                self.leave(rows.atom, width, at, meter)?;
             }
         }
         Ok(())
@@ -192,7 +198,7 @@ impl View for SampleView {
 
     fn has_moved(&self, follower: &Follower) -> bool {
         let moved = self.followers.has_moved(follower);
-        moved.unwrap_or_else(|| !self.sample.is_empty())
+        moved.unwrap_or_else(|| !self.sample.sample().is_empty())
     }
 
     fn feed(&mut self, needed: Option<&[bool]>) {
@@ -219,7 +225,7 @@ impl View for SampleView {
         _dictionary: &mut Dictionary,
         meter: &Meter<'_>,
     ) -> Result<(Batch, Option<u64>)> {
-        meter.work(self.sample.len() as u64)?;
+        meter.work(self.sample.sample().len() as u64)?;
         Ok((self.shape.batch(&self.held(), |at| needed[at]), None))
     }
 
@@ -240,8 +246,8 @@ impl View for SampleView {
     }
 
     fn steps(&self) -> u64 {
-        let met = self.sample.met();
-        self.sample.index().steps() + met.came + met.dummies
+        let met = self.sample.sample().met();
+        self.sample.steps() + met.came + met.dummies
     }
 
     fn check(&self) {
@@ -250,22 +256,50 @@ impl View for SampleView {
 }
 
 impl SampleView {
-    fn change(
-        &mut self,
-        atom: usize,
-        words: &[u64],
-        direction: i64,
-        meter: &Meter<'_>,
-    ) -> Result<()> {
-        if direction > 0 {
-            // Who died is replaced before anybody comes; here it hears an interrupt.
-            self.sample.settle(meter)?;
-            return self.sample.insert(atom, words);
+    /// How often a selected row comes, or leaves.
+    fn times(&self, rows: &RowDelta<'_>, at: usize, direction: i64) -> i64 {
+        let row = self.selection.rows().map_or(at, |rows| rows[at] as usize);
+        rows.sign.saturating_mul(rows.batch.multiplicity(row)) * direction
+    }
+
+    /// The rows that come, so many together that an interrupt is heard.
+    fn come(&mut self, rows: &RowDelta<'_>, width: usize, meter: &Meter<'_>) -> Result<()> {
+        // Who died is replaced before anybody comes; here it hears an interrupt.
+        self.sample.settle(meter)?;
+        let mut words = std::mem::take(&mut self.rows);
+        words.clear();
+        let mut count = 0;
+        let mut done = Ok(());
+        'rows: for at in 0..self.selection.len() {
+            for _ in 0..self.times(rows, at, 1) {
+                words.extend(self.columns[..width].iter().map(|column| column[at]));
+                count += 1;
+                if count == TOGETHER {
+                    done = self.bring(rows.atom, &words, count, meter);
+                    words.clear();
+                    count = 0;
+                }
+                if done.is_err() {
+                    break 'rows;
+                }
+            }
         }
-        if self.sample.delete(atom, words) {
+        let done = done.and_then(|()| self.bring(rows.atom, &words, count, meter));
+        self.rows = words;
+        done
+    }
+
+    fn bring(&mut self, atom: usize, words: &[u64], count: usize, meter: &Meter<'_>) -> Result<()> {
+        meter.work(count as u64)?;
+        self.sample.insert_all(atom, words, count, meter)
+    }
+
+    fn leave(&mut self, atom: usize, width: usize, at: usize, meter: &Meter<'_>) -> Result<()> {
+        let words: Vec<u64> = self.columns[..width].iter().map(|c| c[at]).collect();
+        if self.sample.delete(atom, &words, meter)? {
             return Ok(());
         }
-        let relation = &self.shape.relations[atom];
+        let relation = &self.shape.readings[atom];
         Err(Error::Value {
             place: format!(
                 "a delete from table {:?} that a sample reads",
@@ -279,9 +313,10 @@ impl SampleView {
     }
 
     fn size(&self) -> String {
-        let (law, met) = (self.sample.law(), self.sample.met());
-        let held = self.sample.len();
-        let positions = self.sample.positions().unwrap_or_default();
+        let sample = self.sample.sample();
+        let (law, met) = (sample.law(), sample.met());
+        let held = self.sample.sample().len();
+        let positions = sample.positions().unwrap_or_default();
         let results = self.join_size();
         let share = if positions == 0 {
             1.0
@@ -302,11 +337,10 @@ impl SampleView {
 
 impl HoldsStrings for SampleView {
     fn mark_strings(&self, held: &mut Held) {
-        let index = self.sample.index();
-        for (atom, relation) in self.shape.relations.iter().enumerate() {
-            for tuple in index.tuples(atom).filter(|_| !relation.texts.is_empty()) {
-                let row = index.row(atom, tuple);
-                relation.texts.iter().for_each(|&word| held.mark(row[word]));
+        for (at, reading) in self.shape.readings.iter().enumerate() {
+            if !reading.texts.is_empty() {
+                let mark = &mut |word| held.mark(word);
+                self.sample.each_word(at, &reading.texts, mark);
             }
         }
         let texts = self.shape.texts();
@@ -316,15 +350,17 @@ impl HoldsStrings for SampleView {
     }
 
     fn string_words(&self) -> usize {
-        let index = self.sample.index();
-        let relations = self.shape.relations.iter().enumerate();
-        let words = relations.map(|(atom, relation)| index.numbers(atom) * relation.texts.len());
+        let readings = self.shape.readings.iter().enumerate();
+        let words = readings.map(|(at, reading)| match reading.texts.len() {
+            0 => 0,
+            texts => self.sample.rows(at) * texts,
+        });
         words.sum()
     }
 
     fn forget_strings(&mut self, gone: &Gone) {
-        for relation in &mut self.shape.relations {
-            relation.program.forget_strings(gone);
+        for reading in &mut self.shape.readings {
+            reading.program.forget_strings(gone);
         }
     }
 }

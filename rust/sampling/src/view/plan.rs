@@ -1,7 +1,7 @@
 //! Which queries can be sampled, and how that is told.
 //!
-//! Invariant: a query that is taken is the rows of an acyclic join, each as often as it is there. Cost: that
-//! of a join tree.
+//! Invariant: a query that is taken is the rows of a join, each as often as it is there. Cost: that
+//! of a decomposition.
 
 use ringview_core::{Error, Result};
 use ringview_explain::{ChangeFacts, Choice, Explanation};
@@ -9,8 +9,8 @@ use ringview_query::Bound;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use super::SampleView;
-use super::shape::Shape;
-use crate::Index;
+use super::shape::{Reading, Shape};
+use crate::bags::{Relations, Told};
 
 /// A sample to be: how large, and the seed of its random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Samples {
 struct Plan {
     samples: Samples,
     shape: Shape,
+    /// The rows of a bag, as a power of those of the tables.
+    width: f64,
     told: Explanation,
 }
 
@@ -36,10 +38,11 @@ impl Engine for Samples {
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
         check(query)?;
         let shape = Shape::new(query)?;
-        Index::new(&shape.atoms)?;
+        let relations = Relations::new(&shape.relations)?;
         Ok(Box::new(Plan {
             samples: *self,
-            told: self.told(&shape, query),
+            told: self.told(&shape, &relations, query),
+            width: relations.width(),
             shape,
         }))
     }
@@ -47,11 +50,15 @@ impl Engine for Samples {
 
 impl Candidate for Plan {
     fn change(&self) -> Cost {
-        Cost::Logarithmic
+        match self.width > 1.0 {
+            // N changes make N^width rows of bags.
+            true => Cost::Power(self.width - 1.0),
+            false => Cost::Logarithmic,
+        }
     }
 
     fn space(&self) -> f64 {
-        1.0
+        self.width
     }
 
     fn explanation(&self) -> Explanation {
@@ -65,26 +72,36 @@ impl Candidate for Plan {
 }
 
 impl Samples {
-    fn told(&self, shape: &Shape, query: &Bound) -> Explanation {
+    fn told(&self, shape: &Shape, relations: &Relations, query: &Bound) -> Explanation {
         let Samples { k, seed } = self;
-        let change = |(relation, atom): (&super::shape::Relation, _)| {
-            let atom: &ringview_query::PlanAtom = atom;
-            ChangeFacts {
-                relation: relation.alias.clone(),
+        let change =
+            |(at, (reading, atom)): (usize, (&Reading, &ringview_query::PlanAtom))| ChangeFacts {
+                relation: reading.alias.clone(),
                 is_static: atom.is_static,
                 constant: false,
-                cost: "O(log N) amortised where rows come, and where counts shrink slowly; a result that \
-                       dies is replaced in O(log N) expected"
-                    .to_owned(),
+                cost: cost(at, relations),
                 climbs: Vec::new(),
-            }
+            };
+        let found = match relations.ghd() {
+            None => "the join is acyclic".to_owned(),
+            Some(ghd) => format!(
+                "the join is cyclic; bags of width {}{} in the place of its cycles make it acyclic",
+                ghd.width,
+                if ghd.least {
+                    ", the least,"
+                } else {
+                    ", found greedily,"
+                }
+            ),
         };
+        let readings = shape.readings.iter().zip(&query.atoms).enumerate();
         Explanation {
             engine: Choice {
                 name: "sampling".to_owned(),
                 because: format!(
-                    "a sample of {k} rows was asked for, seed {seed}; the join is acyclic, so an index of \
-                     dense batches finds the result at any position in O(log N)"
+                    "a sample of {k} rows was asked for, seed {seed}; {found}, so an index of dense batches finds \
+                     the result at any position in O(log N){}",
+                    combined(shape, relations)
                 ),
             },
             form: Choice {
@@ -93,18 +110,62 @@ impl Samples {
                     .to_owned(),
             },
             change: "a change of one row".to_owned(),
-            changes: shape
-                .relations
-                .iter()
-                .zip(&query.atoms)
-                .map(change)
-                .collect(),
+            changes: readings.map(change).collect(),
             ..Explanation::default()
         }
     }
 }
 
+/// What a change of a relation costs.
+fn cost(relation: usize, relations: &Relations) -> String {
+    let of = |bag: &&Told| bag.joins.contains(&relation) || bag.narrows.contains(&relation);
+    let bags = relations.told().iter().filter(of);
+    let dearest = bags.filter_map(|bag| bag.width).max();
+    let log = "O(log N) amortised where rows come, and where counts shrink slowly";
+    let first = match dearest {
+        None => log.to_owned(),
+        Some(width) => {
+            format!("{log}, for each row of a bag, of which N changes make O(N^{width})")
+        }
+    };
+    format!("{first}; a result that dies is replaced in O(log N) expected")
+}
+
+/// Which relations are kept as one, and which rows are kept as groups.
+fn combined(shape: &Shape, relations: &Relations) -> String {
+    let named = |of: &[usize]| {
+        let names = of
+            .iter()
+            .map(|&relation| shape.readings[relation].alias.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = String::new();
+    for bag in relations.told() {
+        let joins = named(&bag.joins);
+        text += &match bag.width {
+            None => format!("; {joins} are kept as one relation, combined by their unique keys"),
+            Some(width) => format!(
+                "; a bag of width {width} joins {}",
+                match (&bag.joins[..], &bag.narrows[..]) {
+                    (_, []) => joins,
+                    ([], narrows) => format!("what {} have in it", named(narrows)),
+                    (_, narrows) => format!("{joins} with what {} have in it", named(narrows)),
+                }
+            ),
+        };
+    }
+    let grouped = relations.grouped();
+    if !grouped.is_empty() {
+        text += &format!(
+            "; rows of {} that agree in all join columns are kept as groups",
+            named(&grouped)
+        );
+    }
+    text
+}
+
 fn check(query: &Bound) -> Result<()> {
+    query.refuse_condition("samples are of tables")?;
     let refused = |what: &str, why: &str, instead: &str| {
         Err(Error::Unsupported {
             what: what.to_owned(),

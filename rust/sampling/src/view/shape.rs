@@ -12,11 +12,9 @@ use ringview_query::{Bound, OutputKind, PlanAtom};
 use ringview_view::fields::Aspect;
 use ringview_view::read::AtomProgram;
 
-use crate::Atom;
-
-/// A relation: what is read of its table.
+/// What is read of the table of a relation.
 #[derive(Clone, Debug)]
-pub(super) struct Relation {
+pub(super) struct Reading {
     pub(super) program: AtomProgram,
     /// The words of a row: a column of the table each, and which part of it.
     pub(super) words: Vec<(usize, Aspect)>,
@@ -40,8 +38,8 @@ pub(super) struct Shown {
 /// The whole query.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
-    pub(super) atoms: Vec<Atom>,
-    pub(super) relations: Vec<Relation>,
+    pub(super) relations: Vec<crate::Relation>,
+    pub(super) readings: Vec<Reading>,
     pub(super) shown: Vec<Shown>,
     /// The words of a result: a relation and a word of its rows each.
     pub(super) words: Vec<(usize, usize)>,
@@ -50,8 +48,8 @@ pub(super) struct Shape {
 impl Shape {
     pub(super) fn new(query: &Bound) -> Result<Shape> {
         let mut shape = Shape {
-            atoms: Vec::new(),
             relations: Vec::new(),
+            readings: Vec::new(),
             shown: Vec::new(),
             words: Vec::new(),
         };
@@ -70,17 +68,18 @@ impl Shape {
                 let (column, part) = words[word];
                 part == Aspect::Word && atom.schema.fields()[column].ty == Type::Utf8
             };
-            shape.relations.push(Relation {
+            shape.readings.push(Reading {
                 program: AtomProgram::compile(atom, &own, &[])?,
                 texts: (0..words.len()).filter(text).collect(),
                 alias: atom.alias.clone(),
                 table: atom.table.clone(),
                 words: words.clone(),
             });
-            shape.atoms.push(Atom {
+            shape.relations.push(crate::Relation {
                 variables,
                 columns: words.len(),
-                grouped: repeats(atom, &words[..joined]),
+                keys: key(atom, &words[..joined]).into_iter().collect(),
+                repeats: repeats(atom, &words[..joined]),
             });
         }
         for output in &query.outputs {
@@ -93,7 +92,7 @@ impl Shape {
 
     fn show(&mut self, query: &Bound, variable: usize, name: &str, ty: &Type) {
         let (atom, column) = query.variables[variable].columns[0];
-        let held = &self.relations[atom].words;
+        let held = &self.readings[atom].words;
         let mut word = |part| {
             let at = held.iter().position(|word| *word == (column, part))?;
             self.words.push((atom, at));
@@ -113,7 +112,7 @@ impl Shape {
     pub(super) fn texts(&self) -> Vec<usize> {
         let text = |&at: &usize| {
             let (atom, word) = self.words[at];
-            self.relations[atom].texts.contains(&word)
+            self.readings[atom].texts.contains(&word)
         };
         (0..self.words.len()).filter(text).collect()
     }
@@ -161,6 +160,17 @@ fn parts(ty: &Type, nullable: bool) -> impl Iterator<Item = Aspect> {
     let high = (ty.bits() > 64).then_some(Aspect::High);
     let null = nullable.then_some(Aspect::Null);
     range.map(|_| Aspect::Word).chain(high).chain(null)
+}
+
+/// The words that no two rows of a table agree on, where they are among those that join.
+fn key(atom: &PlanAtom, keys: &[(usize, Aspect)]) -> Option<Vec<usize>> {
+    let unique = atom.unique.as_ref()?;
+    let joins = |column: &usize| keys.iter().any(|(of, _)| of == column);
+    let of = |at: &usize| unique.contains(&keys[*at].0);
+    unique
+        .iter()
+        .all(joins)
+        .then(|| (0..keys.len()).filter(of).collect())
 }
 
 /// Whether rows of a table may agree in the columns that join.

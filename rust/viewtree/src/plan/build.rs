@@ -44,6 +44,7 @@ impl Plan {
     /// # Errors
     /// `Unsupported` and `Overflow` where constants and factors multiply to what cannot be kept.
     pub fn new(bound: Bound, planning: Planning) -> Result<Plan> {
+        bound.refuse_condition("view trees keep tables")?;
         let graph = bound.graph();
         let (atoms, variables) = (&bound.atoms, &bound.variables);
         let factorised = bound.bag == Some(Representation::Factorised);

@@ -25,6 +25,7 @@ fn filter(left: &str, comparison: &str, value: &str) -> Option<Predicate> {
 fn one(filter: &str) -> Query {
     Query {
         blocks: Vec::new(),
+        condition: None,
         atoms: vec![filtered("T", filter)],
         joins: Vec::new(),
         group_by: Vec::new(),
@@ -32,6 +33,7 @@ fn one(filter: &str) -> Query {
         bag: None,
         having: None,
         order: None,
+        epsilon: None,
     }
 }
 

@@ -48,6 +48,7 @@ fn query(
 ) -> Query {
     Query {
         blocks: Vec::new(),
+        condition: None,
         atoms,
         joins: joins
             .iter()
@@ -58,6 +59,7 @@ fn query(
         bag: None,
         having: None,
         order: None,
+        epsilon: None,
     }
 }
 

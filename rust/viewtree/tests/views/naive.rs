@@ -98,6 +98,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
     }
     Query {
         blocks: Vec::new(),
+        condition: None,
         atoms,
         joins,
         group_by,
@@ -105,6 +106,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         bag: None,
         having: None,
         order: None,
+        epsilon: None,
     }
 }
 

@@ -78,6 +78,7 @@ impl Tables {
         }
         Query {
             blocks: Vec::new(),
+            condition: None,
             atoms: names.iter().map(|name| atom(name)).collect(),
             joins: columns
                 .into_values()
@@ -88,6 +89,7 @@ impl Tables {
             bag: None,
             having: None,
             order: None,
+            epsilon: None,
         }
     }
 

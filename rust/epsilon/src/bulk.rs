@@ -1,0 +1,177 @@
+//! Loads: rows that are many beside the tuples that are there enter once, under the classes that their values
+//! will have.
+//!
+//! Taken in as any change is, most rows of a load would enter while N is small and nearly all values are
+//! heavy, and move again and again as N doubles. A load knows what comes: it sums rows with one key,
+//! counts the tuples of each value, sets N, flips the values whose class that changes, and lets the rows
+//! in behind. Each row meets the other relations as a generic join intersects lists, the smallest group
+//! of each walked: a triangle's three relations of N tuples cost
+//! `sum over T of min(R_a, S_c) <= sqrt(R S T)`, which is O(N^(3/2)), whatever the degrees.
+//!
+//! Invariant: what is foreseen decides what it costs, never what comes out: values that turn out otherwise
+//! are misfits, and `rebalance` sees to them. Cost: O(N^max(e, 1-e)) a row for R rows, of which each
+//! key comes once, and for the flips O(N^(1 + max(e, 1-e))): it is used where R is half of |D| or more.
+
+use ringview_core::{Meter, Result};
+use ringview_relation::{ABSENT, Delta, Keys, Part, Relation, Threshold};
+use ringview_ring::PayloadRing;
+
+use crate::machine::{Machine, picked};
+
+impl<R: PayloadRing> Machine<R> {
+    /// Whether so many rows are better loaded.
+    pub(crate) fn is_load(&self, rows: usize) -> bool {
+        rows > 1 && 2 * rows as u64 >= self.size().1
+    }
+
+    /// Takes rows of relations, by number, in and rebalances: as [`apply`](Self::apply) for each, and cheaper
+    /// where they are many. Each relation is named once at most.
+    ///
+    /// # Errors
+    /// `Overflow`; what the meter says. It must then be rolled back.
+    pub fn load(&mut self, changes: &[(usize, &Delta)], meter: &Meter<'_>) -> Result<()> {
+        let mut folded = Vec::with_capacity(changes.len());
+        let changes = changes.iter().filter(|(_, delta)| delta.rows > 0);
+        let changes: Vec<(usize, &Delta)> = changes.copied().collect();
+        for &(at, delta) in &changes {
+            meter.work(delta.rows as u64)?;
+            folded.push((at, self.folded(at, delta)?));
+        }
+        let rows = || {
+            let both = changes.iter().zip(&folded);
+            both.map(|((at, delta), (_, folded))| (*at, folded.as_ref().unwrap_or(delta)))
+        };
+        // Sums that do not fit, in passing, cannot be moved.
+        if self.strategy.relations.iter().all(Relation::fits) {
+            self.foresee(rows(), meter)?;
+        }
+        for (at, delta) in rows() {
+            self.change(at, delta, meter)?;
+        }
+        self.rebalance(meter)
+    }
+
+    /// The rows with those of one key summed; `None` where each key comes once as it is.
+    fn folded(&mut self, at: usize, delta: &Delta) -> Result<Option<Delta>> {
+        let whole = &self.strategy.relations[self.strategy.inputs[at].whole];
+        let Some(layout) = whole.part().map(|part| part.layout().clone()) else {
+            return Ok(None);
+        };
+        let fields = layout.fields();
+        let shape = self.algebra.shape.clone();
+        let stride = R::stride(&shape);
+        let mut sums: Relation<R> = Relation::new(
+            whole.name().to_owned(),
+            shape,
+            Some(Part::new(layout, stride)),
+        );
+        let all: Vec<u32> = (0..delta.rows as u32).collect();
+        let mut rows = picked(delta, fields, &all, fields);
+        let keys: Vec<usize> = (0..fields).collect();
+        self.work.steps += delta.rows as u64;
+        let added = sums.add(&mut rows, &keys, &mut self.work.keys, &mut self.work.spare);
+        added.map_err(|fault| sums.refusal(fault))?;
+        let Some(part) = sums.part().filter(|_| sums.fits()) else {
+            return Ok(None);
+        };
+        let is_there = |slot: &u32| !R::is_zero(sums.shape(), part.payload(*slot));
+        let slots: Vec<u32> = part.iter().filter(is_there).collect();
+        if slots.len() == delta.rows {
+            return Ok(None);
+        }
+        Ok(Some(Delta {
+            rows: slots.len(),
+            columns: (0..fields)
+                .map(|field| slots.iter().map(|&slot| part.field(slot, field)).collect())
+                .collect(),
+            payload: slots
+                .iter()
+                .flat_map(|&slot| part.payload(slot))
+                .copied()
+                .collect(),
+            width: part.stride(),
+            wide: false,
+        }))
+    }
+
+    /// Sets N for what will be there, and the classes of values for the tuples that they will have.
+    fn foresee<'d>(
+        &mut self,
+        changes: impl Iterator<Item = (usize, &'d Delta)>,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let mut expected = vec![Vec::new(); self.strategy.partitions.len()];
+        let mut tuples = self.size.tuples as i64;
+        for (at, delta) in changes {
+            let moves = self.moves(at, delta);
+            tuples += moves.iter().sum::<i64>();
+            for face in &self.strategy.inputs[at].faces {
+                let keys = Keys {
+                    columns: &delta.columns,
+                    fields: &face.columns,
+                    rows: delta.rows,
+                };
+                self.work.steps += delta.rows as u64;
+                let (partition, scratch) = (face.partition, &mut self.work.keys);
+                let of = &mut self.strategy.partitions[partition];
+                of.foresee(keys, &moves, scratch, &mut expected[partition]);
+            }
+        }
+        let is_major = self.fit_base(tuples.max(0) as u64);
+        for (partition, expected) in expected.iter().enumerate() {
+            let of = &self.strategy.partitions[partition];
+            self.work.steps += of.values() as u64;
+            let strays = of.strays_beside(expected);
+            for value in strays {
+                let is_there = self.strategy.partitions[partition].degree(value) > 0;
+                self.flip(partition, value, meter)?;
+                self.size.rebalancings.minor += u64::from(is_there && !is_major);
+            }
+        }
+        Ok(())
+    }
+
+    /// Of each row whether it brings a tuple (1) or takes one away (-1), as far as counts tell.
+    fn moves(&mut self, at: usize, delta: &Delta) -> Vec<i64> {
+        let input = &self.strategy.inputs[at];
+        let Some(part) = self.strategy.relations[input.whole].part() else {
+            return vec![0; delta.rows];
+        };
+        let fields: Vec<usize> = (0..part.layout().fields()).collect();
+        let keys = Keys {
+            columns: &delta.columns,
+            fields: &fields,
+            rows: delta.rows,
+        };
+        let mut slots = Vec::new();
+        self.work.steps += delta.rows as u64;
+        part.find(keys, &mut self.work.keys, &mut slots);
+        let counts = delta.payload.chunks_exact(delta.width.max(1));
+        let of = |(&slot, own): (&u32, &[u64])| match slot {
+            ABSENT => 1,
+            slot if !input.counted[slot as usize] => 1,
+            slot => -i64::from(part.payload(slot)[0].wrapping_add(own[0]) == 0),
+        };
+        slots.iter().zip(counts).map(of).collect()
+    }
+
+    /// Doubles or halves N until it fits so many tuples; true if it changed.
+    pub(crate) fn fit_base(&mut self, tuples: u64) -> bool {
+        let before = self.size.base;
+        while tuples >= self.size.base {
+            self.size.base = self.size.base.saturating_mul(2);
+        }
+        while tuples < self.size.base / 4 {
+            self.size.base = self.size.base / 2 - 1;
+        }
+        let is_major = self.size.base != before;
+        if is_major {
+            self.size.rebalancings.major += 1;
+            let strategy = &mut self.strategy;
+            for (partition, epsilon) in strategy.partitions.iter_mut().zip(&strategy.epsilons) {
+                partition.set_threshold(Threshold::new(self.size.base, epsilon.value()));
+            }
+        }
+        is_major
+    }
+}

@@ -1,0 +1,196 @@
+//! A machine: a sum over a join of relations, kept under changes in transactions.
+//!
+//! Invariant: between changes the result is the sum over the join, each view is what `strategy` says,
+//! partitions count the tuples that are there, and floor(N/4) <= |D| < N. A transaction is any number of
+//! changes, then `settle`, then `commit`; or, at any point, `rollback`, which undoes all to the bit.
+//! Cost: that of `change` and `rebalance`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `change` | a change of one relation: the case of each row, what follows, what is counted |
+//! | `told` | what a machine tells of itself |
+
+mod change;
+mod told;
+
+use ringview_core::{Meter, Result, empty};
+use ringview_relation::join::Work;
+use ringview_relation::{KeyField, Part, Partition, Relation};
+use ringview_ring::PayloadRing;
+
+use crate::algebra::Algebra;
+use crate::query::{Epsilon, Query, Refused};
+use crate::strategy::Strategy;
+
+pub(crate) use change::picked;
+
+/// How often a machine rebalanced, in transactions that were kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rebalancings {
+    /// How often the threshold base changed.
+    pub major: u64,
+    /// How many values changed from heavy to light or back while it did not.
+    pub minor: u64,
+}
+
+/// Sizes of one relation's parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartSizes {
+    /// All tuples.
+    pub tuples: usize,
+    /// Those whose keys are all heavy.
+    pub heavy: usize,
+}
+
+/// What of a change is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All: tuples come or go.
+    All,
+    /// All but the result: tuples that are there come to other parts and views.
+    Views,
+}
+
+/// What is put back when a transaction is undone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    /// The threshold base N.
+    pub(crate) base: u64,
+    /// |D|.
+    pub(crate) tuples: u64,
+    pub(crate) rebalancings: Rebalancings,
+}
+
+/// A count or sum over a join, kept under changes.
+///
+/// ```
+/// use ringview_core::Meter;
+/// use ringview_epsilon::{Algebra, Epsilon, Machine};
+/// use ringview_relation::{Delta, KeyField};
+/// use ringview_ring::NumberKind;
+///
+/// let vertex = KeyField { bits: 64, signed: true };
+/// let count = Algebra::pointwise(&[NumberKind::Integer]);
+/// let mut triangles = Machine::cycle(vertex, Epsilon::HALF, count);
+/// let edges = Delta {
+///     rows: 3,
+///     columns: vec![vec![1, 2, 3], vec![2, 3, 1]],
+///     payload: vec![1; 3],
+///     width: 1,
+///     wide: false,
+/// };
+/// let meter = Meter::free();
+/// triangles.apply(0, &edges, &meter)?;
+/// triangles.settle(&meter)?;
+/// triangles.commit();
+/// // From each of its three vertices.
+/// assert_eq!(triangles.result(), Some(&[3][..]));
+/// # Ok::<(), ringview_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Machine<R: PayloadRing> {
+    pub(crate) algebra: Algebra<R>,
+    pub(crate) strategy: Strategy<R>,
+    pub(crate) size: Size,
+    kept: Size,
+    pub(crate) work: Work<R>,
+    pub(crate) scratch: R::Scratch,
+}
+
+impl<R: PayloadRing> Machine<R> {
+    /// For a join of relations, each with an epsilon: that of the key which it shares with the one before
+    /// it.
+    ///
+    /// # Errors
+    /// For a join that is of no class that this keeps.
+    pub fn new(
+        query: &Query,
+        epsilons: &[Epsilon],
+        algebra: Algebra<R>,
+    ) -> std::result::Result<Self, Refused> {
+        Strategy::of(query, epsilons, &algebra).map(|strategy| Self::of(strategy, algebra))
+    }
+
+    /// For E(a, b) * E(b, c) * E(c, a) over one relation, the fields of whose key are packed alike.
+    #[must_use]
+    pub fn cycle(field: KeyField, epsilon: Epsilon, algebra: Algebra<R>) -> Self {
+        Self::of(Strategy::cycle(field, epsilon, &algebra), algebra)
+    }
+
+    fn of(strategy: Strategy<R>, algebra: Algebra<R>) -> Self {
+        let size = Size {
+            base: 1,
+            tuples: 0,
+            rebalancings: Rebalancings::default(),
+        };
+        Self {
+            algebra,
+            strategy,
+            size,
+            kept: size,
+            work: Work::default(),
+            scratch: R::Scratch::default(),
+        }
+    }
+
+    /// Ends the changes of a transaction: the last step that can fail.
+    ///
+    /// # Errors
+    /// `Overflow` where a sum that is kept does not fit; what the meter says.
+    pub fn settle(&mut self, meter: &Meter<'_>) -> Result<()> {
+        self.fit()?;
+        self.rebalance(meter)?;
+        self.fit()
+    }
+
+    fn fit(&self) -> Result<()> {
+        let unfit = self.strategy.relations.iter().find(|one| !one.fits());
+        match unfit {
+            Some(relation) => Err(relation.refusal(ringview_ring::Overflow { component: 0 })),
+            None => Ok(()),
+        }
+    }
+
+    /// What the running transaction did stays.
+    pub fn commit(&mut self) {
+        let Strategy {
+            inputs,
+            relations,
+            partitions,
+            ..
+        } = &mut self.strategy;
+        for (number, relation) in relations.iter_mut().enumerate() {
+            let moved = relation.commit();
+            let Some(input) = inputs.iter_mut().find(|input| input.whole == number) else {
+                continue;
+            };
+            empty(&mut input.toggled);
+            if let Some(moved) = moved {
+                moved.follow(&mut input.counted);
+            }
+        }
+        partitions.iter_mut().for_each(Partition::commit);
+        self.kept = self.size;
+    }
+
+    /// What the running transaction did is undone.
+    pub fn rollback(&mut self) {
+        let Strategy {
+            inputs,
+            relations,
+            partitions,
+            ..
+        } = &mut self.strategy;
+        relations.iter_mut().for_each(Relation::rollback);
+        partitions.iter_mut().for_each(Partition::rollback);
+        for input in inputs {
+            for &slot in &input.toggled {
+                input.counted[slot as usize] ^= true;
+            }
+            empty(&mut input.toggled);
+            let slots = relations[input.whole].part().map_or(0, Part::slots);
+            input.counted.truncate(slots);
+        }
+        self.size = self.kept;
+    }
+}

@@ -1,0 +1,240 @@
+//! What strategies are made of, one by one: relations, partitions with their faces, rules.
+//!
+//! Invariant: a relation has the number under which it was made, and a rule meets it by its own fields
+//! unless it is told others. Cost: none that depends on data.
+
+use std::sync::Arc;
+
+use ringview_relation::join::{Join, LevelRule, Rule};
+use ringview_relation::{KeyField, KeyLayout, Part, Partition, Relation, Threshold};
+use ringview_ring::PayloadRing;
+
+use super::{Case, Evaluation, Face, Input, Strategy};
+use crate::algebra::Algebra;
+use crate::query::Epsilon;
+
+pub(super) struct Builder<'a, R: PayloadRing> {
+    algebra: &'a Algebra<R>,
+    packing: &'a [KeyField],
+    /// The fields of each relation's key.
+    fields: Vec<Vec<usize>>,
+    strategy: Strategy<R>,
+}
+
+impl<'a, R: PayloadRing> Builder<'a, R> {
+    /// With the result alone, which has no fields.
+    pub(super) fn new(algebra: &'a Algebra<R>, packing: &'a [KeyField]) -> Self {
+        let mut builder = Self {
+            algebra,
+            packing,
+            fields: Vec::new(),
+            strategy: Strategy {
+                relations: Vec::new(),
+                partitions: Vec::new(),
+                epsilons: Vec::new(),
+                indicators: Vec::new(),
+                stars: Vec::new(),
+                inputs: Vec::new(),
+                views: Vec::new(),
+                result: 0,
+                batch: None,
+            },
+        };
+        builder.strategy.result = builder.relation("result", &[]);
+        builder
+    }
+
+    /// The strategy, once all is said.
+    pub(super) fn done(self) -> Strategy<R> {
+        self.strategy
+    }
+
+    pub(super) fn relation(&mut self, name: impl Into<String>, fields: &[usize]) -> usize {
+        let packing: Vec<KeyField> = fields.iter().map(|&field| self.packing[field]).collect();
+        let shape = &self.algebra.shape;
+        let part = Part::new(KeyLayout::new(&packing), R::stride(shape));
+        let relation = Relation::new(name.into(), shape.clone(), Some(part));
+        self.strategy.relations.push(relation);
+        self.fields.push(fields.to_vec());
+        self.strategy.relations.len() - 1
+    }
+
+    /// An auxiliary view.
+    pub(super) fn view(&mut self, name: impl Into<String>, fields: &[usize]) -> usize {
+        let view = self.relation(name, fields);
+        self.strategy.views.push(view);
+        view
+    }
+
+    /// The relation that holds a batch while it meets itself.
+    pub(super) fn batch(&mut self, fields: &[usize]) -> usize {
+        let batch = self.relation("batch", fields);
+        self.strategy.batch = Some(batch);
+        batch
+    }
+
+    /// A partition of the values of some fields, and the relation of the heavy ones.
+    pub(super) fn partition(&mut self, name: &str, key: &[usize], epsilon: Epsilon) -> Key {
+        let packing: Vec<KeyField> = key.iter().map(|&field| self.packing[field]).collect();
+        let threshold = Threshold::new(1, epsilon.value());
+        let partition = Partition::new(KeyLayout::new(&packing), threshold);
+        let heavy = self.relation(format!("heavy values{name}"), key);
+        let strategy = &mut self.strategy;
+        strategy.partitions.push(partition);
+        strategy.epsilons.push(epsilon);
+        strategy.indicators.push(heavy);
+        strategy.stars.push(Vec::new());
+        Key {
+            partition: strategy.partitions.len() - 1,
+            heavy,
+        }
+    }
+
+    /// A relation that changes, with no rules yet. Its faces are on keys with a partition, whose fields
+    /// it calls so.
+    pub(super) fn input(&mut self, whole: usize, keys: &[(&Key, &[usize])]) -> usize {
+        let number = self.strategy.inputs.len();
+        let mut faces = Vec::new();
+        for (key, fields) in keys {
+            self.strategy.stars[key.partition].push((number, faces.len()));
+            faces.push(self.face(whole, fields, key.partition));
+        }
+        self.strategy.inputs.push(Input {
+            whole,
+            parts: Vec::new(),
+            faces,
+            before: Vec::new(),
+            after: Vec::new(),
+            counted: Vec::new(),
+            toggled: Vec::new(),
+        });
+        number
+    }
+
+    fn face(&mut self, whole: usize, key: &[usize], partition: usize) -> Face {
+        let fields = &self.fields[whole];
+        let place = |field: &usize| fields.iter().position(|own| own == field);
+        let columns: Vec<usize> = key.iter().filter_map(place).collect();
+        let mut order: Vec<usize> = (0..columns.len()).collect();
+        order.sort_unstable_by_key(|&at| columns[at]);
+        let indexed: Vec<usize> = order.iter().map(|&at| columns[at]).collect();
+        let is_whole = columns.len() == fields.len();
+        let part = self.strategy.relations[whole].part_mut();
+        Face {
+            partition,
+            index: part
+                .filter(|_| !is_whole)
+                .map(|part| part.add_index(&indexed)),
+            columns,
+            order,
+        }
+    }
+
+    /// A relation of some tuples of an input.
+    pub(super) fn part(&mut self, name: impl Into<String>, input: usize, case: Case) -> usize {
+        let fields = self.fields[self.strategy.inputs[input].whole].clone();
+        let part = self.relation(name, &fields);
+        self.strategy.inputs[input].parts.push((case, part));
+        part
+    }
+
+    /// The case of rows of an input all of whose keys are heavy, but for a light one, if there is one.
+    pub(super) fn heavy_but(&self, input: usize, light: Option<usize>) -> Case {
+        let light = light.map_or(0, |face| 1 << face);
+        Case::Keys {
+            heavy: self.strategy.inputs[input].all_heavy() & !light,
+            light,
+        }
+    }
+
+    /// Meets a relation, the fields of whose key are called so.
+    pub(super) fn join(&self, relation: usize, fields: &[usize]) -> Join<R> {
+        Join {
+            relation,
+            fields: fields.to_vec(),
+            product: self.algebra.product.clone(),
+        }
+    }
+
+    /// Meets relations by their own fields.
+    pub(super) fn meet(&self, relations: impl IntoIterator<Item = usize>) -> Vec<Join<R>> {
+        let relations = relations.into_iter();
+        relations
+            .map(|relation| self.join(relation, &self.fields[relation]))
+            .collect()
+    }
+
+    /// For rows of an input: what they meet, in this order, is added to a relation.
+    pub(super) fn rule(&mut self, input: usize, case: Case, joins: Vec<Join<R>>, into: usize) {
+        let keep = self.fields[into].clone();
+        let rule = self.compiled(input, case, joins, (into, &keep));
+        self.strategy.inputs[input].before.push(rule);
+    }
+
+    /// The same for a relation that meets itself: over the relation as it was, or as it has become.
+    pub(super) fn own_rule(
+        &mut self,
+        (input, case, when): (usize, Case, When),
+        joins: Vec<Join<R>>,
+        into: (usize, &[usize]),
+    ) {
+        let mut rule = self.compiled(input, case, joins, into);
+        rule.thrice = when == When::BeforeThrice;
+        let input = &mut self.strategy.inputs[input];
+        match when {
+            When::After => input.after.push(rule),
+            When::Before | When::BeforeThrice => input.before.push(rule),
+        }
+    }
+
+    fn compiled(
+        &mut self,
+        input: usize,
+        case: Case,
+        joins: Vec<Join<R>>,
+        (into, keep): (usize, &[usize]),
+    ) -> Evaluation<R> {
+        let from = self.strategy.inputs[input].whole;
+        let rule = Rule {
+            from,
+            fields: self.fields[from].clone(),
+            levels: vec![LevelRule {
+                joins,
+                into,
+                keep: keep.to_vec(),
+                intersect: true,
+            }],
+        };
+        let path = rule.compile(self.packing, &mut self.strategy.relations);
+        Evaluation {
+            case,
+            is_result: into == self.strategy.result,
+            thrice: false,
+            path: Arc::new(path),
+        }
+    }
+
+    /// The result.
+    pub(super) fn result(&self) -> usize {
+        self.strategy.result
+    }
+}
+
+/// A key with a partition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub(super) partition: usize,
+    /// The relation of its heavy values.
+    pub(super) heavy: usize,
+}
+
+/// When a relation meets itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// As it was.
+    Before,
+    /// As it was, and each time counts three times.
+    BeforeThrice,
+    /// As it has become.
+    After,
+}

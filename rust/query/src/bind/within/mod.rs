@@ -1,0 +1,337 @@
+//! Queries within, bound: one value each, for every row of the queries around.
+//!
+//! Invariant: a query within shows one aggregate or one expression over aggregates, over columns of its own. Its
+//! atoms get the numbers that [`Query::all_atoms`] says, whatever becomes of the condition around it. Cost: linear
+//! in the query.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `condition` | conditions: what one row tells apart, NOT pushed down, both sides in one domain |
+//! | `value` | what is compared: columns, constants, arithmetic |
+
+mod condition;
+mod value;
+
+use ringview_core::{Error, Result};
+
+use crate::bind::atoms::{bind_atoms, check_shape, restrict, scopes, tables};
+use crate::bind::bound::{Catalog, PlanAtom, TableInfo};
+use crate::bind::expr::Kind;
+use crate::bind::filter::Domain;
+use crate::bind::nested::{Aggregate, Column, Nested, Value, Where};
+use crate::bind::scalar::Scope;
+use crate::bind::variables::{Variables, variables};
+use crate::logical::{Compared, Condition, Function, Literal, Measure, Output, Query, Scalar};
+use condition::{ALWAYS, all, equal};
+use value::{Known, Side, both, compared, literal, multiply, subtract};
+
+/// A query and those around it.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    scopes: &'a [Scope<'a>],
+    further: Option<&'a Around<'a>>,
+}
+
+impl<'a> Around<'a> {
+    /// The outermost query.
+    pub(crate) fn outermost(scopes: &'a [Scope<'a>]) -> Self {
+        let further = None;
+        Self { scopes, further }
+    }
+
+    /// The query so many further out.
+    fn out(&self, depth: usize) -> Option<&Self> {
+        (0..depth).try_fold(self, |query, _| query.further)
+    }
+}
+
+/// The queries within a query, while they are bound.
+pub(crate) struct Within<'c> {
+    catalog: &'c dyn Catalog,
+    /// Atoms of the outermost query.
+    outer: usize,
+    /// Those of the queries within.
+    pub(crate) atoms: Vec<PlanAtom>,
+}
+
+impl<'c> Within<'c> {
+    pub(crate) fn new(catalog: &'c dyn Catalog, outer: usize) -> Self {
+        let atoms = Vec::new();
+        Self {
+            catalog,
+            outer,
+            atoms,
+        }
+    }
+
+    /// Binds the condition of the outermost query, and moves what the rows of its atoms tell by themselves there;
+    /// none where that is all.
+    pub(crate) fn condition(
+        &mut self,
+        condition: &Condition<Compared>,
+        around: &Around<'_>,
+        atoms: &mut [PlanAtom],
+    ) -> Result<Option<Where>> {
+        let bound = self.bind(condition, around, false)?;
+        let left = filtered(bound, atoms);
+        Ok((left != ALWAYS).then_some(left))
+    }
+
+    /// Binds a query within.
+    fn query(&mut self, query: &Query, around: &Around<'_>) -> Result<Side> {
+        check_value(query)?;
+        check_shape(query)?;
+        let tables: Vec<TableInfo> = tables(query, self.catalog)?;
+        let scopes = scopes(query, &tables);
+        let variables = variables(&query.joins, &[], &scopes)?;
+        let own = bind_atoms(query, &tables, &scopes, &variables)?;
+        let first = self.atoms.len();
+        let atoms = self.outer + first..self.outer + first + own.len();
+        self.atoms.extend(own);
+        let here = Around {
+            scopes: &scopes,
+            further: Some(around),
+        };
+        let mut conditions = joined(&variables, &scopes);
+        if let Some(condition) = &query.condition {
+            conditions.push(self.bind(condition, &here, false)?);
+        }
+        let own = first..first + query.atoms.len();
+        let condition = filtered(all(conditions), &mut self.atoms[own]);
+        let mut shown = Shown {
+            within: self,
+            here: &here,
+            aggregates: Vec::new(),
+        };
+        let output = shown.output(&query.outputs[0])?;
+        let aggregates = shown.aggregates;
+        if aggregates.is_empty() {
+            return Err(many_rows());
+        }
+        let Side::Known(output) = output else {
+            // NULL, whatever its rows are.
+            return Ok(output);
+        };
+        let nested = Nested {
+            atoms,
+            condition,
+            aggregates,
+            output: output.value,
+        };
+        let query = Box::new(nested);
+        Ok(Side::Known(Known {
+            value: Value::Query { query },
+            ..output
+        }))
+    }
+}
+
+/// What all rows must pass goes to the filters of their atoms; the rest is left.
+fn filtered(condition: Where, atoms: &mut [PlanAtom]) -> Where {
+    let mut left = Vec::new();
+    let operands = match condition {
+        Where::And { operands } => operands,
+        one => vec![one],
+    };
+    for operand in operands {
+        match operand {
+            Where::Row { atom, predicate } => restrict(&mut atoms[atom], predicate),
+            operand => left.push(operand),
+        }
+    }
+    all(left)
+}
+
+/// The equalities that join the atoms of a query within.
+fn joined(variables: &Variables, scopes: &[Scope<'_>]) -> Vec<Where> {
+    let value = |&(atom, column): &(usize, usize)| Value::Column {
+        column: Column {
+            depth: 0,
+            atom,
+            column,
+        },
+        ty: scopes[atom].ty(column).clone(),
+    };
+    let classes = variables.all.iter();
+    classes
+        .flat_map(|class| class.columns.windows(2))
+        .map(|pair| equal(value(&pair[0]), value(&pair[1])))
+        .collect()
+}
+
+/// Refuses what is more than one value.
+fn check_value(query: &Query) -> Result<()> {
+    let refused = |what: &str, instead: &str| {
+        Err(Error::Unsupported {
+            what: format!("{what} in a subquery that is compared"),
+            why: "it is to be one value".to_owned(),
+            instead: instead.to_owned(),
+        })
+    };
+    const IN_FROM: &str = "read a subquery that has it in the FROM of this one";
+    if !query.group_by.is_empty() {
+        return refused("GROUP BY", IN_FROM);
+    }
+    if query.having.is_some() {
+        return refused("HAVING", IN_FROM);
+    }
+    if query.bag.is_some() {
+        return Err(many_rows());
+    }
+    if !query.blocks.is_empty() {
+        return refused("a block", "put the blocks into the outermost query");
+    }
+    if query.outputs.len() > 1 {
+        return refused("a second output", "write a subquery for each");
+    }
+    Ok(())
+}
+
+fn many_rows() -> Error {
+    Error::Unsupported {
+        what: "comparing with a subquery that shows a column, or a constant".to_owned(),
+        why: "it may have several rows, of which none is the value".to_owned(),
+        instead: "aggregate it: MIN or MAX of the column".to_owned(),
+    }
+}
+
+/// What a query within shows, while it is bound.
+struct Shown<'a, 'c> {
+    within: &'a mut Within<'c>,
+    here: &'a Around<'a>,
+    aggregates: Vec<Aggregate>,
+}
+
+impl Shown<'_, '_> {
+    fn output(&mut self, output: &Output) -> Result<Side> {
+        match output {
+            Output::Aggregate {
+                function, argument, ..
+            } => self.aggregate(*function, argument.as_slice()),
+            Output::Expression { value, .. } => self.measure(value),
+            Output::Group { .. } => Err(many_rows()),
+            Output::Cofactor { .. } => Err(unknown("COFACTOR")),
+        }
+    }
+
+    fn measure(&mut self, measure: &Measure) -> Result<Side> {
+        match measure {
+            Measure::Group { .. } => Err(many_rows()),
+            Measure::Aggregate {
+                function,
+                arguments,
+            } => self.aggregate(*function, arguments),
+            Measure::Literal { value } => literal(value),
+            Measure::Add { left, right } => {
+                let (left, right) = (self.measure(left)?, self.measure(right)?);
+                both(left, right, |left, right| {
+                    let kind = left.kind.common(right.kind);
+                    let (left, right) = (left.value.into(), right.value.into());
+                    Ok(Known::number(Value::Add { left, right }, kind))
+                })
+            }
+            Measure::Subtract { left, right } => {
+                let (left, right) = (self.measure(left)?, self.measure(right)?);
+                both(left, right, |left, right| Ok(subtract(left, right)))
+            }
+            Measure::Multiply { left, right } => {
+                let (left, right) = (self.measure(left)?, self.measure(right)?);
+                both(left, right, multiply)
+            }
+            Measure::Divide { left, right } => {
+                let (left, right) = (self.measure(left)?, self.measure(right)?);
+                both(left, right, |left, right| {
+                    let (left, right) = (left.value.into(), right.value.into());
+                    Ok(Known::number(Value::Divide { left, right }, Kind::Real))
+                })
+            }
+            Measure::Negate { operand } => {
+                let (zero, operand) = (literal(&Literal::Int(0))?, self.measure(operand)?);
+                both(zero, operand, |left, right| Ok(subtract(left, right)))
+            }
+            Measure::Coalesce { .. } => Err(unknown("COALESCE")),
+            Measure::NullIf { .. } => Err(unknown("NULLIF")),
+        }
+    }
+
+    fn aggregate(&mut self, function: Function, arguments: &[Scalar]) -> Result<Side> {
+        let number = |known: Known| known.into_number("an aggregate in a subquery");
+        let argument = match arguments {
+            [] => None,
+            [argument] => Some(self.argument(argument)?),
+            _ => return Err(unknown("an aggregate of two arguments")),
+        };
+        let (kind, single) = argument
+            .as_ref()
+            .map_or((Kind::Int, false), |known| (known.kind, known.single));
+        let of_number = |aggregate, kind| Ok((aggregate, Some(Domain::Number), kind, false));
+        let found: Result<(Aggregate, Option<Domain>, Kind, bool)> = match (function, argument) {
+            (Function::Count, argument) => {
+                let argument = argument.map(|known| known.value);
+                of_number(Aggregate::Count { argument }, Kind::Int)
+            }
+            (Function::Sum, Some(known)) => {
+                let argument = number(known)?.value;
+                of_number(Aggregate::Sum { argument }, kind)
+            }
+            (Function::Avg, Some(known)) => {
+                let argument = number(known)?.value;
+                of_number(Aggregate::Avg { argument }, Kind::Real)
+            }
+            (Function::Min | Function::Max, Some(known)) => {
+                let domain = known.domain;
+                if domain.is_none() {
+                    return Err(unknown("MIN or MAX of strings"));
+                }
+                let argument = known.value;
+                let aggregate = match function {
+                    Function::Min => Aggregate::Min { argument },
+                    _ => Aggregate::Max { argument },
+                };
+                Ok((aggregate, domain, kind, single))
+            }
+            (other, _) => Err(unknown(&format!("{other:?}"))),
+        };
+        let (aggregate, domain, kind, single) = found?;
+        let same = self.aggregates.iter().position(|one| *one == aggregate);
+        let aggregate = same.unwrap_or_else(|| {
+            self.aggregates.push(aggregate);
+            self.aggregates.len() - 1
+        });
+        Ok(Side::Known(Known {
+            value: Value::Aggregate { aggregate },
+            domain,
+            kind,
+            single,
+        }))
+    }
+
+    fn argument(&mut self, argument: &Scalar) -> Result<Known> {
+        match self.within.side(&compared(argument), self.here)? {
+            Side::Known(known) => Ok(known),
+            Side::Null => Err(Error::Unsupported {
+                what: "an aggregate of NULL in a subquery".to_owned(),
+                why: "its argument is NULL for every row".to_owned(),
+                instead: "drop it".to_owned(),
+            }),
+            Side::Quoted(text) => Err(Error::Type {
+                place: "an aggregate in a subquery".to_owned(),
+                expected: "a column".to_owned(),
+                found: format!("the string '{text}'"),
+            }),
+        }
+    }
+}
+
+fn unknown(what: &str) -> Error {
+    Error::Unsupported {
+        what: format!("{what} in a subquery that is compared"),
+        why:
+            "such subqueries know SUM, COUNT, AVG, MIN and MAX of numbers, and arithmetic over them"
+                .to_owned(),
+        instead:
+            "keep the subquery as a view, and read that in a subquery that shows MIN or MAX of \
+                  its column"
+                .to_owned(),
+    }
+}

@@ -1,0 +1,378 @@
+//! Of which relations an acyclic join is made that has the results of any join: its relations, those that
+//! belong together by a foreign key, and bags in the place of cycles.
+//!
+//! Invariant: each result of the query is one of the join of the relations planned, as often. Who meets
+//! a relation by a key of that relation's has at most one row of it for each row of its own, so both are one relation, no
+//! larger than the first (paper, 4.4, "Foreign-keys"), unless that makes the width larger. If what is left
+//! is cyclic, the bags of a decomposition of least width that are wider than a relation are relations of
+//! their own, of ids alone (paper, section 5): a relation of a bag that is no more than its distinct
+//! variables is in it, every other hangs at it by its variables, and keeps the bag small by its projection. Where these do
+//! not cover a bag as well as all relations do, those of the cover are projected on it, too.
+//! Cost: decompositions, one for each pair that a key could combine.
+
+use ringview_core::{Error, Result};
+use ringview_query::graph::ghd::{Ghd, Ratio, certified};
+use ringview_query::graph::set::Set;
+
+use super::Relation;
+use super::bag::{BagPlan, Code, PartPlan, Source};
+use crate::Atom;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// The relations of the acyclic join.
+    pub(super) atoms: Vec<Atom>,
+    /// Where the rows of each come from.
+    pub(super) sources: Vec<Source>,
+    pub(super) bags: Vec<BagPlan>,
+    /// Of the cyclic part, if there is one.
+    pub(super) ghd: Option<Ghd>,
+    /// The relations that each bag is of, and whether by keys.
+    pub(super) told: Vec<Told>,
+}
+
+/// What is told of a bag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The relations whose rows it joins, by number.
+    pub joins: Vec<usize>,
+    /// Those that only say which rows it may have.
+    pub narrows: Vec<usize>,
+    /// The largest number of rows, as a power of that of its relations; none where keys combine them.
+    pub width: Option<Ratio>,
+}
+
+/// Relations that are one by keys: the first meets all others.
+#[derive(Clone, Debug)]
+struct Unit {
+    relations: Vec<usize>,
+    /// Sets of variables that no two rows agree on.
+    keys: Vec<Vec<usize>>,
+}
+
+struct Planner<'a> {
+    relations: &'a [Relation],
+    units: Vec<Unit>,
+    plan: Plan,
+    /// Of each unit: where its rows come from, and, of its variables, in which column each is.
+    of_unit: Vec<(Source, Vec<(usize, usize)>)>,
+}
+
+impl Plan {
+    pub(super) fn new(relations: &[Relation]) -> Result<Plan> {
+        let units = units(relations)?;
+        let mut planner = Planner {
+            relations,
+            units,
+            of_unit: Vec::new(),
+            plan: Plan {
+                atoms: Vec::new(),
+                sources: Vec::new(),
+                bags: Vec::new(),
+                ghd: None,
+                told: Vec::new(),
+            },
+        };
+        (0..planner.units.len()).for_each(|unit| planner.source(unit));
+        let classes = Classes::new(relations)?;
+        let edges: Vec<Set> = planner
+            .units
+            .iter()
+            .map(|unit| classes.edge(unit, &planner.units))
+            .collect();
+        let ghd = Ghd::new(&edges);
+        let mut inside = vec![false; planner.units.len()];
+        for bag in ghd.bags.iter().filter(|bag| bag.width > Ratio::ONE) {
+            planner.bag(bag, &edges, &classes, &mut inside);
+        }
+        for (unit, _) in inside.iter().enumerate().filter(|(_, inside)| !**inside) {
+            planner.relation(unit);
+        }
+        planner.plan.ghd = (ghd.width > Ratio::ONE).then_some(ghd);
+        Ok(planner.plan)
+    }
+}
+
+/// Variables by which relations they are in; those of the same ones are one to a decomposition.
+struct Classes {
+    /// By class: its variables.
+    variables: Vec<Vec<usize>>,
+    /// By relation: its classes.
+    of: Vec<Set>,
+}
+
+impl Classes {
+    fn new(relations: &[Relation]) -> Result<Classes> {
+        let mut all: Vec<usize> = relations.iter().flat_map(|r| r.variables.clone()).collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut known: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+        for variable in all {
+            let has = |r: &usize| relations[*r].variables.contains(&variable);
+            let with: Vec<usize> = (0..relations.len()).filter(has).collect();
+            match known.iter_mut().find(|(of, _)| *of == with) {
+                Some((_, class)) => class.push(variable),
+                None => known.push((with, vec![variable])),
+            }
+        }
+        if known.len() > Set::CAPACITY {
+            return Err(Error::Unsupported {
+                what: format!("a sample of a join by {} variables", known.len()),
+                why: format!("it has at most {}", Set::CAPACITY),
+                instead: "join on fewer columns".to_owned(),
+            });
+        }
+        let of = |r: usize| {
+            (0..known.len())
+                .filter(|&class| known[class].0.contains(&r))
+                .collect()
+        };
+        Ok(Classes {
+            of: (0..relations.len()).map(of).collect(),
+            variables: known.into_iter().map(|(_, class)| class).collect(),
+        })
+    }
+
+    /// The classes of a unit that another has, too.
+    fn edge(&self, unit: &Unit, units: &[Unit]) -> Set {
+        let of = |unit: &Unit| {
+            let all = unit.relations.iter();
+            all.fold(Set::default(), |all, &relation| all | self.of[relation])
+        };
+        let others = units
+            .iter()
+            .filter(|other| other.relations != unit.relations);
+        of(unit) & others.fold(Set::default(), |all, other| all | of(other))
+    }
+}
+
+/// Relations combined by keys, as far as that makes the query no wider.
+fn units(relations: &[Relation]) -> Result<Vec<Unit>> {
+    let classes = Classes::new(relations)?;
+    let single = |(at, relation): (usize, &Relation)| Unit {
+        relations: vec![at],
+        keys: relation.keys_of_variables(),
+    };
+    let mut units: Vec<Unit> = relations.iter().enumerate().map(single).collect();
+    let width = |units: &[Unit]| {
+        let edges: Vec<Set> = units.iter().map(|unit| classes.edge(unit, units)).collect();
+        Ghd::new(&edges).width
+    };
+    let variables = |unit: &Unit| -> Vec<usize> {
+        let all = unit.relations.iter();
+        all.flat_map(|&relation| relations[relation].variables.clone())
+            .collect()
+    };
+    'again: loop {
+        for host in 0..units.len() {
+            for guest in (0..units.len()).filter(|&guest| guest != host) {
+                let has = variables(&units[host]);
+                let key = units[guest].keys.iter().find(|key| {
+                    !key.is_empty() && key.iter().all(|variable| has.contains(variable))
+                });
+                if key.is_none() {
+                    continue;
+                }
+                let mut combined = units.clone();
+                let taken = combined[guest].relations.clone();
+                combined[host].relations.extend(taken);
+                combined.remove(guest);
+                if width(&combined) <= width(&units) {
+                    units = combined;
+                    continue 'again;
+                }
+            }
+        }
+        return Ok(units);
+    }
+}
+
+impl Planner<'_> {
+    /// The variables of a unit that another one has.
+    fn outer(&self, unit: usize) -> Vec<usize> {
+        let others = self.units.iter().enumerate().filter(|(at, _)| *at != unit);
+        let others: Vec<usize> = others
+            .flat_map(|(_, unit)| unit.relations.clone())
+            .collect();
+        let shared = |variable: &usize| {
+            others
+                .iter()
+                .any(|&other| self.relations[other].variables.contains(variable))
+        };
+        let mut found: Vec<usize> = Vec::new();
+        for &relation in &self.units[unit].relations {
+            let variables = self.relations[relation].variables.iter().copied();
+            found.extend(variables.filter(shared));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Where the rows of a unit come from: a relation, or a bag of those that keys combine.
+    fn source(&mut self, unit: usize) {
+        let relations = &self.units[unit].relations;
+        if let [relation] = relations[..] {
+            let variables = self.relations[relation].variables.iter().copied();
+            let columns = variables.zip(0..).collect();
+            return self.of_unit.push((Source::Relation(relation), columns));
+        }
+        let outer = self.outer(unit);
+        let mut variables = outer.clone();
+        for &relation in relations {
+            let own = self.relations[relation].variables.iter();
+            let new: Vec<usize> = own.copied().filter(|v| !variables.contains(v)).collect();
+            variables.extend(new);
+        }
+        let number = |variable: &usize| variables.iter().position(|v| v == variable).unwrap_or(0);
+        let part = |&relation: &usize| {
+            let of = &self.relations[relation];
+            PartPlan {
+                source: Source::Relation(relation),
+                variables: of.variables.iter().map(number).zip(0..).collect(),
+                words: (of.variables.len()..of.columns).collect(),
+                copies: true,
+            }
+        };
+        let parts: Vec<PartPlan> = relations.iter().map(part).collect();
+        let rows = (0..parts.len()).filter(|&at| !parts[at].words.is_empty());
+        let mut codes: Vec<Code> = rows.map(Code::Row).collect();
+        let told = |variable: &usize| {
+            let has = |at: usize| parts[at].variables.iter().any(|(v, _)| v == variable);
+            codes
+                .iter()
+                .any(|code| matches!(code, Code::Row(at) if has(*at)))
+        };
+        let inner: Vec<usize> = (outer.len()..variables.len())
+            .filter(|v| !told(v))
+            .collect();
+        codes.extend(inner.into_iter().map(Code::Value));
+        self.plan.told.push(Told {
+            joins: relations.clone(),
+            narrows: Vec::new(),
+            width: None,
+        });
+        let bag = Source::Bag(self.plan.bags.len());
+        self.of_unit
+            .push((bag, outer.iter().copied().zip(0..).collect()));
+        self.plan.bags.push(BagPlan {
+            parts,
+            variables: variables.len(),
+            outer: outer.len(),
+            codes,
+            whole: true,
+        });
+    }
+
+    /// A bag of a cycle, as a relation of its own. `inside` notes the units that are within.
+    fn bag(
+        &mut self,
+        bag: &ringview_query::graph::ghd::Bag,
+        edges: &[Set],
+        classes: &Classes,
+        inside: &mut [bool],
+    ) {
+        let own: Vec<Set> = edges
+            .iter()
+            .enumerate()
+            .map(|(at, edge)| {
+                if bag.edges.contains(at) {
+                    *edge
+                } else {
+                    Set::default()
+                }
+            })
+            .collect();
+        let covered = own.iter().fold(Set::default(), |all, edge| all | *edge);
+        let enough =
+            bag.variables.within(covered) && certified(bag.variables, &own).number <= bag.width;
+        let takes_part =
+            |at: &usize| bag.edges.contains(*at) || !enough && bag.cover[*at] > Ratio::ZERO;
+        let units: Vec<usize> = (0..edges.len()).filter(takes_part).collect();
+        for &unit in &units {
+            inside[unit] |= bag.edges.contains(unit) && self.is_bare(unit);
+        }
+        let all: Vec<usize> = bag
+            .variables
+            .iter()
+            .flat_map(|c| classes.variables[c].clone())
+            .collect();
+        let within = |unit: usize| inside[unit] && bag.edges.contains(unit);
+        let outside = |variable: &usize| {
+            let has = |unit: usize| self.of_unit[unit].1.iter().any(|(v, _)| v == variable);
+            (0..edges.len()).any(|unit| !within(unit) && has(unit))
+        };
+        let (outer, inner): (Vec<usize>, Vec<usize>) = all.into_iter().partition(outside);
+        let variables: Vec<usize> = outer.iter().chain(&inner).copied().collect();
+        let number = |variable: usize| variables.iter().position(|&v| v == variable);
+        let part = |&unit: &usize| {
+            let (source, columns) = &self.of_unit[unit];
+            let columns = columns.iter();
+            PartPlan {
+                source: *source,
+                variables: columns
+                    .filter_map(|&(v, column)| Some((number(v)?, column)))
+                    .collect(),
+                words: Vec::new(),
+                copies: false,
+            }
+        };
+        let of = |inside: bool| {
+            let units = units.iter().filter(|&&unit| within(unit) == inside);
+            units
+                .flat_map(|&unit| self.units[unit].relations.clone())
+                .collect()
+        };
+        self.plan.told.push(Told {
+            joins: of(true),
+            narrows: of(false),
+            width: Some(bag.width),
+        });
+        let plan = BagPlan {
+            parts: units.iter().map(part).collect(),
+            variables: variables.len(),
+            outer: outer.len(),
+            codes: (outer.len()..variables.len()).map(Code::Value).collect(),
+            whole: false,
+        };
+        self.plan.sources.push(Source::Bag(self.plan.bags.len()));
+        self.plan.atoms.push(atom(&outer, plan.codes.len()));
+        self.plan.bags.push(plan);
+    }
+
+    /// Whether a unit is one relation whose rows are no more than distinct values of its variables.
+    fn is_bare(&self, unit: usize) -> bool {
+        let [relation] = self.units[unit].relations[..] else {
+            return false;
+        };
+        let of = &self.relations[relation];
+        of.columns == of.variables.len() && !of.keys.is_empty()
+    }
+
+    /// A unit as a relation of its own.
+    fn relation(&mut self, unit: usize) {
+        let (source, columns) = &self.of_unit[unit];
+        let atom = match *source {
+            Source::Relation(relation) => {
+                let of = &self.relations[relation];
+                Atom {
+                    variables: of.variables.clone(),
+                    columns: of.columns,
+                    grouped: of.repeats,
+                }
+            }
+            Source::Bag(bag) => {
+                let outer: Vec<usize> = columns.iter().map(|&(v, _)| v).collect();
+                atom(&outer, self.plan.bags[bag].codes.len())
+            }
+        };
+        self.plan.sources.push(*source);
+        self.plan.atoms.push(atom);
+    }
+}
+
+/// A bag as a relation: its outer variables, then codes, two to a word.
+fn atom(outer: &[usize], codes: usize) -> Atom {
+    Atom::new(outer.to_vec(), outer.len() + codes.div_ceil(2))
+}

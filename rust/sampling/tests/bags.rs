@@ -1,0 +1,437 @@
+//! Any join as an acyclic one: the sample is of the query's results, whatever keys combine and bags hide.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{bound, chi_square};
+use proptest::prelude::*;
+use ringview_core::Meter;
+use ringview_sampling::{All, QuerySample, Random, Relation, Relations};
+
+/// A result: the rows of its relations, or what was asked for of them.
+type Rows = Vec<Vec<u64>>;
+
+fn distinct(variables: &[&[usize]]) -> Vec<Relation> {
+    let relation = |v: &&[usize]| Relation::distinct(v.to_vec(), v.len());
+    variables.iter().map(relation).collect()
+}
+
+/// A relation with a key of some columns.
+fn keyed(variables: &[usize], columns: usize, key: &[usize]) -> Relation {
+    Relation {
+        keys: vec![key.to_vec()],
+        ..Relation::bag(variables.to_vec(), columns)
+    }
+}
+
+/// Queries by name.
+fn queries() -> Vec<(&'static str, Vec<Relation>)> {
+    let mut mixed = distinct(&[&[0, 1], &[1, 2]]);
+    mixed.push(Relation::bag(vec![2, 0], 3));
+    let mut twice = distinct(&[&[0, 1]]);
+    twice.push(Relation::bag(vec![1, 2], 2));
+    twice.push(Relation::bag(vec![2, 0], 2));
+    vec![
+        ("triangle", distinct(&[&[0, 1], &[1, 2], &[2, 0]])),
+        ("4-cycle", distinct(&[&[0, 1], &[1, 2], &[2, 3], &[3, 0]])),
+        (
+            "5-cycle",
+            distinct(&[&[0, 1], &[1, 2], &[2, 3], &[3, 4], &[4, 0]]),
+        ),
+        (
+            "bow-tie",
+            distinct(&[&[0, 1], &[1, 2], &[2, 0], &[2, 3], &[3, 4], &[4, 2]]),
+        ),
+        (
+            "dumbbell",
+            distinct(&[
+                &[0, 1],
+                &[1, 2],
+                &[2, 0],
+                &[3, 4],
+                &[4, 5],
+                &[5, 3],
+                &[2, 3],
+            ]),
+        ),
+        (
+            "4-clique",
+            distinct(&[&[0, 1], &[0, 2], &[0, 3], &[1, 2], &[1, 3], &[2, 3]]),
+        ),
+        (
+            "LW 4",
+            distinct(&[&[0, 1, 2], &[1, 2, 3], &[2, 3, 0], &[3, 0, 1]]),
+        ),
+        (
+            "triangle with a tail",
+            distinct(&[&[0, 1], &[1, 2], &[2, 0], &[0, 3], &[3]]),
+        ),
+        (
+            "a wide relation in a cycle",
+            distinct(&[&[0, 1, 2], &[2, 3], &[3, 4], &[4, 0], &[1, 3]]),
+        ),
+        ("further words in a triangle", mixed),
+        ("copies in a triangle", twice),
+        ("triangle and a product", {
+            let mut all = distinct(&[&[0, 1], &[1, 2], &[2, 0]]);
+            all.push(Relation::bag(vec![], 1));
+            all
+        }),
+        (
+            "foreign key",
+            vec![
+                Relation::bag(vec![0, 1], 3),
+                keyed(&[0], 2, &[0]),
+                Relation::bag(vec![1], 2),
+            ],
+        ),
+        (
+            "foreign keys in a chain",
+            vec![
+                Relation::bag(vec![0], 2),
+                keyed(&[0, 1], 3, &[0]),
+                keyed(&[1], 2, &[0]),
+            ],
+        ),
+        (
+            "snowflake",
+            vec![
+                Relation::bag(vec![0, 1], 3),
+                keyed(&[0, 2], 2, &[0]),
+                keyed(&[1], 2, &[0]),
+                keyed(&[2], 1, &[0]),
+                Relation::bag(vec![1, 2], 3),
+            ],
+        ),
+        (
+            "keys in a cycle",
+            vec![
+                Relation::bag(vec![0, 1], 3),
+                Relation::bag(vec![1, 2], 2),
+                keyed(&[2, 3], 2, &[0]),
+                Relation::bag(vec![3, 0], 2),
+            ],
+        ),
+    ]
+}
+
+fn query(name: &str) -> Vec<Relation> {
+    let found = queries().into_iter().find(|(other, _)| *other == name);
+    found.expect("a known query").1
+}
+
+/// Relations as multisets of rows.
+#[derive(Clone, Default)]
+struct Tables(Vec<Vec<Vec<u64>>>);
+
+impl Tables {
+    /// All results, as often as they are there.
+    fn join(&self, relations: &[Relation]) -> Vec<Rows> {
+        let mut found = vec![(BTreeMap::<usize, u64>::new(), Rows::new())];
+        for (relation, table) in relations.iter().zip(&self.0) {
+            let mut next = Vec::new();
+            for (values, rows) in &found {
+                for row in table {
+                    let pairs = || relation.variables.iter().zip(row);
+                    if pairs().any(|(v, word)| values.get(v).is_some_and(|known| known != word)) {
+                        continue;
+                    }
+                    let mut values = values.clone();
+                    values.extend(pairs());
+                    let mut rows = rows.clone();
+                    rows.push(row.clone());
+                    next.push((values, rows));
+                }
+            }
+            found = next;
+        }
+        let mut all: Vec<Rows> = found.into_iter().map(|(_, rows)| rows).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+fn held(relations: &[Relation], sample: &QuerySample) -> Vec<Rows> {
+    let rows = |result: &[u32]| -> Rows {
+        let row = |(at, relation): (usize, &Relation)| {
+            let words = 0..relation.columns;
+            words
+                .map(|word| sample.word(result, sample.place(at, word)))
+                .collect()
+        };
+        relations.iter().enumerate().map(row).collect()
+    };
+    let mut all: Vec<Rows> = sample.sample().results().map(rows).collect();
+    all.sort_unstable();
+    all
+}
+
+/// A row that may come: distinct ones are left out if they are there, keys are kept.
+fn comes(relation: &Relation, table: &[Vec<u64>], row: &[u64]) -> bool {
+    let same = |key: &Vec<usize>| {
+        table
+            .iter()
+            .any(|other| key.iter().all(|&column| other[column] == row[column]))
+    };
+    !relation.keys.iter().any(same)
+}
+
+fn row(relation: &Relation, random: &mut Random, values: u128) -> Vec<u64> {
+    (0..relation.columns)
+        .map(|_| random.below(values) as u64 + (1 << 40))
+        .collect()
+}
+
+#[test]
+fn plans_are_as_expected() {
+    let plan = |name: &str| {
+        let found = Relations::new(&query(name)).unwrap();
+        let width = found.ghd().map(|ghd| ghd.width.to_string());
+        (found.atoms().len(), width, found.told().to_vec())
+    };
+    let triangle = plan("triangle");
+    assert_eq!((triangle.0, triangle.1), (1, Some("3/2".to_owned())));
+    let dumbbell = plan("dumbbell");
+    assert_eq!((dumbbell.0, dumbbell.2.len()), (3, 2));
+    assert!(
+        dumbbell
+            .2
+            .iter()
+            .all(|bag| bag.joins.len() == 3 && bag.narrows.is_empty())
+    );
+    // The relation with a further column hangs at the bag.
+    let mixed = plan("further words in a triangle");
+    assert_eq!(
+        (mixed.0, &mixed.2[0].joins[..], &mixed.2[0].narrows[..]),
+        (2, &[0, 1][..], &[2][..])
+    );
+    let chain = plan("foreign keys in a chain");
+    assert_eq!((chain.0, chain.1, chain.2[0].joins.len()), (1, None, 3));
+    // With the key the cycle is one of three relations.
+    let cycle = plan("keys in a cycle");
+    assert_eq!((cycle.1, cycle.2.len()), (Some("3/2".to_owned()), 2));
+    // A bag that is not covered by what belongs to it is narrowed by the others.
+    assert!(plan("5-cycle").2.iter().any(|bag| !bag.narrows.is_empty()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn samples_are_of_the_join_whatever_comes_leaves_and_is_undone(
+        which in 0..queries().len(), seed: u64, k in 1..40u64, undo: u32,
+    ) {
+        let (_, relations) = &queries()[which];
+        let mut random = Random::new(seed);
+        let mut sample = QuerySample::new(relations, k, seed, All).unwrap();
+        let mut tables = Tables(vec![Vec::new(); relations.len()]);
+        let meter = Meter::free();
+        for step in 0..24 {
+            let before = (held(relations, &sample), tables.clone(), sample.sample().law().clone());
+            for _ in 0..6 {
+                let at = random.below(relations.len() as u128) as usize;
+                let table = &mut tables.0[at];
+                if random.below(if step < 14 { 6 } else { 2 }) > 0 || table.is_empty() {
+                    let row = row(&relations[at], &mut random, 3);
+                    if comes(&relations[at], table, &row) {
+                        sample.insert(at, &row, &meter).unwrap();
+                        table.push(row);
+                    }
+                } else {
+                    let gone = table.swap_remove(random.below(table.len() as u128) as usize);
+                    prop_assert!(sample.delete(at, &gone, &meter).unwrap());
+                }
+            }
+            let missing = vec![0; relations[0].columns];
+            prop_assert!(relations[0].columns == 0 || !sample.delete(0, &missing, &meter).unwrap());
+            sample.settle(&meter).unwrap();
+            sample.check();
+            let results = tables.join(relations);
+            prop_assert_eq!(sample.sample().index().results(), results.len() as u128);
+            let rows = held(relations, &sample);
+            prop_assert_eq!(rows.len() as u64, k.min(results.len() as u64));
+            let mut left = results.into_iter();
+            prop_assert!(rows.iter().all(|result| left.any(|other| other == *result)));
+            if undo >> (step % 32) & 1 == 1 {
+                sample.rollback();
+                tables = before.1;
+                prop_assert_eq!(held(relations, &sample), before.0);
+                prop_assert_eq!(sample.sample().law(), &before.2);
+            } else {
+                sample.commit();
+            }
+            sample.check();
+        }
+        // All that came leaves: nothing stays.
+        for (at, table) in tables.0.iter().enumerate() {
+            for row in table {
+                prop_assert!(sample.delete(at, row, &meter).unwrap());
+            }
+        }
+        sample.settle(&meter).unwrap();
+        sample.commit();
+        prop_assert_eq!((sample.sample().len(), sample.sample().index().results()), (0, 0));
+        let mut words_left = 0;
+        for (at, relation) in relations.iter().enumerate() {
+            let words: Vec<usize> = (0..relation.columns).collect();
+            sample.each_word(at, &words, &mut |_| words_left += 1);
+        }
+        prop_assert_eq!(words_left, 0);
+    }
+}
+
+/// Changes in three phases: rows come, some leave, some of these come again.
+fn phases(relations: &[Relation]) -> [Vec<(usize, Vec<u64>, bool)>; 3] {
+    let mut random = Random::new(11);
+    let mut come: Vec<(usize, Vec<u64>, bool)> = Vec::new();
+    let mut tables = Tables(vec![Vec::new(); relations.len()]);
+    let mut seen = BTreeSet::new();
+    while tables.join(relations).len() < 14 {
+        let at = come.len() % relations.len();
+        let mut row = row(&relations[at], &mut random, 3);
+        // Rows told apart, so that a result is known by its rows.
+        if relations[at].columns > relations[at].variables.len() {
+            *row.last_mut().unwrap() = come.len() as u64;
+        }
+        if comes(&relations[at], &tables.0[at], &row) && seen.insert((at, row.clone())) {
+            tables.0[at].push(row.clone());
+            come.push((at, row, false));
+        } else {
+            // Another relation next.
+            come.push((at, Vec::new(), false));
+        }
+    }
+    come.retain(|(_, row, _)| !row.is_empty());
+    // As many leave as leave some results.
+    let mut gone: Vec<(usize, Vec<u64>, bool)> = Vec::new();
+    for (at, row, _) in &come {
+        let mut fewer = tables.clone();
+        fewer.0[*at].retain(|other| other != row);
+        if gone.len() < 4 && (6..14).contains(&fewer.join(relations).len()) {
+            gone.push((*at, row.clone(), true));
+            tables = fewer;
+        }
+    }
+    let again = gone
+        .iter()
+        .step_by(2)
+        .map(|(at, row, _)| (*at, row.clone(), false));
+    let again = again.collect();
+    [come, gone, again]
+}
+
+/// Chi-squares over results, with their degrees, after each phase; `choose` is given a sample after it.
+fn uniformity(
+    name: &str,
+    runs: u64,
+    choose: impl Fn(&QuerySample, Vec<Rows>) -> Vec<Rows>,
+) -> [(f64, usize); 3] {
+    let relations = query(name);
+    let phases = phases(&relations);
+    let mut counts = [const { BTreeMap::<Rows, u64>::new() }; 3];
+    let mut totals = [0; 3];
+    let meter = Meter::free();
+    for seed in 0..runs {
+        let mut sample = QuerySample::new(&relations, 2, seed, All).unwrap();
+        for ((changes, counts), total) in phases.iter().zip(&mut counts).zip(&mut totals) {
+            for part in changes.chunks(3) {
+                for (at, row, delete) in part {
+                    match delete {
+                        true => assert!(sample.delete(*at, row, &meter).unwrap()),
+                        false => sample.insert(*at, row, &meter).unwrap(),
+                    }
+                }
+                sample.settle(&meter).unwrap();
+                sample.commit();
+            }
+            let rows = held(&relations, &sample);
+            for result in choose(&sample, rows) {
+                *counts.entry(result).or_insert(0) += 1;
+                *total += 1;
+            }
+        }
+    }
+    let mut tables = Tables(vec![Vec::new(); relations.len()]);
+    let mut found = [(0.0, 0); 3];
+    for (at, changes) in phases.iter().enumerate() {
+        for (relation, row, delete) in changes {
+            let table = &mut tables.0[*relation];
+            match delete {
+                true => table.retain(|other| other != row),
+                false => table.push(row.clone()),
+            }
+        }
+        let results = tables.join(&relations);
+        assert!(
+            results.len() > 2,
+            "{name}: {} results show nothing",
+            results.len()
+        );
+        assert!(counts[at].keys().all(|result| results.contains(result)));
+        let statistic = chi_square(counts[at].values().copied(), results.len(), totals[at]);
+        found[at] = (statistic, results.len() - 1);
+    }
+    found
+}
+
+#[test]
+fn results_are_equally_likely_at_every_moment() {
+    for name in [
+        "triangle",
+        "4-cycle",
+        "5-cycle",
+        "bow-tie",
+        "dumbbell",
+        "LW 4",
+        "further words in a triangle",
+        "foreign keys in a chain",
+        "snowflake",
+        "keys in a cycle",
+    ] {
+        for (statistic, degrees) in uniformity(name, 2000, |_, rows| rows) {
+            assert!(
+                statistic < bound(degrees),
+                "{name}: {statistic} of {degrees}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_sample_of_bags_instead_of_results_is_found_out() {
+    // Of the two that are held the one whose first relation's row is smaller is counted alone.
+    let biased = uniformity("dumbbell", 2000, |_, rows| {
+        rows.into_iter().take(1).collect()
+    });
+    assert!(
+        biased
+            .iter()
+            .all(|&(statistic, degrees)| statistic > bound(degrees)),
+        "{biased:?}"
+    );
+}
+
+#[test]
+fn a_change_costs_what_the_cover_allows() {
+    // Two hubs: each edge between them closes as many triangles as there are, but no pair of lists is walked
+    // that is longer than the shorter one.
+    let relations = query("triangle");
+    let mut sample = QuerySample::new(&relations, 10, 1, All).unwrap();
+    let meter = Meter::free();
+    let n = 2000;
+    for leaf in 0..n {
+        sample.insert(1, &[1, 10 + leaf], &meter).unwrap();
+    }
+    let before = sample.steps();
+    // Vertex 0 has one edge only: the 2000 of vertex 1 are not walked.
+    sample.insert(2, &[15, 0], &meter).unwrap();
+    sample.insert(0, &[0, 1], &meter).unwrap();
+    sample.commit();
+    assert_eq!(sample.sample().len(), 1);
+    assert!(
+        sample.steps() - before < 20,
+        "{} steps",
+        sample.steps() - before
+    );
+}

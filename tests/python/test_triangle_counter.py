@@ -1,0 +1,417 @@
+"""`ringview.graph.TriangleCounter` beside NetworkX and brute force, after every change."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import ringview as rv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ringview.graph import Moment, TriangleCounter, Vertex
+
+SLICE = Path(__file__).parents[2] / "examples" / "data" / "epinions_500.parquet"
+Edge = tuple[Any, Any]
+Walk = tuple[Any, Any, Any]
+
+
+def distinct(counter: TriangleCounter) -> set[frozenset[Any]]:
+    found = [frozenset(triangle) for triangle in counter.triangles()]
+    assert len(found) == len(set(found)), "each once"
+    assert all(len(triangle) == 3 for triangle in found)
+    return set(found)
+
+
+def cliques(graph: nx.Graph) -> set[frozenset[Any]]:
+    return {
+        frozenset((u, v, w))
+        for u, v in graph.edges
+        if u != v
+        for w in set(graph[u]) & set(graph[v])
+        if w not in (u, v)
+    }
+
+
+def cycles(edges: Counter[Edge]) -> dict[Walk, int]:
+    """The cycles of three vertices, by their edges, with multiplicities."""
+    nodes = {end for edge in edges for end in edge}
+    found = {}
+    for a, b, c in combinations(sorted(nodes), 3):
+        for walk in ((a, b, c), (a, c, b)):
+            sides = [edges[walk[at], walk[(at + 1) % 3]] for at in range(3)]
+            if all(sides):
+                found[walk] = prod(sides)
+    return found
+
+
+def changes(dice: random.Random, wide: int, steps: int) -> Iterator[tuple[list[Edge], list[Edge]]]:
+    """Batches of edges that come and of some that go; one vertex is common, loops are too."""
+
+    def vertex() -> int:
+        return dice.choice([0, dice.randrange(wide), dice.randrange(wide)])
+
+    there: list[Edge] = []
+    for _ in range(steps):
+        come = [(vertex(), vertex()) for _ in range(dice.randrange(6))]
+        there += come
+        dice.shuffle(there)
+        gone = [there.pop() for _ in range(dice.randrange(len(there) + 1) // 2)]
+        yield come, gone
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32), st.sampled_from([None, 0, 0.3, 1]), st.sampled_from([4, 9]))
+def test_it_counts_what_networkx_counts(seed: int, epsilon: float | None, wide: int) -> None:
+    dice = random.Random(seed)
+    counter = TriangleCounter(epsilon=epsilon)
+    there: Counter[frozenset[int]] = Counter()
+    for come, gone in changes(dice, wide, 12):
+        # Which way an edge goes says nothing.
+        gone = [edge if dice.random() < 0.5 else edge[::-1] for edge in gone]
+        before = counter.count
+        moved = counter.update(insert=come, delete=gone)
+        there.update(map(frozenset, come))
+        there.subtract(map(frozenset, gone))
+        graph = nx.Graph([(min(edge), max(edge)) for edge in +there])
+        assert counter.count == sum(nx.triangles(graph).values()) // 3
+        assert moved == counter.count - before
+        assert counter.edges == sum(there.values())
+        assert distinct(counter) == cliques(graph)
+        table = counter.vertices().to_pandas().set_index("vertex")
+        graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+        graph.remove_nodes_from(list(nx.isolates(graph)))
+        assert dict(table["triangles"]) == nx.triangles(graph)
+        assert dict(table["degree"]) == dict(graph.degree)
+        assert dict(table["clustering"]) == pytest.approx(nx.clustering(graph))
+        for vertex in range(wide):
+            at = counter.at(vertex)
+            there_it_is = vertex in graph
+            assert at.triangles == (nx.triangles(graph, vertex) if there_it_is else 0)
+            assert at.clustering == pytest.approx(
+                nx.clustering(graph, vertex) if there_it_is else 0
+            )
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([4, 7]))
+def test_directed_and_multigraphs_are_brute_force(
+    seed: int, directed: bool, multigraph: bool, wide: int
+) -> None:
+    counter = TriangleCounter(directed=directed, multigraph=multigraph)
+    edges: Counter[Edge] = Counter()
+    known: Counter[Walk] = Counter()
+    for come, gone in changes(random.Random(seed), wide, 8):
+        counter.update(insert=come, delete=gone)
+        edges.update(come)
+        edges.subtract(gone)
+        ways = edges if directed else edges + Counter({(v, u): n for (u, v), n in edges.items()})
+        ways = +ways if multigraph else Counter(dict.fromkeys(+ways, 1))
+        expected = cycles(ways)
+        if not directed:
+            expected = {walk: n for walk, n in expected.items() if walk[1] < walk[2]}
+        assert counter.count == sum(expected.values())
+        assert Counter(counter.triangles()) == Counter(expected.keys())
+        rows = counter.to_reader().read_all().to_pylist()
+        times = {(row["a"], row["b"], row["c"]): row.get("multiplicity", 1) for row in rows}
+        assert times == expected
+        for row in counter.changes().to_pylist():
+            known[row["a"], row["b"], row["c"]] += row["multiplicity"]
+        assert {walk: n for walk, n in known.items() if n} == expected
+
+
+FORMS: dict[str, Callable[[list[Edge]], Any]] = {
+    "pairs": list,
+    "a generator": iter,
+    "lists": lambda edges: [list(edge) for edge in edges],
+    "columns": lambda edges: {"from": [u for u, _ in edges], "to": [v for _, v in edges]},
+    "arrow": lambda edges: pa.table({"x": [u for u, _ in edges], "y": [v for _, v in edges]}),
+    "a reader": lambda edges: FORMS["arrow"](edges).to_reader(max_chunksize=2),
+    "pandas": lambda edges: pd.DataFrame(edges, columns=["src", "dst"]),
+    "polars": lambda edges: pl.DataFrame(edges, schema=["src", "dst"], orient="row"),
+    "numpy": np.array,
+    "networkx": nx.Graph,
+    "a digraph": nx.DiGraph,
+}
+EDGES: list[Edge] = [(1, 2), (2, 3), (3, 1), (3, 4), (4, 1)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("vertex", [int, str, np.int64], ids=lambda of: of.__name__)
+def test_edges_of_every_form(form: str, vertex: Callable[[Any], Any]) -> None:
+    edges = [(vertex(u), vertex(v)) for u, v in EDGES]
+    counter = TriangleCounter()
+    assert counter.insert(FORMS[form](edges)) == 2
+    assert distinct(counter) == {
+        frozenset(map(vertex, (1, 2, 3))),
+        frozenset(map(vertex, (1, 3, 4))),
+    }
+    assert counter.at(vertex(3)) == Vertex(3, 2)
+    assert counter.delete(FORMS["pairs"](edges)) == -2
+    assert counter.edges == 0
+
+
+def test_vertices_of_any_kind() -> None:
+    counter = TriangleCounter()
+    north, south = ("house", 1), frozenset({"shop"})
+    assert counter.insert([(north, south), (south, 2.5), (2.5, north), ("a", north)]) == 1
+    assert distinct(counter) == {frozenset({north, south, 2.5})}
+    assert counter.at(south) == Vertex(2, 1)
+    assert counter.at("nobody") == Vertex(0, 0)
+    with pytest.raises(rv.errors.OverDeleteError, match=r"'nobody' is no vertex"):
+        counter.delete([("nobody", north)])
+    with pytest.raises(rv.errors.OverDeleteError, match=r"edge \('a', 2.5\) cannot be deleted"):
+        counter.delete([("a", 2.5)])
+    for read in (counter.to_reader, counter.changes, counter.vertices):
+        with pytest.raises(rv.errors.UnsupportedError, match=r"triangles\(\).* at\(v\)"):
+            read()
+    # Arrow types that are neither integers nor texts are objects.
+    days = pa.array([1, 2, 3], pa.date32())
+    other = TriangleCounter()
+    assert other.insert({"u": days, "v": days.take(pa.array([1, 2, 0]))}) == 1
+
+
+def test_categories_and_small_integers_are_texts_and_integers() -> None:
+    texts = pa.array(["x", "y", "z"]).dictionary_encode()
+    counter = TriangleCounter()
+    assert counter.insert(pa.table({"u": texts, "v": texts.take(pa.array([1, 2, 0]))})) == 1
+    assert counter.insert([("x", "w"), ("w", "y")]) == 1
+    small = pa.array([1, 2, 3], pa.uint8())
+    counter = TriangleCounter()
+    assert counter.insert(pa.table({"u": small, "v": small.take(pa.array([1, 2, 0]))})) == 1
+    assert counter.insert(pd.DataFrame({"u": [1, 7], "v": [7, 2]}, dtype="Int64")) == 1
+
+
+def test_networkx_graphs_keep_their_parallel_edges_and_directions() -> None:
+    parallel = nx.MultiGraph([(1, 2), (1, 2), (2, 3), (3, 1)])
+    assert TriangleCounter().insert(parallel) == 1
+    assert TriangleCounter(multigraph=True).insert(parallel) == 2
+    # Without a direction an edge goes both ways: a cycle each way around.
+    assert TriangleCounter(directed=True).insert(nx.Graph([(1, 2), (2, 3), (3, 1)])) == 2
+    assert TriangleCounter(directed=True).insert(nx.DiGraph([(1, 2), (2, 3), (3, 1)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("edges", "error", "reason"),
+    [
+        (None, None, ""),
+        (5, TypeError, "no edges in 5"),
+        ("ab", TypeError, "no edges in 'ab'"),
+        ((1, 2), TypeError, r"edge 0 is 1, not a pair of vertices; write \[\(u, v\)\]"),
+        (["ab"], TypeError, "edge 0 is 'ab', not a pair"),
+        ([(1, 2), (1, 2, 3)], TypeError, r"edge 1 is \(1, 2, 3\)"),
+        ([(1, 2), (3, None)], ValueError, "edge 1 has no vertex at one end"),
+        ([(1.5, float("nan"))], ValueError, "edge 0 has no vertex at one end"),
+        ([([], 2)], TypeError, r"\[\] cannot be a vertex, for it has no hash"),
+        ([(2**63, 1)], ValueError, 'fit 64 bits .*vertices="object"'),
+        (pa.table({"u": [1, None], "v": [2, 3]}), ValueError, "edge 1 has no vertex"),
+        (pa.table({"u": pa.array([2**64 - 1], pa.uint64()), "v": [2]}), ValueError, "fit 64 bits"),
+        (pa.table({"u": [1], "v": [2], "w": [3]}), ValueError, "here are: u, v, w; select two"),
+        (pd.DataFrame({"u": [1]}), ValueError, "here are: u; select two"),
+        (np.zeros((2, 3), int), ValueError, "here are: 0, 1, 2; select two"),
+        ({"u": [1, 2], "v": [2]}, ValueError, r"different lengths \(2 and 1\)"),
+        ({"u": "ab", "v": "cd"}, TypeError, "a column holds 'ab'"),
+        ([("x", "y")], TypeError, 'are integers, and here are texts; .*vertices="object"'),
+        ([(1, (2, 3))], TypeError, "are integers, and here are other values"),
+    ],
+)
+def test_what_are_no_edges_changes_nothing(
+    edges: Any, error: type[Exception] | None, reason: str
+) -> None:
+    counter = TriangleCounter(history=True)
+    if error is None:
+        assert counter.insert(edges) == 0
+        return
+    if "are integers" not in reason:
+        with pytest.raises(error, match=reason):
+            counter.insert(edges)
+        assert repr(counter) == "TriangleCounter(0 triangles, 0 edges)"
+    counter.insert(EDGES)
+    # A graph of integers takes no others, whatever else is wrong with them.
+    with pytest.raises((error, rv.errors.TypeMismatchError), match=f"{reason}|are integers"):
+        counter.insert(edges)
+    assert repr(counter) == "TriangleCounter(2 triangles, 5 edges)"
+    assert counter.history == [Moment(5, 5, 2)]
+
+
+def test_what_failed_at_first_does_not_say_what_vertices_are() -> None:
+    counter = TriangleCounter()
+    with pytest.raises(rv.errors.OverDeleteError):
+        counter.update(insert=[("a", "b")], delete=[("c", "d")])
+    assert counter.insert(EDGES) == 2
+
+
+def test_mixed_kinds_are_taken_as_objects() -> None:
+    counter = TriangleCounter(vertices="object")
+    assert counter.insert([(1, "x"), ("x", (2, 3)), ((2, 3), 1), (2**70, 1)]) == 1
+    assert sorted(map(str, next(counter.triangles()))) == ["(2, 3)", "1", "x"]
+
+
+def test_deleting_too_much_changes_nothing() -> None:
+    counter = TriangleCounter(history=True)
+    counter.insert([*EDGES, (1, 1)])
+    for gone in ([(1, 2), (2, 1)], [(2, 4)], [(1, 1), (1, 1)]):
+        with pytest.raises(rv.errors.OverDeleteError, match="cannot be deleted"):
+            counter.update(insert=[(9, 8)], delete=gone)
+        assert (counter.count, counter.edges, len(counter.history)) == (2, 6, 1)
+    assert counter.delete([(1, 1), (2, 1)]) == -1
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4])
+def test_the_smallest_graphs(size: int) -> None:
+    counter = TriangleCounter()
+    edges = list(combinations(range(size), 2))
+    counter.insert(edges)
+    assert counter.count == len(list(combinations(range(size), 3)))
+    assert counter.count == len(list(counter.triangles()))
+    for edge in edges:
+        counter.delete([edge])
+    assert (counter.count, counter.edges) == (0, 0)
+
+
+def test_more_triangles_than_a_number_holds_are_refused() -> None:
+    counter = TriangleCounter(multigraph=True)
+    many = pa.table({"u": [1, 2, 3], "v": [2, 3, 1]})
+    counter.insert(many)
+    rows = {"u": [1, 2, 3, 2, 3, 1], "v": [2, 3, 1, 1, 2, 3], "n": [10**5] * 6}
+    counter._db.insert("edges", rows, multiplicity="n")
+    before = counter.count
+    assert before == (10**5 + 1) ** 3
+    rows["n"] = [10**7] * 6
+    with pytest.raises(rv.errors.ArithmeticOverflowError):
+        counter._db.insert("edges", rows, multiplicity="n")
+    assert counter.count == before
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "reason"),
+    [
+        ({"epsilon": 1.1}, ValueError, "number from 0 to 1"),
+        ({"epsilon": float("nan")}, ValueError, "number from 0 to 1"),
+        ({"epsilon": "x"}, TypeError, "number from 0 to 1"),
+        ({"epsilon": {"d": 0.5}}, ValueError, 'no relation "d"; it has a, b, c'),
+        ({"epsilon": 0.5, "engine": "viewtree"}, ValueError, "no heavy and light"),
+        ({"engine": "fast"}, ValueError, "known engines"),
+        ({"vertices": "int32"}, ValueError, "'int64', 'string', 'object' or None"),
+        ({"memory_limit": "much"}, ValueError, "much"),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_told_at_once(
+    options: dict[str, Any], error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
+        TriangleCounter(**options)
+
+
+def test_what_is_not_defined_says_what_is() -> None:
+    for counter in (TriangleCounter(directed=True), TriangleCounter(multigraph=True)):
+        counter.insert(EDGES)
+        for ask in (counter.vertices, lambda counter=counter: counter.at(1)):
+            with pytest.raises(rv.errors.UnsupportedError, match=r"iterate over triangles\(\)"):
+                ask()
+    with pytest.raises(rv.errors.UnsupportedError, match="history=True"):
+        _ = TriangleCounter().history
+
+
+def test_explain_tells_of_both_engines() -> None:
+    edges = list(combinations(range(40), 2))
+    by_epsilon, by_trees = TriangleCounter(), TriangleCounter(engine="viewtree")
+    for counter in (by_epsilon, by_trees):
+        counter.insert(edges)
+        assert counter.count == len(list(combinations(range(40), 3)))
+    assert "engine: epsilon" in by_epsilon.explain()
+    assert "are between heavy values" in by_epsilon.explain()
+    assert "engine: viewtree" in by_trees.explain()
+    assert "view graph" in by_epsilon.explain()
+    assert sum(by_epsilon.memory_usage().values()) > 0
+
+
+def test_what_was_asked_for_is_forgotten() -> None:
+    counter = TriangleCounter()
+    counter.insert(EDGES)
+    counter.at(1), counter.changes()
+    assert {"view triangles", "view degrees", "view corners"} <= set(counter.memory_usage())
+    counter.forget()
+    assert set(counter.memory_usage()) == {
+        *("table edges", "view graph", "view count"),
+        *("dictionary", "buffers"),
+    }
+    assert counter.changes().num_rows == 2
+
+
+def test_reading_on_after_a_change_is_told() -> None:
+    counter = TriangleCounter()
+    counter.insert(combinations(range(60), 2))
+    reading = counter.triangles()
+    next(reading)
+    counter.insert([(1, 99)])
+    with pytest.raises(rv.errors.ViewChangedError):
+        list(reading)
+
+
+def test_a_history_is_drawn() -> None:
+    counter = TriangleCounter(history=True)
+    for edge in EDGES:
+        counter.insert([edge])
+    counter.delete(EDGES[:1])
+    assert counter.history[2:] == [
+        Moment(3, 3, 1),
+        Moment(4, 4, 1),
+        Moment(5, 5, 2),
+        Moment(6, 4, 1),
+    ]
+    axes = rv.plot.triangles(counter.history)
+    assert np.array_equal(np.asarray(axes.get_lines()[0].get_ydata()), [0, 0, 1, 1, 2, 1])
+    assert len(axes.figure.axes) == 2
+    assert len(rv.plot.triangles(counter.history, edges=False).figure.axes) == 1
+    with pytest.raises(ValueError, match="the history is empty"):
+        rv.plot.triangles([])
+
+
+def test_a_window_over_a_slice_of_epinions() -> None:
+    table = pq.read_table(SLICE)
+    edges = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    random.Random(3).shuffle(edges)
+    counter = TriangleCounter()
+    step, kept = 1000, 8000
+    for at in range(0, len(edges), step):
+        gone = edges[at - kept : at - kept + step] if at >= kept else []
+        counter.update(insert=edges[at : at + step], delete=gone)
+        there = nx.Graph(edges[max(at - kept + step, 0) : at + step])
+        assert counter.count == sum(nx.triangles(there).values()) // 3
+    assert counter.count > 10_000
+
+
+@pytest.mark.long
+@pytest.mark.skipif("RINGVIEW_EPINIONS" not in os.environ, reason="needs the file of all edges")
+def test_all_of_epinions_with_deletes() -> None:
+    table = pq.read_table(os.environ["RINGVIEW_EPINIONS"])
+    assert table.num_rows == 508_837
+    counter = TriangleCounter()
+    for at in range(0, table.num_rows, 10_000):
+        counter.insert(table[at : at + 10_000])
+    assert counter.count == 1_624_481
+    graph = nx.from_pandas_edgelist(table.to_pandas(), "src", "dst")
+    assert counter.count == sum(nx.triangles(graph).values()) // 3
+    found = counter.vertices().to_pandas().set_index("vertex")
+    assert dict(found["triangles"]) == nx.triangles(graph)
+    half = table[: table.num_rows // 2]
+    for at in range(0, half.num_rows, 10_000):
+        counter.delete(half[at : at + 10_000])
+    rest = table[half.num_rows :]
+    graph = nx.from_pandas_edgelist(rest.to_pandas(), "src", "dst")
+    assert counter.count == sum(nx.triangles(graph).values()) // 3
+    assert sum(1 for _ in counter.triangles()) == counter.count
