@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +43,7 @@ def batches(query: Query, size: int) -> Iterator[Batch]:
         yield cut
 
 
-def measure(query: Query, options: argparse.Namespace) -> dict[str, object]:
+def measure(query: Query, options: argparse.Namespace) -> dict[str, Any]:
     """Keep one sample over its stream."""
     db = rv.Database(trust_deletes=True)
     for name, table in query.tables.items():
