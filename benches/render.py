@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 import anchors
+import slopes
 from anchors import SIZES
 
 ORDERS = ("sorted", "shuffled")
@@ -23,7 +24,11 @@ TITLES = {
 # The streams of sums and matrices, with the scale of Housing.
 STREAMS = (("retailer", None), ("retailer-fact", None), ("housing", anchors.SCALE))
 SCALES = (1, 4, anchors.SCALE)
-TRIANGLES = {"triangles": "COUNT", "triangles-cofactor": "degree-3 matrix"}
+TRIANGLES = {
+    "triangles": "COUNT",
+    "triangles-own": "COUNT, one relation",
+    "triangles-cofactor": "degree-3 matrix",
+}
 SUMS = {
     "handwritten-arrays": "by hand, arrays",
     "handwritten-tables": "by hand, tables",
@@ -52,11 +57,18 @@ CYCLES = {
     "ringview-trusted": "indicators, trusted deletes",
     "ringview-checked": "indicators",
     "python-trusted": "Python, trusted deletes",
+    "ringview-epsilon": "heavy and light, trusted deletes",
+    "python-epsilon": "Python, heavy and light, trusted deletes",
     "ringview-plain": "no indicators",
     "ringview-scalars": "a number an entry",
     "recursive": "recursive",
     "first-order": "first order",
     "duckdb": "DuckDB recomputing †",
+}
+TOGGLES = {
+    "ringview-epsilon": "heavy and light",
+    "ringview-trusted": "indicators",
+    "first-order": "first order",
 }
 CHAINS = {
     "ringview": "`MatrixChain`",
@@ -90,6 +102,8 @@ def tables(results: dict[str, Any]) -> str:
         joins(lines),
         reading(lines),
         triangles(lines),
+        toggles(results["lines"]),
+        exponents(results["lines"]),
         *chains(results["lines"]),
         *samples(results["lines"]),
     ]
@@ -299,6 +313,42 @@ def triangles(lines: Lines) -> str:
                 rows.append([title, order, unit, *cells, anchor])
     head = [f"triangles of {known[0].get('graph')}", "order", "", *CYCLES.values()]
     return table([*head, "C++, no indicators, Epinions ‡"], rows, 3)
+
+
+def toggles(lines: list[Line]) -> str:
+    """Microseconds of an edge that comes or goes between hubs, and in a clique, by size."""
+    lines = [line for line in lines if line["workload"] == "toggles"]
+    failures = [f"toggled edges: failed: {line['failed']}" for line in lines if "failed" in line]
+    lines = [line for line in lines if "failed" not in line]
+    taken = {(line["data"], line["size"], line["system"]): line["cpu_seconds"] for line in lines}
+
+    def cell(*key: Any) -> str:
+        return figure(1e6 * taken[key]) if key in taken else NONE
+
+    cells = sorted({key[:2] for key in taken}, key=lambda key: (key[0] != "hub", key[1]))
+    rows = [
+        [data, f"{size:,}", *(cell(data, size, name) for name in TOGGLES)] for data, size in cells
+    ]
+    head = ["an edge comes or goes, us", "edges", *TOGGLES.values()]
+    return "\n\n".join(filter(None, [table(head, rows, 2), *failures]))
+
+
+def exponents(lines: list[Line]) -> str:
+    """The slopes of counted steps and keys against N, beside the theorem's."""
+    lines = [line for line in lines if line["workload"] == "exponents" and "failed" not in line]
+    rows = []
+    for at in sorted({line["epsilon"] for line in lines}):
+        time, space = slopes.time(lines, at), slopes.space(lines, at)
+        rows.append(
+            [
+                f"{at:.1f}",
+                *("0" if found is None else f"{found:.2f}" for found in (time, space)),
+                f"{max(at, 1 - at):.1f}",
+                f"{min(1 + at, 2 - 2 * at):.1f}",
+            ]
+        )
+    head = ["epsilon", "steps a change, slope", "keys of views, slope"]
+    return table([*head, "steps: theorem", "keys: theorem"], rows, 1)
 
 
 def chains(lines: list[Line]) -> list[str]:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import edges
+import figure
 import render
 from machine import machine
 from results import Line, Results
@@ -231,11 +232,14 @@ def joins(bench: Bench, cell: Cell) -> None:
 def triangles(bench: Bench, cell: Cell) -> None:
     """The count of triangles, and their degree-3 matrix (figure 11)."""
     bench.rust(cell, ("ringview-trusted", "ringview-checked", "ringview-plain"), deletes=True)
-    if cell.workload == "triangles":
-        bench.rust(cell, ("first-order",), deletes=True)
-    else:
+    if cell.workload == "triangles-cofactor":
         bench.rust(cell, ("ringview-scalars", *SLOW))
-    bench.python(cell, PYTHON[:1], HEADLINE, 10_000)
+    else:
+        bench.rust(cell, ("ringview-epsilon", "first-order"), deletes=True)
+    if cell.workload == "triangles-own":
+        return
+    systems = ("python-epsilon",) if cell.workload == "triangles" else ()
+    bench.python(cell, (*PYTHON[:1], *systems), HEADLINE, 10_000)
     bench.python(cell, ("duckdb",))
 
 
@@ -281,6 +285,19 @@ def keep(bench: Bench, cell: Cell, command: list[str]) -> None:
         bench.results.add(failed)
 
 
+def worst(bench: Bench, cell: Cell) -> None:
+    """Data made against one way of maintenance, by size: times of toggled edges, counted steps."""
+    lines, problem = bench.call([bench.program, "--worst", cell.workload, *bench.share])
+    for line in lines:
+        bench.results.add({**line, "order": cell.order})
+    if problem is not None:
+        failed = {"workload": cell.workload, "order": cell.order, "failed": problem}
+        bench.results.add(failed)
+    if lines and cell.workload == "exponents":
+        path = bench.folder if bench.options.quick else HERE.parent / "docs"
+        figure.draw(lines, path / "epsilon.svg")
+
+
 PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "sum": sums,
     "cofactor": cofactors,
@@ -288,6 +305,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "triangles": triangles,
     "chains": chains,
     "samples": samples,
+    "worst": worst,
 }
 
 
@@ -306,6 +324,8 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     yield Cell("chains", "chain", "-")
     for workload in (*render.LINES_AND_STARS, *render.SHAPED):
         yield Cell("samples", workload, "shuffled")
+    for workload in ("toggles", "exponents"):
+        yield Cell("worst", workload, "-")
 
 
 def main() -> int:
