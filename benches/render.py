@@ -83,6 +83,11 @@ SCALED = "line-3"
 SAMPLE_SIZES = (1, 1_000, 10_000, 1_000_000)
 SHAPED = ("QX", "QY", "QZ", "Q10")
 SHAPED_SIZES = (0.01, 0.03, 0.1)
+BOOK = {
+    "ringview": "ringview",
+    "first-order": "first order, NumPy",
+    "duckdb": "DuckDB recomputing",
+}
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 NONE, FAILED = "-", "failed"
 Line = dict[str, Any]
@@ -106,6 +111,7 @@ def tables(results: dict[str, Any]) -> str:
         exponents(results["lines"]),
         *chains(results["lines"]),
         *samples(results["lines"]),
+        *order_book(results["lines"]),
     ]
     return "\n\n".join([described, *filter(None, found)])
 
@@ -489,6 +495,22 @@ class Samples:
 def on_core(line: Line) -> float | None:
     """Million tuples a second that the thread was on a core."""
     return float(line["tuples"]) / float(line["cpu_seconds"]) / 1e6
+
+
+def order_book(lines: list[Line]) -> list[str]:
+    """Events a second of an order book, the result read after each batch."""
+    lines = [line for line in lines if line["workload"] == "order-book"]
+    failures = [f"order book: failed: {line['failed']}" for line in lines if "failed" in line]
+    lines = [line for line in lines if "failed" not in line]
+    parts = ("query", "batch", "system")
+    taken = {tuple(line[part] for part in parts): line["tuples_per_second"] for line in lines}
+    rows = []
+    for query, size in dict.fromkeys((line["query"], line["batch"]) for line in lines):
+        found = [taken.get((query, size, system)) for system in BOOK]
+        cells = [NONE if speed is None else figure(speed / 1e3) for speed in found]
+        rows.append([query, f"{size:,}", *cells])
+    head = ["order book, thousand events/s from Python", "batch", *BOOK.values()]
+    return [table(head, rows, 2), *failures]
 
 
 def compiled(workload: str, order: str, size: int = 1_000) -> str:

@@ -285,6 +285,18 @@ def keep(bench: Bench, cell: Cell, command: list[str]) -> None:
         bench.results.add(failed)
 
 
+def order_book(bench: Bench, cell: Cell) -> None:
+    """Aggregates whose conditions hold correlated aggregates, over an order book."""
+    command = [sys.executable, str(HERE / "python" / "order_book.py")]
+    quick = ["--quick"] if bench.options.quick else []
+    lines, problem = bench.call([*command, *quick, "--seconds", str(bench.options.seconds)])
+    for line in lines:
+        bench.results.add({**line, "order": cell.order})
+    if problem is not None:
+        failed = {"workload": cell.workload, "order": cell.order, "failed": problem}
+        bench.results.add(failed)
+
+
 def worst(bench: Bench, cell: Cell) -> None:
     """Data made against one way of maintenance, by size: times of toggled edges, counted steps."""
     lines, problem = bench.call([bench.program, "--worst", cell.workload, *bench.share])
@@ -305,6 +317,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "triangles": triangles,
     "chains": chains,
     "samples": samples,
+    "order-book": order_book,
     "worst": worst,
 }
 
@@ -324,6 +337,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     yield Cell("chains", "chain", "-")
     for workload in (*render.LINES_AND_STARS, *render.SHAPED):
         yield Cell("samples", workload, "shuffled")
+    yield Cell("order-book", "order-book", "-")
     for workload in ("toggles", "exponents"):
         yield Cell("worst", workload, "-")
 
