@@ -1,4 +1,4 @@
-"""The engine epsilon: counts and sums over joins that no view tree keeps in constant time, as DuckDB has them."""
+"""The engine epsilon: sums over joins that no tree keeps in constant time, as DuckDB has them."""
 
 from __future__ import annotations
 
