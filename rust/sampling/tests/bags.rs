@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::{bound, chi_square};
 use proptest::prelude::*;
-use ringview_core::Meter;
-use ringview_sampling::{All, QuerySample, Random, Relation, Relations};
+use ringview_core::{Meter, Result};
+use ringview_sampling::{All, Index, Predicate, QuerySample, Random, Relation, Relations};
 
 /// A result: the rows of its relations, or what was asked for of them.
 type Rows = Vec<Vec<u64>>;
@@ -152,7 +152,7 @@ impl Tables {
     }
 }
 
-fn held(relations: &[Relation], sample: &QuerySample) -> Vec<Rows> {
+fn held<P: Predicate>(relations: &[Relation], sample: &QuerySample<P>) -> Vec<Rows> {
     let rows = |result: &[u32]| -> Rows {
         let row = |(at, relation): (usize, &Relation)| {
             let words = 0..relation.columns;
@@ -410,6 +410,55 @@ fn a_sample_of_bags_instead_of_results_is_found_out() {
             .all(|&(statistic, degrees)| statistic > bound(degrees)),
         "{biased:?}"
     );
+}
+
+/// Results whose last relation's last word is even.
+struct Even(usize, usize);
+
+impl Predicate for Even {
+    fn holds(&self, index: &Index, result: &[u32]) -> Result<bool> {
+        Ok(index.row(self.0, result[self.0])[self.1] % 2 == 0)
+    }
+}
+
+#[test]
+fn predicates_find_what_is_carried() {
+    for (name, relations) in queries() {
+        for (at, column) in (0..relations.len()).flat_map(|at| (0..2).map(move |c| (at, c))) {
+            let mut relations = relations.clone();
+            if column >= relations[at].columns {
+                continue;
+            }
+            relations[at].carried = vec![column];
+            let planned = Relations::new(&relations).unwrap();
+            let place = planned.place(at, column);
+            let even = Even(place.atom(), place.word().expect("a word that is carried"));
+            let mut sample = QuerySample::of(planned, (1000, 1), even).unwrap();
+            let mut tables = Tables(vec![Vec::new(); relations.len()]);
+            let mut random = Random::new(3);
+            let meter = Meter::free();
+            for _ in 0..60 {
+                let of = random.below(relations.len() as u128) as usize;
+                let row = row(&relations[of], &mut random, 3);
+                if comes(&relations[of], &tables.0[of], &row) {
+                    sample.insert(of, &row, &meter).unwrap();
+                    tables.0[of].push(row);
+                }
+            }
+            sample.commit();
+            let mut expected = tables.join(&relations);
+            expected.retain(|rows| rows[at][column] % 2 == 0);
+            assert_eq!(
+                held(&relations, &sample).len(),
+                expected.len().min(1000),
+                "{name}"
+            );
+            assert!(
+                expected.len() >= 1000 || held(&relations, &sample) == expected,
+                "{name}"
+            );
+        }
+    }
 }
 
 #[test]
