@@ -11,6 +11,7 @@ use ringview_core::{Error, Result};
 use ringview_epsilon::HeavyLight;
 use ringview_explain::{Explanation, Other};
 use ringview_query::Bound;
+use ringview_rpai::AggregateIndexes;
 use ringview_view::{Candidate, Engine, Refusal};
 use ringview_viewtree::ViewTrees;
 
@@ -26,6 +27,7 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
     vec![
         Arc::new(ViewTrees::default()),
         Arc::new(HeavyLight::default()),
+        Arc::new(AggregateIndexes),
     ]
 }
 
@@ -115,7 +117,9 @@ pub(crate) fn choose(
             // Who must be asked for by name says nothing to what it could not keep.
             others: said
                 .into_iter()
-                .filter(|(engine, answer)| answer.is_ok() || !engine.is_by_name())
+                .filter(|(engine, answer)| {
+                    answer.is_ok() || (!engine.is_by_name() && engine.concerns(query))
+                })
                 .map(other)
                 .collect(),
         },

@@ -245,6 +245,29 @@ impl<R: PayloadRing> Relation<R> {
         slots.len()
     }
 
+    /// Gives keys, no two of them equal, the payloads of a delta in the place of theirs. Within a transaction.
+    pub fn put(&mut self, delta: &Delta, keys: &[usize], scratch: &mut KeyScratch) {
+        self.slots.clear();
+        let Some(part) = self.part.as_mut().filter(|_| delta.rows > 0) else {
+            return;
+        };
+        self.touched = true;
+        let keys = Keys {
+            columns: &delta.columns,
+            fields: keys,
+            rows: delta.rows,
+        };
+        part.locate(keys, scratch, &mut self.slots);
+        let stride = part.stride();
+        let payloads = part.write(&self.slots);
+        for (&slot, payload) in self.slots.iter().zip(delta.payload.chunks_exact(stride)) {
+            payloads[slot as usize * stride..][..stride].copy_from_slice(payload);
+            if payload[0] == 0 {
+                self.emptied.push(slot);
+            }
+        }
+    }
+
     /// The slots that the rows of the last delta went to.
     #[must_use]
     pub fn last_slots(&self) -> &[u32] {

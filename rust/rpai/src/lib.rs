@@ -14,17 +14,24 @@
 //! | `tree/` | [`RpaiTree`]: ordered; `get_sum` and `shift_keys` in O(log n) |
 //! | `pai_map` | [`PaiMap`]: hashed; for correlation by equality |
 //! | `machine/` | [`machine::Machine`]: queries kept fresh by them, or by the general algorithm |
+//! | `engine` | the engine, as the database sees it: what it keeps, and why not the rest |
+//! | `plan/` | from a bound query to tables and blocks; as an explanation |
+//! | `view/` | rows of tables in, groups out: a machine behind the trait of all views |
 //! | `steps` | counted work |
 
 mod cut;
+mod engine;
 mod key;
 pub mod machine;
 mod pai_map;
 mod payload;
+mod plan;
 mod steps;
 mod tree;
+mod view;
 
 pub use cut::Cut;
+pub use engine::AggregateIndexes;
 pub use key::{Key, Real};
 pub use pai_map::PaiMap;
 pub use payload::{Payload, Sums};

@@ -97,55 +97,66 @@ impl Payload for Expansion {
 
 /// Several sums side by side: a count, and sums of integers or decimals in units of their scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sums<const N: usize>(pub [i128; N]);
+pub struct Sums<const N: usize, W = i128>(pub [W; N]);
 
-impl<const N: usize> Sums<N> {
-    #[inline(always)]
-    fn pairwise(self, other: Self, both: impl Fn(i128, i128) -> i128) -> Self {
-        Self(std::array::from_fn(|at| both(self.0[at], other.0[at])))
-    }
+macro_rules! sums {
+    ($($word:ty),*) => {$(
+        impl<const N: usize> Sums<N, $word> {
+            #[inline(always)]
+            fn pairwise(self, other: Self, both: impl Fn($word, $word) -> $word) -> Self {
+                Self(std::array::from_fn(|at| both(self.0[at], other.0[at])))
+            }
 
-    fn checked(self, each: impl Fn(usize, i128) -> Option<i128>) -> Option<Self> {
-        let mut all = self;
-        for (at, number) in all.0.iter_mut().enumerate() {
-            *number = each(at, *number)?;
+            #[inline(always)]
+            fn checked(self, each: impl Fn(usize, $word) -> ($word, bool)) -> Option<Self> {
+                let mut all = self;
+                let mut wrapped = false;
+                for (at, number) in all.0.iter_mut().enumerate() {
+                    let (new, over) = each(at, *number);
+                    *number = new;
+                    wrapped |= over;
+                }
+                (!wrapped).then_some(all)
+            }
         }
-        Some(all)
-    }
+
+        impl<const N: usize> CommutativeMonoid for Sums<N, $word> {
+            const ZERO: Self = Self([0; N]);
+
+            #[inline]
+            fn plus(self, other: Self) -> Option<Self> {
+                self.checked(|at, number| number.overflowing_add(other.0[at]))
+            }
+        }
+
+        impl<const N: usize> Group for Sums<N, $word> {
+            #[inline]
+            fn minus(self) -> Option<Self> {
+                self.checked(|_, number| number.overflowing_neg())
+            }
+        }
+
+        impl<const N: usize> Payload for Sums<N, $word> {
+            #[inline]
+            fn magnitude(self) -> Option<Self> {
+                self.checked(|_, number| number.overflowing_abs())
+            }
+
+            #[inline(always)]
+            fn with(self, other: Self) -> Self {
+                self.pairwise(other, <$word>::wrapping_add)
+            }
+
+            #[inline(always)]
+            fn without(self, other: Self) -> Self {
+                self.pairwise(other, <$word>::wrapping_sub)
+            }
+
+            fn agrees(self, other: Self, _weight: Self) -> bool {
+                self == other
+            }
+        }
+    )*};
 }
 
-impl<const N: usize> CommutativeMonoid for Sums<N> {
-    const ZERO: Self = Self([0; N]);
-
-    #[inline]
-    fn plus(self, other: Self) -> Option<Self> {
-        self.checked(|at, number| number.checked_add(other.0[at]))
-    }
-}
-
-impl<const N: usize> Group for Sums<N> {
-    fn minus(self) -> Option<Self> {
-        self.checked(|_, number| number.checked_neg())
-    }
-}
-
-impl<const N: usize> Payload for Sums<N> {
-    #[inline]
-    fn magnitude(self) -> Option<Self> {
-        self.checked(|_, number| number.checked_abs())
-    }
-
-    #[inline(always)]
-    fn with(self, other: Self) -> Self {
-        self.pairwise(other, i128::wrapping_add)
-    }
-
-    #[inline(always)]
-    fn without(self, other: Self) -> Self {
-        self.pairwise(other, i128::wrapping_sub)
-    }
-
-    fn agrees(self, other: Self, _weight: Self) -> bool {
-        self == other
-    }
-}
+sums!(i64, i128);

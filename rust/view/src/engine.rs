@@ -22,6 +22,12 @@ pub trait Engine: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a query is of the sort that it is for. To others it has nothing to say, unless it is asked for by
+    /// its name.
+    fn concerns(&self, _query: &Bound) -> bool {
+        true
+    }
+
     /// Whether it treats heavy and light values apart, and so takes a query that gives thresholds.
     fn has_thresholds(&self) -> bool {
         false

@@ -35,7 +35,9 @@ impl Accumulator {
         let Some(number) = value.0 else {
             return Ok(());
         };
-        if matches!(what, Aggregate::Min(_) | Aggregate::Max(_)) {
+        if matches!(what, Aggregate::Counted(_)) {
+            // Counted below.
+        } else if matches!(what, Aggregate::Min(_) | Aggregate::Max(_)) {
             let held = self.values.entry(value).or_default();
             *held += times;
             if *held == 0 {
@@ -70,7 +72,7 @@ impl Accumulator {
 
     /// What it is now.
     pub(super) fn value(&self, what: &Aggregate) -> Result<Cell> {
-        if matches!(what, Aggregate::Count) {
+        if matches!(what, Aggregate::Count | Aggregate::Counted(_)) {
             return Ok(Cell(Some(Quantity::int(self.count))));
         }
         if self.count == 0 {

@@ -15,49 +15,80 @@ use ringview_core::Result;
 
 use super::accumulator::Accumulator;
 use super::plan::{Block, Column, Comparison, Condition, Plan, Value};
-use super::row::{Bag, Cell, Row};
+use super::recognise::recognise;
+use super::row::{Bag, Cell, Row, RowAt};
 use super::scope::{Binding, Frame, Scope, holds, simple, simple_condition};
+use super::selector::Selector;
 use crate::steps::Steps;
 
 /// The aggregates of a block by binding.
 #[derive(Clone, Debug, Default)]
 struct FreeMap {
-    /// As the block around sees them.
+    /// As the block around sees them; those that own columns must equal first.
     columns: Vec<Column>,
+    /// The columns that must equal the first of those.
+    equal: Vec<usize>,
     tables: Vec<usize>,
     /// Whether it is kept by deltas.
     streams: bool,
     entries: BTreeMap<Row, Vec<Accumulator>>,
+    /// What the block's selector said, until one of its tables changes.
+    told: BTreeMap<Row, Cell>,
 }
 
 /// The maps of a query.
 #[derive(Clone, Debug)]
 pub(super) struct General {
     block: Block,
+    needed: Vec<Vec<bool>>,
     bags: Vec<Bag>,
+    /// Whether the rows of a table are ever walked.
+    walked: Vec<bool>,
     /// By the number of the block.
     free: Vec<FreeMap>,
+    /// By the number of the block: what finds its aggregates for any binding.
+    selectors: Vec<Option<Selector>>,
+    /// Rows since the last commit.
+    undo: Vec<(usize, Row, i64)>,
     steps: Steps,
 }
 
-/// A group with its outputs.
-pub(super) type Output = (Row, Vec<Cell>);
+/// A group with its aggregates.
+pub type Group = (Row, Vec<Cell>);
 
 impl General {
-    pub(super) fn new(plan: &Plan) -> Self {
+    /// `plain` is without indexes for the blocks within.
+    pub(super) fn new(plan: &Plan, plain: bool) -> Self {
+        let mut needed: Vec<_> = (plan.tables.iter())
+            .map(|all| vec![false; all.len()])
+            .collect();
+        plan.block.needs(&mut Vec::new(), &mut needed);
         let mut general = Self {
             block: plan.block.clone(),
+            needed,
             bags: vec![Bag::default(); plan.tables.len()],
+            walked: vec![false; plan.tables.len()],
             free: vec![FreeMap::default(); plan.blocks + 1],
+            selectors: vec![None; plan.blocks + 1],
+            undo: Vec::new(),
             steps: Steps::default(),
         };
-        general.prepare(&plan.block);
+        general.prepare(&plan.block, plan, (true, plain));
         general
     }
 
     /// The maps and indexes of a block and those within it.
-    fn prepare(&mut self, block: &Block) {
-        let map = &mut self.free[block.place()];
+    fn prepare(&mut self, block: &Block, plan: &Plan, (is_outer, plain): (bool, bool)) {
+        let place = block.place();
+        let map = &mut self.free[place];
+        for one in block.condition.conjuncts() {
+            if let Some((own, free)) = equality(one)
+                && !map.columns.contains(&free)
+            {
+                map.columns.push(free);
+                map.equal.push(own);
+            }
+        }
         block.free(&mut |column| {
             if !map.columns.contains(&column) {
                 map.columns.push(column);
@@ -65,49 +96,100 @@ impl General {
         });
         block.tables(&mut |table| map.tables.push(table));
         map.streams = block.relations.len() == 1 && !block.condition.is_nested();
-        for at in 0..block.relations.len() {
-            if let Some((column, _)) = known(block, at) {
-                self.bags[block.relations[at]].index(column);
-            }
+        if !is_outer && !plain {
+            self.selectors[place] = recognise(&plan.tables, block).ok();
         }
-        block.condition.blocks(&mut |within| self.prepare(within));
+        let mut within = Vec::new();
+        if let Some(selector) = &self.selectors[place] {
+            // Its rows are in indexes; what it is compared with may hold blocks.
+            selector.closed(&mut |value| value.blocks(&mut |block| within.push(block.clone())));
+        } else {
+            for (at, &table) in block.relations.iter().enumerate() {
+                self.walked[table] = true;
+                if let Some((column, _)) = known(block, at) {
+                    self.bags[table].index(column);
+                }
+            }
+            (block.condition).blocks(&mut |block| within.push(block.clone()));
+        }
+        for block in &within {
+            self.prepare(block, plan, (false, plain));
+        }
     }
 
-    /// A row of a table comes or goes.
-    pub(super) fn change(&mut self, table: usize, row: &Row, times: i64) -> Result<()> {
-        self.bags[table].change(row, times)?;
-        let mut outermost = Vec::new();
-        self.block
-            .condition
-            .blocks(&mut |block| outermost.push(block));
-        let result = outermost
-            .iter()
-            .try_for_each(|block| maintain(block, &mut self.free, (table, row, times)));
-        self.steps
-            .count(self.free.iter().map(|map| map.entries.len()).sum());
-        if result.is_err() {
-            self.bags[table].change(row, -times)?;
-            for map in &mut self.free {
-                map.entries.clear();
+    /// A row of a table comes or goes. After an error only `rollback` may follow.
+    pub(super) fn change(&mut self, table: usize, at: &RowAt<'_>, times: i64) -> Result<()> {
+        for selector in self.selectors.iter_mut().flatten() {
+            selector.change(table, at, times)?;
+        }
+        for map in &mut self.free {
+            if map.tables.contains(&table) {
+                map.told.clear();
+                if !map.streams {
+                    map.entries.clear();
+                }
             }
         }
-        result
+        if !self.walked[table] {
+            return Ok(());
+        }
+        let row = at.cells(&self.needed[table]);
+        self.bags[table].change(&row, times)?;
+        let mut touched = 0;
+        for_each_within(&self.block, &mut |block| {
+            let map = &mut self.free[block.place()];
+            touched += maintain(block, map, (table, &row, times))?;
+            Ok(())
+        })?;
+        self.steps.count(touched);
+        self.undo.push((table, row, times));
+        Ok(())
+    }
+
+    pub(super) fn commit(&mut self) {
+        self.undo.clear();
+        self.selectors
+            .iter_mut()
+            .flatten()
+            .for_each(Selector::commit);
+    }
+
+    pub(super) fn rollback(&mut self) {
+        (self.selectors.iter_mut().flatten()).for_each(Selector::rollback);
+        for (table, row, times) in self.undo.drain(..).rev() {
+            let undone = self.bags[table].change(&row, -times);
+            debug_assert!(undone.is_ok(), "what fitted fits again");
+        }
+        // Sums of doubles would not come back to the bit; a row that failed may have reached some.
+        for map in &mut self.free {
+            map.entries.clear();
+            map.told.clear();
+        }
+    }
+
+    pub(super) fn is_vacant(&self) -> bool {
+        let selectors = self.selectors.iter().flatten();
+        self.bags.iter().all(|bag| bag.len() == 0)
+            && selectors.into_iter().all(Selector::are_vacant)
     }
 
     pub(super) fn memory_usage(&self) -> usize {
         let cells = |rows: usize, width: usize| rows * (width + 1) * size_of::<Cell>();
         let bags = self.bags.iter().map(|bag| cells(bag.len(), bag.width()));
         let free = self.free.iter();
-        let free = free.map(|map| cells(map.entries.len(), map.columns.len() + 2));
-        bags.chain(free).sum()
+        let free = free.map(|map| cells(map.entries.len() + map.told.len(), map.columns.len() + 2));
+        let selectors = self.selectors.iter().flatten();
+        let selectors = selectors.map(Selector::memory_usage);
+        bags.chain(free).chain(selectors).sum()
     }
 
     pub(super) fn steps(&self) -> u64 {
-        self.steps.total()
+        let selectors = self.selectors.iter().flatten();
+        self.steps.total() + selectors.map(Selector::steps).sum::<u64>()
     }
 
     /// The groups of the result.
-    pub(super) fn result(&mut self) -> Result<Vec<Output>> {
+    pub(super) fn result(&mut self) -> Result<Vec<Group>> {
         let most = 64 + 4 * self.bags.iter().map(Bag::len).max().unwrap_or(0);
         for map in &mut self.free {
             // Bindings that no row has any more.
@@ -118,43 +200,67 @@ impl General {
         let work = Work {
             bags: &self.bags,
             steps: &self.steps,
+            selectors: &self.selectors,
             free: RefCell::new(std::mem::take(&mut self.free)),
         };
         let groups = work.groups(&self.block, None);
         self.free = work.free.into_inner();
-        let groups = groups?;
-        groups
-            .into_iter()
-            .map(|(group, all)| Ok((group, outputs(&self.block, &all)?)))
+        let all = &self.block.aggregates;
+        (groups?.into_iter())
+            .map(|(group, of)| {
+                let values = all.iter().zip(&of).map(|(what, of)| of.value(what));
+                Ok((group, values.collect::<Result<_>>()?))
+            })
             .collect()
     }
 }
 
-/// Brings the free maps of a block and those within it up to a row that came or went.
-fn maintain(block: &Block, free: &mut [FreeMap], change: (usize, &Row, i64)) -> Result<()> {
-    let (table, row, times) = change;
-    let map = &mut free[block.place()];
-    if map.streams && block.relations[0] == table {
-        for (cells, all) in &mut map.entries {
-            let columns = &map.columns;
-            let binding = Binding { columns, cells };
-            let frame = Frame {
-                rows: vec![row],
-                outer: Some(&binding),
-            };
-            // No block stands in it, so nothing has to be worked out.
-            if simple_condition(&block.condition, &frame)? {
-                take(block, all, &frame, i128::from(times))?;
-            }
-        }
-    } else if !map.streams && map.tables.contains(&table) {
-        map.entries.clear();
-    }
+/// Calls `visit` with all blocks within one.
+fn for_each_within(block: &Block, visit: &mut dyn FnMut(&Block) -> Result<()>) -> Result<()> {
     let mut within = Vec::new();
     block.condition.blocks(&mut |block| within.push(block));
-    within
-        .into_iter()
-        .try_for_each(|block| maintain(block, free, change))
+    within.into_iter().try_for_each(|block| {
+        visit(block)?;
+        for_each_within(block, visit)
+    })
+}
+
+/// Brings the free map of a block up to a row that came or went; how many bindings it reached.
+fn maintain(block: &Block, map: &mut FreeMap, change: (usize, &Row, i64)) -> Result<usize> {
+    let (table, row, times) = change;
+    if !map.streams || !map.tables.contains(&table) {
+        return Ok(0);
+    }
+    let (columns, mut touched) = (&map.columns, 0);
+    let first: Row = map.equal.iter().map(|&column| row[column]).collect();
+    let alike = map.entries.range_mut(first.clone()..);
+    for (cells, all) in alike.take_while(|(cells, _)| cells.starts_with(&first)) {
+        touched += 1;
+        let binding = Binding { columns, cells };
+        let frame = Frame {
+            rows: vec![row],
+            outer: Some(&binding),
+        };
+        // No block stands in it, so nothing has to be worked out.
+        if simple_condition(&block.condition, &frame)? {
+            take(block, all, &frame, i128::from(times))?;
+        }
+    }
+    Ok(touched)
+}
+
+/// A column of the one relation that must equal one of the block around.
+fn equality(one: &Condition) -> Option<(usize, Column)> {
+    let Condition::Compare(Value::Column(a), Comparison::Equal, Value::Column(b)) = one else {
+        return None;
+    };
+    let (own, free) = match (a.depth, b.depth) {
+        (0, 1..) => (a, b),
+        (1.., 0) => (b, a),
+        _ => return None,
+    };
+    let depth = free.depth - 1;
+    (own.relation == 0).then_some((own.column, Column { depth, ..*free }))
 }
 
 /// A column of a relation that must equal something known before its rows are.
@@ -191,29 +297,20 @@ fn take(block: &Block, all: &mut [Accumulator], scope: &dyn Scope, times: i128) 
     Ok(())
 }
 
-/// The outputs of a block.
-fn outputs(block: &Block, all: &[Accumulator]) -> Result<Vec<Cell>> {
+/// The value of a block, from its aggregates.
+fn output(block: &Block, all: &[Accumulator]) -> Result<Cell> {
     let values = block.aggregates.iter().zip(all);
     let values: Vec<Cell> = values
         .map(|(what, of)| of.value(what))
         .collect::<Result<_>>()?;
-    let nowhere = Binding {
-        columns: &[],
-        cells: &[],
-    };
-    let shown = |output: &Value| {
-        simple(output, &nowhere, &mut |value| match value {
-            Value::Aggregate(at) => Ok(values[*at]),
-            _ => Ok(Cell(None)),
-        })
-    };
-    block.outputs.iter().map(shown).collect()
+    block.output(&values)
 }
 
 /// The maps while a result is worked out.
 struct Work<'a> {
     bags: &'a [Bag],
     steps: &'a Steps,
+    selectors: &'a [Option<Selector>],
     free: RefCell<Vec<FreeMap>>,
 }
 
@@ -258,21 +355,33 @@ impl Work<'_> {
         let binding: Row = {
             let free = self.free.borrow();
             let map = &free[block.place()];
-            let binding: Row = map
-                .columns
-                .iter()
-                .map(|&column| scope.cell(column))
-                .collect();
+            let columns = map.columns.iter();
+            let binding: Row = columns.map(|&column| scope.cell(column)).collect();
+            if let Some(value) = map.told.get(&binding) {
+                return Ok(*value);
+            }
             if let Some(all) = map.entries.get(&binding) {
-                return Ok(outputs(block, all)?[0]);
+                return output(block, all);
             }
             binding
         };
+        if let Some(selector) = &self.selectors[block.place()] {
+            let frame = Frame {
+                rows: Vec::new(),
+                outer: Some(scope),
+            };
+            let all = selector.aggregates(&mut |value| self.value(value, &frame))?;
+            let value = block.output(&all)?;
+            self.steps.count(1);
+            let told = &mut self.free.borrow_mut()[block.place()].told;
+            told.insert(binding, value);
+            return Ok(value);
+        }
         let all = self
             .groups(block, Some(scope))?
             .remove(&Row::new())
             .unwrap_or_default();
-        let value = outputs(block, &all)?[0];
+        let value = output(block, &all)?;
         self.free.borrow_mut()[block.place()]
             .entries
             .insert(binding, all);

@@ -6,16 +6,18 @@
 //! any signs will do. Cost: O(1) a change and a result with the map, O(log n) with the tree.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use foldhash::quality::SeedableRandomState;
 use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
-use super::number::{Kind, Quantity};
+use super::feed::Feed;
+use super::number::Quantity;
+use super::part::Part;
 use super::plan::{Comparison, Value};
-use super::row::{Cell, Row};
-use super::running::{Part, Role, Stage, delta};
-use super::scope::{RowScope, holds_for, value_for};
+use super::row::{Cell, RowAt};
+use super::stage::Stage;
 use crate::cut::Cut;
 use crate::pai_map::PaiMap;
 use crate::payload::{Payload, Sums};
@@ -27,49 +29,43 @@ enum Index<const N: usize> {
     Tree(RpaiTree<i128, Sums<N>>),
 }
 
-/// The sums of a group: the block's, and the relation's.
-type Both<const N: usize> = (Sums<2>, Sums<N>);
+/// The block's count and sum, then those of the relation.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub(super) feeds: Vec<Feed>,
+    pub(super) stage: Stage,
+    /// The closed side, as the one element that `closed` wants.
+    pub(super) closed: [Value; 1],
+    pub(super) width: usize,
+}
 
 #[derive(Clone, Debug)]
-pub(super) struct Grouped<const N: usize> {
-    /// The block, then the relation, with the values that must be equal.
-    roles: [(Role, Vec<Value>); 2],
-    kinds: Vec<Kind>,
-    stage: [Stage; 1],
-    groups: HashMap<Vec<i128>, Both<N>, SeedableRandomState>,
+struct Grouped<const N: usize> {
+    shape: Arc<Shape>,
+    groups: HashMap<Vec<i128>, Sums<N>, SeedableRandomState>,
     index: Index<N>,
+    /// Groups and what was added, since the last commit.
+    undo: Vec<(Vec<i128>, Sums<N>)>,
 }
 
 /// A part over payloads that are wide enough.
-pub(super) fn part(
-    roles: [(Role, Vec<Value>); 2],
-    kinds: Vec<Kind>,
-    stage: Stage,
-) -> Option<Box<dyn Part>> {
-    fn made<const N: usize>(
-        roles: [(Role, Vec<Value>); 2],
-        kinds: Vec<Kind>,
-        stage: Stage,
-    ) -> Box<dyn Part> {
-        let by_equality = matches!(stage.how, Comparison::Equal | Comparison::NotEqual);
-        let index = match by_equality && stage.growing.is_none() {
-            true => Index::Map(PaiMap::new()),
-            false => Index::Tree(RpaiTree::new()),
-        };
-        let groups = HashMap::with_hasher(random_hasher());
-        let stage = [stage];
+pub(super) fn part(shape: Shape) -> Option<Box<dyn Part>> {
+    fn made<const N: usize>(shape: Shape) -> Box<dyn Part> {
+        let by_equality = matches!(shape.stage.how, Comparison::Equal | Comparison::NotEqual);
         Box::new(Grouped::<N> {
-            roles,
-            kinds,
-            stage,
-            groups,
-            index,
+            index: match by_equality && shape.stage.growing.is_none() {
+                true => Index::Map(PaiMap::new()),
+                false => Index::Tree(RpaiTree::new()),
+            },
+            shape: Arc::new(shape),
+            groups: HashMap::with_hasher(random_hasher()),
+            undo: Vec::new(),
         })
     }
-    match 1 + roles[1].0.sums.len() {
-        0..=2 => Some(made::<2>(roles, kinds, stage)),
-        3..=4 => Some(made::<4>(roles, kinds, stage)),
-        5..=8 => Some(made::<8>(roles, kinds, stage)),
+    match 2 + shape.width {
+        0..=4 => Some(made::<4>(shape)),
+        5..=8 => Some(made::<8>(shape)),
+        9..=16 => Some(made::<16>(shape)),
         _ => None,
     }
 }
@@ -83,59 +79,53 @@ impl<const N: usize> Index<N> {
         }
     }
 
-    /// Moves a payload, or leaves everything as it was.
-    fn shift(&mut self, from: Option<i128>, to: Option<i128>, payload: Sums<N>) -> Result<()> {
-        let less = payload.minus().ok_or_else(|| overflow("a payload"))?;
-        self.add(from, less)?;
-        let moved = self.add(to, payload);
-        if moved.is_err() {
-            self.add(from, payload)?;
+    fn total(&self) -> Sums<N> {
+        match self {
+            Index::Map(map) => map.total(),
+            Index::Tree(tree) => tree.total(),
         }
-        moved
     }
+}
+
+/// The sums of the relation alone.
+fn own<const N: usize>(sums: Sums<N>) -> Sums<N> {
+    let mut own = sums;
+    own.0[..2].fill(0);
+    own
 }
 
 impl<const N: usize> Grouped<N> {
     /// The units of a group's aggregate; `None` for NULL.
-    fn aggregate(&self, sums: Sums<2>) -> Option<i128> {
-        match (self.stage[0].counts, sums.0) {
-            (true, [count, _]) => Some(count),
-            (false, [0, _]) => None,
-            (false, [_, sum]) => Some(sum),
+    fn aggregate(&self, sums: Sums<N>) -> Option<i128> {
+        match (self.shape.stage.counts, sums.0[0], sums.0[1]) {
+            (true, count, _) => Some(count),
+            (false, 0, _) => None,
+            (false, _, sum) => Some(sum),
         }
     }
 
-    fn change_role(&mut self, role: usize, row: &Row, times: i64) -> Result<()> {
-        let (of, values) = &self.roles[role];
-        if !holds_for(&of.filter, row)? {
-            return Ok(());
-        }
-        let mut key = Vec::with_capacity(values.len());
-        for (value, &kind) in values.iter().zip(&self.kinds) {
-            match value_for(value, &RowScope(row))?.0 {
-                Some(number) => key.push(number.ordinal(kind)?),
-                None => return Ok(()),
+    /// Adds to the sums of a group; with an error nothing is changed.
+    fn add(&mut self, group: &[i128], delta: Sums<N>) -> Result<()> {
+        let old = self.groups.get(group).copied();
+        let old = old.unwrap_or(Sums::<N>::ZERO);
+        let new = old.plus(delta).ok_or_else(|| overflow("a sum"))?;
+        let (from, to) = (self.aggregate(old), self.aggregate(new));
+        let less = own(old).minus().ok_or_else(|| overflow("a payload"))?;
+        if from == to {
+            self.index.add(to, own(delta))?;
+        } else {
+            self.index.add(from, less)?;
+            if let Err(error) = self.index.add(to, own(new)) {
+                self.index.add(from, own(old))?;
+                return Err(error);
             }
         }
-        let none = (Sums::ZERO, Sums::ZERO);
-        let (block, own) = self.groups.get(&key).copied().unwrap_or(none);
-        let (mut next_block, mut next_own) = (block, own);
-        let too_much = || overflow("a sum");
-        if role == 0 {
-            next_block = block.plus(delta(of, 0, row, times)?).ok_or_else(too_much)?;
-            let (from, to) = (self.aggregate(block), self.aggregate(next_block));
-            if from != to {
-                self.index.shift(from, to, own)?;
-            }
+        if new.is_zero() {
+            self.groups.remove(group);
+        } else if let Some(sums) = self.groups.get_mut(group) {
+            *sums = new;
         } else {
-            let delta = delta(of, 0, row, times)?;
-            next_own = own.plus(delta).ok_or_else(too_much)?;
-            self.index.add(self.aggregate(block), delta)?;
-        }
-        if next_block.is_zero() && next_own.is_zero() {
-            self.groups.remove(&key);
-        } else {
-            self.groups.insert(key, (next_block, next_own));
+            self.groups.insert(group.to_vec(), new);
         }
         Ok(())
     }
@@ -148,30 +138,28 @@ impl<const N: usize> Grouped<N> {
         closed: Quantity,
         inclusive: bool,
     ) -> Result<Sums<N>> {
-        let how = if inclusive {
-            Comparison::GreaterOrEqual
-        } else {
-            Comparison::Greater
+        let how = match inclusive {
+            true => Comparison::GreaterOrEqual,
+            false => Comparison::Greater,
         };
         let (Some(first), Some(last)) = (tree.first(), tree.last()) else {
-            return Ok(Sums::ZERO);
+            return Ok(Sums::<N>::ZERO);
         };
         let (mut low, mut high) = (first.0, last.0.saturating_add(1));
         while low < high {
             let middle = low + (high - low) / 2;
-            let growing = self.stage[0].growing(middle)?.0;
+            let growing = self.shape.stage.growing(middle)?.0;
             let is_below = growing.is_some_and(|growing| how.holds(closed.compare(growing)));
-            (low, high) = if is_below {
-                (middle + 1, high)
-            } else {
-                (low, middle)
+            (low, high) = match is_below {
+                true => (middle + 1, high),
+                false => (low, middle),
             };
         }
         Ok(tree.get_sum(&Cut::before(low)))
     }
 
     fn equal(&self, closed: Quantity) -> Result<Sums<N>> {
-        let stage = &self.stage[0];
+        let stage = &self.shape.stage;
         match (&self.index, closed) {
             (Index::Map(map), Quantity::Exact { units, scale }) => {
                 let power = 10i128.checked_pow(u32::from(scale.abs_diff(stage.scale)));
@@ -180,10 +168,11 @@ impl<const N: usize> Grouped<N> {
                     true => (units.rem_euclid(power) == 0).then(|| units.div_euclid(power)),
                     false => units.checked_mul(power),
                 };
-                Ok(key.and_then(|key| map.get(key)).unwrap_or(Sums::ZERO))
+                let found = key.and_then(|key| map.get(key));
+                Ok(found.unwrap_or(Sums::<N>::ZERO))
             }
             (Index::Map(map), Quantity::Real(_)) => {
-                let mut sum = Sums::ZERO;
+                let mut sum = Sums::<N>::ZERO;
                 for (units, payload) in map.iter() {
                     let growing = stage.growing(units)?.0;
                     if growing.is_some_and(|growing| closed.compare(growing).is_eq()) {
@@ -201,34 +190,48 @@ impl<const N: usize> Grouped<N> {
 }
 
 impl<const N: usize> Part for Grouped<N> {
-    fn change(&mut self, table: usize, row: &Row, times: i64) -> Result<()> {
-        let is_of = |role: usize| self.roles[role].0.table == table;
-        let (of_block, of_relation) = (is_of(0), is_of(1));
-        if of_block {
-            self.change_role(0, row, times)?;
+    fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
+        let shape = Arc::clone(&self.shape);
+        // A row reaches a group in a hash table or two: what a reference counts is little beside.
+        for feed in shape.feeds.iter().filter(|feed| feed.table == table) {
+            if !feed.takes(row)? {
+                continue;
+            }
+            let Some(group) = feed.equal(row)? else {
+                continue;
+            };
+            let delta = feed.delta::<N>(row, times)?;
+            self.add(&group, delta)?;
+            self.undo.push((group, delta));
         }
-        let changed = if of_relation {
-            self.change_role(1, row, times)
-        } else {
-            Ok(())
-        };
-        if changed.is_err() && of_block {
-            self.change_role(0, row, -times)?;
-        }
-        changed
+        Ok(())
     }
 
-    fn passing(&self, closed: &[Cell]) -> Result<[i128; 8]> {
-        let mut all = [0; 8];
+    fn commit(&mut self) {
+        self.undo.clear();
+    }
+
+    fn rollback(&mut self) {
+        let mut undo = std::mem::take(&mut self.undo);
+        for (group, delta) in undo.drain(..).rev() {
+            let undone = delta.minus().map(|less| self.add(&group, less));
+            debug_assert!(matches!(undone, Some(Ok(()))), "what fitted fits again");
+        }
+        self.undo = undo;
+    }
+
+    fn closed(&self) -> &[Value] {
+        &self.shape.closed
+    }
+
+    fn passing(&self, closed: &[Cell], into: &mut Vec<i128>) -> Result<()> {
         let Some(closed) = closed[0].0 else {
-            return Ok(all);
+            into.resize(into.len() + self.shape.width, 0);
+            return Ok(());
         };
-        let total = match &self.index {
-            Index::Map(map) => map.total(),
-            Index::Tree(tree) => tree.total(),
-        };
+        let total = self.index.total();
         // The closed side stands left.
-        let passed = match (self.stage[0].how, &self.index) {
+        let passed = match (self.shape.stage.how, &self.index) {
             (Comparison::Less, Index::Tree(tree)) => total.without(self.below(tree, closed, true)?),
             (Comparison::LessOrEqual, Index::Tree(tree)) => {
                 total.without(self.below(tree, closed, false)?)
@@ -238,25 +241,34 @@ impl<const N: usize> Part for Grouped<N> {
             (Comparison::NotEqual, _) => total.without(self.equal(closed)?),
             _ => self.equal(closed)?,
         };
-        all[..N].copy_from_slice(&passed.0);
-        Ok(all)
+        into.extend_from_slice(&passed.0[2..2 + self.shape.width]);
+        Ok(())
     }
 
-    fn stages(&self) -> &[Stage] {
-        &self.stage
+    fn width(&self) -> usize {
+        self.shape.width
     }
 
-    fn walks(&self) -> bool {
-        false
+    fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    fn is_vacant(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    fn walks(&self) -> usize {
+        0
     }
 
     fn memory_usage(&self) -> usize {
-        let words = self.kinds.len() * size_of::<i128>() + size_of::<(Vec<i128>, Both<N>)>() + 1;
+        let words = self.shape.feeds.len() * size_of::<i128>();
+        let each = words + size_of::<(Vec<i128>, Sums<N>)>() + 1;
         let index = match &self.index {
             Index::Map(map) => map.memory_usage(),
             Index::Tree(tree) => tree.memory_usage(),
         };
-        self.groups.capacity() * words + index
+        self.groups.capacity() * each + index
     }
 
     fn steps(&self) -> u64 {

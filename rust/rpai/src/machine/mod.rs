@@ -1,208 +1,386 @@
 //! Queries kept fresh: which algorithm keeps one, rows in, results out.
 //!
-//! Invariant: after each change the result is the query over all rows that came and did not go. A change that
-//! fails, of any number of rows, is undone by the inverse of each row taken: the state is a function of the
-//! rows that are there, so it is then what it was. Cost: O(log n) a row and a result where the aggregate-index
-//! optimisation applies, else O(n) a row and O(n^k) a result over k relations.
+//! Invariant: after each change the result is the query over all rows that came and did not go. A transaction is any
+//! number of changes, then `commit`, or `rollback`, which undoes them by the inverse of each: the state is a function
+//! of the rows that are there, so it is then what it was. After an error only `rollback` may follow. Cost:
+//! O(log n) a row and a result where the aggregate-index optimisation applies, by keys of their own where the query
+//! falls into such parts; else O(n^k) a result over k relations, each of its blocks O(log n) where it is one of those.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `plan` | [`Plan`]: blocks, values, conditions |
 //! | `number`, `row` | numbers, rows and bags of them |
-//! | `scope` | values and conditions worked out |
-//! | `recognise` | which queries the optimisation keeps, and why others are not |
-//! | `indexed`, `products` | the optimised form: sums of products of relations |
-//! | `running`, `grouped`, `threshold` | a relation chosen by a chain of inequalities, by equalities, or by a column |
-//! | `general` | the general algorithm |
-//! | `accumulator` | its aggregates |
+//! | `scope`, `exact` | values and conditions worked out, and compiled |
+//! | `recognise` | which blocks the optimisation keeps, and why others are not |
+//! | `selector`, `products` | the optimised form: sums of products of relations |
+//! | `part`, `feed`, `index` | one of its relations: what rows add to which keys |
+//! | `sweep`, `stage`, `grouped` | rows chosen by inequalities, or by equalities |
+//! | `local`, `partitioned` | queries in parts, each a machine |
+//! | `general`, `accumulator` | the general algorithm, and its aggregates |
 
 mod accumulator;
+mod exact;
+mod feed;
 mod general;
 mod grouped;
-mod indexed;
+mod index;
+mod local;
 mod number;
+mod part;
+mod partitioned;
 mod plan;
 mod products;
 mod recognise;
 mod row;
-mod running;
 mod scope;
-mod threshold;
+mod selector;
+mod stage;
+mod sweep;
 
-use ringview_core::{Batch, Error, Result};
+use std::sync::Arc;
+
+use ringview_core::{Batch, Error, Result, Type};
 
 use general::General;
-use indexed::Indexed;
-use row::Row;
+use partitioned::Partitioned;
+use row::{Row, RowAt};
+use scope::{Nowhere, simple};
+use selector::Selector;
 
+pub use general::Group;
 pub use number::{Kind, Quantity};
 pub use plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
 pub use row::Cell;
 
+/// What keeps a query.
 #[derive(Clone, Debug)]
 enum Form {
-    Indexed(Indexed),
-    General(General, &'static str),
+    /// What is closed in it, by the numbers of its blocks, is kept by machines.
+    Indexed(Selector, Vec<(usize, Machine)>),
+    Partitioned(Box<Partitioned>),
+    General(Box<General>),
 }
 
 /// A query that is kept up to date.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    plan: Plan,
-    /// The columns of each table that the query reads.
-    needed: Vec<Vec<bool>>,
+    plan: Arc<Plan>,
+    /// Of each table, the columns of doubles that the query reads.
+    reals: Arc<[Vec<usize>]>,
     form: Form,
-    /// The rows taken since `begin`.
-    journal: Option<Vec<(usize, Row, i64)>>,
-    row: Row,
+    /// Why the optimisation does not keep it as it stands.
+    why: Option<&'static str>,
+}
+
+/// Rows of a table, with what was found out about them.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// The batch.
+    pub batch: &'a Batch,
+    /// Which of its rows take part; all where absent.
+    pub chosen: Option<&'a [u32]>,
+    /// The last columns of the table: a verdict by row of the batch.
+    pub verdicts: &'a [Vec<bool>],
+    /// 1 or -1, times their multiplicities.
+    pub sign: i64,
+}
+
+/// What moved in a result.
+#[derive(Debug)]
+pub enum Moved {
+    /// All its groups as they are now.
+    All(Vec<Group>),
+    /// Some groups, with their aggregates; none for one that went.
+    Some(Vec<(Row, Option<Vec<Cell>>)>),
+}
+
+/// How a query is kept, for explanations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The way.
+    pub way: Way,
+    /// Why the optimisation does not keep it as it stands.
+    pub why: Option<&'static str>,
+    /// Keys that have rows of their own.
+    pub parts: usize,
+    /// How many of these have aggregates that go up and down now, so that they are walked.
+    pub walked: usize,
+}
+
+/// The ways of keeping a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By aggregate indexes.
+    Indexed,
+    /// By aggregate indexes of each key.
+    Partitioned,
+    /// By the general algorithm for each key.
+    PartitionedGeneral,
+    /// By the general algorithm.
+    General,
 }
 
 impl Machine {
     /// An empty machine. O(query).
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        let form = match recognise::recognise(&plan) {
-            Ok(indexed) => Form::Indexed(indexed),
-            Err(why) => Form::General(General::new(&plan), why),
-        };
-        let mut machine = Self::general(plan);
-        machine.form = form;
-        machine
+        match recognise::recognise(&plan.tables, &plan.block) {
+            Ok(selector) => {
+                let mut closed = Vec::new();
+                selector.closed(&mut |value| {
+                    value.blocks(&mut |block| {
+                        let inner = Plan::new(plan.tables.clone(), block.clone());
+                        closed.push((block.place(), Machine::new(inner)));
+                    });
+                });
+                Self::of(plan, Form::Indexed(selector, closed), None)
+            }
+            Err(why) => {
+                let parts = local::local(&plan);
+                let aggregates = plan.block.aggregates.clone();
+                let parts = parts.and_then(|local| Partitioned::new(local, aggregates));
+                let form = match parts {
+                    Some(parts) => Form::Partitioned(Box::new(parts)),
+                    None => Form::General(Box::new(General::new(&plan, false))),
+                };
+                Self::of(plan, form, Some(why))
+            }
+        }
     }
 
-    /// A machine that runs the general algorithm, whatever the query.
+    /// A machine that runs the general algorithm without any index, whatever the query.
     #[must_use]
     pub fn general(plan: Plan) -> Self {
-        let mut needed: Vec<_> = plan
-            .tables
-            .iter()
+        let form = Form::General(Box::new(General::new(&plan, true)));
+        Self::of(plan, form, Some("it was asked for"))
+    }
+
+    fn of(plan: Plan, form: Form, why: Option<&'static str>) -> Self {
+        let mut needed: Vec<_> = (plan.tables.iter())
             .map(|all| vec![false; all.len()])
             .collect();
         plan.block.needs(&mut Vec::new(), &mut needed);
-        let form = Form::General(General::new(&plan), "it was asked for");
+        let real = |types: &[ColumnType], needed: &[bool]| {
+            let columns = types.iter().zip(needed).enumerate();
+            let is_real = |ty: &Type| matches!(ty, Type::Float32 | Type::Float64);
+            let columns = columns.filter(|(_, (of, needed))| **needed && is_real(&of.ty));
+            columns.map(|(column, _)| column).collect()
+        };
+        let tables = plan.tables.iter().zip(&needed);
         Self {
-            plan,
-            needed,
+            reals: tables.map(|(types, needed)| real(types, needed)).collect(),
+            plan: Arc::new(plan),
             form,
-            journal: None,
-            row: Row::new(),
+            why,
         }
     }
 
-    /// Why the general algorithm keeps it; `None` if the optimisation does.
+    /// How it is kept. O(keys) where there are any.
     #[must_use]
-    pub fn why_general(&self) -> Option<&'static str> {
-        match &self.form {
-            Form::Indexed(_) => None,
-            Form::General(_, why) => Some(why),
+    pub fn told(&self) -> Told {
+        let (way, parts, walked) = match &self.form {
+            Form::Indexed(..) => (Way::Indexed, 1, usize::from(self.walks())),
+            Form::General(_) => (Way::General, 0, 0),
+            Form::Partitioned(of) => {
+                let (parts, walked) = of.parts();
+                match of.each().form {
+                    Form::Indexed(..) => (Way::Partitioned, parts, walked),
+                    _ => (Way::PartitionedGeneral, parts, walked),
+                }
+            }
+        };
+        Told {
+            way,
+            why: self.why,
+            parts,
+            walked,
         }
     }
 
-    /// Whether aggregates go up and down now, so that the optimisation walks its trees.
+    /// Whether aggregates go up and down now, so that the optimisation walks an index.
     #[must_use]
     pub fn walks(&self) -> bool {
         match &self.form {
-            Form::Indexed(indexed) => indexed.walks(),
-            Form::General(..) => false,
-        }
-    }
-
-    /// Takes rows of a table: what a sign and their multiplicities say of each.
-    ///
-    /// # Errors
-    /// `Overflow`; `Value` for a double that is no number. Nothing of the batch is taken then.
-    pub fn apply(&mut self, table: usize, batch: &Batch, sign: i64) -> Result<()> {
-        let mut row = std::mem::take(&mut self.row);
-        for at in 0..batch.rows {
-            row::row(
-                batch,
-                at,
-                &self.plan.tables[table],
-                &self.needed[table],
-                &mut row,
-            );
-            let times = sign * batch.multiplicity(at);
-            let changed = check(&row).and_then(|()| self.change(table, &row, times));
-            if let Err(error) = changed {
-                for done in 0..at {
-                    row::row(
-                        batch,
-                        done,
-                        &self.plan.tables[table],
-                        &self.needed[table],
-                        &mut row,
-                    );
-                    self.change(table, &row, -sign * batch.multiplicity(done))?;
-                }
-                return Err(error);
+            Form::Indexed(selector, closed) => {
+                selector.walks() > 0 || closed.iter().any(|(_, machine)| machine.walks())
             }
+            Form::Partitioned(parts) => parts.parts().1 > 0,
+            Form::General(_) => false,
         }
-        self.row = row;
-        Ok(())
     }
 
-    fn change(&mut self, table: usize, row: &Row, times: i64) -> Result<()> {
-        match &mut self.form {
-            Form::Indexed(indexed) => indexed.change(table, row, times)?,
-            Form::General(general, _) => general.change(table, row, times)?,
-        }
-        if let Some(journal) = &mut self.journal {
-            journal.push((table, row.clone(), times));
-        }
-        Ok(())
-    }
-
-    /// Notes rows from now on, until a commit or a rollback.
-    pub fn begin(&mut self) {
-        self.journal.get_or_insert_default();
-    }
-
-    /// What came since `begin` stays.
-    pub fn commit(&mut self) {
-        self.journal = None;
-    }
-
-    /// What came since `begin` goes, in reverse order. O(rows log n).
+    /// Takes rows of a table.
     ///
     /// # Errors
-    /// None that a state which was reached by these rows could give.
-    pub fn rollback(&mut self) -> Result<()> {
-        let journal = self.journal.take().unwrap_or_default();
-        journal
-            .iter()
-            .rev()
-            .try_for_each(|(table, row, times)| self.change(*table, row, -times))
+    /// `Overflow`; `Value` for a double that is no number. Only `rollback` may follow.
+    pub fn take(&mut self, table: usize, rows: Rows<'_>) -> Result<()> {
+        let Self {
+            plan, reals, form, ..
+        } = self;
+        let mut row = RowAt {
+            batch: rows.batch,
+            at: 0,
+            types: &plan.tables[table],
+            verdicts: rows.verdicts,
+        };
+        let mut one = |at: usize| {
+            row.at = at;
+            check(&reals[table], &row)?;
+            form.change(table, &row, rows.sign * rows.batch.multiplicity(at))
+        };
+        match rows.chosen {
+            None => (0..rows.batch.rows).try_for_each(one),
+            Some(chosen) => chosen.iter().try_for_each(|&at| one(at as usize)),
+        }
     }
 
-    /// The groups, each with the query's outputs; one without a key where there is no GROUP BY.
+    /// The same of all rows of a batch.
+    ///
+    /// # Errors
+    /// As `take`.
+    pub fn apply(&mut self, table: usize, batch: &Batch, sign: i64) -> Result<()> {
+        let rows = Rows {
+            batch,
+            chosen: None,
+            verdicts: &[],
+            sign,
+        };
+        self.take(table, rows)
+    }
+
+    #[inline]
+    fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
+        self.form.change(table, row, times)
+    }
+
+    /// Static tables have all their rows.
+    pub fn seal(&mut self, is_static: &[bool]) {
+        if let Form::Partitioned(parts) = &mut self.form {
+            parts.seal(is_static);
+        }
+    }
+
+    /// What came since the last commit stays.
+    pub fn commit(&mut self) {
+        match &mut self.form {
+            Form::Indexed(selector, closed) => {
+                selector.commit();
+                closed.iter_mut().for_each(|(_, machine)| machine.commit());
+            }
+            Form::Partitioned(parts) => parts.commit(),
+            Form::General(general) => general.commit(),
+        }
+    }
+
+    /// What came since the last commit goes. O(rows log n).
+    pub fn rollback(&mut self) {
+        match &mut self.form {
+            Form::Indexed(selector, closed) => {
+                selector.rollback();
+                closed
+                    .iter_mut()
+                    .for_each(|(_, machine)| machine.rollback());
+            }
+            Form::Partitioned(parts) => parts.rollback(),
+            Form::General(general) => general.rollback(),
+        }
+    }
+
+    /// The groups with their aggregates; one without a key where there is no GROUP BY.
     ///
     /// # Errors
     /// `Overflow` if a result does not fit.
-    pub fn result(&mut self) -> Result<Vec<(Vec<Cell>, Vec<Cell>)>> {
+    pub fn groups(&mut self) -> Result<Vec<Group>> {
         match &mut self.form {
-            Form::Indexed(indexed) => Ok(vec![(Row::new(), indexed.outputs()?)]),
-            Form::General(general, _) => general.result(),
+            Form::Indexed(selector, closed) => {
+                let all = selector.aggregates(&mut |value| closed_value(closed, value))?;
+                Ok(vec![(Row::new(), all)])
+            }
+            Form::Partitioned(parts) => parts.groups(),
+            Form::General(general) => general.result(),
         }
+    }
+
+    /// The groups that moved since the last commit, at least.
+    ///
+    /// # Errors
+    /// As `groups`.
+    pub fn moved(&mut self) -> Result<Moved> {
+        match &mut self.form {
+            Form::Partitioned(parts) => parts.moved(),
+            _ => self.groups().map(Moved::All),
+        }
+    }
+
+    /// The groups, each with the query's outputs.
+    ///
+    /// # Errors
+    /// As `groups`.
+    pub fn result(&mut self) -> Result<Vec<(Row, Vec<Cell>)>> {
+        let groups = self.groups()?;
+        let outputs = |all: &[Cell]| {
+            let mut aggregate = |value: &Value| match value {
+                Value::Aggregate(at) => Ok(all[*at]),
+                _ => Ok(Cell(None)),
+            };
+            let outputs = self.plan.block.outputs.iter();
+            outputs
+                .map(|output| simple(output, &Nowhere, &mut aggregate))
+                .collect::<Result<Vec<Cell>>>()
+        };
+        (groups.into_iter())
+            .map(|(group, all)| Ok((group, outputs(&all)?)))
+            .collect()
     }
 
     /// The first output of a query without groups.
     ///
     /// # Errors
-    /// As `result`.
+    /// As `groups`.
     pub fn scalar(&mut self) -> Result<Cell> {
-        let outputs = match &mut self.form {
-            Form::Indexed(indexed) => indexed.outputs()?,
-            Form::General(general, _) => general.result()?.swap_remove(0).1,
+        let all = match &mut self.form {
+            Form::Indexed(selector, closed) => {
+                selector.aggregates(&mut |value| closed_value(closed, value))?
+            }
+            _ => self.groups()?.swap_remove(0).1,
         };
-        Ok(outputs[0])
+        self.plan.block.output(&all)
     }
 
-    /// Bytes of its trees.
+    /// Whether no row can take part for want of rows of one of these tables.
+    fn lacks(&self, tables: &[bool]) -> bool {
+        match &self.form {
+            Form::Indexed(selector, _) => {
+                let relations = self.plan.block.relations.iter().zip(selector.are_empty());
+                relations
+                    .into_iter()
+                    .any(|(&table, empty)| tables[table] && empty)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it holds nothing.
+    fn is_vacant(&self) -> bool {
+        match &self.form {
+            Form::Indexed(selector, closed) => {
+                selector.are_vacant() && closed.iter().all(|(_, machine)| machine.is_vacant())
+            }
+            Form::Partitioned(parts) => parts.is_vacant(),
+            Form::General(general) => general.is_vacant(),
+        }
+    }
+
+    /// Bytes that it takes, nearly.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
         match &self.form {
-            Form::Indexed(indexed) => indexed.memory_usage(),
-            Form::General(general, _) => general.memory_usage(),
+            Form::Indexed(selector, closed) => {
+                let closed = closed.iter().map(|(_, machine)| machine.memory_usage());
+                selector.memory_usage() + closed.sum::<usize>()
+            }
+            Form::Partitioned(parts) => parts.memory_usage(),
+            Form::General(general) => general.memory_usage(),
         }
     }
 
@@ -210,20 +388,53 @@ impl Machine {
     #[must_use]
     pub fn steps(&self) -> u64 {
         match &self.form {
-            Form::Indexed(indexed) => indexed.steps(),
-            Form::General(general, _) => general.steps(),
+            Form::Indexed(selector, closed) => {
+                let closed = closed.iter().map(|(_, machine)| machine.steps());
+                selector.steps() + closed.sum::<u64>()
+            }
+            Form::Partitioned(parts) => parts.steps(),
+            Form::General(general) => general.steps(),
         }
     }
 }
 
-fn check(row: &Row) -> Result<()> {
-    let finite = |cell: &Cell| !matches!(cell.0, Some(Quantity::Real(value)) if !value.is_finite());
-    if row.iter().all(finite) {
-        return Ok(());
+impl Form {
+    #[inline]
+    fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
+        match self {
+            Form::Indexed(selector, closed) => {
+                selector.change(table, row, times)?;
+                (closed.iter_mut()).try_for_each(|(_, machine)| machine.change(table, row, times))
+            }
+            Form::Partitioned(parts) => parts.change(table, row, times),
+            Form::General(general) => general.change(table, row, times),
+        }
     }
-    Err(Error::Value {
-        place: "a row of a query with correlated aggregates".to_owned(),
-        problem: "it has NaN or an infinity, which no comparison orders; filter such rows"
-            .to_owned(),
+}
+
+/// Whether the doubles of a row have a place in an order.
+fn check(columns: &[usize], row: &RowAt<'_>) -> Result<()> {
+    for &column in columns {
+        let number = row.quantity(column);
+        if matches!(number, Some(Quantity::Real(value)) if !value.is_finite()) {
+            return Err(Error::Value {
+                place: "a row of a query with correlated aggregates".to_owned(),
+                problem: "it has NaN or an infinity, which no comparison orders; filter such rows"
+                    .to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A value without columns.
+fn closed_value(closed: &mut [(usize, Machine)], value: &Value) -> Result<Cell> {
+    simple(value, &Nowhere, &mut |value| match value {
+        Value::Block(block) => {
+            let mut machines = closed.iter_mut();
+            let found = machines.find(|(number, _)| *number == block.place());
+            found.map_or(Ok(Cell(None)), |(_, machine)| machine.scalar())
+        }
+        _ => Ok(Cell(None)),
     })
 }

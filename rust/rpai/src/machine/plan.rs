@@ -4,8 +4,11 @@
 //! there, and its place in the table. Aggregates take columns of their own block alone. Cost: none; this
 //! is data.
 
+use ringview_core::{Result, Type};
+
 use super::number::{Kind, Quantity};
-use ringview_core::Type;
+use super::row::Cell;
+use super::scope::{Nowhere, simple};
 
 /// A query: the columns of its tables, and its outermost block.
 #[derive(Clone, Debug)]
@@ -37,6 +40,17 @@ pub struct ColumnType {
     pub ty: Type,
     /// Whether it may be NULL.
     pub nullable: bool,
+}
+
+impl ColumnType {
+    /// Of a verdict on each row.
+    #[must_use]
+    pub fn verdict() -> Self {
+        Self {
+            ty: Type::Bool,
+            nullable: false,
+        }
+    }
 }
 
 /// One SELECT of aggregates.
@@ -72,6 +86,8 @@ pub struct Column {
 pub enum Aggregate {
     /// Rows.
     Count,
+    /// Rows where a value is not NULL.
+    Counted(Value),
     /// The sum of a value that is not NULL.
     Sum(Value),
     /// The mean.
@@ -86,7 +102,8 @@ impl Aggregate {
     pub(crate) fn argument(&self) -> Option<&Value> {
         match self {
             Aggregate::Count => None,
-            Aggregate::Sum(value)
+            Aggregate::Counted(value)
+            | Aggregate::Sum(value)
             | Aggregate::Average(value)
             | Aggregate::Min(value)
             | Aggregate::Max(value) => Some(value),
@@ -101,6 +118,8 @@ pub enum Value {
     Constant(Quantity),
     /// A column.
     Column(Column),
+    /// 1 where columns are not NULL, else NULL.
+    Present(Vec<Column>),
     /// An aggregate of the same block, in its outputs.
     Aggregate(usize),
     /// The sum.
@@ -141,6 +160,8 @@ pub enum Condition {
     Or(Vec<Condition>),
     /// A comparison.
     Compare(Value, Comparison, Value),
+    /// Whether a value is NULL (or is not); never unknown.
+    IsNull(Value, bool),
 }
 
 impl Comparison {
@@ -185,6 +206,7 @@ impl Value {
         match self {
             Value::Constant(_) | Value::Aggregate(_) => {}
             Value::Column(column) => visit(*column),
+            Value::Present(columns) => columns.iter().for_each(|&column| visit(column)),
             Value::Plus(a, b) | Value::Minus(a, b) | Value::Times(a, b) | Value::Over(a, b) => {
                 a.columns(visit);
                 b.columns(visit);
@@ -205,6 +227,18 @@ impl Value {
         }
     }
 
+    /// The same, to change them.
+    pub(crate) fn blocks_mut(&mut self, visit: &mut dyn FnMut(&mut Block)) {
+        match self {
+            Value::Block(block) => visit(block),
+            Value::Plus(a, b) | Value::Minus(a, b) | Value::Times(a, b) | Value::Over(a, b) => {
+                a.blocks_mut(visit);
+                b.blocks_mut(visit);
+            }
+            _ => {}
+        }
+    }
+
     /// Whether a block stands in it.
     pub(crate) fn is_nested(&self) -> bool {
         match self {
@@ -216,11 +250,18 @@ impl Value {
         }
     }
 
-    /// Whether it is the same for all rows of the block it stands in.
+    /// Whether it is the same for all rows of the block it stands in, given the row around that.
     pub(crate) fn is_closed(&self) -> bool {
         let mut closed = true;
-        self.columns(&mut |_| closed = false);
+        self.columns(&mut |column| closed &= column.depth > 0);
         closed
+    }
+
+    /// Whether it is the same whatever rows there are around it.
+    pub(crate) fn is_constant(&self) -> bool {
+        let mut constant = true;
+        self.columns(&mut |_| constant = false);
+        constant
     }
 }
 
@@ -234,6 +275,7 @@ impl Condition {
                 left.number(next);
                 right.number(next);
             }
+            Condition::IsNull(value, _) => value.number(next),
         }
     }
 
@@ -249,6 +291,7 @@ impl Condition {
                 left.columns(visit);
                 right.columns(visit);
             }
+            Condition::IsNull(value, _) => value.columns(visit),
         }
     }
 
@@ -264,6 +307,39 @@ impl Condition {
                 left.blocks(visit);
                 right.blocks(visit);
             }
+            Condition::IsNull(value, _) => value.blocks(visit),
+        }
+    }
+
+    /// The same, to change them.
+    pub(crate) fn blocks_mut(&mut self, visit: &mut dyn FnMut(&mut Block)) {
+        match self {
+            Condition::And(all) | Condition::Or(all) => {
+                for one in all {
+                    one.blocks_mut(visit);
+                }
+            }
+            Condition::Compare(left, _, right) => {
+                left.blocks_mut(visit);
+                right.blocks_mut(visit);
+            }
+            Condition::IsNull(value, _) => value.blocks_mut(visit),
+        }
+    }
+
+    /// Calls `visit` with what it compares.
+    pub(crate) fn values(&self, visit: &mut dyn FnMut(&Value)) {
+        match self {
+            Condition::And(all) | Condition::Or(all) => {
+                for one in all {
+                    one.values(visit);
+                }
+            }
+            Condition::Compare(left, _, right) => {
+                visit(left);
+                visit(right);
+            }
+            Condition::IsNull(value, _) => visit(value),
         }
     }
 
@@ -271,6 +347,7 @@ impl Condition {
         match self {
             Condition::And(all) | Condition::Or(all) => all.iter().any(Condition::is_nested),
             Condition::Compare(left, _, right) => left.is_nested() || right.is_nested(),
+            Condition::IsNull(value, _) => value.is_nested(),
         }
     }
 
@@ -351,6 +428,14 @@ impl Block {
         around.pop();
     }
 
+    /// Its first output, from its aggregates.
+    pub(crate) fn output(&self, aggregates: &[Cell]) -> Result<Cell> {
+        simple(&self.outputs[0], &Nowhere, &mut |value| match value {
+            Value::Aggregate(at) => Ok(aggregates[*at]),
+            _ => Ok(Cell(None)),
+        })
+    }
+
     /// The one aggregate that is its output, as it is.
     pub(crate) fn sole_aggregate(&self) -> Option<&Aggregate> {
         match (&self.outputs[..], &self.aggregates[..]) {
@@ -366,6 +451,7 @@ pub(crate) fn kind(value: &Value, column: &impl Fn(Column) -> Kind) -> Kind {
         Value::Constant(Quantity::Exact { scale, .. }) => Kind::Exact(*scale),
         Value::Constant(Quantity::Real(_)) | Value::Over(..) => Kind::Real,
         Value::Column(of) => column(*of),
+        Value::Present(_) => Kind::Exact(0),
         // What aggregates and blocks give is known when it is there.
         Value::Aggregate(_) | Value::Block(_) => Kind::Real,
         Value::Plus(a, b) | Value::Minus(a, b) => kind(a, column).common(kind(b, column)),

@@ -1,34 +1,41 @@
 //! Which queries the aggregate-index optimisation keeps (paper, section 4.3), and why others are not.
 //!
-//! Invariant: what is recognised is exact for every stream: columns are not NULL, sums exact. A block is a product
-//! of relations, each chosen by conditions of its own: filters, and at most one comparison of something closed
-//! with a column or with a chain of blocks, each correlated with the next by one inequality of keys that the
-//! whole chain shares. Cost: linear in the query.
+//! Invariant: what is recognised is exact for every stream: sums are exact, and NULL is told. A block is a product
+//! of relations, each chosen by conditions of its own: filters, equalities and comparisons of something closed with
+//! one value of the row, its key, and at most one with a chain of blocks, each correlated with the next by one
+//! inequality of keys that the whole chain shares. Closed is what is the same for all rows of the block, given the row around
+//! it. Cost: linear in the query.
 
+use super::feed::{Kinds, Role, feeds};
 use super::grouped;
-use super::indexed::Indexed;
 use super::number::{Kind, Quantity};
-use super::plan::{Aggregate, Block, Column, Comparison, Condition, Plan, Value, kind};
-use super::products::terms;
-use super::running::{self, Part, Role, Stage};
-use super::threshold;
+use super::part::Part;
+use super::plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Value, kind};
+use super::products::products;
+use super::selector::Selector;
+use super::stage::Stage;
+use super::sweep;
 
 /// Why a query is kept by the general algorithm.
 pub(super) type Why = &'static str;
+
+const WIDE: Why = "too many sums stand side by side";
+
+type Tables = [Vec<ColumnType>];
+
+/// A comparison with a block or a column in it: what is closed left.
+type Sides<'a> = (&'a Value, Comparison, &'a Value);
 
 /// One relation's chain, from the innermost block to the relation.
 struct Chain {
     roles: Vec<Role>,
     stages: Vec<Stage>,
-    /// Of each block, whether the next role's equal keys are admitted.
-    admit: Vec<bool>,
     /// Whether keys grow downwards.
     mirrored: bool,
 }
 
-/// The optimised form of a query.
-pub(super) fn recognise(plan: &Plan) -> Result<Indexed, Why> {
-    let block = &plan.block;
+/// The optimised form of a block, given the rows around it.
+pub(super) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why> {
     if !block.group.is_empty() {
         return Err("it has groups");
     }
@@ -39,7 +46,11 @@ pub(super) fn recognise(plan: &Plan) -> Result<Indexed, Why> {
     let mut gates = Vec::new();
     for one in block.condition.conjuncts() {
         let mut of = Vec::new();
-        one.columns(&mut |column| of.push(column.relation));
+        one.columns(&mut |column| {
+            if column.depth == 0 {
+                of.push(column.relation);
+            }
+        });
         of.sort_unstable();
         of.dedup();
         match of[..] {
@@ -49,114 +60,172 @@ pub(super) fn recognise(plan: &Plan) -> Result<Indexed, Why> {
         }
     }
     let mut sums = vec![Vec::new(); parts.len()];
-    let terms = (block.aggregates.iter())
-        .map(|aggregate| terms(plan, aggregate, &mut sums))
+    let aggregates = (block.aggregates.iter())
+        .map(|aggregate| products(tables, block, aggregate, &mut sums))
         .collect::<Result<Vec<_>, Why>>()?;
     let built = (parts.iter().zip(sums).enumerate())
-        .map(|(relation, (conditions, sums))| part(plan, relation, conditions, sums))
+        .map(|(relation, (conditions, sums))| {
+            part(tables, block.relations[relation], conditions, sums)
+        })
         .collect::<Result<Vec<Box<dyn Part>>, Why>>()?;
-    Ok(Indexed::new(plan, built, gates, terms))
+    Ok(Selector::new(built, gates, aggregates))
 }
 
 /// The kind of a value over one table.
-fn kind_in(plan: &Plan, table: usize, value: &Value) -> Kind {
+fn kind_in(tables: &Tables, table: usize, value: &Value) -> Kind {
     kind(value, &|column: Column| {
-        Kind::of(&plan.tables[table][column.column].ty)
+        Kind::of(&tables[table][column.column].ty)
     })
 }
 
-/// A value over one table, exact and never NULL: its scale.
-pub(super) fn exact(plan: &Plan, table: usize, value: &Value) -> Result<u8, Why> {
-    let mut nullable = false;
-    value.columns(&mut |column| nullable |= plan.tables[table][column.column].nullable);
-    match kind_in(plan, table, value) {
-        _ if nullable => Err("a column that may be NULL is aggregated"),
+/// The scale of an exact value over one table.
+pub(super) fn exact(tables: &Tables, table: usize, value: &Value) -> Result<u8, Why> {
+    match kind_in(tables, table, value) {
         Kind::Real => Err("doubles, or quotients, are aggregated"),
         Kind::Exact(scale) => Ok(scale),
     }
 }
 
+/// What chooses a relation's rows.
+#[derive(Default)]
+struct Chosen<'a> {
+    filter: Vec<Condition>,
+    /// Own values that must equal closed ones.
+    equal: Vec<(Value, Value)>,
+    /// A closed value against the key.
+    bounds: Vec<(Value, Comparison)>,
+    key: Option<Value>,
+    /// A closed value against a block that varies with the row.
+    nested: Option<Sides<'a>>,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(conditions: &[&'a Condition]) -> Result<Self, Why> {
+        let mut chosen = Self::default();
+        for &one in conditions {
+            let mut is_own = !one.is_nested();
+            one.columns(&mut |column| is_own &= column.depth == 0);
+            if is_own {
+                chosen.filter.push(flat(one));
+                continue;
+            }
+            let (closed, how, other) = closed_left(one)?;
+            if other.is_nested() {
+                if chosen.nested.replace((closed, how, other)).is_some() {
+                    return Err("a relation has two conditions with blocks");
+                }
+                continue;
+            }
+            let mut is_own = true;
+            other.columns(&mut |column| is_own &= column.depth == 0);
+            if !is_own {
+                return Err("a value is of the row and of the row around it");
+            }
+            let own = flat_value(other);
+            if how == Comparison::Equal && !closed.is_constant() {
+                chosen.equal.push((own, closed.clone()));
+                continue;
+            }
+            chosen.agree_on(own)?;
+            chosen.bounds.push((closed.clone(), how));
+        }
+        Ok(chosen)
+    }
+
+    /// The one value by which entries are ordered.
+    fn agree_on(&mut self, key: Value) -> Result<(), Why> {
+        match &self.key {
+            Some(other) if *other != key => Err("a relation is compared by two values"),
+            _ => {
+                self.key = Some(key);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// How one relation's rows are chosen.
 fn part(
-    plan: &Plan,
-    relation: usize,
+    tables: &Tables,
+    table: usize,
     conditions: &[&Condition],
     sums: Vec<(Value, u8)>,
 ) -> Result<Box<dyn Part>, Why> {
-    let table = plan.block.relations[relation];
+    let mut chosen = Chosen::new(conditions)?;
     let mut role = Role {
         table,
-        filter: Vec::new(),
+        filter: std::mem::take(&mut chosen.filter),
+        equal: chosen.equal.iter().map(|(own, _)| own.clone()).collect(),
         key: None,
-        tie: 0,
         sums,
+        counted: None,
     };
-    let mut chosen = None;
-    for &one in conditions {
-        if !one.is_nested() {
-            role.filter.push(flat(one));
-            continue;
-        }
-        let comparison = closed_left(one)?;
-        if chosen.replace(comparison).is_some() {
-            return Err("a relation has two conditions with blocks");
-        }
-    }
-    const WIDE: Why = "too many sums stand side by side";
-    let Some((closed, how, other)) = chosen else {
-        return running::part(vec![role], Vec::new(), (Kind::Exact(0), false)).ok_or(WIDE);
+    let mut chain_of = Chain {
+        roles: Vec::new(),
+        stages: Vec::new(),
+        mirrored: false,
     };
-    if !other.is_nested() {
-        let other = flat_value(other);
-        let Kind::Exact(scale) = kind_in(plan, table, &other) else {
-            return Err("doubles are compared with a block");
-        };
-        role.key = Some(other);
-        let closed = closed.clone();
-        let stage = Stage {
-            closed,
-            how,
-            growing: None,
-            scale,
-            counts: false,
-        };
-        return threshold::part(role, stage, scale).ok_or(WIDE);
-    }
-    if let Some(part) = grouped(plan, &role, (closed, how, other))? {
-        return Ok(part);
-    }
-    let (mut chain, key) = chain(plan, (closed, how, other))?;
-    role.key = Some(key);
-    chain.roles.push(role);
-    let mut common = Kind::Exact(0);
-    for role in &chain.roles {
-        let Some(key) = &role.key else { continue };
-        if is_nullable(plan, role.table, key) {
-            return Err("a column that may be NULL correlates blocks");
+    if let Some(sides) = chosen.nested {
+        let alone = chosen.equal.is_empty() && chosen.bounds.is_empty();
+        if alone && let Some(part) = grouped(tables, &role, sides)? {
+            return Ok(part);
         }
-        common = common.common(kind_in(plan, role.table, key));
+        if !chosen.equal.is_empty() {
+            return Err("a relation with a chain of blocks must equal something known");
+        }
+        let (found, key) = chain(tables, sides)?;
+        chain_of = found;
+        chosen.agree_on(key)?;
     }
-    set_ties(&mut chain);
-    running::part(chain.roles, chain.stages, (common, chain.mirrored)).ok_or(WIDE)
+    role.key = chosen.key.clone();
+    let width = 1 + role.sums.len();
+    let equal = (chosen.equal.iter()).map(|(own, _)| kind_in(tables, table, own));
+    let mut kinds = Kinds {
+        equal: equal.collect(),
+        key: Kind::Exact(0),
+    };
+    let mut roles = chain_of.roles;
+    roles.push(role);
+    for role in &roles {
+        if let Some(key) = &role.key {
+            kinds.key = kinds.key.common(kind_in(tables, role.table, key));
+        }
+    }
+    let lanes = roles.into_iter().enumerate();
+    let lanes: Vec<(Role, usize)> = lanes.map(|(at, role)| (role, 2 * at)).collect();
+    let feeds = feeds(&lanes, tables, &kinds).ok_or("a key is not exact")?;
+    let stages = chain_of.stages.iter().map(|stage| stage.closed.clone());
+    let closed = stages.chain(chosen.bounds.iter().map(|(closed, _)| closed.clone()));
+    let closed = closed.chain(chosen.equal.iter().map(|(_, closed)| closed.clone()));
+    sweep::part(sweep::Shape {
+        feeds,
+        kinds,
+        mirrored: chain_of.mirrored,
+        closed: closed.collect(),
+        stages: chain_of.stages,
+        bounds: chosen.bounds.iter().map(|(_, how)| *how).collect(),
+        width,
+    })
+    .ok_or(WIDE)
 }
 
 /// A relation chosen by a block that is correlated by equalities alone, if it is one.
 fn grouped(
-    plan: &Plan,
+    tables: &Tables,
     role: &Role,
-    (closed, how, other): (&Value, Comparison, &Value),
+    (closed, how, other): Sides<'_>,
 ) -> Result<Option<Box<dyn Part>>, Why> {
     let block = growing(other).ok_or("a value does not grow with the block in it")?;
     let (mut own, mut theirs, mut filter) = (Vec::new(), Vec::new(), Vec::new());
     for one in block.condition.conjuncts() {
-        let mut is_own = true;
+        let mut is_own = !one.is_nested();
         one.columns(&mut |column| is_own &= column.depth == 0);
         match correlation(one) {
+            _ if is_own => filter.push(flat(one)),
             Ok((left, Comparison::Equal, right)) => {
                 own.push(left);
                 theirs.push(right);
             }
-            _ if is_own && !one.is_nested() => filter.push(flat(one)),
             _ => return Ok(None),
         }
     }
@@ -166,70 +235,100 @@ fn grouped(
     if own.is_empty() {
         return Ok(None);
     }
-    let (sums, scale, counts) = aggregated(plan, block, table)?;
-    let mut kinds = Vec::new();
-    for (mine, other) in own.iter().zip(&theirs) {
-        if is_nullable(plan, table, mine) || is_nullable(plan, role.table, other) {
-            return Err("a column that may be NULL correlates blocks");
-        }
-        kinds.push(kind_in(plan, table, mine).common(kind_in(plan, role.table, other)));
-    }
-    let inner = Role {
-        table,
-        filter,
-        key: None,
-        tie: 0,
-        sums,
+    let summed = aggregated(tables, block, table)?;
+    let kind = |(mine, other): (&Value, &Value)| {
+        kind_in(tables, table, mine).common(kind_in(tables, role.table, other))
+    };
+    let kinds = Kinds {
+        equal: own.iter().zip(&theirs).map(kind).collect(),
+        key: Kind::Exact(0),
     };
     let grows = (!matches!(other, Value::Block(_))).then(|| other.clone());
-    let stage = Stage {
-        closed: closed.clone(),
-        how,
-        growing: grows,
-        scale,
-        counts,
+    let stage = summed.stage((closed, how), grows);
+    let inner = Role {
+        filter,
+        equal: own,
+        ..summed.role(table)
     };
-    Ok(grouped::part(
-        [(inner, own), (role.clone(), theirs)],
-        kinds,
+    let outer = Role {
+        equal: theirs,
+        ..role.clone()
+    };
+    let width = 1 + outer.sums.len();
+    let feeds = feeds(&[(inner, 0), (outer, 2)], tables, &kinds).ok_or("a key is not exact")?;
+    let closed = [closed.clone()];
+    let shape = grouped::Shape {
+        feeds,
         stage,
-    ))
+        closed,
+        width,
+    };
+    Ok(grouped::part(shape))
 }
 
-/// Sums with their scales, the scale of the aggregate, and whether it is a count.
-type Summed = (Vec<(Value, u8)>, u8, bool);
+/// What a correlated block sums.
+struct Summed {
+    value: Value,
+    scale: u8,
+    counts: bool,
+    /// What of a row must not be NULL.
+    counted: Option<Value>,
+}
 
-/// What a correlated block sums, the scale of its units, and whether it counts.
-fn aggregated(plan: &Plan, block: &Block, table: usize) -> Result<Summed, Why> {
-    match block.sole_aggregate() {
-        Some(Aggregate::Sum(value)) => {
-            let scale = exact(plan, table, value)?;
-            Ok((vec![(flat_value(value), scale)], scale, false))
+impl Summed {
+    fn role(&self, table: usize) -> Role {
+        Role {
+            table,
+            filter: Vec::new(),
+            equal: Vec::new(),
+            key: None,
+            sums: vec![(self.value.clone(), self.scale)],
+            counted: self.counted.clone(),
         }
-        Some(Aggregate::Count) => Ok((vec![(Value::Constant(Quantity::int(1)), 0)], 0, true)),
+    }
+
+    fn stage(&self, (closed, how): (&Value, Comparison), growing: Option<Value>) -> Stage {
+        Stage {
+            closed: closed.clone(),
+            how,
+            growing,
+            scale: self.scale,
+            counts: self.counts,
+            admits: true,
+        }
+    }
+}
+
+/// What a correlated block sums, and whether it counts.
+fn aggregated(tables: &Tables, block: &Block, table: usize) -> Result<Summed, Why> {
+    match block.sole_aggregate() {
+        Some(Aggregate::Sum(of) | Aggregate::Counted(of)) => {
+            let value = flat_value(of);
+            let mut columns = Vec::new();
+            value.columns(&mut |column| {
+                if tables[table][column.column].nullable {
+                    columns.push(column);
+                }
+            });
+            Ok(Summed {
+                scale: exact(tables, table, &value)?,
+                counts: matches!(block.sole_aggregate(), Some(Aggregate::Counted(_))),
+                counted: (!columns.is_empty()).then_some(Value::Present(columns)),
+                value,
+            })
+        }
+        Some(Aggregate::Count) => Ok(Summed {
+            value: Value::Constant(Quantity::int(1)),
+            scale: 0,
+            counts: true,
+            counted: None,
+        }),
         _ => Err("a correlated block is neither a SUM nor a COUNT"),
     }
 }
 
-fn is_nullable(plan: &Plan, table: usize, value: &Value) -> bool {
-    let mut nullable = false;
-    value.columns(&mut |column| nullable |= plan.tables[table][column.column].nullable);
-    nullable
-}
-
-/// Entries with equal keys: a block before the next where equals are admitted, else behind; no two roles share a
-/// tie.
-fn set_ties(chain: &mut Chain) {
-    let (mut least, mut greatest) = (0, 0);
-    for (role, &admits) in chain.roles.iter_mut().skip(1).zip(&chain.admit) {
-        let end = if admits { &mut greatest } else { &mut least };
-        *end += if admits { 1 } else { -1 };
-        role.tie = *end;
-    }
-}
-
 /// A comparison with a block in it: what is closed, left of the comparison, and what is not.
-fn closed_left(one: &Condition) -> Result<(&Value, Comparison, &Value), Why> {
+fn closed_left(one: &Condition) -> Result<Sides<'_>, Why> {
     match one {
         Condition::Compare(left, how, right) if left.is_closed() => Ok((left, *how, right)),
         Condition::Compare(left, how, right) if right.is_closed() => {
@@ -255,10 +354,7 @@ fn growing(value: &Value) -> Option<&Block> {
 }
 
 /// The chain of blocks in a comparison, and the key of the relation that it is correlated with.
-fn chain(
-    plan: &Plan,
-    (closed, how, other): (&Value, Comparison, &Value),
-) -> Result<(Chain, Value), Why> {
+fn chain(tables: &Tables, (closed, how, other): Sides<'_>) -> Result<(Chain, Value), Why> {
     if how == Comparison::NotEqual {
         return Err("a block is compared by <>");
     }
@@ -266,20 +362,18 @@ fn chain(
     let [table] = block.relations[..] else {
         return Err("a correlated block has several relations");
     };
-    let (sums, scale, counts) = aggregated(plan, block, table)?;
-    let mut role = Role {
-        table,
-        filter: Vec::new(),
-        key: None,
-        tie: 0,
-        sums,
-    };
+    let summed = aggregated(tables, block, table)?;
+    let mut role = summed.role(table);
     let (mut correlated, mut within) = (None, None);
     for one in block.condition.conjuncts() {
         let mut depths = Vec::new();
         one.columns(&mut |column| depths.push(column.depth));
         let twice = if one.is_nested() {
-            within.replace(chain(plan, closed_left(one)?)?).is_some()
+            let sides = closed_left(one)?;
+            if !sides.0.is_constant() {
+                return Err("a block within a block is compared by what varies");
+            }
+            within.replace(chain(tables, sides)?).is_some()
         } else if depths.iter().all(|&depth| depth == 0) {
             role.filter.push(flat(one));
             false
@@ -305,7 +399,6 @@ fn chain(
     let none = Chain {
         roles: Vec::new(),
         stages: Vec::new(),
-        admit: Vec::new(),
         mirrored,
     };
     let (mut chain, key) = within.unwrap_or((none, own.clone()));
@@ -314,15 +407,10 @@ fn chain(
     }
     role.key = Some(own);
     chain.roles.push(role);
-    chain.admit.push(admits);
-    let growing = (!matches!(other, Value::Block(_))).then(|| other.clone());
-    let closed = closed.clone();
+    let grows = (!matches!(other, Value::Block(_))).then(|| other.clone());
     chain.stages.push(Stage {
-        closed,
-        how,
-        growing,
-        scale,
-        counts,
+        admits,
+        ..summed.stage((closed, how), grows)
     });
     Ok((chain, theirs))
 }
@@ -361,6 +449,14 @@ pub(super) fn flat_value(value: &Value) -> Value {
             relation: 0,
             ..*column
         }),
+        Value::Present(columns) => {
+            let flat = |column: &Column| Column {
+                depth: 0,
+                relation: 0,
+                ..*column
+            };
+            Value::Present(columns.iter().map(flat).collect())
+        }
         Value::Plus(a, b) => pair(Value::Plus, a, b),
         Value::Minus(a, b) => pair(Value::Minus, a, b),
         Value::Times(a, b) => pair(Value::Times, a, b),
@@ -376,5 +472,6 @@ fn flat(condition: &Condition) -> Condition {
         Condition::Compare(left, how, right) => {
             Condition::Compare(flat_value(left), *how, flat_value(right))
         }
+        Condition::IsNull(value, null) => Condition::IsNull(flat_value(value), *null),
     }
 }

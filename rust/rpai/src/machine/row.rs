@@ -7,10 +7,11 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use ringview_core::{Batch, Result};
+use ringview_core::{Batch, Result, Type};
 
 use super::number::{Quantity, read};
-use super::plan::ColumnType;
+use super::plan::{Column, ColumnType};
+use super::scope::Scope;
 use crate::tree::overflow;
 
 /// A number, or NULL, in an order of their own.
@@ -42,18 +43,56 @@ impl Eq for Cell {}
 
 pub(super) type Row = Vec<Cell>;
 
-/// The row of a batch, with NULL in columns that nobody reads.
-pub(super) fn row(batch: &Batch, at: usize, types: &[ColumnType], needed: &[bool], into: &mut Row) {
-    into.clear();
-    into.extend(
-        types
-            .iter()
-            .zip(needed)
-            .enumerate()
-            .map(|(column, (of, &needed))| {
-                Cell(needed.then(|| read(batch, column, at, &of.ty)).flatten())
-            }),
-    );
+/// A row where it stands in a batch, with what was found out about it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowAt<'a> {
+    pub(super) batch: &'a Batch,
+    pub(super) at: usize,
+    /// Of all columns; the last are verdicts.
+    pub(super) types: &'a [ColumnType],
+    /// By row of the batch: whether it passes a predicate.
+    pub(super) verdicts: &'a [Vec<bool>],
+}
+
+impl RowAt<'_> {
+    /// A verdict, or a column of Booleans.
+    #[inline]
+    pub(super) fn bit(&self, column: usize) -> Option<bool> {
+        if let Some(verdict) = column.checked_sub(self.types.len() - self.verdicts.len()) {
+            return Some(self.verdicts[verdict][self.at]);
+        }
+        let cells = self.batch.column(column);
+        (!cells.is_null(self.at)).then(|| cells.words[self.at] != 0)
+    }
+
+    /// The value of a column; `None` for NULL.
+    pub(super) fn quantity(&self, column: usize) -> Option<Quantity> {
+        match &self.types[column].ty {
+            Type::Bool => self.bit(column).map(|bit| Quantity::int(i128::from(bit))),
+            ty => read(self.batch, column, self.at, ty),
+        }
+    }
+
+    pub(super) fn is_null(&self, column: usize) -> bool {
+        self.batch.columns.get(column).is_some_and(|cells| {
+            let cells = cells.as_ref();
+            cells.is_some_and(|cells| cells.is_null(self.at))
+        })
+    }
+
+    /// Its cells, with NULL in columns that nobody reads.
+    pub(super) fn cells(&self, needed: &[bool]) -> Row {
+        let cell = |(column, &needed): (usize, &bool)| {
+            Cell(needed.then(|| self.quantity(column)).flatten())
+        };
+        needed.iter().enumerate().map(cell).collect()
+    }
+}
+
+impl Scope for RowAt<'_> {
+    fn cell(&self, column: Column) -> Cell {
+        Cell(self.quantity(column.column))
+    }
 }
 
 /// Rows with multiplicities, and the same by the value of some columns.

@@ -45,15 +45,6 @@ impl Scope for Binding<'_> {
     }
 }
 
-/// A row of the one relation of a block.
-pub(super) struct RowScope<'a>(pub(super) &'a Row);
-
-impl Scope for RowScope<'_> {
-    fn cell(&self, column: Column) -> Cell {
-        self.0[column.column]
-    }
-}
-
 /// No columns.
 pub(super) struct Nowhere;
 
@@ -74,9 +65,10 @@ pub(super) fn value_with(value: &Value, block: Cell) -> Result<Cell> {
 }
 
 /// Whether a row of a block's one relation passes conditions without blocks.
-pub(super) fn holds_for(filter: &[Condition], row: &Row) -> Result<bool> {
+#[inline]
+pub(super) fn holds_for(filter: &[Condition], row: &dyn Scope) -> Result<bool> {
     for one in filter {
-        if !simple_condition(one, &RowScope(row))? {
+        if !simple_condition(one, row)? {
             return Ok(false);
         }
     }
@@ -92,6 +84,10 @@ pub(super) fn simple(
     let combine: fn(Quantity, Quantity) -> Result<Option<Quantity>> = match value {
         Value::Constant(number) => return Ok(Cell(Some(*number))),
         Value::Column(column) => return Ok(scope.cell(*column)),
+        Value::Present(columns) => {
+            let present = columns.iter().all(|&column| scope.cell(column).0.is_some());
+            return Ok(Cell(present.then(|| Quantity::int(1))));
+        }
         Value::Aggregate(_) | Value::Block(_) => return other(value),
         Value::Plus(..) => |a, b| a.plus(b, 1).map(Some),
         Value::Minus(..) => |a, b| a.plus(b, -1).map(Some),
@@ -137,6 +133,7 @@ pub(super) fn holds(
             }
             Ok(false)
         }
+        Condition::IsNull(operand, null) => Ok(value(operand)?.0.is_none() == *null),
         Condition::Compare(left, how, right) => Ok(match (value(left)?.0, value(right)?.0) {
             (Some(left), Some(right)) => how.holds(left.compare(right)),
             _ => false,

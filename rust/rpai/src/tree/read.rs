@@ -116,7 +116,14 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     /// the running sum before it. `reached` must stay true once it is, as it does where payloads are
     /// not negative in what it looks at. O(log n).
     #[inline]
-    pub fn select(&self, mut reached: impl FnMut(P) -> bool) -> Option<(K, T, P)> {
+    pub fn select(&self, reached: impl FnMut(P) -> bool) -> Option<(K, T, P)> {
+        let (key, tie, before, _) = self.select_entry(reached)?;
+        Some((key, tie, before))
+    }
+
+    /// The same, with the entry's payload.
+    #[inline]
+    pub(crate) fn select_entry(&self, mut reached: impl FnMut(P) -> bool) -> Option<(K, T, P, P)> {
         self.steps.count(self.height + 1);
         if self.is_empty() || !reached(self.total) {
             return None;
@@ -130,7 +137,12 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
         let leaf = &self.leaves[node];
         let at = first(leaf, &mut sum, &mut reached);
-        Some((leaf.keys[at].moved(base), leaf.ties[at], sum))
+        Some((
+            leaf.keys[at].moved(base),
+            leaf.ties[at],
+            sum,
+            leaf.payloads[at],
+        ))
     }
 
     /// The first entry. O(log n).

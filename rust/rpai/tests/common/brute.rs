@@ -102,7 +102,8 @@ impl Brute<'_> {
         for (aggregate, values) in block.aggregates.iter().zip(all) {
             values.push(match aggregate {
                 Aggregate::Count => Some(Num::Exact(1, 0)),
-                Aggregate::Sum(value)
+                Aggregate::Counted(value)
+                | Aggregate::Sum(value)
                 | Aggregate::Average(value)
                 | Aggregate::Min(value)
                 | Aggregate::Max(value) => self.value(value, &frames, &[]),
@@ -116,7 +117,9 @@ impl Brute<'_> {
                 let known: Vec<Num> = values.iter().copied().flatten().collect();
                 let sum = known.iter().copied().reduce(|a, b| plus(a, b, 1));
                 match aggregate {
-                    Aggregate::Count => Some(Num::Exact(known.len() as i128, 0)),
+                    Aggregate::Count | Aggregate::Counted(_) => {
+                        Some(Num::Exact(known.len() as i128, 0))
+                    }
                     Aggregate::Sum(_) => sum,
                     Aggregate::Average(_) => {
                         sum.map(|sum| Num::Real(real(sum) / known.len() as f64))
@@ -151,6 +154,13 @@ impl Brute<'_> {
                 let cell = frames[frames.len() - 1 - depth][*relation][*column];
                 cell.map(|value| Num::Exact(i128::from(value), 0))
             }
+            Value::Present(columns) => {
+                let known = columns.iter().all(|&column| {
+                    let column = Value::Column(column);
+                    self.value(&column, frames, &[]).is_some()
+                });
+                known.then_some(Num::Exact(1, 0))
+            }
             Value::Aggregate(at) => aggregates[*at],
             Value::Plus(a, b) => both(a, b).map(|(a, b)| plus(a, b, 1)),
             Value::Minus(a, b) => both(a, b).map(|(a, b)| plus(a, b, -1)),
@@ -172,6 +182,7 @@ impl Brute<'_> {
         match condition {
             Condition::And(all) => all.iter().all(|one| self.holds(one, frames)),
             Condition::Or(all) => all.iter().any(|one| self.holds(one, frames)),
+            Condition::IsNull(value, null) => self.value(value, frames, &[]).is_none() == *null,
             Condition::Compare(left, how, right) => {
                 let sides = self
                     .value(left, frames, &[])

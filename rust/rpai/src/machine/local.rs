@@ -1,0 +1,177 @@
+//! Where a query falls into parts of its own: rows whose keys are equal meet each other, and no others.
+//!
+//! Invariant: relations of the outermost block are joined by equal columns, and every block within is correlated with
+//! them by the same: so what a row of one key changes is the result of that key. The query of one key is the query
+//! without these equalities (the local plan), over tables that are a table and which of its columns are the key.
+//! Cost: linear in the query.
+
+use super::plan::{Aggregate, Block, Column, Comparison, Condition, Plan, Value};
+
+/// A table as the local plan has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LocalTable {
+    pub(super) table: usize,
+    /// The columns that are the key, in its order.
+    pub(super) columns: Vec<usize>,
+}
+
+/// The parts of a query.
+#[derive(Debug)]
+pub(super) struct Local {
+    pub(super) plan: Plan,
+    pub(super) tables: Vec<LocalTable>,
+    /// Of each column of a group, where it is: in the key, or among those of the local plan.
+    pub(super) group: Vec<Place>,
+}
+
+/// Where a column of a group is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Key(usize),
+    Rest(usize),
+}
+
+/// Columns that are equal, as seen from a block: of its own relations and of those around.
+type Class = Vec<Column>;
+
+/// The parts of a query, if it has any. The first aggregate of the local plan counts rows.
+pub(super) fn local(plan: &Plan) -> Option<Local> {
+    let block = &plan.block;
+    let additive = |one: &Aggregate| matches!(one, Aggregate::Count | Aggregate::Sum(_));
+    if !block.aggregates.iter().all(additive) || block.relations.is_empty() {
+        return None;
+    }
+    let mut classes = classes(&block.condition, candidates(block));
+    classes.retain(|class| covers(class, block) && all_within(block, class));
+    if classes.is_empty() {
+        return None;
+    }
+    let mut tables = Vec::new();
+    let mut inner = block.clone();
+    rewrite(&mut inner, &classes, &mut tables);
+    let mut group = Vec::new();
+    inner.group.clear();
+    for column in &block.group {
+        let key = classes.iter().position(|class| class.contains(column));
+        group.push(match key {
+            Some(at) => Place::Key(at),
+            None => {
+                inner.group.push(*column);
+                Place::Rest(inner.group.len() - 1)
+            }
+        });
+    }
+    inner.aggregates.insert(0, Aggregate::Count);
+    inner.outputs = (0..inner.aggregates.len()).map(Value::Aggregate).collect();
+    let types = tables
+        .iter()
+        .map(|of: &LocalTable| plan.tables[of.table].clone());
+    Some(Local {
+        plan: Plan::new(types.collect(), inner),
+        tables,
+        group,
+    })
+}
+
+/// The columns of the outermost block that blocks within may be correlated by, each alone.
+fn candidates(block: &Block) -> Vec<Class> {
+    let mut all: Vec<Class> = Vec::new();
+    let mut note = |column: Column| {
+        if column.depth == 0 && !all.iter().any(|class| class[0] == column) {
+            all.push(vec![column]);
+        }
+    };
+    block.condition.columns(&mut note);
+    all
+}
+
+/// The two columns of an equality.
+fn equality(one: &Condition) -> Option<(Column, Column)> {
+    match one {
+        Condition::Compare(Value::Column(a), Comparison::Equal, Value::Column(b)) => Some((*a, *b)),
+        _ => None,
+    }
+}
+
+/// Classes joined where a condition says that their columns are equal.
+fn classes(condition: &Condition, mut classes: Vec<Class>) -> Vec<Class> {
+    for (a, b) in condition.conjuncts().into_iter().filter_map(equality) {
+        let find = |column: &Column| classes.iter().position(|class| class.contains(column));
+        match (find(&a), find(&b)) {
+            (Some(a), Some(b)) if a != b => {
+                let more = classes.remove(a.max(b));
+                classes[a.min(b)].extend(more);
+            }
+            (Some(class), None) => classes[class].push(b),
+            (None, Some(class)) => classes[class].push(a),
+            _ => {}
+        }
+    }
+    classes
+}
+
+/// Whether every relation of a block has a column of a class.
+fn covers(class: &Class, block: &Block) -> bool {
+    (0..block.relations.len()).all(|relation| own(class, relation).is_some())
+}
+
+/// The column of a relation that stands for a class.
+fn own(class: &Class, relation: usize) -> Option<usize> {
+    let is_own = |column: &&Column| column.depth == 0 && column.relation == relation;
+    let own = class.iter().filter(is_own).map(|column| column.column);
+    own.min()
+}
+
+/// A class as it is seen one block further in, with the columns there that are equal to it.
+fn within(class: &Class, block: &Block) -> Class {
+    let deeper = |column: &Column| Column {
+        depth: column.depth + 1,
+        ..*column
+    };
+    let class = class.iter().map(deeper).collect();
+    classes(&block.condition, vec![class]).swap_remove(0)
+}
+
+/// Whether all blocks within one see nothing but what is equal to a class.
+fn all_within(block: &Block, class: &Class) -> bool {
+    let mut all = true;
+    block.condition.blocks(&mut |inner| {
+        let class = within(class, inner);
+        all = all && covers(&class, inner) && all_within(inner, &class);
+    });
+    all
+}
+
+/// Gives a block and those within it their local tables, and leaves out the equalities that the key stands for.
+fn rewrite(block: &mut Block, classes: &[Class], tables: &mut Vec<LocalTable>) {
+    let stands = |column: Column| {
+        let is_own = |class: &&Class| {
+            class.contains(&column) && own(class, column.relation) == Some(column.column)
+        };
+        classes
+            .iter()
+            .position(|class| column.depth > 0 && class.contains(&column) || is_own(&class))
+    };
+    let conjuncts = block.condition.conjuncts().into_iter();
+    let kept = conjuncts.filter(|one| match equality(one) {
+        Some((a, b)) => stands(a).is_none() || stands(a) != stands(b),
+        None => true,
+    });
+    block.condition = Condition::And(kept.cloned().collect());
+    for (relation, table) in block.relations.iter_mut().enumerate() {
+        let columns = classes.iter().filter_map(|class| own(class, relation));
+        let local = LocalTable {
+            table: *table,
+            columns: columns.collect(),
+        };
+        let known = tables.iter().position(|other| *other == local);
+        *table = known.unwrap_or_else(|| {
+            tables.push(local);
+            tables.len() - 1
+        });
+    }
+    block.condition.blocks_mut(&mut |inner| {
+        let classes: Vec<Class> = classes.iter().map(|class| within(class, inner)).collect();
+        rewrite(inner, &classes, tables);
+    });
+}

@@ -1,0 +1,31 @@
+//! What an outer relation asks of how its rows are chosen.
+
+use ringview_core::Result;
+
+use super::plan::Value;
+use super::row::{Cell, RowAt};
+
+/// One relation of a block, with whatever chooses its rows.
+pub(super) trait Part: std::fmt::Debug + Send + Sync {
+    /// A row of a table comes or goes. After an error only `rollback` may follow.
+    fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()>;
+    /// What came since the last commit stays.
+    fn commit(&mut self);
+    /// What came since the last commit goes.
+    fn rollback(&mut self);
+    /// The values that it is to be given, the same for all rows.
+    fn closed(&self) -> &[Value];
+    /// Adds the count and the sums over the rows that pass, given those, to a list.
+    fn passing(&self, closed: &[Cell], into: &mut Vec<i128>) -> Result<()>;
+    /// How many sums there are, the count among them.
+    fn width(&self) -> usize;
+    /// Whether no row can pass, whatever is given.
+    fn is_empty(&self) -> bool;
+    /// Whether it holds nothing.
+    fn is_vacant(&self) -> bool;
+    /// How many groups it has whose aggregates go up and down now, so that `passing` walks them.
+    fn walks(&self) -> usize;
+    fn memory_usage(&self) -> usize;
+    fn steps(&self) -> u64;
+    fn copy(&self) -> Box<dyn Part>;
+}

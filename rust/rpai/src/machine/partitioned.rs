@@ -1,0 +1,393 @@
+//! A query in parts (paper, TPC-H Q17: a tree for each part key): a machine for each key.
+//!
+//! Invariant: the result is the sum of the parts' results, each added to its group; a part whose result was worked out is
+//! remembered by it, so that only parts that rows reached are worked out again. Once static relations have all their
+//! rows, keys that they do not have can have no result, and rows of other tables with them go nowhere. Cost: O(1) a
+//! change beside that of its part's machine, and a result of each part that was reached.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use foldhash::quality::SeedableRandomState;
+use ringview_core::{Result, random_hasher};
+
+use super::accumulator::Accumulator;
+use super::exact::Exact;
+use super::general::Group;
+use super::local::{Local, Place};
+use super::number::{Kind, Quantity};
+use super::plan::{Aggregate, Column, Value, kind};
+use super::row::{Cell, Row, RowAt};
+use super::{Machine, Moved};
+
+type Key = Vec<i128>;
+
+/// How rows of a table reach parts.
+#[derive(Debug)]
+struct Way {
+    table: usize,
+    /// The table of the local plan.
+    local: usize,
+    key: Vec<Exact>,
+}
+
+#[derive(Debug)]
+struct Shape {
+    ways: Vec<Way>,
+    group: Vec<Place>,
+    /// The scales of the key.
+    scales: Vec<u8>,
+    aggregates: Vec<Aggregate>,
+    /// Without rows.
+    empty: Machine,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    key: Key,
+    machine: Machine,
+    /// What it gave when it was last worked out.
+    last: Vec<Group>,
+    is_reached: bool,
+}
+
+/// The sums of a group, and how many results of parts are in it.
+#[derive(Clone, Debug, Default)]
+struct Total {
+    all: Vec<Accumulator>,
+    parts: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Partitioned {
+    shape: Arc<Shape>,
+    /// Where the parts of keys are.
+    places: HashMap<Key, u32, SeedableRandomState>,
+    parts: Vec<Part>,
+    /// Places without a part.
+    free: Vec<u32>,
+    groups: BTreeMap<Row, Total>,
+    /// Parts that rows reached since they were worked out.
+    reached: Vec<u32>,
+    /// The same since the last commit, perhaps more than once.
+    touched: Vec<u32>,
+    /// What parts gave, and what groups were, at the last commit.
+    old_parts: Vec<(u32, Vec<Group>)>,
+    old_groups: BTreeMap<Row, Option<Total>>,
+    /// Whether keys that are not there can have no result.
+    is_sealed: bool,
+    /// The key at hand, for its memory.
+    key: Key,
+}
+
+impl Partitioned {
+    /// The parts of a query; `None` where keys are not exact.
+    pub(super) fn new(local: Local, aggregates: Vec<Aggregate>) -> Option<Self> {
+        let width = local.tables.first()?.columns.len();
+        let mut scales = vec![0; width];
+        let types = &local.plan.tables;
+        for (table, types) in local.tables.iter().zip(types) {
+            for (scale, &column) in scales.iter_mut().zip(&table.columns) {
+                match kind(&own(column), &|_| Kind::of(&types[column].ty)) {
+                    Kind::Exact(finer) => *scale = finer.max(*scale),
+                    Kind::Real => return None,
+                }
+            }
+        }
+        let mut ways = Vec::new();
+        for (at, (table, types)) in local.tables.iter().zip(types).enumerate() {
+            let exact =
+                |(&column, &scale): (&usize, &u8)| Exact::new(&own(column), types)?.at_scale(scale);
+            let key = table.columns.iter().zip(&scales).map(exact);
+            ways.push(Way {
+                table: table.table,
+                local: at,
+                key: key.collect::<Option<_>>()?,
+            });
+        }
+        let shape = Shape {
+            ways,
+            group: local.group,
+            scales,
+            aggregates,
+            empty: Machine::new(local.plan),
+        };
+        Some(Self {
+            shape: Arc::new(shape),
+            places: HashMap::with_hasher(random_hasher()),
+            parts: Vec::new(),
+            free: Vec::new(),
+            groups: BTreeMap::new(),
+            reached: Vec::new(),
+            touched: Vec::new(),
+            old_parts: Vec::new(),
+            old_groups: BTreeMap::new(),
+            is_sealed: false,
+            key: Key::new(),
+        })
+    }
+
+    /// The machine of each part, without rows.
+    pub(super) fn each(&self) -> &Machine {
+        &self.shape.empty
+    }
+
+    /// A row of a table comes or goes. After an error only `rollback` may follow.
+    pub(super) fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
+        let shape = Arc::clone(&self.shape);
+        'ways: for way in shape.ways.iter().filter(|way| way.table == table) {
+            self.key.clear();
+            for exact in &way.key {
+                match exact.units(row)? {
+                    Some(units) => self.key.push(units),
+                    // NULL equals nothing.
+                    None => continue 'ways,
+                }
+            }
+            let Some(at) = self.place() else { continue };
+            let part = &mut self.parts[at as usize];
+            if !part.is_reached {
+                part.is_reached = true;
+                self.reached.push(at);
+                self.touched.push(at);
+            }
+            part.machine.change(way.local, row, times)?;
+        }
+        Ok(())
+    }
+
+    /// The place of the key at hand; none if it can have no result.
+    fn place(&mut self) -> Option<u32> {
+        if let Some(&at) = self.places.get(&self.key) {
+            return Some(at);
+        }
+        if self.is_sealed {
+            return None;
+        }
+        let part = Part {
+            key: self.key.clone(),
+            machine: self.shape.empty.clone(),
+            last: Vec::new(),
+            is_reached: false,
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.parts[at as usize] = part;
+                at
+            }
+            None => {
+                self.parts.push(part);
+                self.parts.len() as u32 - 1
+            }
+        };
+        self.places.insert(self.key.clone(), at);
+        Some(at)
+    }
+
+    /// Lets a part go that has no rows.
+    fn let_go(&mut self, at: u32) {
+        let part = &mut self.parts[at as usize];
+        if self.is_sealed || part.is_reached || !part.machine.is_vacant() {
+            return;
+        }
+        // Once: it may have been touched twice.
+        if self.places.remove(&part.key).is_some() {
+            part.key = Key::new();
+            self.free.push(at);
+        }
+    }
+
+    /// Works out the parts that rows reached.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        let reached = std::mem::take(&mut self.reached);
+        for at in reached {
+            let part = &mut self.parts[at as usize];
+            part.is_reached = false;
+            let groups = part.machine.groups()?;
+            let groups = groups.into_iter().filter(|(_, all)| is_some(all));
+            let now: Vec<Group> = groups
+                .map(|(rest, all)| (self.shape.group(&part.key, &rest), all))
+                .collect();
+            if now == part.last {
+                continue;
+            }
+            let was = std::mem::replace(&mut part.last, now.clone());
+            for (times, groups) in [(-1, &was), (1, &now)] {
+                for (group, all) in groups {
+                    self.add(group, all, times)?;
+                }
+            }
+            self.old_parts.push((at, was));
+        }
+        Ok(())
+    }
+
+    /// Adds what a part gave, or takes it out.
+    fn add(&mut self, group: &Row, all: &[Cell], times: i128) -> Result<()> {
+        let total = self.groups.get(group);
+        (self.old_groups.entry(group.clone())).or_insert_with(|| total.cloned());
+        let total = self.groups.entry(group.clone()).or_default();
+        let aggregates = &self.shape.aggregates;
+        total
+            .all
+            .resize_with(aggregates.len(), Accumulator::default);
+        // The first of the part counts its rows.
+        for (into, value) in total.all.iter_mut().zip(&all[1..]) {
+            into.take(&Aggregate::Sum(own(0)), *value, times)?;
+        }
+        total.parts = total.parts.wrapping_add_signed(times as isize);
+        if total.parts == 0 {
+            self.groups.remove(group);
+        }
+        Ok(())
+    }
+
+    /// The groups that moved since the last commit, those that went without aggregates.
+    pub(super) fn moved(&mut self) -> Result<Moved> {
+        self.settle()?;
+        if self.shape.group.is_empty() {
+            return self.groups().map(Moved::All);
+        }
+        let groups = self.old_groups.keys();
+        let moved = groups.map(|group| {
+            let total = self.groups.get(group);
+            let all = total
+                .map(|total| self.shape.values(Some(total)))
+                .transpose()?;
+            Ok((group.clone(), all))
+        });
+        moved.collect::<Result<_>>().map(Moved::Some)
+    }
+
+    /// All groups.
+    pub(super) fn groups(&mut self) -> Result<Vec<Group>> {
+        self.settle()?;
+        if self.shape.group.is_empty() {
+            let all = self.shape.values(self.groups.values().next())?;
+            return Ok(vec![(Row::new(), all)]);
+        }
+        let groups = self.groups.iter();
+        groups
+            .map(|(group, total)| Ok((group.clone(), self.shape.values(Some(total))?)))
+            .collect()
+    }
+
+    /// Static relations have all their rows.
+    pub(super) fn seal(&mut self, is_static: &[bool]) {
+        let ways = self.shape.ways.iter();
+        let locals: Vec<bool> = ways.map(|way| is_static[way.table]).collect();
+        if !self.shape.empty.lacks(&locals) {
+            return;
+        }
+        self.is_sealed = true;
+        for at in 0..self.parts.len() {
+            let part = &mut self.parts[at];
+            if part.machine.lacks(&locals) && self.places.remove(&part.key).is_some() {
+                *part = Part {
+                    key: Key::new(),
+                    machine: self.shape.empty.clone(),
+                    last: Vec::new(),
+                    is_reached: false,
+                };
+                self.free.push(at as u32);
+            }
+        }
+    }
+
+    pub(super) fn commit(&mut self) {
+        let mut touched = std::mem::take(&mut self.touched);
+        for at in touched.drain(..) {
+            self.parts[at as usize].machine.commit();
+            self.let_go(at);
+        }
+        self.touched = touched;
+        self.old_parts.clear();
+        self.old_groups.clear();
+    }
+
+    pub(super) fn rollback(&mut self) {
+        for (at, was) in self.old_parts.drain(..).rev() {
+            self.parts[at as usize].last = was;
+        }
+        for (group, total) in std::mem::take(&mut self.old_groups) {
+            match total {
+                Some(total) => self.groups.insert(group, total),
+                None => self.groups.remove(&group),
+            };
+        }
+        self.reached.clear();
+        let mut touched = std::mem::take(&mut self.touched);
+        for at in touched.drain(..) {
+            let part = &mut self.parts[at as usize];
+            part.machine.rollback();
+            part.is_reached = false;
+            self.let_go(at);
+        }
+        self.touched = touched;
+    }
+
+    /// How many keys have rows, and in how many aggregates go up and down now. O(keys).
+    pub(super) fn parts(&self) -> (usize, usize) {
+        let walks = self.parts.iter().filter(|part| part.machine.walks());
+        (self.places.len(), walks.count())
+    }
+
+    pub(super) fn is_vacant(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        let key = self.shape.scales.len() * size_of::<i128>();
+        let parts = self.parts.iter().map(|part| part.machine.memory_usage());
+        let group = size_of::<Row>() + size_of::<Total>();
+        let all = self.shape.aggregates.len() * size_of::<Accumulator>();
+        self.parts.capacity() * size_of::<Part>()
+            + self.places.capacity() * (size_of::<(Key, u32)>() + 1)
+            + 2 * self.places.len() * key
+            + parts.sum::<usize>()
+            + self.groups.len() * (group + all)
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        self.parts.iter().map(|part| part.machine.steps()).sum()
+    }
+}
+
+/// Whether a part has rows in a group.
+fn is_some(all: &[Cell]) -> bool {
+    !matches!(all[0].0, Some(Quantity::Exact { units: 0, .. }))
+}
+
+fn own(column: usize) -> Value {
+    Value::Column(Column {
+        depth: 0,
+        relation: 0,
+        column,
+    })
+}
+
+impl Shape {
+    fn group(&self, key: &[i128], rest: &Row) -> Row {
+        let cell = |place: &Place| match *place {
+            Place::Key(at) => Cell(Some(Quantity::Exact {
+                units: key[at],
+                scale: self.scales[at],
+            })),
+            Place::Rest(at) => rest[at],
+        };
+        self.group.iter().map(cell).collect()
+    }
+
+    fn values(&self, total: Option<&Total>) -> Result<Vec<Cell>> {
+        let none = Accumulator::default();
+        let value = |(at, what): (usize, &Aggregate)| {
+            let of = total.map_or(&none, |total| &total.all[at]);
+            let value = of.value(&Aggregate::Sum(own(0)))?;
+            Ok(match what {
+                Aggregate::Count => Cell(Some(value.0.unwrap_or(Quantity::int(0)))),
+                _ => value,
+            })
+        };
+        self.aggregates.iter().enumerate().map(value).collect()
+    }
+}

@@ -1,0 +1,175 @@
+//! A block whose relations are chosen each by itself: sums of products of their sums.
+//!
+//! Invariant: what is closed in the block, given the row around it, is told by whoever asks; the rest is in the parts.
+//! Cost: that of the parts: O(log n) a change and a result.
+
+use std::sync::Arc;
+
+use ringview_core::Result;
+
+use super::number::Quantity;
+use super::part::Part;
+use super::plan::{Aggregate, Condition, Value};
+use super::row::{Cell, RowAt};
+use super::scope::holds;
+use crate::tree::overflow;
+
+/// One product: of each relation its count (0) or one of its sums (from 1).
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    pub(super) sign: i128,
+    pub(super) factors: Vec<usize>,
+    pub(super) scale: u8,
+}
+
+/// What an aggregate is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Products {
+    pub(super) aggregate: Aggregate,
+    /// Of each relation what counts the rows with a value.
+    pub(super) count: Vec<usize>,
+    pub(super) sum: Vec<Term>,
+}
+
+/// What is the same whatever rows there are.
+#[derive(Debug)]
+struct Shape {
+    /// Conditions of the whole.
+    gates: Vec<Condition>,
+    aggregates: Vec<Products>,
+}
+
+#[derive(Debug)]
+pub(super) struct Selector {
+    parts: Vec<Box<dyn Part>>,
+    shape: Arc<Shape>,
+}
+
+/// Tells what a closed value is.
+pub(super) type Closed<'a> = &'a mut dyn FnMut(&Value) -> Result<Cell>;
+
+impl Clone for Selector {
+    fn clone(&self) -> Self {
+        Self {
+            parts: self.parts.iter().map(|part| part.copy()).collect(),
+            shape: Arc::clone(&self.shape),
+        }
+    }
+}
+
+impl Selector {
+    pub(super) fn new(
+        parts: Vec<Box<dyn Part>>,
+        gates: Vec<Condition>,
+        aggregates: Vec<Products>,
+    ) -> Self {
+        let shape = Arc::new(Shape { gates, aggregates });
+        Self { parts, shape }
+    }
+
+    /// Calls `visit` with all that it will ask for.
+    pub(super) fn closed(&self, visit: &mut dyn FnMut(&Value)) {
+        for part in &self.parts {
+            part.closed().iter().for_each(&mut *visit);
+        }
+        for gate in &self.shape.gates {
+            gate.values(visit);
+        }
+    }
+
+    /// A row comes or goes. After an error only `rollback` may follow.
+    #[inline]
+    pub(super) fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
+        (self.parts.iter_mut()).try_for_each(|part| part.change(table, row, times))
+    }
+
+    pub(super) fn commit(&mut self) {
+        self.parts.iter_mut().for_each(|part| part.commit());
+    }
+
+    pub(super) fn rollback(&mut self) {
+        self.parts.iter_mut().for_each(|part| part.rollback());
+    }
+
+    /// The aggregates.
+    pub(super) fn aggregates(&self, closed: Closed<'_>) -> Result<Vec<Cell>> {
+        let mut open = !self.parts.iter().any(|part| part.is_empty());
+        for gate in &self.shape.gates {
+            open = open && holds(gate, closed)?;
+        }
+        if !open {
+            let none = |of: &Products| match of.aggregate {
+                Aggregate::Count | Aggregate::Counted(_) => Cell(Some(Quantity::int(0))),
+                _ => Cell(None),
+            };
+            return Ok(self.shape.aggregates.iter().map(none).collect());
+        }
+        let mut numbers = Vec::with_capacity(self.parts.iter().map(|part| part.width()).sum());
+        let mut sides = Vec::new();
+        for part in &self.parts {
+            sides.clear();
+            for value in part.closed() {
+                sides.push(closed(value)?);
+            }
+            part.passing(&sides, &mut numbers)?;
+        }
+        let all = self.shape.aggregates.iter();
+        all.map(|of| of.value(&self.parts, &numbers)).collect()
+    }
+
+    /// Of each relation, whether no row of it can pass.
+    pub(super) fn are_empty(&self) -> impl Iterator<Item = bool> {
+        self.parts.iter().map(|part| part.is_empty())
+    }
+
+    /// Whether all of them hold nothing.
+    pub(super) fn are_vacant(&self) -> bool {
+        self.parts.iter().all(|part| part.is_vacant())
+    }
+
+    /// How many groups are walked now.
+    pub(super) fn walks(&self) -> usize {
+        self.parts.iter().map(|part| part.walks()).sum()
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        self.parts.iter().map(|part| part.memory_usage()).sum()
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        self.parts.iter().map(|part| part.steps()).sum()
+    }
+}
+
+impl Products {
+    /// Of the numbers of all parts, one behind the other.
+    fn value(&self, parts: &[Box<dyn Part>], numbers: &[i128]) -> Result<Cell> {
+        let product = |places: &[usize]| {
+            let (mut product, mut first) = (1i128, 0);
+            for (&at, part) in places.iter().zip(parts) {
+                product = product.checked_mul(numbers[first + at])?;
+                first += part.width();
+            }
+            Some(product)
+        };
+        let rows = product(&self.count).ok_or_else(|| overflow("a count"))?;
+        match self.aggregate {
+            Aggregate::Count | Aggregate::Counted(_) => {
+                return Ok(Cell(Some(Quantity::int(rows))));
+            }
+            _ if rows == 0 => return Ok(Cell(None)),
+            _ => {}
+        }
+        let mut sum = Quantity::int(0);
+        for term in &self.sum {
+            let units = product(&term.factors);
+            let units = units.ok_or_else(|| overflow("a product of sums"))?;
+            let scale = term.scale;
+            sum = sum.plus(Quantity::Exact { units, scale }, term.sign)?;
+        }
+        Ok(match self.aggregate {
+            Aggregate::Average(_) => Cell(sum.over(Quantity::int(rows))?),
+            _ => Cell(Some(sum)),
+        })
+    }
+}

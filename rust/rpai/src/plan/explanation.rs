@@ -1,0 +1,105 @@
+//! How a query with correlated aggregates is kept, in words.
+//!
+//! Invariant: what is told is what the machine does, and of a view what it does now. Cost: linear in the query, and in
+//! the keys where it is kept by keys.
+
+use ringview_explain::{ChangeFacts, Choice, Explanation};
+
+use super::Plan;
+use crate::machine::{Told, Way};
+use ringview_view::Cost;
+
+impl Plan {
+    /// What a change costs, the result included.
+    pub(crate) fn cost(&self) -> Cost {
+        match self.machine.told().way {
+            Way::Indexed | Way::Partitioned => Cost::Logarithmic,
+            Way::PartitionedGeneral | Way::General => Cost::power(self.query.atoms.len() as f64),
+        }
+    }
+
+    /// The same in words.
+    fn cost_words(&self, told: &Told) -> String {
+        let relations = self.query.atoms.len();
+        let product = match relations {
+            1 => "rows".to_owned(),
+            _ => format!("rows^{relations}"),
+        };
+        match told.way {
+            Way::Indexed => "O(log N), the result included".to_owned(),
+            Way::Partitioned => "O(log N) in the rows of its key, the result included".to_owned(),
+            Way::PartitionedGeneral => format!("O({product}) of its key"),
+            Way::General => format!(
+                "O({product}) for the result, each subquery O(log N) where an index keeps it"
+            ),
+        }
+    }
+
+    pub(crate) fn explanation(&self, told: &Told) -> Explanation {
+        let because = match (told.way, told.why) {
+            (Way::Indexed, _) => {
+                "aggregate indexes: what a row is compared by is a running sum along a tree, so one change moves \
+                 all of them at once"
+                    .to_owned()
+            }
+            (Way::Partitioned, _) => {
+                "aggregate indexes, one for each key: the query joins and correlates by equal columns".to_owned()
+            }
+            (Way::PartitionedGeneral, _) => {
+                "the general algorithm for each key, because no aggregate index serves a key as it stands".to_owned()
+            }
+            (Way::General, Some(why)) => format!("the general algorithm, because {why}"),
+            (Way::General, None) => "the general algorithm".to_owned(),
+        };
+        let form = match told.way {
+            Way::Indexed => "aggregate indexes",
+            Way::Partitioned => "aggregate indexes by key",
+            Way::PartitionedGeneral => "free and bound maps by key",
+            Way::General => "free and bound maps",
+        };
+        let cost = self.cost_words(told);
+        let change = |atom: &ringview_query::PlanAtom| ChangeFacts {
+            relation: atom.alias.clone(),
+            is_static: atom.is_static,
+            constant: false,
+            cost: match atom.is_static {
+                true => "never changes".to_owned(),
+                false => cost.clone(),
+            },
+            climbs: Vec::new(),
+        };
+        Explanation {
+            engine: Choice {
+                name: "rpai".to_owned(),
+                because,
+            },
+            form: Choice {
+                name: form.to_owned(),
+                because: fallen_back(told),
+            },
+            space: Some(1.0),
+            changes: self.query.all_atoms().map(change).collect(),
+            change: "a change of one row costs".to_owned(),
+            ..Explanation::default()
+        }
+    }
+}
+
+/// What is walked now.
+fn fallen_back(told: &Told) -> String {
+    match (told.way, told.walked, told.parts) {
+        (Way::General | Way::PartitionedGeneral, ..) => {
+            "results are summed over the rows that are there".to_owned()
+        }
+        (_, 0, _) => {
+            "no sum of a subquery is negative, so all of them grow along their indexes".to_owned()
+        }
+        (Way::Indexed, ..) => {
+            "sums of a subquery are negative now, so its index is walked, O(N), until none is"
+                .to_owned()
+        }
+        (_, walked, parts) => format!(
+            "sums of a subquery are negative for {walked} of {parts} keys now: these are walked until none is"
+        ),
+    }
+}

@@ -1,0 +1,158 @@
+//! From a bound query to what a machine keeps: tables with filters, and blocks over them.
+//!
+//! Invariant: atoms that read the same rows of one table are one table of the machine, whose rows are taken at the
+//! first of them alone; equalities that join atoms are conditions there. Each term of the query is an aggregate of the
+//! outermost block, so outputs, expressions and HAVING are read from them as of any groups. Cost: small, and none that
+//! depends on data.
+
+mod explanation;
+mod translate;
+
+use std::ops::Range;
+
+use ringview_core::{Error, Result};
+use ringview_query::{Bound, PlanAtom, Predicate};
+
+use crate::machine::{Aggregate, Block, Column, ColumnType, Condition, Machine, Value};
+use crate::machine::{Comparison, Plan as Blocks};
+use translate::Translator;
+
+/// A table of the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// The first atom that reads it.
+    pub(crate) first: usize,
+    /// What it is, and which of its rows take part.
+    pub(crate) atom: PlanAtom,
+    /// What is found out of each row; the last columns of the table.
+    pub(crate) verdicts: Vec<Predicate>,
+}
+
+/// How a query is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) query: Bound,
+    pub(crate) sources: Vec<Source>,
+    /// By the number of the atom.
+    pub(crate) source_of: Vec<usize>,
+    pub(crate) machine: Machine,
+}
+
+impl Plan {
+    /// # Errors
+    /// `Unsupported`, with what it cannot keep.
+    pub(crate) fn new(query: &Bound) -> Result<Self> {
+        check(query)?;
+        let mut translator = Translator::new(query);
+        let block = outermost(query, &mut translator)?;
+        let Translator {
+            sources, source_of, ..
+        } = translator;
+        let tables = sources.iter().map(Source::types).collect();
+        Ok(Self {
+            query: query.clone(),
+            machine: Machine::new(Blocks::new(tables, block)),
+            sources,
+            source_of,
+        })
+    }
+}
+
+impl Source {
+    fn types(&self) -> Vec<ColumnType> {
+        let fields = self.atom.schema.fields().iter();
+        let columns = fields.map(|field| ColumnType {
+            ty: field.ty.clone(),
+            nullable: field.nullable,
+        });
+        let verdicts = self.verdicts.iter().map(|_| ColumnType::verdict());
+        columns.chain(verdicts).collect()
+    }
+}
+
+/// The atoms of the query itself.
+fn own(query: &Bound) -> Range<usize> {
+    0..query.atoms.len()
+}
+
+fn column(depth: usize, relation: usize, column: usize) -> Column {
+    Column {
+        depth,
+        relation,
+        column,
+    }
+}
+
+/// The query itself as a block.
+fn outermost(query: &Bound, translator: &mut Translator<'_>) -> Result<Block> {
+    let mut all = Vec::new();
+    for variable in &query.variables {
+        let mut columns = variable.columns.iter();
+        let Some(&(atom, first)) = columns.next() else {
+            continue;
+        };
+        let first = Value::Column(column(0, atom, first));
+        for &(atom, other) in columns {
+            let other = Value::Column(column(0, atom, other));
+            all.push(Condition::Compare(first.clone(), Comparison::Equal, other));
+        }
+    }
+    if let Some(condition) = &query.condition {
+        all.push(translator.condition(condition, &own(query))?);
+    }
+    let aggregates = query.terms.iter().map(translate::term);
+    let aggregates = aggregates.collect::<Result<Vec<Aggregate>>>()?;
+    let relations = translator.source_of[own(query)].to_vec();
+    let mut block = Block::new(relations, Condition::And(all), aggregates);
+    let free = query.variables.iter().filter(|variable| variable.free);
+    block.group = free
+        .map(|variable| {
+            let (atom, first) = variable.columns[0];
+            column(0, atom, first)
+        })
+        .collect();
+    Ok(block)
+}
+
+fn unsupported(what: &str, why: &str, instead: &str) -> Error {
+    Error::Unsupported {
+        what: format!("{what} by the engine \"rpai\""),
+        why: why.to_owned(),
+        instead: instead.to_owned(),
+    }
+}
+
+/// Whether a query is one that can be looked at.
+fn check(query: &Bound) -> Result<()> {
+    const BLOCK: &str = "aggregate in a view, and read that in the condition of another";
+    if query.condition.is_none() {
+        let why =
+            "it keeps conditions that compare across tables or with aggregates of queries within";
+        let instead = "leave engine= out: the cheapest engine that can keep the view is taken";
+        return Err(unsupported(
+            "a query without such a condition",
+            why,
+            instead,
+        ));
+    }
+    if query.bag.is_some() {
+        let why =
+            "it keeps counts and sums, and rows that a condition chooses may all change at once";
+        let instead = "group by the columns that are wanted, with a COUNT(*)";
+        return Err(unsupported("the rows of a join", why, instead));
+    }
+    if query.features.is_some() {
+        let why = "its payloads are counts and sums";
+        return Err(unsupported("COFACTOR", why, BLOCK));
+    }
+    if !query.companions.is_empty() {
+        let why =
+            "least, greatest and distinct values of rows that a condition chooses are no sums";
+        return Err(unsupported(
+            "MIN, MAX and COUNT(DISTINCT) of the outermost query",
+            why,
+            BLOCK,
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Conditions, values and terms of a bound query in the words of the machine.
+//!
+//! Invariant: the same numbers, exact where they were, and NULL where it was. Cost: linear in them.
+
+use std::ops::Range;
+
+use ringview_core::{Error, Result};
+use ringview_query::nested::{self, Nested, Where};
+use ringview_query::{Bound, Constant, Expr, Kind, Op, PlanAtom, Predicate, Term};
+
+use super::{Source, column};
+use crate::machine::{Aggregate, Block, Column, Comparison, Condition, Quantity, Value};
+
+/// What is known of tables so far.
+pub(super) struct Translator<'a> {
+    atoms: Vec<&'a PlanAtom>,
+    pub(super) sources: Vec<Source>,
+    pub(super) source_of: Vec<usize>,
+}
+
+impl<'a> Translator<'a> {
+    pub(super) fn new(query: &'a Bound) -> Self {
+        let atoms: Vec<&PlanAtom> = query.all_atoms().collect();
+        let mut sources: Vec<Source> = Vec::new();
+        let source = |(first, atom): (usize, &&PlanAtom)| {
+            let alike =
+                |other: &Source| other.atom.table == atom.table && other.atom.filter == atom.filter;
+            let known = sources.iter().position(alike);
+            known.unwrap_or_else(|| {
+                sources.push(Source {
+                    first,
+                    // What joins is compared, and NULL equals nothing.
+                    atom: PlanAtom {
+                        join_columns_not_null: Vec::new(),
+                        ..(*atom).clone()
+                    },
+                    verdicts: Vec::new(),
+                });
+                sources.len() - 1
+            })
+        };
+        let source_of = atoms.iter().enumerate().map(source).collect();
+        Self {
+            atoms,
+            sources,
+            source_of,
+        }
+    }
+
+    /// A condition of a query with these atoms.
+    pub(super) fn condition(&mut self, one: &Where, own: &Range<usize>) -> Result<Condition> {
+        Ok(match one {
+            Where::Compare {
+                comparison,
+                left,
+                right,
+            } => Condition::Compare(self.value(left)?, compared(*comparison), self.value(right)?),
+            Where::IsNull { operand, null } => Condition::IsNull(self.value(operand)?, *null),
+            Where::Row { atom, predicate } => {
+                let verdict = self.verdict(own.start + atom, predicate);
+                let verdict = Value::Column(column(0, *atom, verdict));
+                let yes = Value::Constant(Quantity::int(1));
+                Condition::Compare(verdict, Comparison::Equal, yes)
+            }
+            Where::And { operands } => Condition::And(self.conditions(operands, own)?),
+            Where::Or { operands } => Condition::Or(self.conditions(operands, own)?),
+        })
+    }
+
+    fn conditions(&mut self, all: &[Where], own: &Range<usize>) -> Result<Vec<Condition>> {
+        all.iter().map(|one| self.condition(one, own)).collect()
+    }
+
+    /// The column of an atom's table that tells whether a row passes a predicate.
+    fn verdict(&mut self, atom: usize, predicate: &Predicate) -> usize {
+        let columns = self.atoms[atom].schema.len();
+        let verdicts = &mut self.sources[self.source_of[atom]].verdicts;
+        let known = verdicts.iter().position(|other| other == predicate);
+        columns
+            + known.unwrap_or_else(|| {
+                verdicts.push(predicate.clone());
+                verdicts.len() - 1
+            })
+    }
+
+    fn value(&mut self, value: &nested::Value) -> Result<Value> {
+        let mut pair = |left: &nested::Value, right: &nested::Value| {
+            Ok::<_, Error>((Box::new(self.value(left)?), Box::new(self.value(right)?)))
+        };
+        Ok(match value {
+            nested::Value::Constant { kind, value } => Value::Constant(constant(*kind, *value)?),
+            nested::Value::Column { column, .. } => Value::Column(Column {
+                depth: column.depth,
+                relation: column.atom,
+                column: column.column,
+            }),
+            nested::Value::Aggregate { aggregate } => Value::Aggregate(*aggregate),
+            nested::Value::Add { left, right } => {
+                let (left, right) = pair(left, right)?;
+                Value::Plus(left, right)
+            }
+            nested::Value::Subtract { left, right } => {
+                let (left, right) = pair(left, right)?;
+                Value::Minus(left, right)
+            }
+            nested::Value::Multiply { left, right } => {
+                let (left, right) = pair(left, right)?;
+                Value::Times(left, right)
+            }
+            nested::Value::Divide { left, right } => {
+                let (left, right) = pair(left, right)?;
+                Value::Over(left, right)
+            }
+            nested::Value::Query { query } => Value::Block(Box::new(self.block(query)?)),
+        })
+    }
+
+    fn block(&mut self, query: &Nested) -> Result<Block> {
+        let condition = self.condition(&query.condition, &query.atoms)?;
+        let mut aggregates = Vec::with_capacity(query.aggregates.len());
+        for aggregate in &query.aggregates {
+            let argument = aggregate.argument().map(|value| self.value(value));
+            aggregates.push(match (aggregate, argument.transpose()?) {
+                (nested::Aggregate::Count { .. }, None) => Aggregate::Count,
+                (nested::Aggregate::Count { .. }, Some(value)) => Aggregate::Counted(value),
+                (nested::Aggregate::Avg { .. }, Some(value)) => Aggregate::Average(value),
+                (nested::Aggregate::Min { .. }, Some(value)) => Aggregate::Min(value),
+                (nested::Aggregate::Max { .. }, Some(value)) => Aggregate::Max(value),
+                (_, Some(value)) => Aggregate::Sum(value),
+                (_, None) => unreachable!("only rows are counted without an argument"),
+            });
+        }
+        let relations = self.source_of[query.atoms.clone()].to_vec();
+        let mut block = Block::new(relations, condition, aggregates);
+        block.outputs = vec![self.value(&query.output)?];
+        Ok(block)
+    }
+}
+
+fn compared(comparison: ringview_query::Comparison) -> Comparison {
+    match comparison {
+        ringview_query::Comparison::Eq => Comparison::Equal,
+        ringview_query::Comparison::Ne => Comparison::NotEqual,
+        ringview_query::Comparison::Lt => Comparison::Less,
+        ringview_query::Comparison::Le => Comparison::LessOrEqual,
+        ringview_query::Comparison::Gt => Comparison::Greater,
+        ringview_query::Comparison::Ge => Comparison::GreaterOrEqual,
+    }
+}
+
+fn constant(kind: Kind, value: Constant) -> Result<Quantity> {
+    let units = match value {
+        Constant::Real(value) => return Ok(Quantity::Real(value)),
+        Constant::Int(value) => i128::from(value),
+        Constant::Decimal(units) => units,
+    };
+    let Kind::Decimal { scale } = kind else {
+        return Ok(Quantity::int(units));
+    };
+    if let Ok(scale) = u8::try_from(scale) {
+        return Ok(Quantity::Exact { units, scale });
+    }
+    let power = 10i128.checked_pow(u32::from(scale.unsigned_abs()));
+    let whole = power.and_then(|power| units.checked_mul(power));
+    whole.map(Quantity::int).ok_or_else(|| Error::Overflow {
+        place: "a constant of a condition".to_owned(),
+    })
+}
+
+/// A term of the query as an aggregate of its outermost block.
+pub(super) fn term(term: &Term) -> Result<Aggregate> {
+    let mut factors = Vec::new();
+    for (&atom, factor) in &term.factors {
+        factors.push(expression(factor, atom)?);
+    }
+    let not_null = term.not_null.iter();
+    let present: Vec<Column> = not_null
+        .flat_map(|(&atom, columns)| columns.iter().map(move |&of| column(0, atom, of)))
+        .collect();
+    if !present.is_empty() {
+        factors.push(Value::Present(present));
+    }
+    if !term.coefficient.is_one() || term.coefficient.kind != Kind::Int {
+        factors.push(expression(&term.coefficient, 0)?);
+    }
+    let product = |a: Value, b: Value| Value::Times(Box::new(a), Box::new(b));
+    Ok(match factors.into_iter().reduce(product) {
+        Some(value) => Aggregate::Sum(value),
+        None => Aggregate::Count,
+    })
+}
+
+/// An expression over the columns of an atom.
+fn expression(expr: &Expr, atom: usize) -> Result<Value> {
+    let pair = |left: &Expr, right: &Expr| {
+        let (left, right) = (expression(left, atom)?, expression(right, atom)?);
+        Ok::<_, Error>((Box::new(left), Box::new(right)))
+    };
+    Ok(match &expr.op {
+        Op::Column { column: of, .. } => Value::Column(column(0, atom, *of)),
+        Op::Literal { value } => Value::Constant(constant(expr.kind, *value)?),
+        Op::Add { left, right } => {
+            let (left, right) = pair(left, right)?;
+            Value::Plus(left, right)
+        }
+        Op::Subtract { left, right } => {
+            let (left, right) = pair(left, right)?;
+            Value::Minus(left, right)
+        }
+        Op::Multiply { left, right } => {
+            let (left, right) = pair(left, right)?;
+            Value::Times(left, right)
+        }
+        Op::Negate { operand } => {
+            let zero = Value::Constant(Quantity::int(0));
+            Value::Minus(Box::new(zero), Box::new(expression(operand, atom)?))
+        }
+        Op::Convert { operand } => {
+            let value = expression(operand, atom)?;
+            match expr.kind {
+                Kind::Real => {
+                    let one = Value::Constant(Quantity::Real(1.0));
+                    Value::Times(Box::new(value), Box::new(one))
+                }
+                // Exact numbers of any scale are compared and added as they are.
+                _ => value,
+            }
+        }
+    })
+}
