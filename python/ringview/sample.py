@@ -47,7 +47,7 @@ class Estimate(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """How many rows a join has, where counting them is too dear: neither fewer nor more than these."""
+    """How many rows a join has, where counting is too dear: neither fewer nor more than these."""
 
     low: int
     high: int
@@ -106,9 +106,10 @@ class Sample(View):
                 nothing.
 
         Raises:
-            InvalidValueError: The join has no rows; `m` or `seed` is negative or too large; a weight
-                is negative or no number.
-            UnknownColumnError, TypeMismatchError: A weight is no column of the sample, or no number.
+            InvalidValueError: The join has no rows; `m` or `seed` is negative or too large; a
+                weight is negative or no number.
+            UnknownColumnError: A weight is no column of the sample.
+            TypeMismatchError: A weight is not of numbers.
             UnsupportedError: A weight is no product of columns; or without replacement too few rows
                 have nearly all the weight.
 
@@ -159,13 +160,14 @@ class Sample(View):
         rows = self.to_arrow()
         kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
         names = [
-            name for name, kind in zip(rows.column_names, rows.schema.types, strict=True)
+            name
+            for name, kind in zip(rows.column_names, rows.schema.types, strict=True)
             if any(is_of(kind) for is_of in kinds)
         ]
         if not names:
             raise TypeMismatchError(
-                "the sample has no column of numbers to learn from; select one, or make a view with "
-                "COFACTOR over the sample"
+                "the sample has no column of numbers to learn from; select one, or make a view "
+                "with COFACTOR over the sample"
             )
         values = np.column_stack([_values(rows, name, number=True) for name in names])
         values = values[~np.isnan(values).any(axis=1)]
@@ -251,8 +253,10 @@ class _Spread(NamedTuple):
 
     @classmethod
     def of(cls, held: int, size: tuple[int, int, float], z: float) -> _Spread:
-        """From what is known of the number of rows: the largest of as many uniform keys as are held
-        tells it, where bounds are all that is certain."""
+        """From what is known of the number of rows.
+
+        Where bounds are all that is certain, the largest of as many uniform keys as are held tells.
+        """
         least, most, w = size
         if least == most:
             return cls(held, least, z, 0.0, least, most)
@@ -344,8 +348,8 @@ def _factors(weight: str) -> list[str]:
         if isinstance(node, exp.Column) and not node.table:
             return [node.name]
         raise UnsupportedError(
-            f"the weight {weight!r} is no product of columns of the sample, which is all that can be "
-            "kept apart by table; compute the weight into a column before the rows are inserted"
+            f"the weight {weight!r} is no product of columns of the sample, which is all that can "
+            "be added up by table; compute the weight into a column before the rows are inserted"
         )
 
     if len(outputs) != 1:
