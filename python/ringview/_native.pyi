@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, final
 
 import numpy as np
@@ -164,7 +166,8 @@ class Database:
         progress: Callable[[int], object] | None = None,
         done: list[int] | None = None,
         net: bool = False,
-    ) -> None:
+        batch_id: int | str | None = None,
+    ) -> bool:
         """Apply changes, all or none.
 
         An op is a table, 1 to insert or -1 to delete, rows, and the name of a column that says how
@@ -173,6 +176,7 @@ class Database:
         changed by their key, rows, and for "apply" the name of a column of words. `progress` is
         called with the number of rows done; an exception from it undoes everything. `done` gets the
         number of all rows once everything is applied: what is raised after that has undone nothing.
+        False, and nothing done, if changes of this identity were applied before.
         If `net`, the net effect counts.
         """
 
@@ -254,8 +258,38 @@ class Database:
     def memory_usage(self) -> dict[str, int]:
         """Bytes held, part by part."""
 
+    def is_applied(self, batch_id: int | str) -> bool:
+        """Whether changes of this identity were applied."""
+
+    @staticmethod
+    def open(
+        path: str | PathLike[str],
+        each: bool,
+        trust_deletes: bool,
+        memory_limit: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Database:
+        """Open the database of a file, or make one."""
+
+    @staticmethod
+    def load(
+        path: str | PathLike[str],
+        memory_limit: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Database:
+        """Read a database from a file into memory."""
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a copy to a file."""
+
+    def snapshot(self) -> None:
+        """Write the file anew."""
+
+    def path(self) -> Path | None:
+        """Where the file is; None in memory."""
+
     def close(self) -> None:
-        """Forget all tables and views, for good."""
+        """Forget all tables and views, for good, but for what is in the file."""
 
     def is_closed(self) -> bool:
         """Whether it was closed."""

@@ -38,6 +38,7 @@ class Changeable:
         *,
         multiplicity: str | None = None,
         progress: Progress | None = None,
+        batch_id: int | str | None = None,
     ) -> None:
         """Add rows to a table; every view over it moves before the call returns.
 
@@ -50,6 +51,8 @@ class Changeable:
                 sqlite3, goes in as a generator of batches, which is read where it is.
             multiplicity: A further column of integers: how often each row counts; negative deletes.
             progress: Called now and then with the number of rows done so far.
+            batch_id: What tells this change from all others, a number or a text: one that was
+                applied before does nothing, so that a source may send it again. See `is_applied`.
 
         Raises:
             UnknownTableError: No such table.
@@ -73,7 +76,7 @@ class Changeable:
         >>> len(table)
         3
         """
-        change_rows(self.tables[table], 1, rows, multiplicity, progress)
+        change_rows(self.tables[table], 1, rows, multiplicity, progress, batch_id)
 
     def delete(
         self,
@@ -82,6 +85,7 @@ class Changeable:
         *,
         multiplicity: str | None = None,
         progress: Progress | None = None,
+        batch_id: int | str | None = None,
     ) -> None:
         """Take rows from a table; the arguments and errors of `insert`.
 
@@ -107,9 +111,16 @@ class Changeable:
         Traceback (most recent call last):
         ringview.errors.OverDeleteError: ...
         """
-        change_rows(self.tables[table], -1, rows, multiplicity, progress)
+        change_rows(self.tables[table], -1, rows, multiplicity, progress, batch_id)
 
-    def upsert(self, table: str, rows: Rows, *, progress: Progress | None = None) -> None:
+    def upsert(
+        self,
+        table: str,
+        rows: Rows,
+        *,
+        progress: Progress | None = None,
+        batch_id: int | str | None = None,
+    ) -> None:
         """Add rows, each in the place of the one with the same `unique` key if there is one.
 
         A row that equals the one in its place changes nothing. Of rows with the same key the last
@@ -119,6 +130,7 @@ class Changeable:
             table: Where to; declared with `unique`.
             rows: Whole rows, as for `insert`.
             progress: As there.
+            batch_id: As there.
 
         Raises:
             NullKeyError: NULL in a key: it equals nothing, so no row can be found by it.
@@ -138,15 +150,23 @@ class Changeable:
         >>> view.scalar()
         61
         """
-        change_by_key(self.tables[table], "upsert", rows, None, progress)
+        change_by_key(self.tables[table], "upsert", rows, None, progress, batch_id)
 
-    def update(self, table: str, rows: Rows, *, progress: Progress | None = None) -> None:
+    def update(
+        self,
+        table: str,
+        rows: Rows,
+        *,
+        progress: Progress | None = None,
+        batch_id: int | str | None = None,
+    ) -> None:
         """Change rows that are there, found by their `unique` key.
 
         Args:
             table: Whose rows; declared with `unique`.
             rows: The key, and the columns that change; those that are not given stay.
             progress: As for `insert`.
+            batch_id: As for `insert`.
 
         Raises:
             UnknownKeyError: No row has a key; nothing was changed.
@@ -166,9 +186,17 @@ class Changeable:
         Traceback (most recent call last):
         ringview.errors.UnknownKeyError: table "r" holds no row with the unique key (id = 3), ...
         """
-        change_by_key(self.tables[table], "update", rows, None, progress)
+        change_by_key(self.tables[table], "update", rows, None, progress, batch_id)
 
-    def apply(self, table: str, rows: Rows, *, op: str, progress: Progress | None = None) -> None:
+    def apply(
+        self,
+        table: str,
+        rows: Rows,
+        *,
+        op: str,
+        progress: Progress | None = None,
+        batch_id: int | str | None = None,
+    ) -> None:
         """Apply a feed of changes: rows, each with a word that says what it does, in their order.
 
         Args:
@@ -181,6 +209,7 @@ class Changeable:
                 update, `-U`, `update_preimage`: the row with this key goes. `upsert`, `r`, `read`,
                 and the new half of an update, `+U`, `update_postimage`: as `Database.upsert`.
             progress: As for `insert`.
+            batch_id: As for `insert`.
 
         Raises:
             InvalidValueError: Another word; the message names row and word.
@@ -200,9 +229,9 @@ class Changeable:
         >>> view.to_arrow().to_pylist()
         [{'n': 1, 'a': 11}]
         """
-        change_by_key(self.tables[table], "apply", rows, op, progress)
+        change_by_key(self.tables[table], "apply", rows, op, progress, batch_id)
 
-    def transaction(self, *, net: bool = False) -> Transaction:
+    def transaction(self, *, net: bool = False, batch_id: int | str | None = None) -> Transaction:
         """A block whose changes are applied together when it ends, or not at all.
 
         Args:
@@ -210,6 +239,7 @@ class Changeable:
                 and unique keys are checked on what all changes of a table come to. By default each
                 change is checked on what those before it left. Changes by key do not mix with
                 others of the same table in a net transaction.
+            batch_id: As for `insert`, of all its changes together.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -220,7 +250,25 @@ class Changeable:
         >>> len(table)
         1
         """
-        return Transaction(self, net=net)
+        return Transaction(self, net=net, batch_id=batch_id)
+
+    def is_applied(self, batch_id: int | str) -> bool:
+        """Whether a change with this `batch_id` was applied, in this process or an earlier one.
+
+        Raises:
+            InvalidValueError: Neither an integer of 64 bits nor a text.
+
+        Complexity: O(log n). Numbers without gaps take no memory each; a text keeps its bytes.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"a": "int64"})
+        >>> for _ in range(2):
+        ...     db.insert("r", {"a": [1]}, batch_id=17)
+        >>> len(table), db.is_applied(17), db.is_applied(18)
+        (1, True, False)
+        """
+        return self._native.is_applied(batch_id)
 
     def update_factorised(
         self,

@@ -33,27 +33,40 @@ def change(
     progress: Progress | None,
     *,
     net: bool = False,
+    batch_id: int | str | None = None,
 ) -> None:
-    """Apply changes at once."""
+    """Apply changes at once, unless changes of this identity were applied before."""
     done: list[int] = []
     try:
-        native.apply(changes, progress, done, net)
+        native.apply(changes, progress, done, net, batch_id)
     except BaseException as raised:
         after(raised, done, "the changes were applied, and stay")
         raise
 
 
 def change_rows(
-    table: Table, sign: int, rows: Rows, multiplicity: str | None, progress: Progress | None
+    table: Table,
+    sign: int,
+    rows: Rows,
+    multiplicity: str | None,
+    progress: Progress | None,
+    batch_id: int | str | None = None,
 ) -> None:
     """Insert rows (1) or delete them (-1)."""
     parts = to_arrow(rows, table, multiplicity)
-    change(table._native, [(table.name, sign, part, multiplicity) for part in parts], progress)
+    changes: list[Change] = [(table.name, sign, part, multiplicity) for part in parts]
+    change(table._native, changes, progress, batch_id=batch_id)
 
 
 def change_by_key(
-    table: Table, how: How, rows: Rows, op: str | None, progress: Progress | None
+    table: Table,
+    how: How,
+    rows: Rows,
+    op: str | None,
+    progress: Progress | None,
+    batch_id: int | str | None = None,
 ) -> None:
     """Change rows that are found by their key."""
     parts = to_arrow(rows, table, op=op)
-    change(table._native, [(table.name, how, part, op) for part in parts], progress)
+    changes: list[Change] = [(table.name, how, part, op) for part in parts]
+    change(table._native, changes, progress, batch_id=batch_id)

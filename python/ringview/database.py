@@ -7,13 +7,13 @@ Cost: of a call, microseconds above what the engine takes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from . import _native, arrow, notebook, sizes
 from .changeable import Changeable
-from .errors import ExistsError, InvalidValueError, TypeMismatchError, UnsupportedError, after
+from .durable import Durable
+from .errors import ExistsError, InvalidValueError, TypeMismatchError, after
 from .named import Named, Schemas
 from .table import Table
 from .view import Format, View
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Representation = Literal["factorised", "listing"]
 
 
-class Database(Changeable):
+class Database(Durable, Changeable):
     """Tables and views in this process; nothing to start.
 
     Args:
@@ -248,15 +248,6 @@ class Database(Changeable):
         """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts)."""
         return self._native.memory_usage()
 
-    def save(self, path: str | PathLike[str]) -> NoReturn:
-        """Write a snapshot: not supported yet."""
-        raise UnsupportedError("snapshots are not supported yet; keep the rows in Parquet files")
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> NoReturn:
-        """Read a snapshot: not supported yet."""
-        raise UnsupportedError("snapshots are not supported yet; insert the rows again")
-
     def create_sample(self, name: str, sql: str, *, k: int, seed: int) -> Sample:
         """Keep k rows of a join, a uniform sample without replacement, fresh after every change.
 
@@ -309,7 +300,11 @@ class Database(Changeable):
     def close(self) -> None:
         """Forget all tables and views and free their memory; twice does nothing.
 
-        Whatever is asked of the database, its tables and views afterwards raises RingviewError.
+        Of a database with a file, the file keeps what happened and is free for others. Whatever is
+        asked of the database, its tables and views afterwards raises RingviewError.
+
+        Raises:
+            StorageError: The file cannot be written; the database stays open.
         """
         self._native.close()
 

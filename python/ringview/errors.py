@@ -23,6 +23,7 @@ __all__ = [
     "SingularSystemError",
     "SnapshotError",
     "StaticTableError",
+    "StorageError",
     "TooFewRowsError",
     "TypeMismatchError",
     "UnknownColumnError",
@@ -133,7 +134,11 @@ class ViewChangedError(RingviewError, RuntimeError):
 
 
 class SnapshotError(RingviewError, ValueError):
-    """A snapshot is damaged, or was written by a newer version."""
+    """A file is no database, is damaged, or was written by a newer version."""
+
+
+class StorageError(RingviewError, OSError):
+    """The file of a database could not be opened, made, read or written."""
 
 
 class SingularSystemError(RingviewError, ValueError):

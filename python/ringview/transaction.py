@@ -32,9 +32,12 @@ class Transaction:
     1
     """
 
-    def __init__(self, database: Changeable, *, net: bool = False) -> None:
+    def __init__(
+        self, database: Changeable, *, net: bool = False, batch_id: int | str | None = None
+    ) -> None:
         self._database = database
         self._net = net
+        self._batch_id = batch_id
         self._changes: list[Change] | None = None
 
     def insert(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None:
@@ -103,8 +106,10 @@ class Transaction:
     ) -> None:
         """Apply them all, unless an exception leaves the block."""
         changes, self._changes = self._changes, None
-        if kind is None and changes:
-            change(self._database._native, changes, None, net=self._net)
+        # Without changes it was applied, too.
+        if kind is None and changes is not None and (changes or self._batch_id is not None):
+            native = self._database._native
+            change(native, changes, None, net=self._net, batch_id=self._batch_id)
 
     def __repr__(self) -> str:
         if self._changes is None:

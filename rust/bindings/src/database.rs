@@ -3,15 +3,17 @@
 //! Invariant: one call at a time, whichever thread it comes from; the interpreter is free while the
 //! engine works on more than a few rows. Cost above the engine's: microseconds a call, nothing a row.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 use ringview_core::{Schema, Type};
-use ringview_engine::{Database as Engine, JoinSize, Options, Poll, TableStatus};
+use ringview_durable::{BatchId, Durability, DurableDatabase as Engine, SampleOf, ViewDefinition};
+use ringview_engine::{JoinSize, Options, Poll, TableStatus};
 use ringview_explain::Format;
 use ringview_query::Query;
 
@@ -56,12 +58,7 @@ impl Database {
             trust_deletes,
             memory_limit,
         };
-        Database {
-            engine: Busy::new(Engine::new(options), "the database"),
-            closed: AtomicBool::new(false),
-            bell: Bell::default(),
-            schemas: Mutex::default(),
-        }
+        Database::of(Engine::new(options))
     }
 
     /// Declares a table with the columns of a schema (anything with `__arrow_c_schema__`).
@@ -76,9 +73,8 @@ impl Database {
     ) -> PyResult<()> {
         let schema = Schema::from_arrow(&self::schema(schema)?).or_raise(py)?;
         let mut engine = self.engine(py)?;
-        engine
-            .value
-            .create_table(name, schema, unique.as_deref(), r#static)
+        let engine = &mut *engine.value;
+        py.detach(|| engine.create_table(name, schema, unique.as_deref(), r#static))
             .or_raise(py)
     }
 
@@ -102,20 +98,14 @@ impl Database {
         replace: bool,
         engine: Option<&str>,
     ) -> PyResult<()> {
-        let query = Query::from_json(query_json).or_raise(py)?;
-        let mut held = self.engine(py)?;
-        let database = &mut *held.value;
-        let mut watch = Progress::new(None, 0);
-        let mut poll = |done| watch.poll(done);
-        let done = py.detach(|| match replace {
-            true => database.replace_view_with(name, &query, engine, &mut poll),
-            false => database.create_view_with(name, &query, engine, &mut poll),
-        });
-        if let (Ok(()), Some(sql)) = (&done, sql) {
-            database.set_view_text(name, sql).or_raise(py)?;
-        }
-        self.bell.ring();
-        watch.finish(py, done)
+        let definition = ViewDefinition {
+            name: name.to_owned(),
+            query: Query::from_json(query_json).or_raise(py)?,
+            text: sql.map(str::to_owned),
+            engine: engine.map(str::to_owned),
+            sample: None,
+        };
+        self.define(py, definition, replace)
     }
 
     /// Declares a sample of k rows of a join.
@@ -128,17 +118,14 @@ impl Database {
         k: u64,
         seed: u64,
     ) -> PyResult<()> {
-        let query = Query::from_json(query_json).or_raise(py)?;
-        let mut engine = self.engine(py)?;
-        let engine = &mut *engine.value;
-        let mut watch = Progress::new(None, 0);
-        let mut poll = |done| watch.poll(done);
-        let done = py.detach(|| engine.create_sample(name, &query, (k, seed), &mut poll));
-        if done.is_ok() {
-            engine.set_view_text(name, sql).or_raise(py)?;
-        }
-        self.bell.ring();
-        watch.finish(py, done)
+        let definition = ViewDefinition {
+            name: name.to_owned(),
+            query: Query::from_json(query_json).or_raise(py)?,
+            text: Some(sql.to_owned()),
+            engine: None,
+            sample: Some(SampleOf { k, seed }),
+        };
+        self.define(py, definition, false)
     }
 
     /// How many rows the join of a sample has: at least, at most, and the largest key held, which tells about how
@@ -188,8 +175,9 @@ impl Database {
     /// "update" or "apply", Arrow data, for "apply" the name of a column of words, else None), rows by
     /// their key. `progress` is called with the number of rows done. `done`, a list, gets that number
     /// once everything is applied: what is raised after that has undone nothing. If `net`, the net
-    /// effect counts.
-    #[pyo3(signature = (ops, progress=None, done=None, net=false))]
+    /// effect counts. False, and nothing done, if changes of this identity, an integer or a text, were
+    /// applied before.
+    #[pyo3(signature = (ops, progress=None, done=None, net=false, batch_id=None))]
     fn apply(
         &self,
         py: Python<'_>,
@@ -197,7 +185,9 @@ impl Database {
         progress: Option<Py<PyAny>>,
         done: Option<&Bound<'_, PyList>>,
         net: bool,
-    ) -> PyResult<()> {
+        batch_id: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let id = batch_id.map(read_id).transpose()?;
         let mut batches = Vec::with_capacity(ops.len());
         let changes = change::read(&ops, &mut |data| {
             let start = batches.len();
@@ -217,17 +207,24 @@ impl Database {
         let mut watch = Progress::new(progress, total);
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
-        let mut run = |watch: &mut Progress| match net {
-            false => engine.apply(&ops, &mut |done| watch.poll(done)),
-            true => engine.apply_net(&ops, &mut |done| watch.poll(done)),
-        };
-        let applied = match total < FEW {
+        let engine_is_in_memory = engine.path().is_none();
+        let run =
+            |watch: &mut Progress| engine.apply(&ops, (net, id), &mut |done| watch.poll(done));
+        // A file is written without the interpreter, however little it is.
+        let applied = match total < FEW && engine_is_in_memory {
             true => watch.attached(py, run),
             false => py.detach(|| run(&mut watch)),
         };
         self.bell.ring();
-        watch.finish(py, applied)?;
-        done.map_or(Ok(()), |done| done.append(total))
+        let applied = watch.finish(py, applied)?;
+        done.map_or(Ok(()), |done| done.append(total))?;
+        Ok(applied)
+    }
+
+    /// Whether changes of this identity were applied.
+    fn is_applied(&self, batch_id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let id = read_id(batch_id)?;
+        Ok(self.engine(batch_id.py())?.value.is_applied(&id))
     }
 
     /// Reads rows, for a change that comes later; the caller may write to its memory after that.
@@ -295,21 +292,33 @@ impl Database {
         into: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut engine = self.engine_with_view(into.py(), &view)?;
-        let place = engine.value.own_follower(view.name()).or_raise(into.py())?;
-        hand_over(&mut engine.value, &place, into)
+        let place = engine
+            .value
+            .readers()
+            .own_follower(view.name())
+            .or_raise(into.py())?;
+        hand_over(engine.value.readers(), &place, into)
     }
 
     /// Ends what `view_changes` began.
     fn forget_changes(&self, py: Python<'_>, view: Handle) -> PyResult<()> {
         let mut engine = self.engine_with_view(py, &view)?;
-        engine.value.forget_changes(view.name()).or_raise(py)
+        engine
+            .value
+            .readers()
+            .forget_changes(view.name())
+            .or_raise(py)
     }
 
     /// A reader with a place of its own in the changes of a view.
     fn follow(slf: &Bound<'_, Self>, view: Handle, from_now: bool) -> PyResult<Follower> {
         let py = slf.py();
         let mut engine = slf.get().engine_with_view(py, &view)?;
-        let place = engine.value.follow(view.name(), from_now).or_raise(py)?;
+        let place = engine
+            .value
+            .readers()
+            .follow(view.name(), from_now)
+            .or_raise(py)?;
         Ok(Follower::new(slf.clone().unbind(), place))
     }
 
@@ -467,12 +476,69 @@ impl Database {
         py.detach(explained).or_raise(py)
     }
 
-    /// Forgets all tables and views, for good; whoever asks for them afterwards is told.
+    /// Opens the database of a file, or makes one; with `each`, every transaction is on disk when it
+    /// returns, else each snapshot.
+    #[staticmethod]
+    #[pyo3(signature = (path, each, trust_deletes, memory_limit=None, progress=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        each: bool,
+        trust_deletes: bool,
+        memory_limit: Option<u64>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Database> {
+        let options = Options {
+            trust_deletes,
+            memory_limit,
+        };
+        let durability = match each {
+            true => Durability::Transaction,
+            false => Durability::Snapshot,
+        };
+        Self::opened(py, progress, |poll| {
+            Engine::open(&path, options, durability, poll)
+        })
+    }
+
+    /// Reads a database from a file into memory.
+    #[staticmethod]
+    #[pyo3(signature = (path, memory_limit=None, progress=None))]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        memory_limit: Option<u64>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Database> {
+        Self::opened(py, progress, |poll| Engine::load(&path, memory_limit, poll))
+    }
+
+    /// Writes a copy to a file.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let engine = self.engine(py)?;
+        let engine = &*engine.value;
+        py.detach(|| engine.save(&path)).or_raise(py)
+    }
+
+    /// Writes the file anew.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<()> {
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        py.detach(|| engine.snapshot()).or_raise(py)
+    }
+
+    /// Where the file is; None in memory.
+    fn path(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
+        Ok(self.engine(py)?.value.path().map(Path::to_owned))
+    }
+
+    /// Forgets all tables and views, for good, but for what is in the file; whoever asks for them
+    /// afterwards is told.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut engine = self.engine.hold(py)?;
+        let engine = &mut *engine.value;
+        py.detach(|| engine.close()).or_raise(py)?;
         self.closed.store(true, Ordering::Relaxed);
-        let rest = std::mem::take(&mut *engine.value);
-        py.detach(|| drop(rest));
         self.bell.ring();
         Ok(())
     }
@@ -493,6 +559,26 @@ impl Database {
 }
 
 impl Database {
+    /// A database of a file that is being read.
+    fn opened(
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        read: impl FnOnce(Poll<'_>) -> ringview_core::Result<Engine> + Send,
+    ) -> PyResult<Database> {
+        let mut watch = Progress::new(progress, 0);
+        let opened = py.detach(|| read(&mut |done| watch.poll(done)));
+        Ok(Database::of(watch.finish(py, opened)?))
+    }
+
+    fn of(engine: Engine) -> Database {
+        Database {
+            engine: Busy::new(engine, "the database"),
+            closed: AtomicBool::new(false),
+            bell: Bell::default(),
+            schemas: Mutex::default(),
+        }
+    }
+
     pub(crate) fn engine(&self, py: Python<'_>) -> PyResult<Hold<'_, Engine>> {
         let engine = self.engine.hold(py)?;
         if self.closed.load(Ordering::Relaxed) {
@@ -516,13 +602,26 @@ impl Database {
     }
 
     /// Uses the engine now, unless a call is running.
-    pub(crate) fn if_idle(&self, use_it: impl FnOnce(&mut Engine)) {
-        self.engine.if_idle(use_it);
+    pub(crate) fn if_idle(&self, use_it: impl FnOnce(&mut ringview_engine::Database)) {
+        self.engine.if_idle(|engine| use_it(engine.readers()));
     }
 
     /// What is rung after each change.
     pub(crate) fn bell(&self) -> &Bell {
         &self.bell
+    }
+
+    fn define(&self, py: Python<'_>, definition: ViewDefinition, replace: bool) -> PyResult<()> {
+        let mut held = self.engine(py)?;
+        let database = &mut *held.value;
+        let mut watch = Progress::new(None, 0);
+        let mut poll = |done| watch.poll(done);
+        let done = py.detach(|| match replace {
+            true => database.replace_view(definition, &mut poll),
+            false => database.create_view(definition, &mut poll),
+        });
+        self.bell.ring();
+        watch.finish(py, done)
     }
 
     fn rows(
@@ -538,6 +637,19 @@ impl Database {
         *lock() = schemas;
         read
     }
+}
+
+/// What tells changes from others: an integer or a text.
+fn read_id(id: &Bound<'_, PyAny>) -> PyResult<BatchId> {
+    if let Ok(text) = id.cast::<PyString>() {
+        return Ok(BatchId::Name(text.to_str()?.to_owned()));
+    }
+    let number = !id.is_instance_of::<PyBool>();
+    let read = number.then(|| id.extract().ok()).flatten();
+    read.map(BatchId::Number).ok_or_else(|| {
+        let message = format!("batch_id is an integer of 64 bits or a text, not {id}");
+        named(id.py(), "InvalidValueError", &message)
+    })
 }
 
 /// Rows that take long to make: made without the interpreter, and given up at Ctrl-C.

@@ -23,6 +23,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Unsupported { .. } => "UnsupportedError",
         Error::Changed { .. } => "ViewChangedError",
         Error::Snapshot { .. } => "SnapshotError",
+        Error::Storage { .. } => "StorageError",
         Error::Memory { .. } => "OutOfMemoryError",
         Error::Interrupted => return PyKeyboardInterrupt::new_err(error.to_string()),
         _ => "RingviewError",

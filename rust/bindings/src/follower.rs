@@ -95,7 +95,7 @@ impl Follower {
         let py = into.py();
         let mut engine = self.database.get().engine(py)?;
         let place = self.open(py)?;
-        hand_over(&mut engine.value, &place, into)
+        hand_over(engine.value.readers(), &place, into)
     }
 
     /// Waits until something has moved, at most `seconds`; for ever if None. Whether it has.
@@ -146,7 +146,7 @@ impl Follower {
         } else {
             let mut engine = self.database.get().engine(py)?;
             if let Some(place) = take() {
-                engine.value.unfollow(place);
+                engine.value.readers().unfollow(place);
             }
         }
         self.database.get().bell().ring();

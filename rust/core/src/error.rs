@@ -240,10 +240,20 @@ pub enum Error {
     /// The caller asked to stop.
     #[error("interrupted; nothing of this transaction was applied")]
     Interrupted,
-    /// A snapshot that cannot be read.
-    #[error("cannot read the snapshot: {problem}")]
+    /// A file that is no database, is damaged, or was written by a later version.
+    #[error("cannot read the database: {problem}")]
     Snapshot {
         /// What is wrong with it.
+        problem: String,
+    },
+    /// A file that could not be opened, made, read or written.
+    #[error("cannot {action} {path}: {problem}")]
+    Storage {
+        /// What was to be done with it.
+        action: &'static str,
+        /// Where it is.
+        path: String,
+        /// What was in the way.
         problem: String,
     },
 }

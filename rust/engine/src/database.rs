@@ -145,20 +145,34 @@ impl Database {
     /// # Errors
     /// `UnknownTable`; `InUse` if a view reads it.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
-        let index = self.table_index(name)?;
-        let views = self.readers_of(Source::Table(self.tables[index].id));
-        if !views.is_empty() {
-            return Err(Error::InUse {
-                kind: "table",
-                name: name.to_owned(),
-                views,
-            });
-        }
+        let index = self.can_drop_table(name)?;
         let rows = self.tables.remove(index).rows;
         self.words_left(rows.as_ref().map_or(0, HoldsStrings::string_words));
         self.collect_strings();
         self.recount();
         Ok(())
+    }
+
+    /// Whether a table could be forgotten, and where it stands.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table).
+    pub fn can_drop_table(&self, name: &str) -> Result<usize> {
+        let index = self.table_index(name)?;
+        let views = self.readers_of(Source::Table(self.tables[index].id));
+        match views.is_empty() {
+            true => Ok(index),
+            false => Err(Error::InUse {
+                kind: "table",
+                name: name.to_owned(),
+                views,
+            }),
+        }
+    }
+
+    /// How it behaves.
+    pub fn options(&self) -> Options {
+        self.options
     }
 
     /// The names of the tables, in the order in which they came.

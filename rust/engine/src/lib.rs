@@ -66,5 +66,8 @@ pub use transaction::{Change, Direction, Op, Product, ProductFactor};
 /// that it did is undone.
 pub type Poll<'a> = &'a mut dyn FnMut(u64) -> ringview_core::Result<()>;
 
+/// What is done once a change can no longer fail, before it is there for good: an error undoes it.
+pub type Keep<'a> = &'a mut dyn FnMut() -> ringview_core::Result<()>;
+
 /// Rows handled at a time: enough to fold well, few enough to stay in the cache and to stop soon.
 pub(crate) const CHUNK: usize = 1 << 16;

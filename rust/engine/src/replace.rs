@@ -8,12 +8,12 @@
 use ringview_core::{Error, Meter, Result};
 use ringview_query::{Query, TableInfo};
 
-use crate::Poll;
 use crate::choose::By;
 use crate::database::Database;
 use crate::names::Source;
 use crate::transaction::Undo;
 use crate::view::NamedView;
+use crate::{Keep, Poll};
 
 impl Database {
     /// Forgets a view.
@@ -21,15 +21,24 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `InUse` if another view reads it.
     pub fn drop_view(&mut self, name: &str) -> Result<()> {
-        let id = self.view(name)?.id;
-        let views = self.readers_of(Source::View(id));
-        if !views.is_empty() {
-            return Err(in_use(name, views));
-        }
+        let id = self.can_drop_view(name)?;
         let family = self.take_family(id);
         self.wire();
         self.bury(&family);
         Ok(())
+    }
+
+    /// Whether a view could be forgotten, and its number.
+    ///
+    /// # Errors
+    /// As [`drop_view`](Self::drop_view).
+    pub fn can_drop_view(&self, name: &str) -> Result<u64> {
+        let id = self.view(name)?.id;
+        let views = self.readers_of(Source::View(id));
+        match views.is_empty() {
+            true => Ok(id),
+            false => Err(in_use(name, views)),
+        }
     }
 
     /// As [`create_view`](Self::create_view), in the place of the view of this name, if there is one; it
@@ -39,22 +48,24 @@ impl Database {
     /// The same, but for a view of this name; `InUse` if views that read it could not read the new one as
     /// they are.
     pub fn replace_view(&mut self, name: &str, query: &Query, poll: Poll<'_>) -> Result<()> {
-        self.replace_view_with(name, query, None, poll)
+        self.replace_view_with(name, query, None, poll, &mut || Ok(()))
     }
 
-    /// The same, kept by the engine of a name.
+    /// The same, kept by the engine of a name; `keep` is called once it is known that nothing else can fail.
     ///
     /// # Errors
-    /// The same, and as [`create_view_with`](Self::create_view_with).
+    /// The same, and as [`create_view_with`](Self::create_view_with); what `keep` returns.
     pub fn replace_view_with(
         &mut self,
         name: &str,
         query: &Query,
         engine: Option<&str>,
         poll: Poll<'_>,
+        keep: Keep<'_>,
     ) -> Result<()> {
         let Ok(old) = self.view(name).map(|view| view.id) else {
-            return self.create_view_with(name, query, engine, poll);
+            self.create_view_with(name, query, engine, poll)?;
+            return keep().or_else(|problem| self.drop_view(name).and(Err(problem)));
         };
         let readers = self.readers_of(Source::View(old));
         let meter = self.meter(poll);
@@ -63,7 +74,7 @@ impl Database {
         let family = self.take_family(old);
         let done = self
             .bear(name, query, By::Choice(engine), &meter)
-            .and_then(|new| self.take_over(name, (&family, new), readers, &meter));
+            .and_then(|new| self.take_over(name, (&family, new), (readers, keep), &meter));
         match &done {
             Ok(()) => self.bury(&family),
             Err(_) => {
@@ -71,6 +82,7 @@ impl Database {
                     self.views.insert(at, view);
                 }
                 self.wire();
+                self.recount();
             }
         }
         done
@@ -81,7 +93,7 @@ impl Database {
         &mut self,
         name: &str,
         (old, new): (&[NamedView], Vec<NamedView>),
-        readers: Vec<String>,
+        (readers, keep): (Vec<String>, Keep<'_>),
         meter: &Meter<'_>,
     ) -> Result<()> {
         let (Some(was), Some(is)) = (old.last(), new.last()) else {
@@ -97,10 +109,10 @@ impl Database {
         self.redirect(from, to);
         self.wire();
         self.count();
-        if readers.is_empty() {
-            return Ok(());
-        }
-        let done = self.swap_rows(was, new_id, meter);
+        let done = match readers.is_empty() {
+            true => keep(),
+            false => self.swap_rows(was, new_id, meter, keep),
+        };
         if done.is_err() {
             self.views.truncate(first);
             self.redirect(to, from);
@@ -109,12 +121,19 @@ impl Database {
     }
 
     /// Above, the rows of the old view go and those of the new one come, as one transaction.
-    fn swap_rows(&mut self, old: &NamedView, new: u64, meter: &Meter<'_>) -> Result<()> {
+    fn swap_rows(
+        &mut self,
+        old: &NamedView,
+        new: u64,
+        meter: &Meter<'_>,
+        keep: Keep<'_>,
+    ) -> Result<()> {
         let mut undo = std::mem::take(&mut self.undo);
         undo.begin(self.views.len());
         let swapped = self
             .swap_at_readers(old, new, &mut undo, meter)
-            .and_then(|()| self.settle(&mut undo, meter));
+            .and_then(|()| self.settle(&mut undo, meter))
+            .and_then(|()| keep());
         match &swapped {
             Ok(()) => self.commit(&undo),
             Err(_) => {

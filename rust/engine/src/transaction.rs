@@ -18,7 +18,7 @@ use crate::factors;
 use crate::keyed::{ByKey, Keyed, names_keys};
 use crate::names::Source;
 use crate::table::Table;
-use crate::{CHUNK, Poll};
+use crate::{CHUNK, Keep, Poll};
 
 /// Whether rows come or go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Database {
     where
         C: Copy + Into<Change<'a>>,
     {
-        self.apply_as(ops, false, poll)
+        self.apply_kept(ops, false, poll, &mut || Ok(()))
     }
 
     /// Applies a transaction of which the net effect counts: a delete may stand before its insert.
@@ -175,10 +175,21 @@ impl Database {
     where
         C: Copy + Into<Change<'a>>,
     {
-        self.apply_as(ops, true, poll)
+        self.apply_kept(ops, true, poll, &mut || Ok(()))
     }
 
-    fn apply_as<'a, C>(&mut self, ops: &[C], net: bool, poll: Poll<'_>) -> Result<()>
+    /// Applies a transaction, of which the net effect counts if `net`, and calls `keep` once it is known
+    /// that nothing else can fail.
+    ///
+    /// # Errors
+    /// As `apply` or `apply_net`; what `keep` returns, and then nothing has changed either.
+    pub fn apply_kept<'a, C>(
+        &mut self,
+        ops: &[C],
+        net: bool,
+        poll: Poll<'_>,
+        keep: Keep<'_>,
+    ) -> Result<()>
     where
         C: Copy + Into<Change<'a>>,
     {
@@ -191,7 +202,8 @@ impl Database {
             } else {
                 self.run(ops, &mut undo, &mut batch, &meter)
             };
-            let outcome = ran.and_then(|()| self.settle(&mut undo, &meter));
+            let settled = ran.and_then(|()| self.settle(&mut undo, &meter));
+            let outcome = settled.and_then(|()| keep());
             match &outcome {
                 Ok(()) => self.commit(&undo),
                 Err(_) => {

@@ -110,7 +110,7 @@ fn a_name_overrides_the_costs() {
         "{message}"
     );
     assert_eq!(db.views(), ["v"]);
-    db.replace_view_with("v", query, Some("viewtree"), &mut unpolled)
+    db.replace_view_with("v", query, Some("viewtree"), &mut unpolled, &mut || Ok(()))
         .unwrap();
     let explained = db.view_explanation("v").unwrap();
     assert_eq!(explained.others[0].name, "dear");

@@ -1,10 +1,12 @@
 //! How fast samples of joins of a graph with itself are kept: the paper's line and star queries, each over
 //! a copy of the edges for each relation, in one shuffled stream.
 //!
-//! `cargo run --release -p ringview-sampling --example graph_joins -- EDGES [K] [QUERY ..]`, where EDGES holds
-//! sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file). Prints tuples a
-//! second, and the bytes that the sample takes.
+//! `cargo run --release -p ringview-sampling --example graph_joins -- EDGES [--k K] [--batch N] [--seconds S] [QUERY ..]`,
+//! where EDGES holds sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file), and N tuples
+//! of the stream come in one transaction. Prints a line of JSON a query: tuples a second, bytes, the same after each tenth
+//! of the stream, and how long transactions took. A stream is cut after S seconds.
 
+use std::error::Error;
 use std::time::Instant;
 
 use ringview_core::Meter;
@@ -38,47 +40,135 @@ fn edges(path: &str) -> std::io::Result<Vec<[u64; 2]>> {
     Ok((0..rows).map(pair).collect())
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// What is asked for.
+struct Options {
+    k: u64,
+    batch: usize,
+    seconds: f64,
+    queries: Vec<String>,
+}
+
+fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<dyn Error>> {
+    let mut options = Options {
+        k: 100_000,
+        batch: 10_000,
+        seconds: f64::INFINITY,
+        queries: Vec::new(),
+    };
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--k" => options.k = value()?.parse()?,
+            "--batch" => options.batch = value()?.parse()?,
+            "--seconds" => options.seconds = value()?.parse()?,
+            _ => options.queries.push(argument),
+        }
+    }
+    if options.queries.is_empty() {
+        let all = ["line-3", "line-4", "line-5", "star-4", "star-6"];
+        options.queries = all.map(String::from).to_vec();
+    }
+    Ok(options)
+}
+
+/// Time on a core, where the system tells, which the other programs of a busy machine do not stretch.
+fn on_core() -> Option<f64> {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: f64 = told.split(' ').next()?.parse().ok()?;
+    Some(nanoseconds / 1e9)
+}
+
+/// What was seen on the way: tuples so far, seconds, bytes, results of the join.
+type Moment = (usize, f64, usize, u128);
+
+fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<dyn Error>> {
+    let (atoms, ends) = query(name).ok_or(format!("{name} is not line-N or star-N"))?;
+    let copy = |atom| edges.iter().map(move |&edge| (atom, edge));
+    let mut stream: Vec<(usize, [u64; 2])> = (0..atoms.len()).flat_map(copy).collect();
+    let mut random = Random::new(1);
+    for at in (1..stream.len()).rev() {
+        stream.swap(at, random.below(at as u128 + 1) as usize);
+    }
+    for (atom, edge) in &mut stream {
+        *edge = ends[*atom].map(|end| edge[end]);
+    }
+    let mut sample = JoinSample::new(&atoms, options.k, 7, All)?;
+    let mut rows = vec![Vec::new(); atoms.len()];
+    let mut taken = Vec::new();
+    let mut moments: Vec<Moment> = Vec::new();
+    let (mut done, mut seconds, mut cpu) = (0, 0.0, 0.0);
+    for batch in stream.chunks(options.batch) {
+        let (started, core) = (Instant::now(), on_core());
+        batch.iter().for_each(|(atom, row)| rows[*atom].extend(row));
+        for (atom, rows) in rows.iter_mut().enumerate() {
+            if !rows.is_empty() {
+                sample.insert_all(atom, rows, rows.len() / 2)?;
+                rows.clear();
+            }
+        }
+        sample.settle(&Meter::free())?;
+        sample.commit();
+        let took = started.elapsed().as_secs_f64();
+        cpu += on_core()
+            .zip(core)
+            .map_or(took, |(after, before)| after - before);
+        seconds += took;
+        taken.push(took);
+        done += batch.len();
+        if done * 10 / stream.len() > moments.len() {
+            moments.push((
+                done,
+                seconds,
+                sample.memory_usage(),
+                sample.index().results(),
+            ));
+        }
+        if seconds > options.seconds {
+            break;
+        }
+    }
+    taken.sort_unstable_by(f64::total_cmp);
+    let tuples = taken.len();
+    let quantile = |share: f64| taken[((tuples - 1) as f64 * share) as usize] * 1e6;
+    let moments: Vec<String> = moments
+        .iter()
+        .map(|(tuples, seconds, bytes, results)| {
+            format!("[{tuples}, {seconds:.4}, {bytes}, {results}]")
+        })
+        .collect();
+    let met = sample.met();
+    println!(
+        "{{\"workload\": \"{name}\", \"system\": \"rust\", \"k\": {}, \"batch\": {}, \"edges\": {}, \
+         \"tuples\": {done}, \"complete\": {}, \"seconds\": {seconds:.4}, \"cpu_seconds\": {cpu:.4}, \
+         \"tuples_per_second\": {:.0}, \"bytes\": {}, \"results\": {}, \"held\": {}, \"came\": {}, \
+         \"dummies\": {}, \"steps\": {}, \"microseconds\": [{:.2}, {:.2}, {:.2}, {:.2}, {:.2}], \"moments\": [{}]}}",
+        options.k,
+        options.batch,
+        edges.len(),
+        done == stream.len(),
+        done as f64 / seconds,
+        sample.memory_usage(),
+        sample.index().results(),
+        sample.len(),
+        met.came,
+        met.dummies,
+        sample.index().steps(),
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.99),
+        quantile(0.999),
+        quantile(1.0),
+        moments.join(", "),
+    );
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let edges = edges(&arguments.next().ok_or("the file of the edges is missing")?)?;
-    let k = arguments.next().map_or(Ok(100_000), |k| k.parse())?;
-    let mut queries: Vec<String> = arguments.collect();
-    if queries.is_empty() {
-        queries = ["line-3", "line-4", "line-5", "star-4", "star-6"]
-            .map(String::from)
-            .to_vec();
-    }
-    for name in queries {
-        let (atoms, ends) = query(&name).ok_or(format!("{name} is not line-N or star-N"))?;
-        let copy = |atom| edges.iter().map(move |&edge| (atom, edge));
-        let mut stream: Vec<(usize, [u64; 2])> = (0..atoms.len()).flat_map(copy).collect();
-        let mut random = Random::new(1);
-        for at in (1..stream.len()).rev() {
-            stream.swap(at, random.below(at as u128 + 1) as usize);
-        }
-        for (atom, edge) in &mut stream {
-            *edge = ends[*atom].map(|end| edge[end]);
-        }
-        let mut sample = JoinSample::new(&atoms, k, 7, All)?;
-        let started = Instant::now();
-        for batch in stream.chunks(10_000) {
-            for (atom, row) in batch {
-                sample.insert(*atom, row)?;
-            }
-            sample.settle(&Meter::free())?;
-            sample.commit();
-        }
-        let seconds = started.elapsed().as_secs_f64();
-        let bytes = sample.memory_usage();
-        println!(
-            "{name}: {} tuples in {seconds:.2} s, {:.0} a second; {:.1} MB; {:?}, {} held, {} steps",
-            stream.len(),
-            stream.len() as f64 / seconds,
-            bytes as f64 / 1e6,
-            sample.met(),
-            sample.len(),
-            sample.index().steps(),
-        );
+    let options = options(arguments)?;
+    for name in &options.queries {
+        measure(name, &edges, &options)?;
     }
     Ok(())
 }

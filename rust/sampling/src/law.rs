@@ -24,6 +24,11 @@
 //! that it has for the r items of then. What comes in must wait until the walk is done, for who is held
 //! by then decides whose place it takes.
 //!
+//! Many stops may be sought at once, with the w of then: each item has a key below it with that chance. Later, when
+//! w has fallen to w', the key of one of them is below w' with the chance w' / w, whatever else is known, and it is a stop,
+//! or it is passed over. So the law is the same, and no more than one in eight is sought in vain, because w
+//! falls by a share of 1/k a stop.
+//!
 //! Cost: O(k + k log(r / k)) stops over r real items (Theorem 3.2), O(1) each.
 
 use ringview_core::{Error, Result};
@@ -32,6 +37,24 @@ use crate::random::{Random, Skip};
 
 /// Beyond this a k is not exact as a double.
 const MOST: u64 = 1 << 53;
+
+/// One in so many of those held may leave before what was sought is told of.
+const AT_ONCE: u64 = 8;
+const MOST_AT_ONCE: u64 = 1024;
+
+/// What is sought on behalf of a law as it was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scout {
+    w: f64,
+    most: u64,
+}
+
+impl Scout {
+    /// How many items may be sought before they are told of.
+    pub(crate) fn most(self) -> u64 {
+        self.most
+    }
+}
 
 /// The state of a reservoir without its items.
 ///
@@ -178,7 +201,44 @@ impl Law {
         }
     }
 
-    fn take_in(&mut self) -> u64 {
+    /// What is sought now, on behalf of the law as it is.
+    pub(crate) fn scout(&self) -> Scout {
+        let most = match self.full {
+            true => (self.k / AT_ONCE).clamp(1, MOST_AT_ONCE),
+            false => (self.k - self.held).min(MOST_AT_ONCE),
+        };
+        Scout { w: self.w, most }
+    }
+
+    /// Of so many items, how many are passed over before one at which the reservoir might stop; None if it
+    /// is none of them. Notes that they were passed, and that one too.
+    #[inline]
+    pub(crate) fn seek(&mut self, items: u128) -> Option<u128> {
+        let passed = self.advance(items);
+        if passed.is_some() && self.full {
+            self.skip = self.random.failures(self.w);
+        }
+        passed
+    }
+
+    /// Whether the reservoir stops at the next item that was sought: its key is below w, given that it was below w
+    /// when it was sought.
+    #[inline]
+    pub(crate) fn stops(&mut self, scout: Scout) -> bool {
+        self.w == scout.w || self.random.unit() * scout.w <= self.w
+    }
+
+    /// Notes that all items sought were met. Where w is another by now, how many items are passed over is drawn anew:
+    /// of those behind the last one met nothing is known but that they come.
+    pub(crate) fn end_scout(&mut self, scout: Scout) {
+        if self.full && self.w != scout.w {
+            self.skip = self.random.failures(self.w);
+        }
+    }
+
+    /// The place of a real item that comes in: the next free one, or that of an item that leaves.
+    #[inline]
+    pub(crate) fn take_in(&mut self) -> u64 {
         let place = if self.held < self.k {
             self.held += 1;
             self.held - 1

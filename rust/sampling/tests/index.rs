@@ -35,7 +35,7 @@ fn run(atoms: &[Atom], steps: &[Step], deletes: bool) {
             let tuple = index.find(atom, &words).unwrap();
             assert_eq!(tuples[atom].remove(&tuple), Some(words));
             let gone = delta(&index, atom, tuple);
-            index.unlink(atom, tuple);
+            index.unlink(atom, &[tuple]);
             index.forget(atom, tuple);
             assert_eq!(gone.len(), before.len() - join(atoms, &tuples).len());
         } else {
@@ -159,7 +159,7 @@ fn steps_are_amortised_on_adversarial_streams() {
         }
         for value in 0..n {
             let tuple = left.pop().unwrap();
-            index.unlink(0, tuple);
+            index.unlink(0, &[tuple]);
             index.forget(0, tuple);
             left.push(index.insert(0, &[0, value]).unwrap());
         }
@@ -194,7 +194,7 @@ fn keys_that_nobody_has_go() {
         }
         for (atom, words) in rows.iter().enumerate() {
             let tuple = index.find(atom, words).unwrap();
-            index.unlink(atom, tuple);
+            index.unlink(atom, &[tuple]);
             index.forget(atom, tuple);
             assert_eq!(index.find(atom, words), None);
         }
@@ -235,13 +235,14 @@ fn counts_pass_64_bits_and_are_uniform_over_all() {
 #[test]
 fn joins_that_are_too_large_say_so_and_recover() {
     let mut index = Index::new(&vec![Atom::new(vec![0], 2); 13]).unwrap();
+    index.len_upper().unwrap();
     let mut last = Vec::new();
     let mut fill = || {
         for value in 0..1u64 << 11 {
             for atom in 0..13 {
                 let tuple = index.add(atom, &[7, value]);
                 last.push((atom, tuple));
-                index.link(atom, tuple)?;
+                index.link(atom, &[tuple])?;
             }
         }
         Ok(())
@@ -253,7 +254,7 @@ fn joins_that_are_too_large_say_so_and_recover() {
     );
     assert!(index.is_broken());
     for (atom, tuple) in last.drain(last.len() - 13..) {
-        index.unlink(atom, tuple);
+        index.unlink(atom, &[tuple]);
         index.forget(atom, tuple);
     }
     index.rebuild().unwrap();

@@ -146,6 +146,8 @@ pub struct QuerySample<P = All> {
     /// By bag: the relation of the acyclic join that it is.
     of_bag: Vec<Option<usize>>,
     readers: Readers,
+    /// By relation of the acyclic join, while rows come.
+    came: Vec<Came>,
 }
 
 /// By relation of the query, and by bag: the parts that it is, each of a bag.
@@ -296,6 +298,7 @@ impl<P: Predicate> QuerySample<P> {
         Ok(QuerySample {
             direct: all.map(|of| plan.atom(of)).collect(),
             of_bag: of_bags.map(|of| plan.atom(of)).collect(),
+            came: vec![Came::default(); plan.atoms.len()],
             readers,
             bags,
             sample,
@@ -325,7 +328,41 @@ impl<P: Predicate> QuerySample<P> {
     /// # Errors
     /// As of [`JoinSample::insert`], and what the meter says. The transaction must then be rolled back.
     pub fn insert(&mut self, relation: usize, row: &[u64], meter: &Meter<'_>) -> Result<()> {
-        self.change(relation, row, true, meter).map(drop)
+        self.insert_all(relation, row, 1, meter)
+    }
+
+    /// So many rows of a relation come, which stand one after the other. See [`JoinSample::insert_all`].
+    ///
+    /// # Errors
+    /// As of `insert`.
+    pub fn insert_all(
+        &mut self,
+        relation: usize,
+        rows: &[u64],
+        count: usize,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        if let Some(atom) = self.direct[relation] {
+            self.sample.insert_all(atom, rows, count)?;
+        }
+        if self.readers.relations[relation].is_empty() {
+            return Ok(());
+        }
+        let columns = rows.len() / count.max(1);
+        let mut cascade = Cascade {
+            sample: &mut self.sample,
+            of_bag: &self.of_bag,
+            readers: &self.readers.bags,
+            came: &mut self.came,
+            meter,
+        };
+        for nth in 0..count {
+            let row = &rows[nth * columns..][..columns];
+            for &at in &self.readers.relations[relation] {
+                cascade.change((&mut self.bags, 0), at, row, true)?;
+            }
+        }
+        (0..cascade.came.len()).try_for_each(|atom| cascade.bring(atom))
     }
 
     /// A row of a relation leaves. False if there is none with these words.
@@ -333,31 +370,19 @@ impl<P: Predicate> QuerySample<P> {
     /// # Errors
     /// As of `insert`.
     pub fn delete(&mut self, relation: usize, row: &[u64], meter: &Meter<'_>) -> Result<bool> {
-        self.change(relation, row, false, meter)
-    }
-
-    fn change(
-        &mut self,
-        relation: usize,
-        row: &[u64],
-        comes: bool,
-        meter: &Meter<'_>,
-    ) -> Result<bool> {
         let mut there = true;
         if let Some(atom) = self.direct[relation] {
-            match comes {
-                true => self.sample.insert(atom, row)?,
-                false => there = self.sample.delete(atom, row),
-            }
+            there = self.sample.delete(atom, row);
         }
         let mut cascade = Cascade {
             sample: &mut self.sample,
             of_bag: &self.of_bag,
             readers: &self.readers.bags,
+            came: &mut self.came,
             meter,
         };
-        for &(bag, part) in &self.readers.relations[relation] {
-            there = there && cascade.change((&mut self.bags, 0), (bag, part), row, comes)?;
+        for &at in &self.readers.relations[relation] {
+            there = there && cascade.change((&mut self.bags, 0), at, row, false)?;
         }
         Ok(there)
     }
@@ -378,6 +403,7 @@ impl<P: Predicate> QuerySample<P> {
 
     /// Undoes a transaction.
     pub fn rollback(&mut self) {
+        self.came.iter_mut().for_each(Came::clear);
         self.sample.rollback();
         self.bags.iter_mut().for_each(Bag::rollback);
     }
@@ -462,15 +488,55 @@ impl<P: Predicate> QuerySample<P> {
     }
 }
 
+/// So many rows of a bag come to the sample together.
+const TOGETHER: usize = 4096;
+
+/// Rows of a relation of the acyclic join that came, of which the sample has not heard.
+#[derive(Clone, Debug, Default)]
+struct Came {
+    words: Vec<u64>,
+    count: usize,
+}
+
+impl Came {
+    fn clear(&mut self) {
+        self.words.clear();
+        self.count = 0;
+    }
+}
+
 /// A change on its way through bags to the sample.
 struct Cascade<'a, 'm, P> {
     sample: &'a mut JoinSample<P>,
     of_bag: &'a [Option<usize>],
     readers: &'a [Vec<(usize, usize)>],
+    came: &'a mut [Came],
     meter: &'a Meter<'m>,
 }
 
 impl<P: Predicate> Cascade<'_, '_, P> {
+    /// A row of the acyclic join comes, with others.
+    fn come(&mut self, atom: usize, row: &[u64]) -> Result<()> {
+        let came = &mut self.came[atom];
+        came.words.extend_from_slice(row);
+        came.count += 1;
+        match came.count < TOGETHER {
+            true => Ok(()),
+            false => self.bring(atom),
+        }
+    }
+
+    /// The sample hears of the rows that came.
+    fn bring(&mut self, atom: usize) -> Result<()> {
+        let came = &mut self.came[atom];
+        if came.count == 0 {
+            return Ok(());
+        }
+        let done = self.sample.insert_all(atom, &came.words, came.count);
+        came.clear();
+        done
+    }
+
     /// Tells a part of a bag, and whoever reads that bag; these stand behind it.
     fn change(
         &mut self,
@@ -488,7 +554,7 @@ impl<P: Predicate> Cascade<'_, '_, P> {
                 meter.work(1)?;
                 if let Some(atom) = self.of_bag[bag] {
                     match comes {
-                        true => self.sample.insert(atom, row)?,
+                        true => self.come(atom, row)?,
                         false => drop(self.sample.delete(atom, row)),
                     }
                 }

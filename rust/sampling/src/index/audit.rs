@@ -1,8 +1,10 @@
 //! The invariants of the index, computed anew: for tests.
 
 use super::Index;
+use super::hub::Part;
+use super::lists::{List, NONE};
 use super::node::Kind;
-use super::record::{Record, ZERO, weight};
+use super::record::{MOST, Record, ZERO, weight};
 
 impl Index {
     /// Checks every count, bucket, place and rounding. Linear in the index.
@@ -12,97 +14,115 @@ impl Index {
     pub fn check(&self) {
         assert!(!self.broken, "a count passed its limit");
         for node in 0..self.nodes.len() {
-            self.check_lists(node);
-            for group in self.groups(node) {
-                self.check_group(node, group);
+            self.check_tuples(node);
+            if self.nodes[node].kind != Kind::Leaf {
+                for group in self.groups(node) {
+                    self.check_group(node, group);
+                }
             }
         }
-        for edge in 0..self.edges.len() {
-            self.check_edge(edge);
+        for hub in 0..self.hubs.len() {
+            self.check_hub(hub);
         }
         self.check_whole();
     }
 
-    fn check_lists(&self, node: usize) {
+    /// Every linked tuple stands in its list, and lists hold nothing else.
+    fn check_tuples(&self, node: usize) {
         let held = &self.nodes[node];
-        let linked: Vec<u32> = self.tuples(node).collect();
+        let list_of = |tuple: u32| -> List {
+            match held.kind {
+                Kind::Groups => held.groups.lists[held.group_of(tuple) as usize],
+                _ => self.hubs[held.slots[0].hub].list(held.key(tuple, 0), held.slots[0].nth),
+            }
+        };
         if held.kind == Kind::Tuples {
             return;
         }
-        let lists = &held.groups.lists;
-        let listed: u32 = lists.iter().map(|list| list.len).sum();
-        assert_eq!(listed as usize, linked.len());
-        for tuple in linked {
-            let list = lists[self.group_of(node, tuple) as usize];
-            let place = held.tuples.place[tuple as usize];
-            assert_eq!(self.lists.get(list, place), tuple);
+        for tuple in self.tuples(node) {
+            let place = held.own[tuple as usize].place;
+            assert_eq!(self.lists.get(list_of(tuple), place), tuple);
         }
-        for (list, &size) in lists.iter().zip(&held.groups.size) {
-            check_rounding(u128::from(list.len), size);
-        }
+        let listed: u32 = match held.kind {
+            Kind::Groups => held.groups.lists.iter().map(|list| list.len).sum(),
+            _ => {
+                let (hub, nth) = (&self.hubs[held.slots[0].hub], held.slots[0].nth);
+                (0..hub.keys.len() as u32)
+                    .map(|key| hub.list(key, nth).len)
+                    .sum()
+            }
+        };
+        assert_eq!(listed as usize, self.tuples(node).count());
     }
 
     fn check_group(&self, node: usize, group: u32) {
         let held = &self.nodes[node];
-        for at in 0..held.edges.len() {
-            let expected = self
-                .exponent(node, group, Some(at))
-                .expect("counts in range");
-            let edge = &self.edges[held.edges[at]];
-            let key = held.group_key(group, at) as usize;
-            if held.kind == Kind::Keys {
-                assert_eq!(edge.exponent[key], expected);
-                continue;
-            }
-            let here = group as usize * held.edges.len() + at;
-            assert_eq!(held.groups.exponent[here], expected);
-            let list = edge.records[key].of(expected);
-            assert_eq!(self.lists.get(list, held.groups.place[here]), group);
+        if held.kind == Kind::Groups {
+            let len = held.groups.lists[group as usize].len;
+            check_rounding(len.into(), held.size(group));
+        }
+        for (at, slot) in held.slots.iter().enumerate() {
+            let powers = self.powers(node, group, (at, at));
+            let exponent = powers.exponent().expect("counts in range");
+            let spot = held.spot(group, at);
+            assert_ne!(spot.place, NONE);
+            let record = self.hubs[slot.hub].record(spot.of, slot.nth);
+            assert_eq!(self.lists.get(record.list, spot.place), group);
+            assert!(record.of(&self.lists, exponent).contains(&group));
         }
     }
 
-    fn check_edge(&self, edge: usize) {
-        let edge = &self.edges[edge];
-        if self.nodes[edge.from].kind == Kind::Keys {
-            return;
+    fn check_hub(&self, hub: usize) {
+        let held = &self.hubs[hub];
+        assert!(held.dirty.is_empty());
+        for (at, member) in held.members.iter().enumerate() {
+            let Part::Branch(nth) = member.part else {
+                continue;
+            };
+            let mut groups = 0;
+            for key in 0..held.keys.len() as u32 {
+                groups += self.check_record(held.record(key, nth));
+                let product = held.product(key, Some(at)).expect("counts in range");
+                check_rounding(product, held.exponent(key, nth));
+            }
+            assert_eq!(groups, self.groups(member.node).len());
         }
-        let mut groups = 0;
-        for (key, record) in edge.records.iter().enumerate() {
-            groups += self.check_record(record);
-            let exponent = edge.exponent.get(key).copied().unwrap_or(ZERO);
-            check_rounding(record.count, exponent);
-        }
-        assert_eq!(groups, self.groups(edge.from).len());
     }
 
     /// The groups of a record.
     fn check_record(&self, record: &Record) -> usize {
-        let lists = (0..=ZERO).map(|exponent| (exponent, record.of(exponent)));
-        let held: Vec<_> = lists.filter(|(_, list)| list.len > 0).collect();
-        assert_eq!(held.len(), record.buckets());
-        let weights = held
+        if record.list.len == 0 {
+            assert_eq!((record.count, record.buckets()), (0, 0));
+            return 0;
+        }
+        let all: Vec<(u8, usize)> = (0..=ZERO)
+            .map(|exponent| (exponent, record.of(&self.lists, exponent).len()))
+            .filter(|(_, groups)| *groups > 0)
+            .collect();
+        assert_eq!(all.len(), record.buckets());
+        let weights = all
             .iter()
-            .map(|(exponent, list)| weight(*exponent) * u128::from(list.len));
+            .map(|&(exponent, groups)| weight(exponent) * groups as u128);
         assert_eq!(weights.sum::<u128>(), record.count);
-        held.iter().map(|(_, list)| list.len as usize).sum()
+        let groups = all.iter().map(|&(_, groups)| groups).sum();
+        assert_eq!(self.lists.values(record.list).len(), groups);
+        groups
     }
 
     fn check_whole(&self) {
         let Some(whole) = &self.whole else { return };
-        self.check_record(&whole.record);
-        let mut sum = 0;
-        for group in self.groups(self.root) {
-            let expected = self
-                .exponent(self.root, group, None)
-                .expect("counts in range");
-            assert_eq!(whole.exponent[group as usize], expected);
-            sum += weight(expected);
-            if expected != ZERO {
-                let list = whole.record.of(expected);
-                assert_eq!(self.lists.get(list, whole.place[group as usize]), group);
+        let hub = &self.hubs[self.root];
+        let mut listed = 0;
+        for (key, (&exponent, &place)) in whole.exponents.iter().zip(&whole.places).enumerate() {
+            let product = hub.product(key as u32, None).expect("counts in range");
+            check_rounding(product, exponent);
+            if exponent != ZERO {
+                assert_eq!(self.lists.get(whole.record.list, place), key as u32);
+                listed += 1;
             }
         }
-        assert_eq!(sum, whole.record.count);
+        assert_eq!(self.check_record(&whole.record), listed);
+        assert!(whole.record.count <= 1 << MOST);
     }
 }
 

@@ -1,231 +1,270 @@
-//! The result at a position (Algorithms 9 and 11).
+//! The results at positions (Algorithms 9 and 11).
 //!
 //! Invariant: over all positions of a delta, or of the whole join, each result comes once, and nothing
-//! else but dummies. Cost: O(1) a relation, but for the bucket: at most 127 words of one cache line or two.
+//! else but dummies. Cost: O(1) a relation, but for the bucket: at most 127 words of one cache line or two. Positions
+//! are found together, relation by relation, so that none waits for what another reads.
 
-use ringview_core::Result;
+use ringview_core::prefetch;
 
 use super::Index;
+use super::hub::Part;
 use super::node::Kind;
-use super::record::MOST;
+
+/// How many positions ahead what they touch is asked for.
+const AHEAD: usize = 8;
+
+/// A position among what there is for a key, or of a group.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// Which of the positions searched it belongs to.
+    who: u32,
+    /// A key, or a group.
+    of: u32,
+    position: u128,
+}
+
+/// Results that are searched for, and room to do so.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Search {
+    results: Vec<u32>,
+    dummies: Vec<bool>,
+    width: usize,
+    free: Vec<Vec<Probe>>,
+}
+
+impl Search {
+    fn begin(&mut self, width: usize, count: usize) {
+        self.width = width;
+        self.results.clear();
+        self.results.resize(width * count, 0);
+        self.dummies.clear();
+        self.dummies.resize(count, false);
+    }
+
+    /// What was found: a tuple of each relation; None for a dummy.
+    pub(crate) fn result(&self, nth: usize) -> Option<&[u32]> {
+        let found = !self.dummies[nth];
+        found.then(|| &self.results[nth * self.width..][..self.width])
+    }
+
+    fn room(&mut self) -> Vec<Probe> {
+        self.free.pop().unwrap_or_default()
+    }
+
+    fn give_back(&mut self, mut room: Vec<Probe>) {
+        room.clear();
+        self.free.push(room);
+    }
+
+    #[inline]
+    fn set(&mut self, who: u32, node: usize, tuple: u32) {
+        self.results[who as usize * self.width + node] = tuple;
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        let room: usize = self.free.iter().map(Vec::capacity).sum();
+        self.results.capacity() * 4 + self.dummies.capacity() + room * size_of::<Probe>()
+    }
+}
 
 impl Index {
-    /// How many positions the results of a linked tuple have.
-    ///
-    /// # Errors
-    /// `Overflow` if there are more than 2^126.
-    #[inline]
-    pub fn delta_len(&self, atom: usize, tuple: u32) -> Result<u128> {
-        let node = &self.nodes[atom];
-        let mut product = 1u128;
-        for (&edge, &key) in node.edges.iter().zip(&node.key_of) {
-            let count = self.count(self.edges[edge].back, node.key(tuple, key));
-            let within = product.checked_mul(count).filter(|&p| p <= 1 << MOST);
-            product = within.ok_or_else(Self::too_large)?;
-        }
-        Ok(product)
-    }
-
     /// The result of a linked tuple at a position: a tuple of each relation. False for a dummy.
-    #[inline]
-    pub fn delta_get(&self, atom: usize, tuple: u32, mut position: u128, out: &mut [u32]) -> bool {
-        out[atom] = tuple;
-        let node = &self.nodes[atom];
-        node.edges.iter().zip(&node.key_of).all(|(&edge, &key)| {
-            let (back, key) = (self.edges[edge].back, node.key(tuple, key));
-            let (rest, here) = split(position, self.count(back, key));
-            position = rest;
-            self.exactly(back, key, here, out)
+    pub fn delta_get(&self, atom: usize, tuple: u32, position: u128, out: &mut [u32]) -> bool {
+        let mut search = Search::default();
+        self.search_deltas(&mut search, atom, &[(tuple, position)]);
+        let found = search.result(0);
+        found.is_some_and(|result| {
+            out.copy_from_slice(result);
+            true
         })
-    }
-
-    /// What comes by an edge for a key, not rounded here: nobody keeps it, so it may be any number.
-    /// Behind relations whose groups are keys it is a product; below those, what a record counts.
-    fn count(&self, edge: usize, key: u32) -> u128 {
-        let edge = &self.edges[edge];
-        let node = &self.nodes[edge.from];
-        if node.kind != Kind::Keys {
-            let record = edge.records.get(key as usize);
-            return record.map_or(0, |record| record.count);
-        }
-        let list = node.groups.lists.get(key as usize);
-        let others = node
-            .edges
-            .iter()
-            .enumerate()
-            .filter(|&(at, _)| at != edge.at);
-        let counts = others.map(|(_, &other)| self.count(self.edges[other].back, key));
-        // It is no more than the rounded product, which fits.
-        counts.fold(
-            u128::from(list.map_or(0, |list| list.len)),
-            u128::saturating_mul,
-        )
-    }
-
-    /// The results behind an edge for a key, at a position below `count`.
-    fn exactly(&self, edge: usize, key: u32, position: u128, out: &mut [u32]) -> bool {
-        let edge = &self.edges[edge];
-        let node = &self.nodes[edge.from];
-        if node.kind != Kind::Keys {
-            return match edge.records[key as usize].find(&self.lists, position) {
-                Some((group, rest)) => self.members(edge.from, group, Some(edge.at), rest, out),
-                None => false,
-            };
-        }
-        let list = node.groups.lists[key as usize];
-        let (mut rest, tuple) = split(position, u128::from(list.len));
-        out[edge.from] = self.lists.get(list, tuple as u32);
-        let mut others = node
-            .edges
-            .iter()
-            .enumerate()
-            .filter(|&(at, _)| at != edge.at);
-        others.all(|(_, &other)| {
-            let back = self.edges[other].back;
-            let (above, here) = split(rest, self.count(back, key));
-            rest = above;
-            self.exactly(back, key, here, out)
-        })
-    }
-
-    /// How many positions all results have. The first call is linear in one relation.
-    ///
-    /// # Errors
-    /// `Overflow` if there are more than 2^126.
-    pub fn len_upper(&mut self) -> Result<u128> {
-        self.build_whole()?;
-        Ok(self.whole.as_ref().map_or(0, |whole| whole.record.count))
-    }
-
-    /// The same, if they were asked for before.
-    #[must_use]
-    pub fn positions(&self) -> Option<u128> {
-        self.whole.as_ref().map(|whole| whole.record.count)
-    }
-
-    /// How many results the join has, exactly. O(N).
-    #[must_use]
-    pub fn results(&self) -> u128 {
-        let node = &self.nodes[self.root];
-        let below: Vec<Vec<u128>> = node
-            .edges
-            .iter()
-            .map(|&edge| self.exact(self.edges[edge].back))
-            .collect();
-        let all = self.groups(self.root).into_iter();
-        all.map(|group| self.group_results(self.root, group, None, &below))
-            .sum()
-    }
-
-    /// How many results there are behind an edge, by key.
-    fn exact(&self, edge: usize) -> Vec<u128> {
-        let edge = &self.edges[edge];
-        let node = &self.nodes[edge.from];
-        let others = node.edges.iter().enumerate().map(|(at, &other)| {
-            if at == edge.at {
-                return Vec::new();
-            }
-            self.exact(self.edges[other].back)
-        });
-        let below: Vec<Vec<u128>> = others.collect();
-        let mut counts = vec![0; self.keys[edge.keys].len()];
-        for group in self.groups(edge.from) {
-            let key = node.group_key(group, edge.at) as usize;
-            counts[key] += self.group_results(edge.from, group, Some(edge.at), &below);
-        }
-        counts
-    }
-
-    /// How many results a group has with what comes in by all edges but one.
-    fn group_results(
-        &self,
-        node: usize,
-        group: u32,
-        except: Option<usize>,
-        below: &[Vec<u128>],
-    ) -> u128 {
-        let held = &self.nodes[node];
-        let tuples = match held.kind {
-            Kind::Tuples => 1,
-            _ => held.groups.lists[group as usize].len.into(),
-        };
-        let others = (0..held.edges.len()).filter(|&at| Some(at) != except);
-        let counts = others.map(|at| {
-            let key = held.group_key(group, at) as usize;
-            below[at].get(key).copied().unwrap_or(0)
-        });
-        counts.fold(tuples, u128::saturating_mul)
     }
 
     /// The result at a position below `len_upper`, which must have been asked for. False for a dummy.
     #[must_use]
     pub fn get(&self, position: u128, out: &mut [u32]) -> bool {
+        let mut search = Search::default();
+        self.search_all(&mut search, &[position]);
+        let found = search.result(0);
+        found.is_some_and(|result| {
+            out.copy_from_slice(result);
+            true
+        })
+    }
+
+    /// Results of linked tuples of a relation, each at a position below its `delta_len`.
+    pub(crate) fn search_deltas(&self, search: &mut Search, atom: usize, sought: &[(u32, u128)]) {
+        search.begin(self.nodes.len(), sought.len());
+        let node = &self.nodes[atom];
+        let mut rests = search.room();
+        for (&(tuple, position), who) in sought.iter().zip(0..) {
+            search.set(who, atom, tuple);
+            let of = tuple;
+            rests.push(Probe { who, of, position });
+        }
+        for (at, slot) in node.slots.iter().enumerate() {
+            let hub = &self.hubs[slot.hub];
+            let mut probes = search.room();
+            for rest in &mut rests {
+                let key = node.key(rest.of, at);
+                let mut here = rest.position;
+                if at + 1 < node.slots.len() {
+                    let product = hub.product(key, Some(slot.member)).unwrap_or(1);
+                    (rest.position, here) = split(rest.position, product);
+                }
+                probes.push(Probe {
+                    who: rest.who,
+                    of: key,
+                    position: here,
+                });
+            }
+            self.meet(slot.hub, Some(slot.member), &mut probes, search);
+            search.give_back(probes);
+        }
+        search.give_back(rests);
+    }
+
+    /// Results of the whole join at positions below `len_upper`, which must have been asked for.
+    pub(crate) fn search_all(&self, search: &mut Search, positions: &[u128]) {
+        search.begin(self.nodes.len(), positions.len());
+        let mut probes = search.room();
         let whole = self.whole.as_ref();
-        let found = whole.and_then(|whole| whole.record.find(&self.lists, position));
-        found.is_some_and(|(group, rest)| self.members(self.root, group, None, rest, out))
+        for (&position, who) in positions.iter().zip(0..) {
+            match whole.and_then(|whole| whole.record.find(&self.lists, position)) {
+                Some((of, position)) => probes.push(Probe { who, of, position }),
+                None => search.dummies[who as usize] = true,
+            }
+        }
+        self.meet(self.root, None, &mut probes, search);
+        search.give_back(probes);
     }
 
-    /// A tuple of a group, and what it meets by all edges but one.
-    fn members(
+    /// What all members of a hub have but one, at positions for its keys; a position that is none is a dummy.
+    fn meet(
         &self,
-        node: usize,
-        group: u32,
+        hub: usize,
         except: Option<usize>,
-        position: u128,
-        out: &mut [u32],
-    ) -> bool {
+        probes: &mut Vec<Probe>,
+        search: &mut Search,
+    ) {
+        let held = &self.hubs[hub];
+        self.prefetch_probes(hub, except, probes);
+        probes.retain(|probe| {
+            let dummy = &mut search.dummies[probe.who as usize];
+            let product = held.product(probe.of, except);
+            *dummy |= product.is_none_or(|product| probe.position >= product);
+            !*dummy
+        });
+        for (at, member) in held.members.iter().enumerate() {
+            if Some(at) == except {
+                continue;
+            }
+            match member.part {
+                Part::Leaf(nth) => {
+                    for probe in probes.iter_mut() {
+                        let list = held.list(probe.of, nth);
+                        let (rest, place) = split(probe.position, list.len.into());
+                        probe.position = rest;
+                        let tuple = self.lists.get(list, place as u32);
+                        search.set(probe.who, member.node, tuple);
+                    }
+                }
+                Part::Branch(nth) => {
+                    let mut below = search.room();
+                    for probe in probes.iter_mut() {
+                        let count = held.record(probe.of, nth).count;
+                        let (rest, position) = split(probe.position, count);
+                        below.push(Probe { position, ..*probe });
+                        probe.position = rest;
+                    }
+                    self.descend(member.node, member.at, &mut below, search);
+                    search.give_back(below);
+                }
+            }
+        }
+    }
+
+    fn prefetch_probes(&self, hub: usize, except: Option<usize>, probes: &[Probe]) {
+        let held = &self.hubs[hub];
+        for nth in 0..probes.len() + AHEAD {
+            if let Some(far) = probes.get(nth) {
+                held.prefetch(far.of);
+            }
+            let Some(near) = nth.checked_sub(AHEAD).map(|nth| probes[nth].of) else {
+                continue;
+            };
+            for (at, member) in held.members.iter().enumerate() {
+                if Some(at) != except {
+                    held.prefetch_values(&self.lists, near, member.part);
+                }
+            }
+        }
+    }
+
+    /// The groups of a relation at positions for the keys of one of its hubs, and what they meet at the others.
+    fn descend(&self, node: usize, came: usize, probes: &mut Vec<Probe>, search: &mut Search) {
         let held = &self.nodes[node];
-        let key = |at: usize| held.group_key(group, at);
-        let mut rest = position;
-        if held.kind == Kind::Tuples {
-            out[node] = group;
-        } else {
-            // The tuple has the upper bits.
-            for at in (0..held.edges.len()).filter(|&at| Some(at) != except) {
-                rest >>= self.incoming(node, at, key(at));
+        let slot = &held.slots[came];
+        for probe in probes.iter_mut() {
+            let record = self.hubs[slot.hub].record(probe.of, slot.nth);
+            match record.find(&self.lists, probe.position) {
+                Some((group, rest)) => (probe.of, probe.position) = (group, rest),
+                None => search.dummies[probe.who as usize] = true,
             }
-            let list = held.groups.lists[group as usize];
-            if rest >= u128::from(list.len) {
-                return false;
-            }
-            out[node] = self.lists.get(list, rest as u32);
+            prefetch(&held.spots, probe.of as usize * held.slots.len());
         }
-        self.others(node, except, position, out, key)
+        probes.retain(|probe| !search.dummies[probe.who as usize]);
+        self.choose_tuples(node, came, probes, search);
+        for (at, slot) in held.slots.iter().enumerate() {
+            if at == came {
+                continue;
+            }
+            let hub = &self.hubs[slot.hub];
+            let mut there = search.room();
+            for probe in probes.iter_mut() {
+                let key = held.spot(probe.of, at).of;
+                let bits = hub.exponent(key, slot.nth);
+                there.push(Probe {
+                    who: probe.who,
+                    of: key,
+                    position: probe.position & ((1 << bits) - 1),
+                });
+                probe.position >>= bits;
+            }
+            self.meet(slot.hub, Some(slot.member), &mut there, search);
+            search.give_back(there);
+        }
     }
 
-    /// What comes in by all edges of a node but one, each with its bits of the position.
-    #[inline]
-    fn others(
+    /// The tuples of groups: the upper bits of a position say which.
+    fn choose_tuples(
         &self,
         node: usize,
-        except: Option<usize>,
-        mut position: u128,
-        out: &mut [u32],
-        key: impl Fn(usize) -> u32,
-    ) -> bool {
-        let edges = &self.nodes[node].edges;
-        for at in (0..edges.len()).filter(|&at| Some(at) != except) {
-            let key = key(at);
-            let bits = self.incoming(node, at, key);
-            let below = position & ((1 << bits) - 1);
-            position >>= bits;
-            if !self.below(self.edges[edges[at]].back, key, below, out) {
-                return false;
+        came: usize,
+        probes: &mut Vec<Probe>,
+        search: &mut Search,
+    ) {
+        let held = &self.nodes[node];
+        if held.kind == Kind::Tuples {
+            for probe in probes {
+                search.set(probe.who, node, probe.of);
             }
+            return;
         }
-        true
-    }
-
-    /// The results behind an edge for a key.
-    fn below(&self, edge: usize, key: u32, position: u128, out: &mut [u32]) -> bool {
-        let edge = &self.edges[edge];
-        if self.nodes[edge.from].kind == Kind::Keys {
-            return self.members(edge.from, key, Some(edge.at), position, out);
-        }
-        match edge.records[key as usize].find(&self.lists, position) {
-            Some((group, rest)) => self.members(edge.from, group, Some(edge.at), rest, out),
-            None => false,
-        }
+        probes.retain(|probe| {
+            let mut rest = probe.position;
+            for (at, slot) in held.slots.iter().enumerate().filter(|&(at, _)| at != came) {
+                let key = held.spot(probe.of, at).of;
+                rest >>= self.hubs[slot.hub].exponent(key, slot.nth);
+            }
+            let list = held.groups.lists[probe.of as usize];
+            let real = rest < u128::from(list.len);
+            if real {
+                search.set(probe.who, node, self.lists.get(list, rest as u32));
+            } else {
+                search.dummies[probe.who as usize] = true;
+            }
+            real
+        });
     }
 }
 

@@ -1,13 +1,15 @@
 //! Many lists of small numbers in one array.
 //!
-//! Invariant: a list lies in a block of 2^class words of its own; blocks that were given back wait by
-//! class. A value is taken out by putting the last one in its place, so whoever holds places is told of
-//! that one move. Cost: O(1) amortised; at most four words a value, after growth two.
+//! Invariant: a list lies in a block of 2^class words of its own, values in front, and whatever else its
+//! owner keeps at the block's end; blocks that were given back wait by class. A value is taken out by putting another in
+//! its place, so whoever holds places is told. Cost: O(1) amortised; at most four words a value, after growth two.
+
+use ringview_core::prefetch;
 
 /// No block, no value.
 pub(super) const NONE: u32 = u32::MAX;
-/// A list holds this share of its block, or it moves to a smaller one.
-const SHRINK: u32 = 4;
+/// A list fills this share of its block, or it moves to a smaller one.
+const SHRINK: usize = 4;
 
 /// A list: where it lies, and how long it is.
 #[derive(Clone, Copy, Debug)]
@@ -18,12 +20,14 @@ pub(super) struct List {
     class: u8,
 }
 
-impl List {
-    pub(super) const EMPTY: List = List {
-        start: NONE,
-        len: 0,
-        class: 0,
-    };
+impl Default for List {
+    fn default() -> List {
+        List {
+            start: NONE,
+            len: 0,
+            class: 0,
+        }
+    }
 }
 
 /// The blocks of all lists.
@@ -41,17 +45,49 @@ impl Lists {
         self.words[list.start as usize + at as usize]
     }
 
+    /// The values of a list.
+    #[inline]
+    pub(super) fn values(&self, list: List) -> &[u32] {
+        match list.len {
+            0 => &[],
+            len => &self.words[list.start as usize..][..len as usize],
+        }
+    }
+
+    /// The block of a list.
+    #[inline]
+    pub(super) fn block(&self, list: List) -> &[u32] {
+        &self.words[list.start as usize..][..1 << list.class]
+    }
+
+    #[inline]
+    pub(super) fn block_mut(&mut self, list: List) -> &mut [u32] {
+        &mut self.words[list.start as usize..][..1 << list.class]
+    }
+
+    /// Asks for the line where a list begins, and for the one where it ends.
+    #[inline]
+    pub(super) fn prefetch(&self, list: List) {
+        if list.start != NONE {
+            prefetch(&self.words, list.start as usize);
+            prefetch(&self.words, list.start as usize + list.len as usize);
+        }
+    }
+
+    /// Asks for the line of a place, and for what is kept at the block's end.
+    #[inline]
+    pub(super) fn prefetch_place(&self, list: List, place: u32) {
+        if list.start != NONE {
+            let start = list.start as usize;
+            prefetch(&self.words, start + place as usize);
+            prefetch(&self.words, start + (1 << list.class) - 1);
+        }
+    }
+
     /// Appends a value; tells its place.
     #[inline]
     pub(super) fn push(&mut self, list: &mut List, value: u32) -> u32 {
-        if list.start == NONE || list.len == 1 << list.class {
-            let class = if list.start == NONE {
-                0
-            } else {
-                list.class + 1
-            };
-            self.move_to(list, class);
-        }
+        self.make_room(list, 0, 1);
         let place = list.len;
         self.words[(list.start + place) as usize] = value;
         list.len += 1;
@@ -65,34 +101,59 @@ impl Lists {
         self.words[(list.start + place) as usize] = last;
         list.len -= 1;
         let moved = (place < list.len).then_some(last);
-        if list.len == 0 {
-            self.give_back(list.start, list.class);
-            *list = List::EMPTY;
-        } else if list.len < (1 << list.class) / SHRINK {
-            self.move_to(list, list.class - 1);
-        }
+        self.fit(list, 0);
         moved
     }
 
+    /// Room for `more` words beside the values and the `tail` words at the end.
+    #[inline]
+    pub(super) fn make_room(&mut self, list: &mut List, tail: usize, more: usize) {
+        if list.start == NONE || list.len as usize + tail + more > 1 << list.class {
+            let mut class = if list.start == NONE {
+                0
+            } else {
+                list.class + 1
+            };
+            while list.len as usize + tail + more > 1 << class {
+                class += 1;
+            }
+            self.move_to(list, tail, class);
+        }
+    }
+
+    /// Gives back a block that is far too large.
+    #[inline]
+    pub(super) fn fit(&mut self, list: &mut List, tail: usize) {
+        if list.len == 0 {
+            self.give_back(list.start, list.class);
+            *list = List::default();
+        } else if list.len as usize + tail < (1 << list.class) / SHRINK {
+            self.move_to(list, tail, list.class - 1);
+        }
+    }
+
     #[cold]
-    fn move_to(&mut self, list: &mut List, class: u8) {
-        let start = self.block(class);
+    fn move_to(&mut self, list: &mut List, tail: usize, class: u8) {
+        let start = self.new_block(class);
         if list.start != NONE {
             let from = list.start as usize;
             let held = from..from + list.len as usize;
             self.words.copy_within(held, start as usize);
+            let end = from + (1 << list.class);
+            let to = start as usize + (1 << class) - tail;
+            self.words.copy_within(end - tail..end, to);
             self.give_back(list.start, list.class);
         }
         (list.start, list.class) = (start, class);
     }
 
-    fn block(&mut self, class: u8) -> u32 {
+    fn new_block(&mut self, class: u8) -> u32 {
         if let Some(start) = self.free.get_mut(class as usize).and_then(Vec::pop) {
             return start;
         }
         let start = self.words.len();
         self.words.resize(start + (1 << class), NONE);
-        // Whoever adds a tuple has seen to it that there is room; see `Index::check_room`.
+        // Whoever links tuples has seen to it that there is room; see `Index::link_all`.
         u32::try_from(start).expect("lists of fewer than 2^32 words")
     }
 
@@ -123,7 +184,7 @@ mod tests {
     fn lists_are_as_vectors() {
         let mut random = crate::Random::new(1);
         let mut lists = Lists::default();
-        let mut ours = [List::EMPTY; 5];
+        let mut ours = [List::default(); 5];
         let mut theirs: [Vec<u32>; 5] = Default::default();
         for step in 0..20_000u32 {
             let at = random.below(5) as usize;
@@ -137,8 +198,7 @@ mod tests {
                 let moved = lists.take(&mut ours[at], place as u32);
                 assert_eq!(moved, theirs[at].get(place).copied());
             }
-            let held = (0..ours[at].len).map(|place| lists.get(ours[at], place));
-            assert!(held.eq(theirs[at].iter().copied()));
+            assert_eq!(lists.values(ours[at]), theirs[at]);
         }
         let held: usize = theirs.iter().map(Vec::len).sum();
         assert!(lists.words.len() < 20_000 && held > 0);

@@ -1,9 +1,9 @@
 //! A relation of the join: its tuples, in groups of those that agree on all join keys.
 //!
-//! Invariant: a tuple has a number that stays while it lives; linked tuples know their place in the list of
-//! their group. What a group is follows from the keys: where all edges have the same key, the key itself,
-//! and nothing need be looked up; where a tuple is no more than its keys, the tuple; else a group of its own (paper,
-//! 4.4, "Grouping"). Cost: O(1) a tuple.
+//! Invariant: a tuple has a number that stays while it lives. What a group is follows from the keys: a relation
+//! with one hub is a leaf, whose tuples lie in the hub's lists; where a tuple is no more than its keys, the tuple is the
+//! group; else tuples that agree on all keys have a group of their own, with a list (paper, 4.4,
+//! "Grouping"). A spot says to whose list something belongs, and at what place it is in it. Cost: O(1) a tuple.
 
 use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
@@ -13,106 +13,147 @@ use super::keys::hash;
 use super::lists::{List, NONE};
 use super::record::ZERO;
 
-/// What the groups of a node are.
+/// What the groups of a relation are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Keys: all edges have the same.
-    Keys,
+    /// There are none: it has one hub, and its tuples lie there.
+    Leaf,
     /// Tuples: each is a group.
     Tuples,
     /// Tuples that agree on all keys.
     Groups,
 }
 
+/// Where something lies: in whose list, and at what place; NONE while it lies in none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    pub(super) of: u32,
+    pub(super) place: u32,
+}
+
+/// A hub of a relation.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    pub(super) hub: usize,
+    /// Which of the hub's members the relation is, and of its leaves or branches.
+    pub(super) member: usize,
+    pub(super) nth: usize,
+    /// The columns that hold the key.
+    pub(super) columns: Vec<usize>,
+}
+
 /// A relation.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) kind: Kind,
-    /// The directed edges that leave it.
-    pub(super) edges: Vec<usize>,
-    /// Of each of these, which of the node's keys it has.
-    pub(super) key_of: Vec<usize>,
-    /// The different keys of its edges: whose numbers they have, and the columns that they are of.
-    pub(super) keys: Vec<(usize, Vec<usize>)>,
-    pub(super) tuples: Tuples,
-    pub(super) groups: Groups,
-}
-
-/// The tuples of a relation.
-#[derive(Clone, Debug)]
-pub(super) struct Tuples {
+    pub(super) slots: Vec<Slot>,
     /// Words a row.
     pub(super) columns: usize,
     pub(super) words: Vec<u64>,
-    /// The numbers of the node's keys.
-    pub(super) keys: Vec<u32>,
-    /// The place in the list of its group; NONE while it is not linked.
-    pub(super) place: Vec<u32>,
-    /// Its group, where that is not told by its keys.
-    pub(super) group: Vec<u32>,
+    /// Of each tuple of a leaf, in the hub's list of its key; of a grouped one, in the list of its group.
+    pub(super) own: Vec<Spot>,
+    /// By group and slot, in the record of the key.
+    pub(super) spots: Vec<Spot>,
+    pub(super) groups: Groups,
     pub(super) free: Vec<u32>,
 }
 
-/// The groups of a relation.
+/// The groups of a relation, where they are more than tuples.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    /// Their tuples.
+    /// Their linked tuples.
     pub(super) lists: Vec<List>,
-    /// The rounded number of tuples.
-    pub(super) size: Vec<u8>,
-    /// By group and edge, the place in a bucket.
-    pub(super) place: Vec<u32>,
-    /// By group and edge, the bucket.
-    pub(super) exponent: Vec<u8>,
-    /// The numbers of the node's keys, where they do not tell the group.
-    keys: Vec<u32>,
+    /// How many there are, as an exponent.
+    pub(super) sizes: Vec<u8>,
+    /// How many there are, linked or not.
+    tuples: Vec<u32>,
     table: HashTable<u32>,
     free: Vec<u32>,
     hasher: SeedableRandomState,
 }
 
 impl Node {
-    pub(super) fn new(kind: Kind, columns: usize) -> Node {
+    pub(super) fn new(columns: usize) -> Node {
         Node {
-            kind,
-            edges: Vec::new(),
-            key_of: Vec::new(),
-            keys: Vec::new(),
-            tuples: Tuples {
-                columns,
-                words: Vec::new(),
-                keys: Vec::new(),
-                place: Vec::new(),
-                group: Vec::new(),
-                free: Vec::new(),
-            },
+            kind: Kind::Leaf,
+            slots: Vec::new(),
+            columns,
+            words: Vec::new(),
+            own: Vec::new(),
+            spots: Vec::new(),
             groups: Groups {
                 lists: Vec::new(),
-                size: Vec::new(),
-                place: Vec::new(),
-                exponent: Vec::new(),
-                keys: Vec::new(),
+                sizes: Vec::new(),
+                tuples: Vec::new(),
                 table: HashTable::new(),
                 free: Vec::new(),
                 hasher: random_hasher(),
             },
+            free: Vec::new(),
         }
     }
 
-    /// The number of a key of a tuple.
     #[inline]
-    pub(super) fn key(&self, tuple: u32, key: usize) -> u32 {
-        self.tuples.keys[tuple as usize * self.keys.len() + key]
+    pub(super) fn row(&self, tuple: u32) -> &[u64] {
+        &self.words[tuple as usize * self.columns..][..self.columns]
     }
 
-    /// The number of the key of a group for an edge.
-    #[inline]
-    pub(super) fn group_key(&self, group: u32, edge: usize) -> u32 {
-        let place = group as usize * self.keys.len() + self.key_of[edge];
+    /// One more than the largest number of a tuple.
+    pub(super) fn numbers(&self) -> usize {
         match self.kind {
-            Kind::Keys => group,
-            Kind::Tuples => self.tuples.keys[place],
-            Kind::Groups => self.groups.keys[place],
+            Kind::Tuples => self.spots.len() / self.slots.len(),
+            _ => self.own.len(),
+        }
+    }
+
+    /// Whether a tuple is linked.
+    pub(super) fn is_linked(&self, tuple: u32) -> bool {
+        let place = match self.kind {
+            Kind::Tuples => self.spot(tuple, 0).place,
+            _ => self.own[tuple as usize].place,
+        };
+        place != NONE
+    }
+
+    /// Notes that a tuple is linked, where nothing else is known of it.
+    pub(super) fn mark_linked(&mut self, tuple: u32) {
+        self.set_place(tuple, 0);
+    }
+
+    /// Notes that a tuple is not linked.
+    pub(super) fn mark_unlinked(&mut self, tuple: u32) {
+        self.set_place(tuple, NONE);
+    }
+
+    fn set_place(&mut self, tuple: u32, place: u32) {
+        let spot = match self.kind {
+            Kind::Tuples => &mut self.spots[tuple as usize * self.slots.len()],
+            _ => &mut self.own[tuple as usize],
+        };
+        spot.place = place;
+    }
+
+    /// Where a group lies at a slot.
+    #[inline]
+    pub(super) fn spot(&self, group: u32, at: usize) -> Spot {
+        self.spots[group as usize * self.slots.len() + at]
+    }
+
+    /// The group of a tuple.
+    #[inline]
+    pub(super) fn group_of(&self, tuple: u32) -> u32 {
+        match self.kind {
+            Kind::Groups => self.own[tuple as usize].of,
+            _ => tuple,
+        }
+    }
+
+    /// The number of a tuple's key at a slot.
+    #[inline]
+    pub(super) fn key(&self, tuple: u32, at: usize) -> u32 {
+        match self.kind {
+            Kind::Leaf => self.own[tuple as usize].of,
+            _ => self.spot(self.group_of(tuple), at).of,
         }
     }
 
@@ -120,105 +161,117 @@ impl Node {
     #[inline]
     pub(super) fn size(&self, group: u32) -> u8 {
         match self.kind {
-            Kind::Tuples => 0,
-            _ => self
-                .groups
-                .size
-                .get(group as usize)
-                .copied()
-                .unwrap_or(ZERO),
+            Kind::Groups => self.groups.sizes[group as usize],
+            _ => 0,
         }
     }
 
-    /// A number for a new tuple with these words; its keys are to be pushed or written.
+    /// A number for a new tuple with these words and keys.
     pub(super) fn add(&mut self, row: &[u64], keys: &[u32]) -> u32 {
-        let tuples = &mut self.tuples;
-        if let Some(tuple) = tuples.free.pop() {
-            let at = tuple as usize;
-            tuples.words[at * row.len()..][..row.len()].copy_from_slice(row);
-            tuples.keys[at * keys.len()..][..keys.len()].copy_from_slice(keys);
-            return tuple;
+        let free = self.free.pop();
+        let tuple = free.unwrap_or(self.numbers() as u32);
+        match free {
+            Some(_) => {
+                let at = tuple as usize * self.columns;
+                self.words[at..][..self.columns].copy_from_slice(row);
+            }
+            None => self.words.extend_from_slice(row),
         }
-        tuples.words.extend_from_slice(row);
-        tuples.keys.extend_from_slice(keys);
-        tuples.place.push(NONE);
-        if self.kind == Kind::Groups {
-            tuples.group.push(NONE);
-        }
-        (tuples.place.len() - 1) as u32
-    }
-
-    /// The group of the keys of a tuple, and whether it is new.
-    pub(super) fn enter_group(&mut self, tuple: u32) -> (u32, bool) {
-        let width = self.keys.len();
-        let keys = &self.tuples.keys[tuple as usize * width..][..width];
-        let groups = &mut self.groups;
-        let found = hash(&groups.hasher, keys.iter().map(|&key| u64::from(key)));
-        let equal = |&group: &u32| groups.keys[group as usize * width..].starts_with(keys);
-        if let Some(&group) = groups.table.find(found, equal) {
-            return (group, false);
-        }
-        let group = groups.free.pop().unwrap_or_else(|| {
-            groups.lists.push(List::EMPTY);
-            groups.size.push(ZERO);
-            groups.keys.resize(groups.keys.len() + width, 0);
-            (groups.lists.len() - 1) as u32
-        });
-        groups.keys[group as usize * width..][..width].copy_from_slice(keys);
-        let (all, hasher) = (&groups.keys, &groups.hasher);
-        let rehash = |&group: &u32| {
-            let keys = &all[group as usize * width..][..width];
-            hash(hasher, keys.iter().map(|&key| u64::from(key)))
+        let spot = |of| Spot { of, place: NONE };
+        let own = match self.kind {
+            Kind::Leaf => spot(keys[0]),
+            Kind::Groups => spot(self.enter_group(keys)),
+            Kind::Tuples => {
+                self.set_spots(tuple, keys);
+                return tuple;
+            }
         };
-        groups.table.insert_unique(found, group, rehash);
-        (group, true)
+        match free {
+            Some(_) => self.own[tuple as usize] = own,
+            None => self.own.push(own),
+        }
+        tuple
     }
 
-    /// Forgets a group without tuples.
-    pub(super) fn leave_group(&mut self, group: u32) {
-        let width = self.keys.len();
-        let groups = &mut self.groups;
-        let keys = &groups.keys[group as usize * width..][..width];
-        let found = hash(&groups.hasher, keys.iter().map(|&key| u64::from(key)));
-        if let Ok(entry) = groups.table.find_entry(found, |&other| other == group) {
+    fn set_spots(&mut self, group: u32, keys: &[u32]) {
+        let first = group as usize * keys.len();
+        let spots = keys.iter().map(|&of| Spot { of, place: NONE });
+        if first == self.spots.len() {
+            self.spots.extend(spots);
+        } else {
+            for (held, spot) in self.spots[first..].iter_mut().zip(spots) {
+                *held = spot;
+            }
+        }
+    }
+
+    /// The group of these keys, for one more tuple.
+    fn enter_group(&mut self, keys: &[u32]) -> u32 {
+        let found = hash(&self.groups.hasher, keys.iter().map(|&key| u64::from(key)));
+        let (spots, width) = (&self.spots, keys.len());
+        let equal = |&group: &u32| {
+            let held = &spots[group as usize * width..][..width];
+            held.iter().map(|spot| spot.of).eq(keys.iter().copied())
+        };
+        if let Some(&group) = self.groups.table.find(found, equal) {
+            self.groups.tuples[group as usize] += 1;
+            return group;
+        }
+        let group = self.groups.free.pop().unwrap_or_else(|| {
+            self.groups.lists.push(List::default());
+            self.groups.sizes.push(ZERO);
+            self.groups.tuples.push(0);
+            (self.groups.lists.len() - 1) as u32
+        });
+        self.groups.tuples[group as usize] = 1;
+        self.set_spots(group, keys);
+        let (spots, hasher) = (&self.spots, &self.groups.hasher);
+        let rehash = |&group: &u32| {
+            let keys = &spots[group as usize * width..][..width];
+            hash(hasher, keys.iter().map(|spot| u64::from(spot.of)))
+        };
+        self.groups.table.insert_unique(found, group, rehash);
+        group
+    }
+
+    /// Gives the number of a tuple that is not linked to another, and that of its group with its last tuple.
+    pub(super) fn forget(&mut self, tuple: u32) {
+        self.free.push(tuple);
+        if self.kind != Kind::Groups {
+            return;
+        }
+        let group = self.own[tuple as usize].of;
+        let tuples = &mut self.groups.tuples[group as usize];
+        *tuples -= 1;
+        if *tuples > 0 {
+            return;
+        }
+        let width = self.slots.len();
+        let keys = self.spots[group as usize * width..][..width].iter();
+        let found = hash(&self.groups.hasher, keys.map(|spot| u64::from(spot.of)));
+        if let Ok(entry) = self.groups.table.find_entry(found, |&other| other == group) {
             entry.remove();
-            groups.free.push(group);
+            self.groups.free.push(group);
         }
     }
 
-    /// Room for a group's places and buckets.
-    pub(super) fn make_room(&mut self, group: u32) {
-        let needed = (group as usize + 1) * self.edges.len();
-        if self.groups.place.len() < needed {
-            self.groups.place.resize(needed, NONE);
-            self.groups.exponent.resize(needed, ZERO);
-        }
-    }
-
-    /// Forgets all groups; the tuples stay.
-    pub(super) fn clear_groups(&mut self) {
-        let groups = &mut self.groups;
-        groups.lists.clear();
-        groups.size.clear();
-        groups.place.clear();
-        groups.exponent.clear();
-        groups.keys.clear();
-        groups.table.clear();
-        groups.free.clear();
+    /// Forgets all lists of groups; the tuples and what they belong to stay.
+    pub(super) fn clear_lists(&mut self) {
+        self.groups.lists.fill(List::default());
+        self.groups.sizes.fill(ZERO);
+        let spots = self.own.iter_mut().chain(&mut self.spots);
+        spots.for_each(|spot| spot.place = NONE);
     }
 
     pub(super) fn memory_usage(&self) -> usize {
-        let (tuples, groups) = (&self.tuples, &self.groups);
-        let words = tuples.words.capacity() * 8;
-        let fours = tuples.keys.capacity()
-            + tuples.place.capacity()
-            + tuples.group.capacity()
-            + tuples.free.capacity()
-            + groups.place.capacity()
-            + groups.keys.capacity()
-            + groups.free.capacity();
-        let lists = groups.lists.capacity() * size_of::<List>();
-        let bytes = groups.size.capacity() + groups.exponent.capacity();
-        words + fours * 4 + lists + bytes + groups.table.allocation_size()
+        let groups = &self.groups;
+        let spots = self.own.capacity() + self.spots.capacity();
+        let fours = groups.tuples.capacity() + groups.free.capacity() + self.free.capacity();
+        self.words.capacity() * 8
+            + spots * size_of::<Spot>()
+            + groups.lists.capacity() * size_of::<List>()
+            + groups.sizes.capacity()
+            + fours * 4
+            + groups.table.allocation_size()
     }
 }

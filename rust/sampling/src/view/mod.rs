@@ -37,6 +37,9 @@ pub use plan::Samples;
 use shape::Shape;
 pub use size::JoinSize;
 
+/// So many rows come together, between two looks at the meter.
+const TOGETHER: usize = 4096;
+
 /// A sample that a database keeps.
 #[derive(Debug)]
 pub struct SampleView {
@@ -54,6 +57,8 @@ pub struct SampleView {
     selection: Selection,
     /// The rows at hand, a word a column.
     columns: Vec<Vec<u64>>,
+    /// Those that come, one after the other.
+    rows: Vec<u64>,
 }
 
 impl SampleView {
@@ -80,6 +85,7 @@ impl SampleView {
             feed: None,
             selection: Selection::default(),
             columns: Vec::new(),
+            rows: Vec::new(),
         })
     }
 
@@ -191,18 +197,11 @@ impl View for SampleView {
             judge(verdict, &rows, &self.selection, words)?;
         }
         // What comes goes first: a row may come and leave in one batch.
-        for direction in [1, -1] {
-            for at in 0..self.selection.len() {
-                let row = self.selection.rows().map_or(at, |rows| rows[at] as usize);
-                let times = rows.sign.saturating_mul(rows.batch.multiplicity(row)) * direction;
-                if times <= 0 {
-                    continue;
-                }
-                let words: Vec<u64> = self.columns[..width].iter().map(|c| c[at]).collect();
-                for _ in 0..times {
-                    meter.work(1)?;
-                    self.change(rows.atom, &words, direction, meter)?;
-                }
+        self.come(&rows, width, meter)?;
+        for at in 0..self.selection.len() {
+            for _ in 0..self.times(&rows, at, -1) {
+                meter.work(1)?;
+                self.leave(rows.atom, width, at, meter)?;
             }
         }
         Ok(())
@@ -316,19 +315,47 @@ impl View for SampleView {
 }
 
 impl SampleView {
-    fn change(
-        &mut self,
-        atom: usize,
-        words: &[u64],
-        direction: i64,
-        meter: &Meter<'_>,
-    ) -> Result<()> {
-        if direction > 0 {
-            // Who died is replaced before anybody comes; here it hears an interrupt.
-            self.sample.settle(meter)?;
-            return self.sample.insert(atom, words, meter);
+    /// How often a selected row comes, or leaves.
+    fn times(&self, rows: &RowDelta<'_>, at: usize, direction: i64) -> i64 {
+        let row = self.selection.rows().map_or(at, |rows| rows[at] as usize);
+        rows.sign.saturating_mul(rows.batch.multiplicity(row)) * direction
+    }
+
+    /// The rows that come, so many together that an interrupt is heard.
+    fn come(&mut self, rows: &RowDelta<'_>, width: usize, meter: &Meter<'_>) -> Result<()> {
+        // Who died is replaced before anybody comes; here it hears an interrupt.
+        self.sample.settle(meter)?;
+        let mut words = std::mem::take(&mut self.rows);
+        words.clear();
+        let mut count = 0;
+        let mut done = Ok(());
+        'rows: for at in 0..self.selection.len() {
+            for _ in 0..self.times(rows, at, 1) {
+                words.extend(self.columns[..width].iter().map(|column| column[at]));
+                count += 1;
+                if count == TOGETHER {
+                    done = self.bring(rows.atom, &words, count, meter);
+                    words.clear();
+                    count = 0;
+                }
+                if done.is_err() {
+                    break 'rows;
+                }
+            }
         }
-        if self.sample.delete(atom, words, meter)? {
+        let done = done.and_then(|()| self.bring(rows.atom, &words, count, meter));
+        self.rows = words;
+        done
+    }
+
+    fn bring(&mut self, atom: usize, words: &[u64], count: usize, meter: &Meter<'_>) -> Result<()> {
+        meter.work(count as u64)?;
+        self.sample.insert_all(atom, words, count, meter)
+    }
+
+    fn leave(&mut self, atom: usize, width: usize, at: usize, meter: &Meter<'_>) -> Result<()> {
+        let words: Vec<u64> = self.columns[..width].iter().map(|c| c[at]).collect();
+        if self.sample.delete(atom, &words, meter)? {
             return Ok(());
         }
         let relation = &self.shape.readings[atom];

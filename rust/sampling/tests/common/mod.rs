@@ -2,6 +2,10 @@
 
 #![allow(dead_code, reason = "each test file needs some of it")]
 
+pub mod naive;
+pub mod sampled;
+pub mod statistics;
+
 use std::collections::BTreeMap;
 
 use ringview_sampling::{Atom, Index};

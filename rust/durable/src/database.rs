@@ -1,0 +1,225 @@
+//! A database and its file: what returned is in both, what failed in neither.
+//!
+//! Invariant: the file's records, done again, give tables and views as they are; without a file, or where
+//! only snapshots are durable, they are written when asked for. A change is turned into what is written first,
+//! and that is applied: the caller's memory is read once. Cost: see the crate.
+
+use std::ops::Deref;
+use std::path::Path;
+
+use ringview_core::{Result, Schema};
+use ringview_engine::{Change, Database, Options, Poll};
+
+use crate::applied::{Applied, BatchId};
+use crate::definition::{Definitions, ViewDefinition};
+use crate::file::File;
+use crate::record::{Entry, Record, Steps, TableDefinition};
+
+/// What is on disk when a call returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// All that it did.
+    #[default]
+    Transaction,
+    /// What was there at the last snapshot.
+    Snapshot,
+}
+
+/// A database that may have a file.
+///
+/// It can be read as what it keeps: a [`Database`].
+///
+/// ```
+/// use ringview_core::{Field, Schema, Type};
+/// use ringview_durable::{Durability, DurableDatabase};
+/// use ringview_engine::Options;
+///
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("sales.ringview");
+/// let open = || DurableDatabase::open(&path, Options::default(), Durability::Transaction, &mut |_| Ok(()));
+/// let mut db = open()?;
+/// let schema = Schema::new(vec![Field::new("units", Type::Int64, true)])?;
+/// db.create_table("sales", schema, None, false)?;
+/// drop(db);
+/// assert_eq!(open()?.tables(), ["sales"]);
+/// # Ok::<(), ringview_core::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct DurableDatabase {
+    pub(crate) engine: Database,
+    pub(crate) definitions: Definitions,
+    pub(crate) applied: Applied,
+    pub(crate) file: Option<File>,
+    pub(crate) durability: Durability,
+    /// Whether something happened that is not in the file.
+    pub(crate) ahead: bool,
+}
+
+impl Deref for DurableDatabase {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        &self.engine
+    }
+}
+
+impl DurableDatabase {
+    /// A database in memory.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            engine: Database::new(options),
+            ..Self::default()
+        }
+    }
+
+    /// The database in memory, for what leaves no trace in the file: places of readers.
+    pub fn readers(&mut self) -> &mut Database {
+        &mut self.engine
+    }
+
+    /// Where its file is.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(|file| &*file.path)
+    }
+
+    /// As [`Database::create_table`].
+    ///
+    /// # Errors
+    /// The same; `Storage` if the file cannot be written.
+    pub fn create_table(
+        &mut self,
+        name: &str,
+        schema: Schema,
+        unique: Option<&[String]>,
+        is_static: bool,
+    ) -> Result<()> {
+        self.engine
+            .create_table(name, schema.clone(), unique, is_static)?;
+        let kept = self.keep(|| {
+            Entry::Table(TableDefinition {
+                name: name.to_owned(),
+                schema,
+                unique: unique.map(<[String]>::to_vec),
+                is_static,
+            })
+        });
+        kept.or_else(|problem| self.engine.drop_table(name).and(Err(problem)))
+    }
+
+    /// As [`Database::drop_table`].
+    ///
+    /// # Errors
+    /// The same; `Storage` if the file cannot be written.
+    pub fn drop_table(&mut self, name: &str) -> Result<()> {
+        self.engine.can_drop_table(name)?;
+        self.keep(|| Entry::DropTable(name.to_owned()))?;
+        self.engine.drop_table(name)
+    }
+
+    /// Creates a view, or a sample, as it is defined.
+    ///
+    /// # Errors
+    /// As [`Database::create_view_with`] and [`Database::create_sample`]; `Storage` if the file cannot be written.
+    pub fn create_view(&mut self, definition: ViewDefinition, poll: Poll<'_>) -> Result<()> {
+        definition.create(&mut self.engine, poll)?;
+        if let Err(problem) = self.keep(|| Entry::View(Box::new(definition.clone()))) {
+            return self.engine.drop_view(&definition.name).and(Err(problem));
+        }
+        self.definitions.put(definition);
+        Ok(())
+    }
+
+    /// As [`Database::replace_view_with`].
+    ///
+    /// # Errors
+    /// The same; `Storage` if the file cannot be written.
+    pub fn replace_view(&mut self, definition: ViewDefinition, poll: Poll<'_>) -> Result<()> {
+        let Self {
+            engine,
+            file,
+            durability,
+            ..
+        } = self;
+        let mut keep = || match (&mut *file, *durability) {
+            (Some(file), Durability::Transaction) => {
+                let definition = definition.clone();
+                file.append(&[Entry::View(Box::new(definition)).into()])
+            }
+            _ => Ok(()),
+        };
+        let (name, by) = (&definition.name, definition.engine.as_deref());
+        engine.replace_view_with(name, &definition.query, by, poll, &mut keep)?;
+        definition.write_text(engine)?;
+        self.ahead = true;
+        self.definitions.put(definition);
+        Ok(())
+    }
+
+    /// As [`Database::drop_view`].
+    ///
+    /// # Errors
+    /// The same; `Storage` if the file cannot be written.
+    pub fn drop_view(&mut self, name: &str) -> Result<()> {
+        self.engine.can_drop_view(name)?;
+        self.keep(|| Entry::DropView(name.to_owned()))?;
+        self.definitions.remove(name);
+        self.engine.drop_view(name)
+    }
+
+    /// Applies a transaction, of which the net effect counts if `net`; with an identity that was applied
+    /// before, does nothing and returns false.
+    ///
+    /// # Errors
+    /// As [`Database::apply`] and [`Database::apply_net`]; `Storage` if the file cannot be written. Nothing has
+    /// changed then; but if the disk failed while it was written, it may be there when the file is opened
+    /// again, wholly.
+    pub fn apply(
+        &mut self,
+        changes: &[Change<'_>],
+        (net, id): (bool, Option<BatchId>),
+        poll: Poll<'_>,
+    ) -> Result<bool> {
+        if id.as_ref().is_some_and(|id| self.is_applied(id)) {
+            return Ok(false);
+        }
+        let Self {
+            engine,
+            file,
+            durability,
+            ..
+        } = self;
+        match (file, *durability) {
+            (Some(file), Durability::Transaction) => {
+                let record = Record::changes(changes, net, id.clone())?;
+                let steps = Steps::read(&record)?;
+                let mut keep = || file.append(std::slice::from_ref(&record));
+                steps.with(|changes| engine.apply_kept(changes, net, poll, &mut keep))?;
+            }
+            _ => {
+                engine.apply_kept(changes, net, poll, &mut || Ok(()))?;
+                self.ahead = true;
+            }
+        }
+        if let Some(id) = id {
+            self.applied.add(id);
+        }
+        Ok(true)
+    }
+
+    /// Whether a change of this identity was applied.
+    #[must_use]
+    pub fn is_applied(&self, id: &BatchId) -> bool {
+        self.applied.holds(id)
+    }
+
+    /// Writes what happens, if every transaction is durable.
+    fn keep(&mut self, entry: impl FnOnce() -> Entry) -> Result<()> {
+        self.ahead = true;
+        match (&mut self.file, self.durability) {
+            (Some(file), Durability::Transaction) => file.append(&[entry().into()]),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What views were created as, and how all of them are created again.
+//!
+//! Invariant: names differ. Cost: O(views) a definition; to create them, what filling them costs, and a
+//! plan more for each that has to wait for another.
+
+use ringview_core::{Error, Result};
+use ringview_engine::{Database, Poll};
+use ringview_query::Query;
+use serde::{Deserialize, Serialize};
+
+use crate::file::damaged;
+
+/// Everything that a view was created with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ViewDefinition {
+    /// Its name.
+    pub name: String,
+    /// Its query.
+    pub query: Query,
+    /// As what it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The name of the engine that is to keep it; the cheapest where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    /// Of a sample, how many rows it has, and from which seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SampleOf>,
+}
+
+/// What makes a view a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleOf {
+    /// How many rows it has, if the join has as many.
+    pub k: u64,
+    /// What its draws follow from.
+    pub seed: u64,
+}
+
+impl ViewDefinition {
+    /// Creates the view.
+    pub(crate) fn create(&self, database: &mut Database, poll: Poll<'_>) -> Result<()> {
+        match self.sample {
+            Some(SampleOf { k, seed }) => {
+                database.create_sample(&self.name, &self.query, (k, seed), poll)?;
+            }
+            None => {
+                database.create_view_with(&self.name, &self.query, self.engine.as_deref(), poll)?;
+            }
+        }
+        self.write_text(database)
+    }
+
+    /// Leaves the text that it was written as.
+    pub(crate) fn write_text(&self, database: &mut Database) -> Result<()> {
+        match &self.text {
+            Some(text) => database.set_view_text(&self.name, text),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The definitions of all views there are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Definitions(Vec<ViewDefinition>);
+
+impl Definitions {
+    /// Adds a view, or puts it in the place of that of its name.
+    pub(crate) fn put(&mut self, definition: ViewDefinition) {
+        match self.0.iter_mut().find(|view| view.name == definition.name) {
+            Some(old) => *old = definition,
+            None => self.0.push(definition),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.0.retain(|view| view.name != name);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ViewDefinition> {
+        self.0.iter()
+    }
+
+    /// Creates all views, each behind those that it reads: one that replaced another may read what came
+    /// after that.
+    pub(crate) fn create(&self, database: &mut Database, poll: Poll<'_>) -> Result<()> {
+        let mut rest: Vec<&ViewDefinition> = self.0.iter().collect();
+        while !rest.is_empty() {
+            let mut later = Vec::new();
+            for &view in &rest {
+                match view.create(database, poll) {
+                    Err(Error::UnknownTable { name, .. })
+                        if rest.len() > 1 && rest.iter().any(|other| other.name == name) =>
+                    {
+                        later.push(view);
+                    }
+                    done => done?,
+                }
+            }
+            if later.len() == rest.len() {
+                return Err(damaged("its views read each other in a circle"));
+            }
+            rest = later;
+        }
+        Ok(())
+    }
+}

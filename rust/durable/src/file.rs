@@ -1,0 +1,398 @@
+//! The file: records in their order, each checked, in an embedded database that commits atomically.
+//!
+//! Invariant: records are numbered from 0 without gaps; the head says how many there are, and each carries a
+//! checksum over its number and its bytes, so that what is missing, cut or changed is told and nothing is
+//! invented. One process at a time has a file. Cost: a commit is one or two `fsync`s; reading is one scan.
+
+use std::io::ErrorKind;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use arrow_buffer::Buffer;
+use redb::{ReadableDatabase, ReadableTableMetadata, TableDefinition, TableError};
+use ringview_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Entry, Record};
+
+/// What every file of ours begins its head with.
+const MAGIC: &str = "ringview database";
+/// Which layout of records this writes; older ones are read.
+const VERSION: u32 = 1;
+
+const HEAD: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("ringview.head");
+const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("ringview.records");
+const PARTS: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("ringview.parts");
+
+/// What stands before all records.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Head {
+    magic: String,
+    version: u32,
+    /// Whether the tables keep no base rows.
+    pub(crate) trust_deletes: bool,
+    /// How many records there are.
+    records: u64,
+}
+
+/// A record without its parts, which are read when it is its turn.
+#[derive(Debug, Serialize, Deserialize)]
+struct Written {
+    entry: Entry,
+    parts: u32,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Not dropped in a fork of the process that opened it: the file is the parent's.
+    database: ManuallyDrop<redb::Database>,
+    process: u32,
+    pub(crate) path: PathBuf,
+    pub(crate) head: Head,
+    /// Bytes of records since it was written anew, and those that it had then.
+    pub(crate) grown: u64,
+    pub(crate) base: u64,
+}
+
+impl File {
+    /// Opens a file, or makes one.
+    pub(crate) fn open(path: &Path, trust_deletes: bool) -> Result<Self> {
+        match std::fs::metadata(path).map_or(0, |file| file.len()) {
+            0 => Self::make(path, trust_deletes),
+            _ => Self::existing(path),
+        }
+    }
+
+    /// Makes a file, or fills an empty one.
+    pub(crate) fn make(path: &Path, trust_deletes: bool) -> Result<Self> {
+        let database =
+            guarded(|| redb::Database::create(path)).map_err(|problem| problem.of(path, "make"))?;
+        let mut file = Self {
+            database: ManuallyDrop::new(database),
+            process: std::process::id(),
+            path: path.to_owned(),
+            head: Head {
+                magic: MAGIC.to_owned(),
+                version: VERSION,
+                trust_deletes,
+                records: 0,
+            },
+            grown: 0,
+            base: 0,
+        };
+        file.append(&[])?;
+        Ok(file)
+    }
+
+    /// Opens a file that is there.
+    pub(crate) fn existing(path: &Path) -> Result<Self> {
+        let mut builder = redb::Builder::new();
+        let opened = guarded(|| builder.set_check_integrity_on_open(true).open(path));
+        let database = opened.map_err(|problem| problem.of(path, "open"))?;
+        let head = guarded(|| read_head(&database)).map_err(|problem| problem.of(path, "read"))?;
+        Ok(Self {
+            database: ManuallyDrop::new(database),
+            process: std::process::id(),
+            path: path.to_owned(),
+            head,
+            grown: 0,
+            base: 0,
+        })
+    }
+
+    /// Adds records, all or none, and returns when they are on disk.
+    pub(crate) fn append(&mut self, records: &[Record]) -> Result<()> {
+        self.write(false, |write| records.iter().try_for_each(write))
+    }
+
+    /// Puts records in the place of all that are there; `make` is given what writes one.
+    pub(crate) fn rewrite(
+        &mut self,
+        make: impl FnOnce(&mut dyn FnMut(&Record) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        self.write(true, make)?;
+        (self.base, self.grown) = (self.grown, 0);
+        let shrunk = guarded(|| self.database.compact());
+        shrunk
+            .map(drop)
+            .map_err(|problem| problem.of(&self.path, "shrink"))
+    }
+
+    fn write(
+        &mut self,
+        anew: bool,
+        make: impl FnOnce(&mut dyn FnMut(&Record) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let path = &self.path;
+        if self.process != std::process::id() {
+            return Err(of_the_parent(path));
+        }
+        let failed = |problem: redb::Error| cannot(path, "write", problem);
+        let mut head = self.head.clone();
+        let mut bytes = 0;
+        let transaction = self.database.begin_write().map_err(|p| failed(p.into()))?;
+        if anew {
+            head.records = 0;
+            transaction
+                .delete_table(RECORDS)
+                .map_err(|p| failed(p.into()))?;
+            transaction
+                .delete_table(PARTS)
+                .map_err(|p| failed(p.into()))?;
+        }
+        {
+            let mut records = transaction
+                .open_table(RECORDS)
+                .map_err(|p| failed(p.into()))?;
+            let mut parts = transaction
+                .open_table(PARTS)
+                .map_err(|p| failed(p.into()))?;
+            make(&mut |record| {
+                let number = head.records;
+                let written =
+                    Written::text(record).map_err(|problem| failed_text(path, &problem))?;
+                let sealed = seal((number, u32::MAX), &written);
+                bytes += sealed.len() as u64;
+                records
+                    .insert(number, &sealed[..])
+                    .map_err(|p| failed(p.into()))?;
+                for (place, part) in (0..).zip(&record.parts) {
+                    let sealed = seal((number, place), part);
+                    bytes += sealed.len() as u64;
+                    parts
+                        .insert((number, place), &sealed[..])
+                        .map_err(|p| failed(p.into()))?;
+                }
+                head.records += 1;
+                Ok(())
+            })?;
+            let mut heads = transaction.open_table(HEAD).map_err(|p| failed(p.into()))?;
+            let text = serde_json::to_vec(&head).map_err(|problem| failed_text(path, &problem))?;
+            heads
+                .insert("head", &text[..])
+                .map_err(|p| failed(p.into()))?;
+        }
+        transaction.commit().map_err(|p| failed(p.into()))?;
+        self.head = head;
+        self.grown = if anew { bytes } else { self.grown + bytes };
+        Ok(())
+    }
+
+    /// Whether opening it costs much more than after a snapshot.
+    pub(crate) fn has_grown(&self) -> bool {
+        self.grown > self.base.max(1 << 20)
+    }
+
+    /// Hands all records over in their order.
+    pub(crate) fn read(&self, mut each: impl FnMut(Record) -> Result<()>) -> Result<()> {
+        for number in 0..self.head.records {
+            let record = guarded(|| self.record(number))
+                .map_err(|problem| problem.of(&self.path, "read"))?;
+            each(record)?;
+        }
+        Ok(())
+    }
+
+    fn record(&self, number: u64) -> std::result::Result<Record, Unread> {
+        let reading = self.database.begin_read()?;
+        let records = reading.open_table(RECORDS)?;
+        let missing = || Unread::Damaged(format!("record {number} is missing"));
+        let sealed = records.get(number)?.ok_or_else(missing)?;
+        let text = unseal((number, u32::MAX), sealed.value())?;
+        let Written {
+            entry,
+            parts: count,
+        } = serde_json::from_slice(text)
+            .map_err(|problem| Unread::Damaged(format!("record {number}: {problem}")))?;
+        let parts = reading.open_table(PARTS)?;
+        let part = |place| {
+            let sealed = parts.get((number, place))?.ok_or_else(missing)?;
+            Ok(Buffer::from(unseal((number, place), sealed.value())?))
+        };
+        let parts = (0..count)
+            .map(part)
+            .collect::<std::result::Result<_, Unread>>()?;
+        Ok(Record { entry, parts })
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            // SAFETY: dropped once, here, and not used after.
+            unsafe { ManuallyDrop::drop(&mut self.database) }
+        }
+    }
+}
+
+impl Written {
+    /// As text, without copying the entry.
+    fn text(record: &Record) -> serde_json::Result<Vec<u8>> {
+        #[derive(Serialize)]
+        struct Borrowed<'a> {
+            entry: &'a Entry,
+            parts: usize,
+        }
+        serde_json::to_vec(&Borrowed {
+            entry: &record.entry,
+            parts: record.parts.len(),
+        })
+    }
+}
+
+fn read_head(database: &redb::Database) -> std::result::Result<Head, Unread> {
+    let reading = database.begin_read()?;
+    let heads = match reading.open_table(HEAD) {
+        Err(TableError::TableDoesNotExist(_)) => return Err(Unread::Foreign),
+        heads => heads?,
+    };
+    let text = heads.get("head")?.ok_or(Unread::Foreign)?;
+    /// What any version has.
+    #[derive(Deserialize)]
+    struct Versioned {
+        magic: String,
+        version: u32,
+    }
+    let unreadable = |problem| Unread::Damaged(format!("its head: {problem}"));
+    let any: Versioned = serde_json::from_slice(text.value()).map_err(unreadable)?;
+    if any.magic != MAGIC {
+        return Err(Unread::Foreign);
+    }
+    if any.version > VERSION {
+        return Err(Unread::Newer(any.version));
+    }
+    let head: Head = serde_json::from_slice(text.value()).map_err(unreadable)?;
+    let there = match reading.open_table(RECORDS) {
+        Err(TableError::TableDoesNotExist(_)) => 0,
+        records => records?.len()?,
+    };
+    if there != head.records {
+        let told = format!("it has {there} records of {}", head.records);
+        return Err(Unread::Damaged(told));
+    }
+    Ok(head)
+}
+
+/// Bytes behind their checksum, which knows where they belong.
+fn seal((number, place): (u64, u32), bytes: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(4 + bytes.len());
+    sealed.extend(checksum((number, place), bytes).to_le_bytes());
+    sealed.extend_from_slice(bytes);
+    sealed
+}
+
+fn unseal((number, place): (u64, u32), sealed: &[u8]) -> std::result::Result<&[u8], Unread> {
+    let whole = sealed
+        .split_first_chunk()
+        .filter(|(sum, bytes)| u32::from_le_bytes(**sum) == checksum((number, place), bytes));
+    whole.map(|(_, bytes)| bytes).ok_or_else(|| {
+        Unread::Damaged(format!(
+            "the checksum of record {number} does not fit its bytes"
+        ))
+    })
+}
+
+fn checksum((number, place): (u64, u32), bytes: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&number.to_le_bytes());
+    sum.update(&place.to_le_bytes());
+    sum.update(bytes);
+    sum.finalize()
+}
+
+/// Why a file is not read.
+#[derive(Debug)]
+enum Unread {
+    Foreign,
+    Newer(u32),
+    Damaged(String),
+    Failed(redb::Error),
+}
+
+impl<E: Into<redb::Error>> From<E> for Unread {
+    fn from(problem: E) -> Self {
+        Self::Failed(problem.into())
+    }
+}
+
+impl Unread {
+    fn of(self, path: &Path, action: &'static str) -> Error {
+        let problem = match self {
+            Self::Foreign => "it is no database of ringview".to_owned(),
+            Self::Newer(version) => format!(
+                "it was written by a later version (layout {version}, this one reads up to {VERSION}); \
+                 install that, or `save` it there"
+            ),
+            Self::Damaged(problem) => problem,
+            Self::Failed(problem) => return cannot(path, action, problem),
+        };
+        unread(path, &problem)
+    }
+}
+
+fn unread(path: &Path, problem: &str) -> Error {
+    Error::Snapshot {
+        problem: format!("{}: {problem}", path.display()),
+    }
+}
+
+/// Of a file whose records do not make sense.
+pub(crate) fn damaged(problem: &str) -> Error {
+    Error::Snapshot {
+        problem: format!("it is damaged: {problem}"),
+    }
+}
+
+/// What keeps a file from being opened, read or written.
+fn cannot(path: &Path, action: &'static str, problem: impl Into<redb::Error>) -> Error {
+    let problem = match problem.into() {
+        redb::Error::Corrupted(problem) => {
+            return unread(path, &format!("it is damaged: {problem}"));
+        }
+        redb::Error::Io(problem) if problem.kind() == ErrorKind::InvalidData => {
+            return unread(path, "it is no database of ringview");
+        }
+        redb::Error::DatabaseAlreadyOpen => {
+            "it is open elsewhere, and one process at a time may have it; close it there first"
+                .to_owned()
+        }
+        redb::Error::PreviousIo => "writing failed before, and what the disk holds is not known; \
+            close the database and open it again"
+            .to_owned(),
+        problem => problem.to_string(),
+    };
+    Error::Storage {
+        action,
+        path: path.display().to_string(),
+        problem,
+    }
+}
+
+fn of_the_parent(path: &Path) -> Error {
+    Error::Storage {
+        action: "write",
+        path: path.display().to_string(),
+        problem: "this process is a fork of the one that opened it, which has it still; open \
+            another file here, or open this one after the fork"
+            .to_owned(),
+    }
+}
+
+fn failed_text(path: &Path, problem: &serde_json::Error) -> Error {
+    Error::Storage {
+        action: "write",
+        path: path.display().to_string(),
+        problem: problem.to_string(),
+    }
+}
+
+/// What a damaged file may make the library panic about is an error like others.
+fn guarded<T, E: Into<Unread>>(
+    work: impl FnOnce() -> std::result::Result<T, E>,
+) -> std::result::Result<T, Unread> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    let contradictory = || Unread::Damaged("its pages contradict each other".to_owned());
+    done.map_or_else(|_| Err(contradictory()), |done| done.map_err(Into::into))
+}

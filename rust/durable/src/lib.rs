@@ -1,0 +1,29 @@
+//! A database that is kept in a file: every call that returned is there after a crash, wholly.
+//!
+//! Invariant: the file holds, in order, every definition and every change since it was last written anew, so
+//! that doing them again gives the database. A change is written, and on disk, after nothing else can fail and
+//! before it is there for readers; if writing fails it is undone. Cost: a change costs its rows as Arrow
+//! IPC and one commit of the file; opening costs the rows that are there and the changes since the last
+//! snapshot, views filled once, from all rows.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `applied` | the identities of changes that were applied |
+//! | `record` | a definition or a change as bytes, and back |
+//! | `file` | the file: records in their order, checked |
+//! | `definition` | what views were created as |
+//! | `database` | a database and its file |
+//! | `snapshot` | the file written anew from what is there |
+//! | `replay` | the database of a file |
+
+mod applied;
+mod database;
+mod definition;
+mod file;
+mod record;
+mod replay;
+mod snapshot;
+
+pub use applied::BatchId;
+pub use database::{Durability, DurableDatabase};
+pub use definition::{SampleOf, ViewDefinition};

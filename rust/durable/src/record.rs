@@ -1,0 +1,296 @@
+//! A definition or a change as bytes, and back.
+//!
+//! Invariant: what is read is what was written, whatever the caller's memory became since: a change is written
+//! first, and what was written is what is applied. Cost: O(bytes of the rows), copied once as Arrow IPC.
+
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::StreamDecoder;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::ArrowError;
+use ringview_core::{Error, Result, Schema};
+use ringview_engine::{ByKey, Change, Direction, Keyed, Op, Product, ProductFactor};
+use serde::{Deserialize, Serialize};
+
+use crate::applied::{Applied, BatchId};
+use crate::definition::ViewDefinition;
+use crate::file::damaged;
+
+/// Rows of a part: few enough to be copied in one piece.
+pub(crate) const PART: usize = 1 << 16;
+
+/// What happened, but for rows.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Entry {
+    Table(TableDefinition),
+    DropTable(String),
+    /// In the place of the view of its name, if there is one.
+    View(Box<ViewDefinition>),
+    DropView(String),
+    Changes {
+        net: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<BatchId>,
+        steps: Vec<Step>,
+    },
+    Applied(Applied),
+}
+
+/// What a table was created with.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TableDefinition {
+    pub(crate) name: String,
+    pub(crate) schema: Schema,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unique: Option<Vec<String>>,
+    #[serde(rename = "static")]
+    pub(crate) is_static: bool,
+}
+
+/// One change of a transaction, but for rows.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Step {
+    table: String,
+    how: How,
+    /// The rows; the factors of a product.
+    rows: Vec<Rows>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum How {
+    Insert,
+    Delete,
+    InsertProduct,
+    DeleteProduct,
+    Upsert,
+    Update,
+    DeleteByKey,
+    Words(String),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rows {
+    /// Of how many of the record's parts.
+    parts: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    multiplicity: Option<String>,
+}
+
+/// An entry with its rows, each part an Arrow stream of one batch.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) entry: Entry,
+    pub(crate) parts: Vec<Buffer>,
+}
+
+impl From<Entry> for Record {
+    fn from(entry: Entry) -> Self {
+        Self {
+            entry,
+            parts: Vec::new(),
+        }
+    }
+}
+
+impl Record {
+    /// A transaction.
+    pub(crate) fn changes(changes: &[Change<'_>], net: bool, id: Option<BatchId>) -> Result<Self> {
+        let mut parts = Vec::new();
+        let steps = changes
+            .iter()
+            .map(|change| Step::write(change, &mut parts))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            entry: Entry::Changes { net, id, steps },
+            parts,
+        })
+    }
+
+    /// Rows that come to a table, each as often as a column of theirs says.
+    pub(crate) fn insert(table: &str, rows: &RecordBatch, multiplicity: &str) -> Result<Self> {
+        let insert = Change::Rows(Op {
+            table,
+            direction: Direction::Insert,
+            rows: std::slice::from_ref(rows),
+            multiplicity: Some(multiplicity),
+        });
+        Self::changes(&[insert], false, None)
+    }
+}
+
+impl Step {
+    fn write(change: &Change<'_>, parts: &mut Vec<Buffer>) -> Result<Self> {
+        let mut write = |table: &str, rows, multiplicity: Option<&str>| {
+            Ok(Rows {
+                parts: write_rows(table, rows, parts)?,
+                multiplicity: multiplicity.map(str::to_owned),
+            })
+        };
+        let (table, how, rows) = match change {
+            Change::Rows(op) => {
+                let how = match op.direction {
+                    Direction::Insert => How::Insert,
+                    Direction::Delete => How::Delete,
+                };
+                (
+                    op.table,
+                    how,
+                    vec![write(op.table, op.rows, op.multiplicity)?],
+                )
+            }
+            Change::Product(product) => {
+                let how = match product.direction {
+                    Direction::Insert => How::InsertProduct,
+                    Direction::Delete => How::DeleteProduct,
+                };
+                let factors = product.factors.iter();
+                let factors =
+                    factors.map(|factor| write(product.table, factor.rows, factor.multiplicity));
+                (product.table, how, factors.collect::<Result<_>>()?)
+            }
+            Change::Keyed(keyed) => {
+                let how = match keyed.by {
+                    ByKey::Upsert => How::Upsert,
+                    ByKey::Update => How::Update,
+                    ByKey::Delete => How::DeleteByKey,
+                    ByKey::Words(column) => How::Words(column.to_owned()),
+                };
+                (
+                    keyed.table,
+                    how,
+                    vec![write(keyed.table, keyed.rows, None)?],
+                )
+            }
+        };
+        Ok(Self {
+            table: table.to_owned(),
+            how,
+            rows,
+        })
+    }
+}
+
+/// The steps of a transaction with their rows.
+#[derive(Debug)]
+pub(crate) struct Steps<'a> {
+    steps: &'a [Step],
+    /// By step, by rows: the batches.
+    rows: Vec<Vec<Vec<RecordBatch>>>,
+}
+
+impl<'a> Steps<'a> {
+    /// Those of a record; of one that is no transaction, none.
+    pub(crate) fn read(record: &'a Record) -> Result<Self> {
+        let steps = match &record.entry {
+            Entry::Changes { steps, .. } => &steps[..],
+            _ => &[],
+        };
+        let mut parts = record.parts.iter();
+        let mut batches = |rows: &Rows| {
+            let parts = parts.by_ref().take(rows.parts);
+            let batches: Vec<_> = parts.map(read_part).collect::<Result<_>>()?;
+            match batches.len() == rows.parts {
+                true => Ok(batches),
+                false => Err(damaged("rows of a change are missing")),
+            }
+        };
+        let step = |step: &'a Step| step.rows.iter().map(&mut batches).collect();
+        let rows = steps.iter().map(step).collect::<Result<_>>()?;
+        Ok(Self { steps, rows })
+    }
+
+    /// Hands them to what takes changes.
+    pub(crate) fn with<T>(&self, use_them: impl FnOnce(&[Change<'_>]) -> T) -> T {
+        let factors: Vec<Vec<ProductFactor<'_>>> = self
+            .steps
+            .iter()
+            .zip(&self.rows)
+            .map(|(step, batches)| {
+                let factors = step.rows.iter().zip(batches);
+                factors
+                    .map(|(rows, batches)| ProductFactor {
+                        rows: batches,
+                        multiplicity: rows.multiplicity.as_deref(),
+                    })
+                    .collect()
+            })
+            .collect();
+        let changes: Vec<Change<'_>> = self
+            .steps
+            .iter()
+            .zip(&factors)
+            .filter_map(|(step, factors)| step.change(factors))
+            .collect();
+        use_them(&changes)
+    }
+}
+
+impl Step {
+    /// None for what has no rows at all, which no writer makes.
+    fn change<'a>(&'a self, factors: &'a [ProductFactor<'a>]) -> Option<Change<'a>> {
+        let table = &self.table;
+        let direction = match self.how {
+            How::Insert | How::InsertProduct => Direction::Insert,
+            _ => Direction::Delete,
+        };
+        let by = match &self.how {
+            How::InsertProduct | How::DeleteProduct => {
+                return Some(Change::Product(Product {
+                    table,
+                    direction,
+                    factors,
+                }));
+            }
+            How::Insert | How::Delete => None,
+            How::Upsert => Some(ByKey::Upsert),
+            How::Update => Some(ByKey::Update),
+            How::DeleteByKey => Some(ByKey::Delete),
+            How::Words(column) => Some(ByKey::Words(column)),
+        };
+        let &ProductFactor { rows, multiplicity } = factors.first()?;
+        Some(match by {
+            Some(by) => Change::Keyed(Keyed { table, by, rows }),
+            None => Change::Rows(Op {
+                table,
+                direction,
+                rows,
+                multiplicity,
+            }),
+        })
+    }
+}
+
+/// Writes batches in parts, and tells how many.
+fn write_rows(table: &str, rows: &[RecordBatch], parts: &mut Vec<Buffer>) -> Result<usize> {
+    let before = parts.len();
+    for batch in rows {
+        // A batch without rows is a part, too: its names and types are checked.
+        for part in 0..batch.num_rows().div_ceil(PART).max(1) {
+            let start = part * PART;
+            let rows = batch.slice(start, PART.min(batch.num_rows() - start));
+            parts.push(write_part(&rows).map_err(|problem| Error::Value {
+                place: format!("the rows of table {table:?}"),
+                problem: problem.to_string(),
+            })?);
+        }
+    }
+    Ok(parts.len() - before)
+}
+
+fn write_part(rows: &RecordBatch) -> std::result::Result<Buffer, ArrowError> {
+    let mut writer = StreamWriter::try_new(Vec::new(), &rows.schema())?;
+    writer.write(rows)?;
+    Ok(Buffer::from(writer.into_inner()?))
+}
+
+fn read_part(part: &Buffer) -> Result<RecordBatch> {
+    let unreadable = |problem: ArrowError| damaged(&format!("rows of a change: {problem}"));
+    let mut rest = part.clone();
+    let read = StreamDecoder::new().decode(&mut rest).map_err(unreadable)?;
+    read.ok_or_else(|| damaged("rows of a change end too soon"))
+}

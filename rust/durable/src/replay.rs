@@ -1,0 +1,130 @@
+//! The database of a file: what its records say, done again.
+//!
+//! Invariant: the outcome is that of the calls which wrote them. Views of tables that keep their rows come
+//! last, all at once, each filled from all rows; where rows are not kept each comes when it came. Cost:
+//! O(rows of the changes), and what filling the views costs.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use ringview_core::{Error, Result};
+use ringview_engine::{Options, Poll};
+
+use crate::database::{Durability, DurableDatabase};
+use crate::file::{File, damaged};
+use crate::record::{Entry, Record, Steps};
+
+impl DurableDatabase {
+    /// Opens a database, or makes one if there is no file; it holds the file until it is closed or dropped.
+    ///
+    /// # Errors
+    /// `Snapshot` for a file that is no database, is damaged, or of a later version; `Storage` if it cannot be
+    /// opened, or is open elsewhere; `Value` if tables keep their rows in the file and not in the options,
+    /// or the other way round; `Memory`; what `poll` returns.
+    pub fn open(
+        path: &Path,
+        options: Options,
+        durability: Durability,
+        poll: Poll<'_>,
+    ) -> Result<Self> {
+        let file = File::open(path, options.trust_deletes)?;
+        if file.head.trust_deletes != options.trust_deletes {
+            return Err(Error::Value {
+                place: format!("the database {}", path.display()),
+                problem: format!(
+                    "was made with trust_deletes={}; open it so",
+                    file.head.trust_deletes
+                ),
+            });
+        }
+        let mut database = Self::replayed(&file, options, poll)?;
+        (database.file, database.durability) = (Some(file), durability);
+        Ok(database)
+    }
+
+    /// Reads a database from a file into memory; the file is let go.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); `Storage` if there is no file.
+    pub fn load(path: &Path, memory_limit: Option<u64>, poll: Poll<'_>) -> Result<Self> {
+        let file = File::existing(path)?;
+        let options = Options {
+            trust_deletes: file.head.trust_deletes,
+            memory_limit,
+        };
+        Self::replayed(&file, options, poll)
+    }
+
+    fn replayed(file: &File, options: Options, poll: Poll<'_>) -> Result<Self> {
+        let mut database = Self::new(options);
+        // Each call of the engine counts its rows from 0.
+        let (before, counted) = (Cell::new(0), Cell::new(0));
+        let mut poll = |done| {
+            counted.set(done);
+            poll(before.get() + done)
+        };
+        file.read(|record| {
+            let done = database.replay(&record, &mut poll);
+            before.set(before.get() + counted.take());
+            done.map_err(|problem| match problem {
+                told @ (Error::Memory { .. } | Error::Interrupted | Error::Snapshot { .. }) => told,
+                problem => damaged(&problem.to_string()),
+            })
+        })?;
+        if !options.trust_deletes {
+            database
+                .definitions
+                .create(&mut database.engine, &mut poll)?;
+        }
+        Ok(database)
+    }
+
+    fn replay(&mut self, record: &Record, poll: Poll<'_>) -> Result<()> {
+        let Self { engine, .. } = self;
+        let now = engine.options().trust_deletes;
+        match &record.entry {
+            Entry::Table(table) => {
+                let schema = table.schema.clone();
+                engine.create_table(
+                    &table.name,
+                    schema,
+                    table.unique.as_deref(),
+                    table.is_static,
+                )
+            }
+            Entry::DropTable(name) => engine.drop_table(name),
+            Entry::View(view) => {
+                self.definitions.put((**view).clone());
+                match now {
+                    true if engine.view_id(&view.name).is_ok() => {
+                        let by = view.engine.as_deref();
+                        engine
+                            .replace_view_with(&view.name, &view.query, by, poll, &mut || Ok(()))?;
+                        view.write_text(engine)
+                    }
+                    true => view.create(engine, poll),
+                    false => Ok(()),
+                }
+            }
+            Entry::DropView(name) => {
+                self.definitions.remove(name);
+                match now {
+                    true => engine.drop_view(name),
+                    false => Ok(()),
+                }
+            }
+            Entry::Changes { net, id, .. } => {
+                let steps = Steps::read(record)?;
+                steps.with(|changes| engine.apply_kept(changes, *net, poll, &mut || Ok(())))?;
+                if let Some(id) = id {
+                    self.applied.add(id.clone());
+                }
+                Ok(())
+            }
+            Entry::Applied(applied) => {
+                self.applied = applied.clone();
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The file written anew, from what is there; and copies of a database.
+//!
+//! Invariant: it holds the tables with their rows, the views as they were defined, and the identities of what was
+//! applied. Tables that keep no base rows can only be had from their changes, so a file of those keeps all of
+//! them. Cost: O(rows), one commit.
+
+use std::path::{Path, PathBuf};
+
+use ringview_core::{Error, Result};
+use ringview_engine::{Database, TableStatus};
+
+use crate::database::{Durability, DurableDatabase};
+use crate::file::File;
+use crate::record::{Entry, PART, Record, TableDefinition};
+
+/// Where a record goes.
+type Write<'a> = &'a mut dyn FnMut(&Record) -> Result<()>;
+
+impl DurableDatabase {
+    /// Writes the file anew: opening it costs what is there then, not what happened. On return all that
+    /// happened is durable.
+    ///
+    /// # Errors
+    /// `Storage` if the file cannot be written; what it held before is there then. `Unsupported` without a
+    /// file, or where rows are not kept and only snapshots are durable.
+    pub fn snapshot(&mut self) -> Result<()> {
+        let rowless = self.rowless();
+        let Some(mut file) = self.file.take() else {
+            return Err(Error::Unsupported {
+                what: "a snapshot of a database in memory".to_owned(),
+                why: "it has no file".to_owned(),
+                instead: "copy it with save(path), or begin with Database.open(path)".to_owned(),
+            });
+        };
+        let written = match rowless {
+            None => file.rewrite(|write| self.write(write)),
+            // Its changes are in the file, each as it came.
+            Some(_) if self.durability == Durability::Transaction => Ok(()),
+            Some(table) => Err(rows_are_not_kept(&table)),
+        };
+        self.file = Some(file);
+        self.ahead &= written.is_err();
+        written
+    }
+
+    /// Writes a copy to a path; it is there whole, or not at all, and takes the place of a file there.
+    ///
+    /// # Errors
+    /// `Storage` if it cannot be written; `Unsupported` where rows are not kept.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        if let Some(table) = self.rowless() {
+            return Err(rows_are_not_kept(&table));
+        }
+        let draft = beside(path);
+        let written = File::make(&draft, self.options().trust_deletes)
+            .and_then(|mut file| file.rewrite(|write| self.write(write)))
+            .and_then(|()| {
+                std::fs::rename(&draft, path).map_err(|problem| Error::Storage {
+                    action: "write",
+                    path: path.display().to_string(),
+                    problem: problem.to_string(),
+                })
+            });
+        if written.is_err() {
+            // Nothing is lost with it, and what keeps it from going was told already.
+            let _ = std::fs::remove_file(&draft);
+        }
+        written
+    }
+
+    /// Makes what is not in the file durable, lets the file go, and forgets all.
+    ///
+    /// # Errors
+    /// As [`snapshot`](Self::snapshot); it stays open then.
+    pub fn close(&mut self) -> Result<()> {
+        let due = self
+            .file
+            .as_ref()
+            .is_some_and(|file| match self.durability {
+                Durability::Transaction => self.rowless().is_none() && file.has_grown(),
+                Durability::Snapshot => self.ahead,
+            });
+        if due {
+            self.snapshot()?;
+        }
+        *self = Self::default();
+        Ok(())
+    }
+
+    /// A table whose rows are not kept.
+    fn rowless(&self) -> Option<String> {
+        let trusting = self.options().trust_deletes;
+        let mut tables = statuses(&self.engine).filter(|_| trusting);
+        tables.find_map(|(name, table)| (!table.is_static).then_some(name))
+    }
+
+    fn write(&self, write: Write<'_>) -> Result<()> {
+        for (name, table) in statuses(&self.engine) {
+            let multiplicity = fresh_column(&table);
+            let rows = self.engine.table_rows(&name, Some(&multiplicity))?;
+            let definition = TableDefinition {
+                name,
+                schema: (*table.schema).clone(),
+                unique: table.unique,
+                is_static: table.is_static,
+            };
+            let name = definition.name.clone();
+            write(&Entry::Table(definition).into())?;
+            for start in (0..rows.num_rows()).step_by(PART) {
+                let part = rows.slice(start, PART.min(rows.num_rows() - start));
+                write(&Record::insert(&name, &part, &multiplicity)?)?;
+            }
+        }
+        for view in self.definitions.iter() {
+            write(&Entry::View(Box::new(view.clone())).into())?;
+        }
+        write(&Entry::Applied(self.applied.clone()).into())
+    }
+}
+
+fn statuses(database: &Database) -> impl Iterator<Item = (String, TableStatus)> {
+    let names = database.tables().into_iter();
+    names.filter_map(|name| database.table(&name).ok().map(|table| (name, table)))
+}
+
+/// A name that no column has.
+fn fresh_column(table: &TableStatus) -> String {
+    let mut name = "multiplicity".to_owned();
+    while table.schema.fields().iter().any(|field| field.name == name) {
+        name.push('_');
+    }
+    name
+}
+
+/// Where a file is written until it is whole.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    path.with_file_name(name)
+}
+
+fn rows_are_not_kept(table: &str) -> Error {
+    Error::Unsupported {
+        what: format!("writing the rows of table {table:?}"),
+        why: "with trust_deletes they are not kept".to_owned(),
+        instead: "open the database with durability=\"transaction\", which keeps its changes, or \
+            create it without trust_deletes"
+            .to_owned(),
+    }
+}

@@ -1,0 +1,109 @@
+//! A file that was cut or changed is refused, or has what was written; nothing is invented.
+
+mod common;
+
+use std::fs;
+
+use common::{change, define, open, rows, told};
+use ringview_core::Error;
+use ringview_engine::Direction;
+
+/// A file, and everything that it ever held: after each call.
+fn file(folder: &std::path::Path) -> (Vec<u8>, Vec<Vec<String>>) {
+    let path = folder.join("whole");
+    let mut db = open(&path).unwrap();
+    let mut states = vec![told(&db)];
+    define(&mut db);
+    states.push(told(&db));
+    for id in 0..6 {
+        let shop = ["north", "south"][id as usize % 2];
+        change(
+            &mut db,
+            Direction::Insert,
+            &rows(&[(id, shop, id), (id + 100, shop, 1)]),
+        )
+        .unwrap();
+        states.push(told(&db));
+    }
+    drop(db);
+    (fs::read(path).unwrap(), states)
+}
+
+fn check(bytes: &[u8], path: &std::path::Path, states: &[Vec<String>]) -> bool {
+    fs::write(path, bytes).unwrap();
+    let opened = open(path);
+    fs::remove_file(path).unwrap();
+    match opened {
+        Ok(db) => {
+            let now = told(&db);
+            assert!(states.contains(&now), "invented: {now:?}");
+            true
+        }
+        Err(Error::Snapshot { .. } | Error::Storage { .. }) => false,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_is_refused_or_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, states) = file(folder.path());
+    let path = folder.path().join("cut");
+    assert!(check(&whole, &path, &states));
+    let step = whole.len() / 60;
+    let ends = (1..60).map(|part| part * step).chain(1..12);
+    for end in ends {
+        check(&whole[..end], &path, &states);
+    }
+}
+
+#[test]
+fn a_file_with_changed_bytes_is_refused_or_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, states) = file(folder.path());
+    let path = folder.path().join("changed");
+    let mut refused = 0;
+    // Most of a file is room: bytes that are there are changed.
+    let there: Vec<usize> = (0..whole.len()).filter(|&at| whole[at] != 0).collect();
+    for &at in there.iter().step_by(there.len() / 150) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x11;
+        refused += usize::from(!check(&bytes, &path, &states));
+    }
+    assert!(refused > 10, "{refused} of 150 were refused");
+}
+
+#[test]
+fn what_is_no_database_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text");
+    fs::write(&path, "a,b\n1,2\n".repeat(1000)).unwrap();
+    let problem = open(&path).unwrap_err().to_string();
+    assert!(problem.contains("is no database of ringview"), "{problem}");
+    let other = folder.path().join("other");
+    drop(redb::Database::create(&other).unwrap());
+    let problem = open(&other).unwrap_err().to_string();
+    assert!(problem.contains("is no database of ringview"), "{problem}");
+    let problem = open(&folder.path().join("no/where")).unwrap_err();
+    assert!(matches!(problem, Error::Storage { .. }), "{problem}");
+}
+
+#[test]
+fn a_later_version_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("later");
+    drop(open(&path).unwrap());
+    let file = redb::Database::open(&path).unwrap();
+    let write = file.begin_write().unwrap();
+    {
+        let table: redb::TableDefinition<'_, &str, &[u8]> =
+            redb::TableDefinition::new("ringview.head");
+        let mut heads = write.open_table(table).unwrap();
+        let head = br#"{"magic": "ringview database", "version": 7, "what comes": "later"}"#;
+        heads.insert("head", &head[..]).unwrap();
+    }
+    write.commit().unwrap();
+    drop(file);
+    let problem = open(&path).unwrap_err().to_string();
+    assert!(problem.contains("a later version (layout 7"), "{problem}");
+}

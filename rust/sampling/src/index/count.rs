@@ -1,0 +1,110 @@
+//! How many results there are: of a tuple at most and nearly, of all exactly.
+//!
+//! Invariant: the positions of a delta are a product of counts that are not rounded themselves.
+//! Cost: O(relations that meet the tuple's) a delta; all are counted in O(N).
+
+use ringview_core::Result;
+
+use super::Index;
+use super::hub::Part;
+use super::node::Kind;
+use super::record::MOST;
+
+impl Index {
+    /// How many positions the results of a linked tuple have.
+    ///
+    /// # Errors
+    /// `Overflow` if there are more than 2^126.
+    #[inline]
+    pub fn delta_len(&self, atom: usize, tuple: u32) -> Result<u128> {
+        let node = &self.nodes[atom];
+        let mut all = 1u128;
+        for (at, slot) in node.slots.iter().enumerate() {
+            let key = node.key(tuple, at);
+            let product = self.hubs[slot.hub].product(key, Some(slot.member));
+            let product = product.ok_or_else(Self::too_large)?;
+            all = match all {
+                1 => product,
+                _ => all
+                    .checked_mul(product)
+                    .filter(|&all| all <= 1 << MOST)
+                    .ok_or_else(Self::too_large)?,
+            };
+        }
+        Ok(all)
+    }
+
+    /// Asks for what the next call for this tuple reads.
+    #[inline]
+    pub(crate) fn prefetch_delta(&self, atom: usize, tuple: u32) {
+        let node = &self.nodes[atom];
+        for (at, slot) in node.slots.iter().enumerate() {
+            self.hubs[slot.hub].prefetch(node.key(tuple, at));
+        }
+    }
+
+    /// How many results the join has, exactly; no more than fit. O(N).
+    #[must_use]
+    pub fn results(&self) -> u128 {
+        let all = self.met(self.root, None);
+        all.into_iter().fold(0, u128::saturating_add)
+    }
+
+    /// By key, how many results all members of a hub have but one.
+    fn met(&self, hub: usize, except: Option<usize>) -> Vec<u128> {
+        let held = &self.hubs[hub];
+        let mut product = vec![1u128; held.keys.len()];
+        let members = held.members.iter().enumerate();
+        for (_, member) in members.filter(|&(at, _)| Some(at) != except) {
+            match member.part {
+                Part::Leaf(nth) => {
+                    for (key, product) in (0..).zip(&mut product) {
+                        *product = product.saturating_mul(held.list(key, nth).len.into());
+                    }
+                }
+                Part::Branch(_) => {
+                    let counts = self.behind(member.node, member.at);
+                    for (product, count) in product.iter_mut().zip(counts) {
+                        *product = product.saturating_mul(count);
+                    }
+                }
+            }
+        }
+        product
+    }
+
+    /// By key of one of a relation's hubs, how many results it has with what its other hubs have.
+    fn behind(&self, node: usize, at: usize) -> Vec<u128> {
+        let held = &self.nodes[node];
+        let slots = held.slots.iter().enumerate();
+        let others = slots.filter(|&(other, _)| other != at);
+        let met: Vec<(usize, Vec<u128>)> = others
+            .map(|(other, slot)| (other, self.met(slot.hub, Some(slot.member))))
+            .collect();
+        let mut counts = vec![0u128; self.hubs[held.slots[at].hub].keys.len()];
+        for group in self.groups(node) {
+            let size: u128 = match held.kind {
+                Kind::Groups => held.groups.lists[group as usize].len.into(),
+                _ => 1,
+            };
+            let product = met.iter().fold(size, |product, (other, met)| {
+                product.saturating_mul(met[held.spot(group, *other).of as usize])
+            });
+            let count = &mut counts[held.spot(group, at).of as usize];
+            *count = count.saturating_add(product);
+        }
+        counts
+    }
+
+    /// The groups of a branch that have tuples.
+    pub(super) fn groups(&self, node: usize) -> Vec<u32> {
+        match self.nodes[node].kind {
+            Kind::Groups => {
+                let lists = self.nodes[node].groups.lists.iter();
+                let full = (0..).zip(lists).filter(|(_, list)| list.len > 0);
+                full.map(|(group, _)| group).collect()
+            }
+            _ => self.tuples(node).collect(),
+        }
+    }
+}

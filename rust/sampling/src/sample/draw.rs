@@ -1,0 +1,100 @@
+//! Draws from the whole join, apart from the sample.
+//!
+//! Invariant: a draw looks at positions of all results in random order, and passes by the dummies, so that all
+//! results have equal chances whatever the dummies. Cost: O(log N) a position, of which a constant share are results.
+
+use std::collections::HashMap;
+
+use ringview_core::{Error, Meter, Result};
+
+use super::{JoinSample, Predicate};
+use crate::index::Search;
+use crate::{Index, Random};
+
+impl<P: Predicate> JoinSample<P> {
+    /// Draws `m` results of the whole join, one after the other; each is told to `take`. With
+    /// replacement every draw has all results; without, those not drawn yet, and it ends when there are no more.
+    ///
+    /// # Errors
+    /// `Value` if there is no result to draw with replacement; what the predicate and the meter say.
+    pub fn draw(
+        &mut self,
+        m: u64,
+        replacement: bool,
+        seed: u64,
+        meter: &Meter<'_>,
+        take: impl FnMut(&Index, &[u32]),
+    ) -> Result<()> {
+        self.count_all()?;
+        self.drawn(m, replacement, seed, meter, take)
+    }
+
+    /// The same, once `count_all` was called; before that there is nothing to draw from.
+    ///
+    /// # Errors
+    /// As `draw`.
+    pub fn drawn(
+        &self,
+        m: u64,
+        replacement: bool,
+        seed: u64,
+        meter: &Meter<'_>,
+        mut take: impl FnMut(&Index, &[u32]),
+    ) -> Result<()> {
+        if self.is_empty() && replacement && m > 0 {
+            return Err(Error::Value {
+                place: "a draw from a join".to_owned(),
+                problem: "it has no results; draw when there are".to_owned(),
+            });
+        }
+        let mut random = Random::new(seed);
+        let mut search = Search::default();
+        let mut walk = Walk::new(self.positions().unwrap_or_default());
+        let mut drawn = 0;
+        while drawn < m && walk.left > 0 {
+            meter.work(16)?;
+            let chosen = random.below(walk.left);
+            let position = if replacement {
+                chosen
+            } else {
+                walk.take(chosen)
+            };
+            self.index.search_all(&mut search, &[position]);
+            if let Some(result) = search.result(0)
+                && self.predicate.holds(&self.index, result)?
+            {
+                take(&self.index, result);
+                drawn += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Positions in random order, none twice: the walk of Fisher and Yates over an array of which only what
+/// was exchanged is kept.
+#[derive(Debug)]
+pub(super) struct Walk {
+    /// How many positions are left.
+    pub(super) left: u128,
+    exchanged: HashMap<u128, u128>,
+}
+
+impl Walk {
+    pub(super) fn new(positions: u128) -> Walk {
+        Walk {
+            left: positions,
+            exchanged: HashMap::new(),
+        }
+    }
+
+    /// The position at a place of those that are left.
+    pub(super) fn take(&mut self, place: u128) -> u128 {
+        self.left -= 1;
+        let last = self.exchanged.remove(&self.left).unwrap_or(self.left);
+        if place == self.left {
+            return last;
+        }
+        self.exchanged.insert(place, last).unwrap_or(place)
+    }
+}
