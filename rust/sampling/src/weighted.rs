@@ -62,11 +62,11 @@ impl Weighted {
         let edges = join_tree(atoms)?;
         let root = edges.first().map_or(0, |edge| edge.0);
         let mut nodes: Vec<Node> = atoms.iter().map(|_| Node::default()).collect();
-        let mut keys: Vec<HashMap<Vec<u64>, u32>> = vec![HashMap::new(); atoms.len()];
+        let mut keys: Vec<Groups> = vec![Groups::new(); atoms.len()];
         // Each relation stands behind the one that it hangs at.
         let order = edges.iter().rev().map(|edge| edge.1).chain([root]);
         for node in order {
-            let below: Vec<(usize, Vec<usize>)> = edges
+            let below: Vec<Below> = edges
                 .iter()
                 .filter(|edge| edge.0 == node)
                 .map(|(_, child, key)| (*child, columns(&atoms[node], key)))
@@ -249,6 +249,12 @@ pub(crate) struct Results<'a> {
     pub(crate) take: &'a mut dyn FnMut(&[u32]),
 }
 
+/// A relation below another, and the columns there of the key that they share.
+type Below = (usize, Vec<usize>);
+
+/// The groups of a relation by their keys.
+type Groups = HashMap<Vec<u64>, u32>;
+
 /// A tuple with what it weighs.
 struct Weighed {
     tuple: u32,
@@ -261,7 +267,7 @@ struct Weighed {
 impl Weighed {
     /// None where it weighs nothing, or meets nothing that does.
     fn new(
-        (below, nodes, keys): (&[(usize, Vec<usize>)], &[Node], &[HashMap<Vec<u64>, u32>]),
+        (below, nodes, keys): (&[Below], &[Node], &[Groups]),
         row: &[u64],
         tuple: u32,
         own: &mut dyn FnMut() -> Result<f64>,

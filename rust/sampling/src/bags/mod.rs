@@ -555,7 +555,10 @@ impl<P: Predicate> Cascade<'_, '_, P> {
                 if let Some(atom) = self.of_bag[bag] {
                     match comes {
                         true => self.come(atom, row)?,
-                        false => drop(self.sample.delete(atom, row)),
+                        false => {
+                            let there = self.sample.delete(atom, row);
+                            debug_assert!(there, "a row of a bag that left was there");
+                        }
                     }
                 }
                 for &reader in &self.readers[bag] {
