@@ -265,6 +265,7 @@ class Database:
     def open(
         path: str | PathLike[str],
         each: bool,
+        tell_last: bool,
         trust_deletes: bool,
         memory_limit: int | None = None,
         progress: Callable[[int], object] | None = None,

@@ -30,6 +30,7 @@ class Durable:
         path: str | PathLike[str],
         *,
         durability: Durability = "transaction",
+        tell_last: bool = False,
         trust_deletes: bool = False,
         memory_limit: int | str | None = None,
         progress: Progress | None = None,
@@ -44,6 +45,9 @@ class Durable:
             path: The file.
             durability: With "transaction" every call that returned is on disk. With "snapshot" what
                 was there at the last `snapshot` or `close` is, and calls cost as much as in memory.
+            tell_last: `View.changes` begins with what the last transaction moved, if nothing came after
+                it; without, with the whole view. Who hands changes on, and cannot know whether it
+                did so before it was killed, gets them again.
             trust_deletes: As of `Database`; of a file that is there, as it was made. Such a file
                 keeps all changes, as rows are not kept.
             memory_limit: As of `Database`.
@@ -78,7 +82,7 @@ class Durable:
             )
         limit = None if memory_limit is None else sizes.size(memory_limit)
         each = durability == "transaction"
-        return cls._of(NativeDatabase.open(path, each, trust_deletes, limit, progress))
+        return cls._of(NativeDatabase.open(path, each, tell_last, trust_deletes, limit, progress))
 
     @classmethod
     def load(

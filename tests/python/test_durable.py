@@ -287,3 +287,19 @@ def test_a_fork_leaves_the_file_alone(tmp_path: Path) -> None:
     problem, found = run(code, tmp_path / "db").splitlines()
     assert "is a fork of the one that opened it" in problem
     assert found == "[{'a': 2}]"
+
+
+def test_what_the_last_transaction_moved_is_told_again(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with rv.Database.open(path) as db:
+        sales(db)
+        db.insert("sales", rows(1, 2))
+        db["v"].changes()
+        db.insert("sales", rows(3))
+        moved = db["v"].changes().to_pylist()
+    with rv.Database.open(path, tell_last=True) as db:
+        assert sorted(map(str, db["v"].changes().to_pylist())) == sorted(map(str, moved))
+        db.insert("sales", rows(4))
+        assert len(db["v"].changes()) == 2
+    with rv.Database.open(path) as db:
+        assert len(db["v"].changes()) == 2

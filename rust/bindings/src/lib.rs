@@ -26,7 +26,6 @@ mod chain;
 mod change;
 mod database;
 mod errors;
-mod follower;
 mod handle;
 mod incoming;
 mod index;
@@ -34,7 +33,6 @@ mod lookup;
 mod outgoing;
 mod output;
 mod reservoir;
-mod stream;
 mod watch;
 
 /// The module `ringview._native`.
@@ -45,9 +43,7 @@ mod _native {
     #[pymodule_export]
     use super::chain::{Dense, MatrixChain};
     #[pymodule_export]
-    use super::database::Database;
-    #[pymodule_export]
-    use super::follower::Follower;
+    use super::database::{Database, Follower, RowStream};
     #[pymodule_export]
     use super::incoming::Batches;
     #[pymodule_export]
@@ -58,8 +54,6 @@ mod _native {
     use super::output::output_schema;
     #[pymodule_export]
     use super::reservoir::ReservoirLaw;
-    #[pymodule_export]
-    use super::stream::RowStream;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

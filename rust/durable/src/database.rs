@@ -25,18 +25,28 @@ pub enum Durability {
     Snapshot,
 }
 
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// What is on disk when a call returns.
+    pub durability: Durability,
+    /// Whether `view_changes` begins with what the last transaction moved, if it is the last thing that
+    /// is in the file: whoever hands changes on and does not know whether it did gets them again.
+    pub tell_last: bool,
+}
+
 /// A database that may have a file.
 ///
 /// It can be read as what it keeps: a [`Database`].
 ///
 /// ```
 /// use ringview_core::{Field, Schema, Type};
-/// use ringview_durable::{Durability, DurableDatabase};
+/// use ringview_durable::{DurableDatabase, Opening};
 /// use ringview_engine::Options;
 ///
 /// let folder = tempfile::tempdir().unwrap();
 /// let path = folder.path().join("sales.ringview");
-/// let open = || DurableDatabase::open(&path, Options::default(), Durability::Transaction, &mut |_| Ok(()));
+/// let open = || DurableDatabase::open(&path, Options::default(), Opening::default(), &mut |_| Ok(()));
 /// let mut db = open()?;
 /// let schema = Schema::new(vec![Field::new("units", Type::Int64, true)])?;
 /// db.create_table("sales", schema, None, false)?;

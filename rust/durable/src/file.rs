@@ -185,12 +185,12 @@ impl File {
         self.grown > self.base.max(1 << 20)
     }
 
-    /// Hands all records over in their order.
-    pub(crate) fn read(&self, mut each: impl FnMut(Record) -> Result<()>) -> Result<()> {
+    /// Hands all records over in their order, each with whether it is the last.
+    pub(crate) fn read(&self, mut each: impl FnMut(Record, bool) -> Result<()>) -> Result<()> {
         for number in 0..self.head.records {
             let record = guarded(|| self.record(number))
                 .map_err(|problem| problem.of(&self.path, "read"))?;
-            each(record)?;
+            each(record, number + 1 == self.head.records)?;
         }
         Ok(())
     }

@@ -25,5 +25,5 @@ mod replay;
 mod snapshot;
 
 pub use applied::BatchId;
-pub use database::{Durability, DurableDatabase};
+pub use database::{Durability, DurableDatabase, Opening};
 pub use definition::{SampleOf, ViewDefinition};

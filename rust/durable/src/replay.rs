@@ -10,7 +10,7 @@ use std::path::Path;
 use ringview_core::{Error, Result};
 use ringview_engine::{Options, Poll};
 
-use crate::database::{Durability, DurableDatabase};
+use crate::database::{DurableDatabase, Opening};
 use crate::file::{File, damaged};
 use crate::record::{Entry, Record, Steps};
 
@@ -24,7 +24,10 @@ impl DurableDatabase {
     pub fn open(
         path: &Path,
         options: Options,
-        durability: Durability,
+        Opening {
+            durability,
+            tell_last,
+        }: Opening,
         poll: Poll<'_>,
     ) -> Result<Self> {
         let file = File::open(path, options.trust_deletes)?;
@@ -37,7 +40,7 @@ impl DurableDatabase {
                 ),
             });
         }
-        let mut database = Self::replayed(&file, options, poll)?;
+        let mut database = Self::replayed(&file, options, tell_last, poll)?;
         (database.file, database.durability) = (Some(file), durability);
         Ok(database)
     }
@@ -52,18 +55,23 @@ impl DurableDatabase {
             trust_deletes: file.head.trust_deletes,
             memory_limit,
         };
-        Self::replayed(&file, options, poll)
+        Self::replayed(&file, options, false, poll)
     }
 
-    fn replayed(file: &File, options: Options, poll: Poll<'_>) -> Result<Self> {
+    fn replayed(file: &File, options: Options, tell_last: bool, poll: Poll<'_>) -> Result<Self> {
         let mut database = Self::new(options);
+        let mut waiting = !options.trust_deletes;
         // Each call of the engine counts its rows from 0.
         let (before, counted) = (Cell::new(0), Cell::new(0));
         let mut poll = |done| {
             counted.set(done);
             poll(before.get() + done)
         };
-        file.read(|record| {
+        file.read(|record, is_last| {
+            if tell_last && is_last && matches!(record.entry, Entry::Changes { .. }) {
+                database.create_views(&mut waiting, &mut poll)?;
+                database.engine.begin_changes();
+            }
             let done = database.replay(&record, &mut poll);
             before.set(before.get() + counted.take());
             done.map_err(|problem| match problem {
@@ -71,12 +79,21 @@ impl DurableDatabase {
                 problem => damaged(&problem.to_string()),
             })
         })?;
-        if !options.trust_deletes {
-            database
-                .definitions
-                .create(&mut database.engine, &mut poll)?;
+        if tell_last && waiting {
+            // The last record was no transaction: nothing is to be told.
+            database.create_views(&mut waiting, &mut poll)?;
+            database.engine.begin_changes();
         }
+        database.create_views(&mut waiting, &mut poll)?;
         Ok(database)
+    }
+
+    /// Creates the views that wait for all rows, once.
+    fn create_views(&mut self, waiting: &mut bool, poll: Poll<'_>) -> Result<()> {
+        match std::mem::take(waiting) {
+            true => self.definitions.create(&mut self.engine, poll),
+            false => Ok(()),
+        }
     }
 
     fn replay(&mut self, record: &Record, poll: Poll<'_>) -> Result<()> {

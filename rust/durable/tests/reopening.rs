@@ -5,7 +5,7 @@ mod common;
 use common::{by_shop, change, define, open, open_as, rows, told, total, upsert};
 use proptest::prelude::*;
 use ringview_core::{Error, Field, Schema, Type};
-use ringview_durable::{BatchId, Durability, DurableDatabase};
+use ringview_durable::{BatchId, Durability, DurableDatabase, Opening};
 use ringview_engine::{Change, Direction, Op, Options};
 
 const SHOPS: [&str; 3] = ["north", "south", ""];
@@ -163,7 +163,7 @@ fn tables_without_rows_keep_their_changes() {
         trust_deletes: true,
         ..Options::default()
     };
-    let open = || DurableDatabase::open(&path, trusting, Durability::Transaction, &mut |_| Ok(()));
+    let open = || DurableDatabase::open(&path, trusting, Opening::default(), &mut |_| Ok(()));
     let mut db = open().unwrap();
     let schema = || {
         Schema::new(vec![
@@ -198,12 +198,9 @@ fn tables_without_rows_keep_their_changes() {
         Err(Error::Unsupported { .. })
     ));
     drop(db);
-    let other = DurableDatabase::open(
-        &path,
-        Options::default(),
-        Durability::Transaction,
-        &mut |_| Ok(()),
-    );
+    let other = DurableDatabase::open(&path, Options::default(), Opening::default(), &mut |_| {
+        Ok(())
+    });
     assert!(
         other
             .unwrap_err()
@@ -250,4 +247,52 @@ fn a_file_does_not_grow_with_what_came_and_went() {
     let after = std::fs::metadata(&path).unwrap().len();
     assert!(after * 10 < before, "{after} bytes after {before}");
     assert_eq!(open(&path).unwrap().table("sales").unwrap().rows, 0);
+}
+
+#[test]
+fn the_last_transaction_is_told_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let mut db = open(&path).unwrap();
+    define(&mut db);
+    let moved = |db: &mut DurableDatabase, name: &str| {
+        let changes = db.readers().view_changes(name).unwrap();
+        let mut rows: Vec<String> = (0..changes.num_rows())
+            .map(|row| format!("{:?}", changes.slice(row, 1).columns()))
+            .collect();
+        rows.sort();
+        rows
+    };
+    let mut told = Vec::new();
+    for id in 0..3 {
+        for view in ["by_shop", "total"] {
+            moved(&mut db, view);
+        }
+        change(
+            &mut db,
+            Direction::Insert,
+            &rows(&[(id, "north", 5), (id + 10, "south", id)]),
+        )
+        .unwrap();
+        told = ["by_shop", "total"]
+            .map(|view| moved(&mut db, view))
+            .to_vec();
+    }
+    for snapshot in [false, true] {
+        drop(db);
+        let opening = Opening {
+            tell_last: true,
+            ..Opening::default()
+        };
+        db = DurableDatabase::open(&path, Options::default(), opening, &mut |_| Ok(())).unwrap();
+        for (view, told) in ["by_shop", "total"].iter().zip(&told) {
+            assert_eq!(&moved(&mut db, view), told);
+            assert_eq!(moved(&mut db, view), [""; 0]);
+        }
+        if !snapshot {
+            // What moved is not in a snapshot.
+            db.snapshot().unwrap();
+            told = vec![Vec::new(); 2];
+        }
+    }
 }

@@ -45,6 +45,13 @@ impl Database {
         Ok(view.follower(place))
     }
 
+    /// Lets `view_changes` begin with what moves from here on, in all views.
+    pub fn begin_changes(&mut self) {
+        for view in self.views.iter_mut().filter(|view| view.owner.is_none()) {
+            view.own = Some(view.kept.follow(true));
+        }
+    }
+
     /// Ends what `view_changes` began: nothing is logged for it until it is called again.
     ///
     /// # Errors

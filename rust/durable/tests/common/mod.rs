@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use ringview_core::{Field, Result, Schema, Type};
-use ringview_durable::{BatchId, Durability, DurableDatabase, ViewDefinition};
+use ringview_durable::{BatchId, Durability, DurableDatabase, Opening, ViewDefinition};
 use ringview_engine::{ByKey, Change, Direction, Keyed, Op, Options};
 use ringview_query::Query;
 
@@ -16,7 +16,11 @@ pub(crate) fn open(path: &Path) -> Result<DurableDatabase> {
 }
 
 pub(crate) fn open_as(path: &Path, durability: Durability) -> Result<DurableDatabase> {
-    DurableDatabase::open(path, Options::default(), durability, &mut |_| Ok(()))
+    let opening = Opening {
+        durability,
+        tell_last: false,
+    };
+    DurableDatabase::open(path, Options::default(), opening, &mut |_| Ok(()))
 }
 
 /// Sales by units and shops, with a key; two views, one over the other.

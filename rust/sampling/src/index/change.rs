@@ -47,6 +47,9 @@ impl Index {
         for (at, slot) in node.slots.iter().enumerate() {
             let hub = &mut self.hubs[slot.hub];
             for nth in 0..count {
+                if nth + AHEAD < count {
+                    hub.keys.prefetch(row(nth + AHEAD), &slot.columns);
+                }
                 self.numbers[nth * width + at] = hub.keys.enter(row(nth), &slot.columns);
             }
             hub.fit();

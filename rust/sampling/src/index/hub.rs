@@ -209,7 +209,12 @@ impl Hub {
     pub(super) fn prefetch(&self, key: u32) {
         let key = key as usize;
         prefetch(&self.lists, key * self.leaves);
-        prefetch(&self.records, key * self.branches);
+        if self.leaves > 1 {
+            prefetch(&self.lists, (key + 1) * self.leaves - 1);
+        }
+        for branch in 0..self.branches {
+            prefetch(&self.records, key * self.branches + branch);
+        }
     }
 
     /// Asks for the values of a member's list, of which it is time to have the head at hand.

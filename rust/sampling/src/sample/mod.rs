@@ -98,6 +98,8 @@ pub struct JoinSample<P = All> {
     /// Tuples that come, and positions of what they bring, while they do.
     tuples: Vec<u32>,
     sought: Vec<(u32, u128)>,
+    /// Results that come in: the place, and which of those sought.
+    coming: Vec<(usize, usize)>,
 }
 
 impl<P: Predicate> JoinSample<P> {
@@ -130,6 +132,7 @@ impl<P: Predicate> JoinSample<P> {
             search: Search::default(),
             tuples: Vec::new(),
             sought: Vec::new(),
+            coming: Vec::new(),
         })
     }
 
@@ -241,23 +244,38 @@ impl<P: Predicate> JoinSample<P> {
         index.search_deltas(search, atom, sought);
         let count = sought.len();
         sought.clear();
+        // First who comes in and where, then all are written: what they write over is on its way by then.
+        let mut coming = std::mem::take(&mut self.coming);
+        let mut done = Ok(());
         for nth in 0..count {
             if !self.law.stops(scout) {
                 continue;
             }
-            let result = self.search.result(nth);
-            let real = match result {
-                Some(result) => self.predicate.holds(&self.index, result)?,
-                None => false,
+            let real = match self.search.result(nth) {
+                Some(result) => self.predicate.holds(&self.index, result),
+                None => Ok(false),
             };
-            match result.filter(|_| real) {
-                Some(result) => {
-                    self.places.put(self.law.take_in() as usize, result);
-                    self.met.came += 1;
+            match real {
+                Ok(true) => {
+                    let place = self.law.take_in() as usize;
+                    self.places.prefetch(place);
+                    coming.push((place, nth));
                 }
-                None => self.met.dummies += 1,
+                Ok(false) => self.met.dummies += 1,
+                Err(error) => {
+                    done = Err(error);
+                    break;
+                }
             }
         }
+        self.met.came += coming.len() as u64;
+        for (place, nth) in coming.drain(..) {
+            if let Some(result) = self.search.result(nth) {
+                self.places.put(place, result);
+            }
+        }
+        self.coming = coming;
+        done?;
         self.law.end_scout(scout);
         Ok(())
     }

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringview_core::prefetch;
+
 use crate::held::Held;
 
 /// The results of a sample.
@@ -48,6 +50,13 @@ impl Places {
 
     pub(super) fn results(&self) -> impl ExactSizeIterator<Item = &[u32]> {
         self.results.chunks_exact(self.width)
+    }
+
+    /// Asks for a place that will be written.
+    #[inline]
+    pub(super) fn prefetch(&self, place: usize) {
+        prefetch(&self.results, place * self.width);
+        prefetch(&self.results, (place + 1) * self.width - 1);
     }
 
     /// Puts a result into a place that there is, or behind the last.

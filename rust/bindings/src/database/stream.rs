@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 use ringview_engine::ViewStream;
 
-use crate::database::Database;
+use super::Database;
 use crate::errors::OrRaise;
 use crate::outgoing::Rows;
 

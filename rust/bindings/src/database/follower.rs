@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use ringview_engine::{Database as Engine, ViewFollower};
 
-use crate::database::Database;
+use super::Database;
 use crate::errors::{OrRaise, named};
 use crate::outgoing::Rows;
 

@@ -1,0 +1,95 @@
+//! Changes: rows in, all or none, each identity once.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyList, PyString, PyTuple};
+use ringview_durable::BatchId;
+
+use super::Database;
+use crate::change;
+use crate::errors::named;
+use crate::incoming::{Batches, Keep};
+use crate::watch::Progress;
+
+/// Calls with fewer rows keep the interpreter: letting it go would take longer than they do.
+const FEW: u64 = 64;
+
+#[pymethods]
+impl Database {
+    /// Applies changes, all or none: (table, 1 to insert or -1 to delete, Arrow data, the name of a
+    /// column of multiplicities or None); or (table, 1 or -1, factors), the product of rows over
+    /// disjoint columns, each factor a pair of Arrow data and such a name; or (table, "upsert",
+    /// "update" or "apply", Arrow data, for "apply" the name of a column of words, else None), rows by
+    /// their key. `progress` is called with the number of rows done. `done`, a list, gets that number
+    /// once everything is applied: what is raised after that has undone nothing. If `net`, the net
+    /// effect counts. False, and nothing done, if changes of this identity, an integer or a text, were
+    /// applied before.
+    #[pyo3(signature = (ops, progress=None, done=None, net=false, batch_id=None))]
+    fn apply(
+        &self,
+        py: Python<'_>,
+        ops: Vec<Bound<'_, PyTuple>>,
+        progress: Option<Py<PyAny>>,
+        done: Option<&Bound<'_, PyList>>,
+        net: bool,
+        batch_id: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let id = batch_id.map(read_id).transpose()?;
+        let mut batches = Vec::with_capacity(ops.len());
+        let changes = change::read(&ops, &mut |data| {
+            let start = batches.len();
+            self.rows(data, Keep::Shared, &mut batches)?;
+            Ok(start..batches.len())
+        })?;
+        let factors = changes
+            .iter()
+            .map(|change| change.factors(&batches))
+            .collect::<PyResult<Vec<_>>>()?;
+        let ops = changes
+            .iter()
+            .zip(&factors)
+            .map(|(change, factors)| change.op(&batches, factors))
+            .collect::<PyResult<Vec<_>>>()?;
+        let total = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+        let mut watch = Progress::new(progress, total);
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        let engine_is_in_memory = engine.path().is_none();
+        let run =
+            |watch: &mut Progress| engine.apply(&ops, (net, id), &mut |done| watch.poll(done));
+        // A file is written without the interpreter, however little it is.
+        let applied = match total < FEW && engine_is_in_memory {
+            true => watch.attached(py, run),
+            false => py.detach(|| run(&mut watch)),
+        };
+        self.bell.ring();
+        let applied = watch.finish(py, applied)?;
+        done.map_or(Ok(()), |done| done.append(total))?;
+        Ok(applied)
+    }
+
+    /// Whether changes of this identity were applied.
+    fn is_applied(&self, batch_id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let id = read_id(batch_id)?;
+        Ok(self.engine(batch_id.py())?.value.is_applied(&id))
+    }
+
+    /// Reads rows, for a change that comes later; the caller may write to its memory after that.
+    fn take(&self, data: &Bound<'_, PyAny>) -> PyResult<Batches> {
+        let mut batches = Vec::new();
+        self.rows(data, Keep::Copied, &mut batches)?;
+        Ok(Batches::new(batches))
+    }
+}
+
+/// What tells changes from others: an integer or a text.
+fn read_id(id: &Bound<'_, PyAny>) -> PyResult<BatchId> {
+    if let Ok(text) = id.cast::<PyString>() {
+        return Ok(BatchId::Name(text.to_str()?.to_owned()));
+    }
+    let number = !id.is_instance_of::<PyBool>();
+    let read = number.then(|| id.extract().ok()).flatten();
+    read.map(BatchId::Number).ok_or_else(|| {
+        let message = format!("batch_id is an integer of 64 bits or a text, not {id}");
+        named(id.py(), "InvalidValueError", &message)
+    })
+}

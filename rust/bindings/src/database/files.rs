@@ -1,0 +1,99 @@
+//! Databases and files: opened, copied, written anew, let go.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use pyo3::prelude::*;
+use ringview_durable::{Durability, DurableDatabase as Engine, Opening};
+use ringview_engine::{Options, Poll};
+
+use super::Database;
+use crate::errors::OrRaise;
+use crate::watch::Progress;
+
+#[pymethods]
+impl Database {
+    /// Opens the database of a file, or makes one; with `each`, every transaction is on disk when it
+    /// returns, else each snapshot; with `tell_last`, `view_changes` begins with what the last one moved.
+    #[staticmethod]
+    #[pyo3(signature = (path, each, tell_last, trust_deletes, memory_limit=None, progress=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        each: bool,
+        tell_last: bool,
+        trust_deletes: bool,
+        memory_limit: Option<u64>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Database> {
+        let options = Options {
+            trust_deletes,
+            memory_limit,
+        };
+        let opening = Opening {
+            durability: match each {
+                true => Durability::Transaction,
+                false => Durability::Snapshot,
+            },
+            tell_last,
+        };
+        Self::opened(py, progress, |poll| {
+            Engine::open(&path, options, opening, poll)
+        })
+    }
+
+    /// Reads a database from a file into memory.
+    #[staticmethod]
+    #[pyo3(signature = (path, memory_limit=None, progress=None))]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        memory_limit: Option<u64>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Database> {
+        Self::opened(py, progress, |poll| Engine::load(&path, memory_limit, poll))
+    }
+
+    /// Writes a copy to a file.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let engine = self.engine(py)?;
+        let engine = &*engine.value;
+        py.detach(|| engine.save(&path)).or_raise(py)
+    }
+
+    /// Writes the file anew.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<()> {
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        py.detach(|| engine.snapshot()).or_raise(py)
+    }
+
+    /// Where the file is; None in memory.
+    fn path(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
+        Ok(self.engine(py)?.value.path().map(Path::to_owned))
+    }
+
+    /// Forgets all tables and views, for good, but for what is in the file; whoever asks for them
+    /// afterwards is told.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let mut engine = self.engine.hold(py)?;
+        let engine = &mut *engine.value;
+        py.detach(|| engine.close()).or_raise(py)?;
+        self.closed.store(true, Ordering::Relaxed);
+        self.bell.ring();
+        Ok(())
+    }
+}
+
+impl Database {
+    /// A database of a file that is being read.
+    fn opened(
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        read: impl FnOnce(Poll<'_>) -> ringview_core::Result<Engine> + Send,
+    ) -> PyResult<Database> {
+        let mut watch = Progress::new(progress, 0);
+        let opened = py.detach(|| read(&mut |done| watch.poll(done)));
+        Ok(Database::of(watch.finish(py, opened)?))
+    }
+}

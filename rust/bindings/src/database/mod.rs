@@ -1,0 +1,308 @@
+//! The class `Database`: names and capsules in, capsules and texts out.
+//!
+//! Invariant: one call at a time, whichever thread it comes from; the interpreter is free while the
+//! engine works on more than a few rows. Cost above the engine's: microseconds a call, nothing a row.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `changes` | rows in |
+//! | `views` | what is read of views |
+//! | `files` | databases in files |
+//! | `follower`, `stream` | the classes of a reader of changes and of a stream of rows |
+
+mod changes;
+mod files;
+mod follower;
+mod stream;
+mod views;
+
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use ringview_core::Schema;
+use ringview_durable::{DurableDatabase as Engine, SampleOf, ViewDefinition};
+use ringview_engine::{Options, TableStatus};
+use ringview_explain::Format;
+use ringview_query::Query;
+
+use crate::busy::{Busy, Hold};
+use crate::errors::{OrRaise, named};
+use crate::handle::Handle;
+use crate::incoming::{Keep, Schemas, rows, schema};
+use crate::outgoing::{Columns, Rows};
+use crate::watch::Progress;
+
+use follower::Bell;
+pub(crate) use follower::Follower;
+pub(crate) use stream::RowStream;
+
+/// Tables, and views that are exact after every call of `apply`.
+///
+/// >>> import pyarrow as pa
+/// >>> from ringview._native import Database
+/// >>> db = Database()
+/// >>> db.create_table("r", pa.schema({"a": pa.int64()}), None, False)
+/// >>> db.apply([("r", 1, pa.record_batch({"a": [1, 2]}), None)])
+/// True
+/// >>> db.table_info("r")["rows"]
+/// 2
+#[pyclass(frozen, module = "ringview._native")]
+#[derive(Debug)]
+pub(crate) struct Database {
+    engine: Busy<Engine>,
+    closed: AtomicBool,
+    bell: Bell,
+    schemas: Mutex<Schemas>,
+}
+
+#[pymethods]
+impl Database {
+    #[new]
+    #[pyo3(signature = (trust_deletes=false, memory_limit=None))]
+    fn new(trust_deletes: bool, memory_limit: Option<u64>) -> Database {
+        let options = Options {
+            trust_deletes,
+            memory_limit,
+        };
+        Database::of(Engine::new(options))
+    }
+
+    /// Declares a table with the columns of a schema (anything with `__arrow_c_schema__`).
+    #[pyo3(signature = (name, schema, unique=None, r#static=false))]
+    fn create_table(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        schema: &Bound<'_, PyAny>,
+        unique: Option<Vec<String>>,
+        r#static: bool,
+    ) -> PyResult<()> {
+        let schema = Schema::from_arrow(&self::schema(schema)?).or_raise(py)?;
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        py.detach(|| engine.create_table(name, schema, unique.as_deref(), r#static))
+            .or_raise(py)
+    }
+
+    /// Forgets a table that no view reads.
+    fn drop_table(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        py.detach(|| engine.drop_table(name)).or_raise(py)
+    }
+
+    /// Declares a view by a query in JSON, and fills it from the rows that are there; `sql` is what
+    /// `view_sql` tells. If `replace`, in the place of a view of this name. `engine` names the one that
+    /// keeps it; if None, the cheapest.
+    #[pyo3(signature = (name, query_json, sql=None, replace=false, engine=None))]
+    fn create_view(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        query_json: &str,
+        sql: Option<&str>,
+        replace: bool,
+        engine: Option<&str>,
+    ) -> PyResult<()> {
+        let definition = ViewDefinition {
+            name: name.to_owned(),
+            query: Query::from_json(query_json).or_raise(py)?,
+            text: sql.map(str::to_owned),
+            engine: engine.map(str::to_owned),
+            sample: None,
+        };
+        self.define(py, definition, replace)
+    }
+
+    /// Declares a sample of k rows of a join.
+    fn create_sample(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        query_json: &str,
+        sql: &str,
+        k: u64,
+        seed: u64,
+    ) -> PyResult<()> {
+        let definition = ViewDefinition {
+            name: name.to_owned(),
+            query: Query::from_json(query_json).or_raise(py)?,
+            text: Some(sql.to_owned()),
+            engine: None,
+            sample: Some(SampleOf { k, seed }),
+        };
+        self.define(py, definition, false)
+    }
+
+    /// Forgets a view.
+    fn drop_view(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        let done = py.detach(|| engine.drop_view(name)).or_raise(py);
+        self.bell.ring();
+        done
+    }
+
+    /// The names of the tables, oldest first.
+    fn tables(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.engine(py)?.value.tables())
+    }
+
+    /// The columns of a table, as an object with `__arrow_c_schema__`.
+    fn table_schema(&self, py: Python<'_>, table: Handle) -> PyResult<Columns> {
+        let status = self.table_status(py, &table)?;
+        Ok(Columns::new(status.schema.to_arrow()))
+    }
+
+    /// The rows of a table, each as often as it is there; or each once, with a last column of this name
+    /// that says how often.
+    fn table_rows(
+        &self,
+        py: Python<'_>,
+        table: Handle,
+        multiplicity: Option<&str>,
+    ) -> PyResult<Rows> {
+        let engine = self.engine(py)?;
+        table.check_table(&engine.value).or_raise(py)?;
+        let engine = &*engine.value;
+        let read = || engine.table_rows(table.name(), multiplicity);
+        Ok(Rows::new(py.detach(read).or_raise(py)?))
+    }
+
+    /// What is known of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number.
+    fn table_info<'py>(&self, py: Python<'py>, table: Handle) -> PyResult<Bound<'py, PyDict>> {
+        let status = self.table_status(py, &table)?;
+        let info = PyDict::new(py);
+        info.set_item("rows", status.rows)?;
+        info.set_item("unique", status.unique)?;
+        info.set_item("static", status.is_static)?;
+        info.set_item("bytes", status.bytes)?;
+        info.set_item("id", status.id)?;
+        Ok(info)
+    }
+
+    /// The names of the views, oldest first.
+    fn views(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.engine(py)?.value.views())
+    }
+
+    /// Bytes held, part by part.
+    fn memory_usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let parts = PyDict::new(py);
+        let engine = self.engine(py)?;
+        let engine = &*engine.value;
+        for (part, bytes) in py.detach(|| engine.memory_usage()) {
+            parts.set_item(part, bytes)?;
+        }
+        Ok(parts)
+    }
+
+    /// How a view of a query in JSON would be maintained, in a form of `Explanation`. `engine` names the one
+    /// that is to keep it; if None, the cheapest.
+    #[pyo3(signature = (query_json, format, engine=None))]
+    fn plan(
+        &self,
+        py: Python<'_>,
+        query_json: &str,
+        format: &str,
+        engine: Option<&str>,
+    ) -> PyResult<String> {
+        let format = Format::from_str(format).or_raise(py)?;
+        let query = Query::from_json(query_json).or_raise(py)?;
+        let held = self.engine(py)?;
+        let database = &*held.value;
+        let explained = || {
+            let explained = database.explanation_with(&query, engine)?;
+            explained.render(format)
+        };
+        py.detach(explained).or_raise(py)
+    }
+
+    /// Whether it was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        if self.is_closed() {
+            return Ok("Database(closed)".to_owned());
+        }
+        let engine = self.engine(py)?;
+        let (tables, views) = (engine.value.tables(), engine.value.views());
+        Ok(format!("Database(tables={tables:?}, views={views:?})"))
+    }
+}
+
+impl Database {
+    fn of(engine: Engine) -> Database {
+        Database {
+            engine: Busy::new(engine, "the database"),
+            closed: AtomicBool::new(false),
+            bell: Bell::default(),
+            schemas: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn engine(&self, py: Python<'_>) -> PyResult<Hold<'_, Engine>> {
+        let engine = self.engine.hold(py)?;
+        if self.closed.load(Ordering::Relaxed) {
+            let message = "the database is closed; create another";
+            return Err(named(py, "RingviewError", message));
+        }
+        Ok(engine)
+    }
+
+    /// The engine, where the view of a handle is still there.
+    fn engine_with_view(&self, py: Python<'_>, view: &Handle) -> PyResult<Hold<'_, Engine>> {
+        let engine = self.engine(py)?;
+        view.check_view(&engine.value).or_raise(py)?;
+        Ok(engine)
+    }
+
+    fn table_status(&self, py: Python<'_>, table: &Handle) -> PyResult<TableStatus> {
+        let engine = self.engine(py)?;
+        table.check_table(&engine.value).or_raise(py)?;
+        engine.value.table(table.name()).or_raise(py)
+    }
+
+    /// Uses the engine now, unless a call is running.
+    pub(crate) fn if_idle(&self, use_it: impl FnOnce(&mut ringview_engine::Database)) {
+        self.engine.if_idle(|engine| use_it(engine.readers()));
+    }
+
+    /// What is rung after each change.
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    fn define(&self, py: Python<'_>, definition: ViewDefinition, replace: bool) -> PyResult<()> {
+        let mut held = self.engine(py)?;
+        let database = &mut *held.value;
+        let mut watch = Progress::new(None, 0);
+        let mut poll = |done| watch.poll(done);
+        let done = py.detach(|| match replace {
+            true => database.replace_view(definition, &mut poll),
+            false => database.create_view(definition, &mut poll),
+        });
+        self.bell.ring();
+        watch.finish(py, done)
+    }
+
+    fn rows(
+        &self,
+        data: &Bound<'_, PyAny>,
+        keep: Keep,
+        batches: &mut Vec<RecordBatch>,
+    ) -> PyResult<()> {
+        // A stream may run Python code, so the lock is not held while it is read.
+        let lock = || self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut schemas = std::mem::take(&mut *lock());
+        let read = rows(data, keep, &mut schemas, batches);
+        *lock() = schemas;
+        read
+    }
+}
