@@ -1,9 +1,10 @@
 //! How fast triangles of a graph are counted while its edges come: over three copies of the edges, in one
-//! shuffled stream of batches, or over one relation that closes its own triangles.
+//! shuffled stream of batches, or over one relation that closes its own triangles; and at once.
 //!
-//! `cargo run --release -p ringview-epsilon --example triangles -- EDGES [three|own] [EPSILON] [ROWS]`, where EDGES
-//! holds sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file), and ROWS
-//! are those of a batch. Prints changes a second, and the bytes that a tuple takes.
+//! `cargo run --release -p ringview-epsilon --example triangles -- EDGES [three|own|load] [EPSILON] [ROWS]`, where
+//! EDGES holds sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file), and
+//! ROWS are those of a batch. Prints changes a second, and the bytes that a tuple takes. With `hub N` in
+//! place of all that: what an edge costs that closes N/2 triangles, at 1/2 and where nothing is heavy.
 
 use std::time::Instant;
 
@@ -55,17 +56,59 @@ fn machine(own: bool, epsilon: Epsilon) -> Result<Machine<SumProduct>, String> {
     let query = Query {
         fields: vec![vec![0, 1], vec![1, 2], vec![2, 0]],
         packing: vec![VERTEX; 3],
+        groups: Vec::new(),
     };
     Machine::new(&query, &[epsilon; 3], count).map_err(|refused| refused.why)
 }
 
+/// One hub joined to N/2 vertices on each side; the edge that closes all of it comes and goes.
+fn hub(tuples: u64) -> Result<(), Box<dyn std::error::Error>> {
+    for (epsilon, times) in [(0.5, 10_000), (1.0, 20)] {
+        let mut machine = machine(false, Epsilon::new(epsilon).map_err(|refused| refused.why)?)?;
+        let meter = Meter::free();
+        let vertices = || 1..=tuples / 2;
+        let spokes: Vec<[u64; 2]> = vertices().map(|vertex| [0, vertex]).collect();
+        let back: Vec<[u64; 2]> = vertices().map(|vertex| [vertex, 0]).collect();
+        machine.load(&[(1, &batch(&spokes)), (2, &batch(&back))], &meter)?;
+        machine.settle(&meter)?;
+        machine.commit();
+        let mut edge = batch(&[[0, 0]]);
+        let start = Instant::now();
+        for _ in 0..times {
+            machine.apply(0, &edge, &meter)?;
+            machine.settle(&meter)?;
+            machine.commit();
+            edge.payload[0] = edge.payload[0].wrapping_neg();
+        }
+        let each = start.elapsed().as_secs_f64() / f64::from(times);
+        println!("epsilon {epsilon}: {:.2} us a change", each * 1e6);
+    }
+    Ok(())
+}
+
+/// All edges at once.
+fn load(edges: &[[u64; 2]], epsilon: Epsilon) -> Result<(), Box<dyn std::error::Error>> {
+    let (machine, delta) = (machine(true, epsilon)?, batch(edges));
+    let start = Instant::now();
+    let sum = machine.sum_of(&[(0, &delta)], &Meter::free())?;
+    println!("{sum:?}: {:.3} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let edges = edges(&arguments.next().ok_or("the file of the edges is missing")?)?;
-    let own = arguments.next().is_some_and(|which| which == "own");
+    let file = arguments.next().ok_or("the file of the edges is missing")?;
+    let which = arguments.next().unwrap_or_default();
+    if file == "hub" {
+        return hub(which.parse()?);
+    }
+    let (edges, own) = (edges(&file)?, which == "own");
     let epsilon = arguments.next().map_or(Ok(0.5), |number| number.parse())?;
     let rows: usize = arguments.next().map_or(Ok(1_000), |rows| rows.parse())?;
     let epsilon = Epsilon::new(epsilon).map_err(|refused| refused.why)?;
+    if which == "load" {
+        return load(&edges, epsilon);
+    }
     let mut machine = machine(own, epsilon)?;
     let relations = if own { 1 } else { 3 };
     let streams: Vec<Vec<[u64; 2]>> = (0..relations)

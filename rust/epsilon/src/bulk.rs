@@ -51,6 +51,21 @@ impl<R: PayloadRing> Machine<R> {
         self.rebalance(meter)
     }
 
+    /// The sum over relations of these rows, of a machine without tuples that is of no further use; `None`
+    /// if it is zero. Where every epsilon is 1 nothing is kept but the relations.
+    ///
+    /// # Errors
+    /// As `load`.
+    pub fn sum_of(
+        mut self,
+        changes: &[(usize, &Delta)],
+        meter: &Meter<'_>,
+    ) -> Result<Option<Vec<u64>>> {
+        self.load(changes, meter)?;
+        self.settle(meter)?;
+        Ok(self.result().map(<[u64]>::to_vec))
+    }
+
     /// The rows with those of one key summed; `None` where each key comes once as it is.
     fn folded(&mut self, at: usize, delta: &Delta) -> Result<Option<Delta>> {
         let whole = &self.strategy.relations[self.strategy.inputs[at].whole];

@@ -146,6 +146,28 @@ fn a_change_costs_no_more_than_the_square_root() {
     }
 }
 
+#[test]
+#[ignore = "minutes: a million tuples, one by one where they are toggled"]
+fn a_change_among_a_million_costs_a_hundredth_of_first_order() {
+    const MILLION: usize = 1_000_000;
+    for stream in [hub, clique] {
+        let sizes = [1_000, 10_000, 100_000, MILLION];
+        let steps: Vec<(usize, u64)> = sizes.map(|size| (size, stream(0.5, size))).to_vec();
+        let found = slope(&steps);
+        assert!(found <= 0.55, "slope {found}: {steps:?}");
+    }
+    let [half, walked] = [0.5, 1.0].map(|epsilon| hub(epsilon, MILLION));
+    assert!(half * 100 <= walked, "{half} and {walked}");
+    // And of streams of single changes, rebalancing included.
+    let grown = |size: usize| {
+        let mut house = cycle(0.5);
+        (size, growing_hubs(&mut house, size))
+    };
+    let steps = [1_000, 10_000, 100_000, MILLION].map(grown);
+    let found = slope(&steps);
+    assert!(found <= 0.55, "slope {found}: {steps:?}");
+}
+
 /// Hubs that grow and shrink around the same vertices, one after the other, among edges that stay.
 fn growing_hubs(house: &mut House, size: usize) -> u64 {
     let rest: Vec<_> = (0..size as i64)

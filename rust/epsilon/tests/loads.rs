@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{Batch, EPSILONS, House, cycle, join, path, triangle};
+use common::{Batch, EPSILONS, House, WORD, count, cycle, join, path, triangle};
 use proptest::prelude::*;
 use ringview_core::{Error, Meter};
+use ringview_epsilon::{Epsilon, Machine};
 
 fn house(form: usize, epsilon: f64) -> House {
     match form {
@@ -132,6 +133,18 @@ fn nothing_moves_twice_in_a_load() {
             .for_each(|row| house.quick(0, std::slice::from_ref(row)));
         assert!(house.machine.rebalancings().major > 10);
     }
+}
+
+#[test]
+fn the_triangles_of_given_edges_are_counted_at_once() {
+    let rows = clique(900);
+    let once = |rows: &Batch| {
+        let machine = Machine::cycle(WORD, Epsilon::ONE, count());
+        let sum = machine.sum_of(&[(0, &common::delta(rows))], &Meter::free());
+        sum.unwrap().map(|payload| payload[0])
+    };
+    assert_eq!(once(&rows), Some(30 * 30 * 30));
+    assert_eq!(once(&vec![(vec![0, 1], 1), (vec![1, 2], 1)]), None);
 }
 
 #[test]

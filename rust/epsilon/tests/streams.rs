@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{EPSILONS, House, cycle, join, path, triangle};
+use common::{Batch, EPSILONS, House, cycle, grouped, join, path, triangle};
 use proptest::prelude::*;
 use ringview_epsilon::{Class, Epsilon, Query};
 use ringview_relation::KeyField;
@@ -167,6 +167,37 @@ proptest! {
         play(path(&fields, order, &epsilons), kind, &raw);
     }
 
+    /// Every relation has what the result is grouped by.
+    #[test]
+    fn groups_are_counted(
+        raw in raw(),
+        kind in kinds(),
+        at in 0..EPSILONS.len(),
+        form in 0..3usize,
+    ) {
+        let (fields, groups): ([&[usize]; 3], &[usize]) = [
+            ([&[0, 1, 3][..], &[1, 2, 3], &[3, 2, 0]], &[3][..]),
+            ([&[0, 1, 3], &[3, 1], &[0, 3]], &[3]),
+            ([&[4, 0, 1, 3], &[1, 2, 3, 4], &[3, 2, 4, 0]], &[3, 4]),
+        ][form];
+        play(grouped(&fields, groups, &[EPSILONS[at]; 3]), kind, &raw);
+    }
+
+    /// The result is grouped by what two relations have, and the third never changes.
+    #[test]
+    fn groups_of_what_changes_are_counted(raw in raw(), at in 0..EPSILONS.len()) {
+        let mut house = grouped(&[&[0, 1], &[1, 2], &[2, 0]], &[0], &[EPSILONS[at]; 3]);
+        let still: Batch = raw.iter().map(|(_, values, times, _)| (values[2..4].to_vec(), *times)).collect();
+        house.load(&[(1, still)]);
+        for (step, (relation, values, times, flag)) in raw.iter().enumerate() {
+            let relation = 2 * (relation % 2);
+            let tuple = values[..2].to_vec();
+            let present = house.times(relation, &tuple);
+            let times = if *flag && present > 0 { -present } else { *times };
+            house.change(relation, &[(tuple, times)], step % 5 == 4);
+        }
+    }
+
     #[test]
     fn batches_are_as_single_changes(
         batches in prop::collection::vec(
@@ -195,6 +226,30 @@ proptest! {
     }
 }
 
+/// All ways to insert three tuples over two values and to delete them again.
+#[test]
+fn the_smallest_sizes_are_right() {
+    for epsilon in EPSILONS {
+        for ways in 0..2 * 64 {
+            let mut house = match ways % 2 {
+                0 => cycle(epsilon),
+                _ => triangle([epsilon; 3]),
+            };
+            let relations = house.fields.len();
+            let edge = |at: usize| {
+                let code = (ways / 2) >> (2 * at) & 3;
+                vec![code as i64 & 1, code as i64 >> 1]
+            };
+            for times in [1, -1] {
+                for at in 0..3 {
+                    house.change(at % relations, &[(edge(at), times)], at == 1);
+                }
+            }
+            assert_eq!(house.machine.size().1, 0);
+        }
+    }
+}
+
 #[test]
 fn joins_of_no_class_are_refused_with_the_reason() {
     let word = KeyField {
@@ -205,6 +260,7 @@ fn joins_of_no_class_are_refused_with_the_reason() {
         let query = Query {
             fields: fields.iter().map(|own| own.to_vec()).collect(),
             packing: vec![word; 5],
+            groups: Vec::new(),
         };
         query.class()
     };

@@ -42,7 +42,13 @@ impl Plan {
             },
             form: Choice {
                 name: "groups".to_owned(),
-                because: format!("one row of sums; {kept}"),
+                because: match self.groups.is_empty() {
+                    true => format!("one row of sums; {kept}"),
+                    false => format!(
+                        "sums by group: whatever changes has all variables of the groups, so a \
+                         change is of one group; {kept}"
+                    ),
+                },
             },
             conditions: vec![Condition {
                 name: "hierarchical".to_owned(),
@@ -124,16 +130,21 @@ impl Plan {
                 updates: None,
             })
             .collect();
+        let groups: Vec<String> = self
+            .groups
+            .iter()
+            .map(|&id| variables[id].name.clone())
+            .collect();
         nodes.push(NodeFacts {
             name: "Q".to_owned(),
-            label: "Q[]".to_owned(),
+            label: format!("Q[{}]", groups.join(", ")),
             kind: NodeKind::View,
             table: None,
             filtered: false,
             is_static: false,
-            keys: Vec::new(),
             joins: all().collect(),
-            summed: all().collect(),
+            summed: all().filter(|name| !groups.contains(name)).collect(),
+            keys: groups,
             payload,
             stored: true,
             because: "the result".to_owned(),

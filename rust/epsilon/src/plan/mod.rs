@@ -6,11 +6,14 @@
 //! on data.
 
 mod explanation;
+mod moments;
 
 use ringview_core::{Error, Result, Type};
-use ringview_query::{Bound, Factor, Kind, PlanAtom, VarId, Variable};
+use ringview_query::{Bound, Factor, Features, Kind, PlanAtom, VarId, Variable};
 use ringview_view::answer::{Member, Members, TermSums};
 use ringview_view::fields::Fields;
+
+use moments::FeatureMoments;
 
 use crate::query::{Class, Epsilon, Query, Refused, SplitKey};
 
@@ -30,11 +33,15 @@ pub(crate) struct Plan {
     pub(crate) class: Class,
     pub(crate) fields: Fields,
     pub(crate) join: Query,
+    /// The variables that the result is grouped by.
+    pub(crate) groups: Vec<VarId>,
     /// Whether one table stands at all three places of a triangle.
     pub(crate) is_cycle: bool,
     pub(crate) components: Vec<Component>,
     /// By term of the query: its component.
     places: Vec<usize>,
+    /// Those of COFACTOR.
+    pub(crate) features: Option<FeatureMoments>,
 }
 
 impl Plan {
@@ -43,6 +50,8 @@ impl Plan {
     pub(crate) fn new(query: &Bound, epsilon: Epsilon) -> Result<Self> {
         check(query)?;
         let fields = Fields::new(&query.variables);
+        let ids = 0..query.variables.len();
+        let groups: Vec<VarId> = ids.filter(|&id| query.variables[id].free).collect();
         let of_atom = |atom: usize| -> Vec<usize> {
             let has = |variable: &Variable| variable.columns.iter().any(|(of, _)| *of == atom);
             let variables = query.variables.iter().enumerate();
@@ -53,26 +62,33 @@ impl Plan {
         let join = Query {
             fields: (0..query.atoms.len()).map(of_atom).collect(),
             packing: fields.packing(),
+            groups: fields.of_all(&groups),
         };
         let name = |field| {
             let variable = &query.variables[fields.field(field).variable];
             format!("variable {:?}", variable.name)
         };
         let class = join.class_of(&name).map_err(refused)?;
-        let (components, places) = components(query)?;
+        let (mut components, places) = components(query)?;
+        let features = match &query.features {
+            Some(features) => Some(FeatureMoments::new(query, features, &mut components)?),
+            None => None,
+        };
         let counts = components.len() == 1;
         let epsilons = epsilons(query, epsilon)?;
         // One relation has one partition.
         let alike = epsilons.iter().all(|one| *one == epsilons[0]);
         Ok(Self {
-            is_cycle: counts && alike && is_cycle(query, &join),
+            is_cycle: counts && alike && groups.is_empty() && is_cycle(query, &join),
             query: query.clone(),
             epsilons,
             class,
             fields,
             join,
+            groups,
             components,
             places,
+            features,
         })
     }
 
@@ -114,11 +130,12 @@ impl Plan {
     /// What the result is made of.
     pub(crate) fn members(&self) -> Members {
         let kinds = self.components.iter().map(|component| component.kind);
+        let mut sums = TermSums::new(kinds.collect(), self.places.clone());
+        if let Some(features) = &self.features {
+            sums = sums.with_moments(features.columns(), features.components.clone());
+        }
         let mut members = Members::default();
-        members.push(Member::Sums(TermSums::new(
-            kinds.collect(),
-            self.places.clone(),
-        )));
+        members.push(Member::Sums(sums));
         members
     }
 
@@ -192,19 +209,38 @@ fn check(query: &Bound) -> Result<()> {
             "it keeps counts and sums",
         ));
     }
-    if let Some(free) = query.variables.iter().find(|variable| variable.free) {
-        let why = format!(
-            "groups, here of {:?}, would have to be walked at every change: it keeps one sum over all",
-            free.name
-        );
-        return Err(unsupported("GROUP BY", &why));
-    }
-    if query.features.is_some() {
-        return Err(unsupported("COFACTOR", "its payloads are counts and sums"));
+    check_groups(query)?;
+    let categorical = |features: &Features| !features.categorical.is_empty();
+    if query.features.as_ref().is_some_and(categorical) {
+        let why = "counts by category are groups that each change would have to walk";
+        return Err(unsupported("COFACTOR of strings", why));
     }
     if !query.companions.is_empty() {
         let why = "least, greatest and distinct values are no sums";
         return Err(unsupported("MIN, MAX and COUNT(DISTINCT)", why));
+    }
+    Ok(())
+}
+
+/// Whether each change is of one group: then it costs what it costs without groups.
+fn check_groups(query: &Bound) -> Result<()> {
+    for free in query.variables.iter().filter(|variable| variable.free) {
+        let has = |atom: usize| free.columns.iter().any(|(of, _)| *of == atom);
+        let mut atoms = query.atoms.iter().enumerate();
+        let lacking = atoms.find(|(at, atom)| !atom.is_static && !has(*at));
+        let why = match lacking {
+            Some((_, atom)) => format!(
+                "a change of {} touches as many groups of {:?} as the join finds, which may be all: \
+                 every relation that is not static must have what the result is grouped by",
+                atom.alias, free.name
+            ),
+            None if free.columns.len() < 2 => format!(
+                "{:?} is in one relation alone, and the walks through the others lead to many groups",
+                free.name
+            ),
+            None => continue,
+        };
+        return Err(unsupported("GROUP BY", &why));
     }
     Ok(())
 }

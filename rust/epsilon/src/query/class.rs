@@ -87,6 +87,13 @@ impl Query {
                 3 => Ok(Class::Three),
                 _ => Ok(Class::Two),
             },
+            Some(_) if self.path().is_some() && !self.groups.is_empty() => Err(Refused {
+                why:
+                    "no variable is in all relations of a path: a change touches as many groups as \
+                      the walk to them finds"
+                        .to_owned(),
+                instead: "leave GROUP BY out".to_owned(),
+            }),
             Some(_) if self.path().is_some() => Ok(Class::Path),
             Some(&field) => Err(Refused {
                 why: format!(

@@ -31,6 +31,9 @@ impl Epsilon {
     /// The one at which a change is cheapest.
     pub const HALF: Epsilon = Epsilon(0.5);
 
+    /// The one at which no value is heavy.
+    pub const ONE: Epsilon = Epsilon(1.0);
+
     /// Checks an exponent.
     ///
     /// # Errors
@@ -59,6 +62,9 @@ pub struct Query {
     pub fields: Vec<Vec<usize>>,
     /// How each field is packed.
     pub packing: Vec<KeyField>,
+    /// The fields that the result is grouped by. A relation that lacks one has all its tuples before
+    /// those that have them all have any.
+    pub groups: Vec<usize>,
 }
 
 impl Query {
@@ -88,6 +94,12 @@ impl Query {
     pub fn is_split(&self, z: usize) -> bool {
         let lacks = |field: &usize| !self.fields[z].contains(field);
         self.key(z).iter().any(lacks)
+    }
+
+    /// Whether a tuple of a relation says in which group it is.
+    pub(crate) fn has_group(&self, relation: usize) -> bool {
+        let has = |field| self.fields[relation].contains(field);
+        self.groups.iter().all(has)
     }
 
     /// The relations that have a field.

@@ -22,8 +22,8 @@ pub(super) struct Builder<'a, R: PayloadRing> {
 }
 
 impl<'a, R: PayloadRing> Builder<'a, R> {
-    /// With the result alone, which has no fields.
-    pub(super) fn new(algebra: &'a Algebra<R>, packing: &'a [KeyField]) -> Self {
+    /// With the result alone, grouped by these fields.
+    pub(super) fn new(algebra: &'a Algebra<R>, packing: &'a [KeyField], groups: &[usize]) -> Self {
         let mut builder = Self {
             algebra,
             packing,
@@ -40,7 +40,7 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
                 batch: None,
             },
         };
-        builder.strategy.result = builder.relation("result", &[]);
+        builder.strategy.result = builder.relation("result", groups);
         builder
     }
 

@@ -21,7 +21,7 @@ impl<R: PayloadRing> Strategy<R> {
     pub(crate) fn cycle(field: KeyField, epsilon: Epsilon, algebra: &Algebra<R>) -> Self {
         let (a, b, c) = (0, 1, 2);
         let packing = [field; 3];
-        let mut builder = Builder::new(algebra, &packing);
+        let mut builder = Builder::new(algebra, &packing, &[]);
         let edges = builder.relation("edges", &[a, b]);
         let view = builder.view("view", &[a, c]);
         let batch = builder.batch(&[a, b]);

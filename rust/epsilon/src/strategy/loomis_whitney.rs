@@ -20,6 +20,9 @@
 //! and to V_z, if of its keys z is light and the rest heavy: the product with all but K_z, where the far
 //! end, key k, is heavy: all of them have z, so O(N^e).
 //!
+//! Grouped by variables that all relations have which change, a tuple is of one group, and all of the above
+//! stays as it is. What lacks one of them adds nothing to the result: it is there before the rest.
+//!
 //! Invariant: as figure 8, for any number of relations. The paper defines the views of appendix F with
 //! one heavy part and the rest light, and uses them, in its case 2, with one light part: the
 //! latter is what the case needs, and what can be kept; here it comes by itself, since a value is
@@ -50,7 +53,7 @@ impl<R: PayloadRing> Strategy<R> {
         algebra: &Algebra<R>,
     ) -> Self {
         let n = query.fields.len();
-        let mut builder = Builder::new(algebra, &query.packing);
+        let mut builder = Builder::new(algebra, &query.packing, &query.groups);
         let relation = |k: usize| builder.relation(format!("relation {k}"), &query.fields[k]);
         let wholes: Vec<usize> = (0..n).map(relation).collect();
         let keys: Vec<Option<Key>> = (0..n)
@@ -115,6 +118,9 @@ impl Made<'_> {
 
     /// What a tuple of relation k adds to the result.
     fn closing<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, k: usize) {
+        if !self.query.has_group(k) {
+            return;
+        }
         let partners = self.partners(k, &[]);
         let of = |all: &[usize]| partners.iter().map(|&i| all[i]).collect::<Vec<_>>();
         let (case, result) = match self.keys[k] {

@@ -61,7 +61,7 @@ impl<R: PayloadRing> Strategy<R> {
         epsilons: &[Epsilon],
         algebra: &Algebra<R>,
     ) -> Self {
-        let mut builder = Builder::new(algebra, &query.packing);
+        let mut builder = Builder::new(algebra, &query.packing, &[]);
         let wholes: Vec<usize> = (0..4)
             .map(|k| builder.relation(format!("relation {k}"), &query.fields[k]))
             .collect();

@@ -83,7 +83,7 @@ impl Grouped for HeavyLightSums {
         PartRows {
             outputs: Outputs::from(&self.plan.query),
             fields: &self.plan.fields,
-            keys: &[],
+            keys: &self.plan.groups,
             part: self.machine.result_part(),
             further: &self.members,
         }

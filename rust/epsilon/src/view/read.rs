@@ -4,7 +4,9 @@
 //! Invariant: what does not join is summed away here: two rows with one key are one tuple, whose payload
 //! is their sum. Cost: O(rows) for each field and component.
 
-use ringview_core::{Dictionary, Error, Gone, Result};
+use std::sync::Arc;
+
+use ringview_core::{Dictionary, Error, Gone, Result, Schema};
 use ringview_query::{Kind, VarId};
 use ringview_relation::Delta;
 use ringview_ring::{Element, Expansion, Number, SumProductShape, Widen};
@@ -23,6 +25,9 @@ pub(super) struct Reading {
     /// The kind of number of the atom's own factor, by component.
     kinds: Vec<Kind>,
     selection: Selection,
+    /// The columns of features, which must not be NULL, and whose they are.
+    features: Vec<usize>,
+    table: (String, Arc<Schema>),
 }
 
 impl Reading {
@@ -48,6 +53,14 @@ impl Reading {
                 &factors,
             )?,
             selection: Selection::default(),
+            features: match &plan.features {
+                Some(features) => features.not_null[atom].clone(),
+                None => Vec::new(),
+            },
+            table: {
+                let of = &plan.query.atoms[atom];
+                (of.table.clone(), Arc::clone(&of.schema))
+            },
         })
     }
 
@@ -59,6 +72,7 @@ impl Reading {
             key,
             kinds,
             selection,
+            ..
         } = self;
         let mut delta = Delta::with_registers(key.len());
         for ((_, aspect, column), out) in key.iter().zip(&mut delta.columns) {
@@ -81,7 +95,23 @@ impl Reading {
 
     fn select(&mut self, rows: RowDelta<'_>, dictionary: &Dictionary) -> Result<()> {
         self.program
-            .select(rows.batch, dictionary, &mut self.selection)
+            .select(rows.batch, dictionary, &mut self.selection)?;
+        // NULL is no number: a row with one in a feature is refused, not guessed at.
+        for &column in &self.features {
+            let data = rows.batch.column(column);
+            let selected = self.selection.rows();
+            let row = |at: usize| selected.map_or(at, |rows| rows[at] as usize);
+            let mut all = (0..self.selection.len()).map(row);
+            if let Some(row) = all.find(|&row| data.is_null(row)) {
+                let (table, schema) = &self.table;
+                return Err(Error::NullFeature {
+                    table: table.clone(),
+                    column: schema.fields()[column].name.clone(),
+                    row: row as u64,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Forgets what its filter knows of strings that have gone.

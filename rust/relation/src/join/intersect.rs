@@ -34,11 +34,11 @@ pub(super) struct Intersection {
     groups: Vec<Vec<u32>>,
     /// By side: the rows that walk it.
     walkers: Vec<Vec<u32>>,
-    /// Pairs of a walk that no sieve denies: rows, the walked relation's slots, and their prints where
-    /// several sieves ask.
+    /// Pairs of a walk that no sieve denies: rows, the walked relation's slots, and their places in the
+    /// group of the row.
     rows: Vec<u32>,
     slots: Vec<u32>,
-    prints: Vec<u32>,
+    places: Vec<u32>,
     /// How many there are; what is behind them in the three is of no use.
     kept: usize,
     /// The keys of the pairs, by register, and where they are in the other relations.
@@ -209,7 +209,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             walkers,
             rows,
             slots,
-            prints,
+            places,
             ..
         } = room;
         let sieve = |side: usize, row: u32| indexes[side].sieve(groups[side][row as usize]);
@@ -217,13 +217,14 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         let (mut kept, mut steps) = (0, 0);
         while let Some(&row) = walkers[walked].get(cursor.0) {
             if let Some(&ahead) = walkers[walked].get(cursor.0 + AHEAD) {
-                (0..sides.len()).for_each(|side| sieve(side, ahead).prefetch());
+                sieve(walked, ahead).prefetch_prints();
+                others(walked).for_each(|other| sieve(other, ahead).prefetch_bits());
             }
             let own = sieve(walked, row);
             let from = cursor.1;
             let taken = (own.slots.len() - from).min(BLOCK - kept);
             // Room for all that may be kept, so that nothing branches on what is.
-            for buffer in [&mut *rows, slots, prints] {
+            for buffer in [&mut *rows, slots, places] {
                 if buffer.len() < kept + taken {
                     buffer.resize((kept + taken).next_power_of_two(), 0);
                 }
@@ -233,18 +234,24 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
                 let other = sieve(other, row);
                 let mut next = first;
                 if pass == 0 {
-                    let walk = own.slots[from..from + taken].iter();
-                    for (&slot, &print) in walk.zip(&own.prints[from..from + taken]) {
-                        (rows[next], slots[next], prints[next]) = (row, slot, print);
+                    // Places in the group first: most are denied, and their slots not looked at.
+                    for (place, &print) in (from as u32..).zip(&own.prints[from..from + taken]) {
+                        places[next] = place;
                         next += usize::from(other.may_hold(print));
                     }
                 } else {
                     for at in first..kept {
-                        (slots[next], prints[next]) = (slots[at], prints[at]);
-                        next += usize::from(other.may_hold(prints[at]));
+                        places[next] = places[at];
+                        let print = own.prints[places[at] as usize];
+                        next += usize::from(other.may_hold(print));
                     }
                 }
                 kept = next;
+            }
+            rows[first..kept].fill(row);
+            let places = &places[first..kept];
+            for (slot, &place) in slots[first..kept].iter_mut().zip(places) {
+                *slot = own.slots[place as usize];
             }
             steps += taken;
             *cursor = match from + taken < own.slots.len() {

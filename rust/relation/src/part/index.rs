@@ -228,6 +228,9 @@ impl Index {
         let prints: Vec<u32> = sifted.map(print).collect();
         let payloads = self.groups.write(&groups);
         for (row, (&slot, &group)) in slots.iter().zip(&groups).enumerate() {
+            if let Some(&ahead) = groups.get(row + 3 * AHEAD) {
+                prefetch(payloads, 2 * ahead as usize);
+            }
             if let Some(&ahead) = groups.get(row + AHEAD) {
                 let payload = &payloads[2 * ahead as usize..][..2];
                 let (run, length) = (Run::from_word(payload[0]), payload[1] as u32 as usize);

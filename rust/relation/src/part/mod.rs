@@ -21,6 +21,9 @@ use crate::part::index::Index;
 
 pub use shrink::Moved;
 
+/// Slots that are removed one by one where all are undone: their room is used again.
+const FEW: u32 = 1 << 10;
+
 /// A relation part. See the module for its invariant.
 #[derive(Clone, Debug)]
 pub struct Part {
@@ -234,6 +237,9 @@ impl Part {
 
     /// Undoes everything since the last commit.
     pub fn rollback(&mut self) {
+        if self.journal.mark == 0 && self.slots > FEW {
+            return self.empty();
+        }
         let mut journal = std::mem::take(&mut self.journal);
         journal.undo(self.stride, |step| match step {
             Undo::Remove(slot) => self.remove(slot),
@@ -252,6 +258,20 @@ impl Part {
         self.cut_off(journal.mark);
         journal.clear(self.slots);
         self.journal = journal;
+    }
+
+    /// All slots are new, and go together.
+    fn empty(&mut self) {
+        let directory = Directory::new(&self.layout);
+        let mut indexes = std::mem::take(&mut self.indexes);
+        indexes.iter_mut().for_each(Index::forget);
+        *self = Self {
+            directory,
+            indexes,
+            hashing: std::mem::take(&mut self.hashing),
+            reseeds: self.reseeds,
+            ..Self::new(self.layout.clone(), self.stride)
+        };
     }
 
     /// What the running transaction changed, in order.

@@ -65,11 +65,15 @@ pub(crate) struct Sieve<'a> {
 }
 
 impl Sieve<'_> {
-    /// Asks for the first lines of it.
+    /// Asks for the first line of what is walked.
     #[inline(always)]
-    pub(crate) fn prefetch(&self) {
+    pub(crate) fn prefetch_prints(&self) {
         prefetch(self.prints, 0);
-        prefetch(self.slots, 0);
+    }
+
+    /// Asks for the first line of what is asked.
+    #[inline(always)]
+    pub(crate) fn prefetch_bits(&self) {
         prefetch(self.bits, 0);
     }
 

@@ -12,7 +12,7 @@ use arrow_array::{ArrayRef, Int64Array, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 use ringview_core::{Dictionary, Result};
 use ringview_query::{OutputKind, PlanOutput};
-use ringview_ring::Expansion;
+use ringview_ring::{Expansion, Number};
 
 use super::categories;
 use super::cells::Cells;
@@ -23,6 +23,9 @@ use super::rows::ResultRows;
 const NAMES: &str = "ringview.cofactor";
 /// And the one for the columns by which the view groups.
 const GROUPS: &str = "ringview.groups";
+
+/// Means of more than this are not counted from: their squares would leave the range of doubles.
+const LARGEST: f64 = 1e140;
 
 /// Payloads as lists: sums feature by feature, products as an upper triangle row by row.
 #[derive(Default)]
@@ -81,6 +84,41 @@ impl FeatureColumns {
         categories::column(self, (rows, at.1), column, dictionary).map(Cells::Array)
     }
 
+    /// The same where the payload is kept as sums: `at` are the words of the sum of each feature, then of
+    /// the sums of products, each an expansion. Origins are their means, so that no digit is lost.
+    pub(crate) fn column_of_moments(&self, rows: &ResultRows, at: &[usize]) -> Result<Cells> {
+        let m = self.order.len();
+        let mut shifted = ResultRows::new(0, self.shape().words() + 2 * m);
+        shifted.rows = rows.rows;
+        for row in rows.payloads() {
+            let moments: Vec<Expansion> = at.iter().map(|&at| Expansion::load(row, at)).collect();
+            let (sums, products) = moments.split_at(m);
+            let count = row[0] as i64;
+            let squares = |i: usize| products[i * m - (i * i - i) / 2];
+            let origin = |i: usize| origin_of(count as f64, sums[i], squares(i));
+            let origins: Vec<f64> = (0..m).map(origin).collect();
+            let words = &mut shifted.payloads;
+            words.push(row[0]);
+            let rows = Expansion::from(count);
+            let sum = |(&sum, &origin)| apart(sum, rows, origin).value().to_bits();
+            words.extend(sums.iter().zip(&origins).map(sum));
+            let mut product = products.iter();
+            for i in 0..m {
+                for (j, product) in (i..m).zip(&mut product) {
+                    // Q - o s' - s o' + n o o' = Q - s o' - o (s' - n o')
+                    let rest = apart(sums[j], rows, origins[j]).scaled(origins[i]);
+                    let product = product.difference(sums[i].scaled(origins[j]));
+                    words.push(product.difference(rest).value().to_bits());
+                }
+            }
+            words.extend(origins.iter().map(|origin| origin.to_bits()));
+            words.extend(std::iter::repeat_n(0, m));
+        }
+        let words = self.shape().words();
+        let column = self.numbers(&shifted, (0..words, words..words + 2 * m))?;
+        Ok(Cells::Array(Arc::new(column)))
+    }
+
     /// That of the numeric features.
     fn numbers(
         &self,
@@ -130,6 +168,27 @@ impl FeatureColumns {
         ];
         Ok(StructArray::new(fields, columns, None))
     }
+}
+
+/// What the values of a feature are best counted from, by their sum and the sum of their squares: their
+/// mean, or the whole number beside it if that is as good, so that whole numbers stay whole.
+fn origin_of(count: f64, sum: Expansion, squares: Expansion) -> f64 {
+    let mean = sum.value() / count;
+    // No number where there are no rows.
+    if mean.is_nan() || mean.abs() > LARGEST {
+        return 0.0;
+    }
+    let variance = squares.difference(sum.scaled(mean)).value() / count;
+    let away = mean - mean.round();
+    match away * away <= 64.0 * variance {
+        true => mean.round(),
+        false => mean,
+    }
+}
+
+/// A sum over so many rows, each counted from an origin.
+fn apart(sum: Expansion, rows: Expansion, origin: f64) -> Expansion {
+    sum.difference(rows.scaled(origin))
 }
 
 fn list(name: &str, size: usize) -> Field {

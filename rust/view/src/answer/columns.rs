@@ -35,9 +35,10 @@ impl Members {
         dictionary: &Dictionary,
     ) -> Result<Cells> {
         match (&output.kind, self.features()) {
-            (OutputKind::Cofactor, Some((words, features))) => {
-                features.column(rows, (words, self.origins()), dictionary)
-            }
+            (OutputKind::Cofactor, Some((words, features))) => match self.moments() {
+                Some(moments) => features.column_of_moments(rows, &moments),
+                None => features.column(rows, (words, self.origins()), dictionary),
+            },
             (
                 OutputKind::Extreme {
                     companion,

@@ -41,6 +41,9 @@ pub struct TermSums {
     kinds: Vec<Kind>,
     shape: SumProductShape,
     places: Vec<usize>,
+    /// The features whose moments are among the components, and which: the sum of each, then the sum of
+    /// products of each two.
+    moments: Option<(FeatureColumns, Vec<usize>)>,
 }
 
 /// The features of a degree-m payload.
@@ -82,7 +85,16 @@ impl TermSums {
             shape: SumProductShape::new(&numbers),
             kinds,
             places,
+            moments: None,
         }
+    }
+
+    /// With the degree-m payload of some features told by components: reals that hold the sum of each, then
+    /// the sums of products, an upper triangle row by row.
+    #[must_use]
+    pub fn with_moments(mut self, features: FeatureColumns, components: Vec<usize>) -> Self {
+        self.moments = Some((features, components));
+        self
     }
 
     /// A component for each term, in their order.
@@ -149,8 +161,20 @@ impl Members {
     pub fn features(&self) -> Option<(Range<usize>, &FeatureColumns)> {
         self.list.iter().find_map(|(words, member)| match member {
             Member::Cofactor(features) => Some((words.clone(), features)),
+            Member::Sums(sums) => {
+                let (features, _) = sums.moments.as_ref()?;
+                Some((words.clone(), features))
+            }
             _ => None,
         })
+    }
+
+    /// Where the sums and sums of products of features stand, if they are sums among others.
+    pub(crate) fn moments(&self) -> Option<Vec<usize>> {
+        let (start, sums) = self.sums()?;
+        let (_, components) = sums.moments.as_ref()?;
+        let word = |&component: &usize| start + sums.shape.elements()[component].word;
+        Some(components.iter().map(word).collect())
     }
 
     /// Where the summaries stand, in the order of the query's companions.
