@@ -421,7 +421,7 @@ struct Even(usize, usize);
 
 impl Predicate for Even {
     fn holds(&self, index: &Index, result: &[u32]) -> Result<bool> {
-        Ok(index.row(self.0, result[self.0])[self.1] % 2 == 0)
+        Ok(index.row(self.0, result[self.0])[self.1].is_multiple_of(2))
     }
 }
 

@@ -48,6 +48,9 @@ pub(super) struct Shown {
     pub(super) null: Option<usize>,
 }
 
+/// Where the words of a column stand: a relation and a word of its rows each.
+type Parts = [Option<(usize, usize)>; 3];
+
 /// The whole query.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
@@ -57,7 +60,7 @@ pub(super) struct Shape {
     /// The words of a result: a relation and a word of its rows each.
     pub(super) words: Vec<(usize, usize)>,
     /// Where the condition's columns stand: the value, the upper half of a decimal, whether it is NULL.
-    pub(super) columns: Vec<(Of, [Option<(usize, usize)>; 3])>,
+    pub(super) columns: Vec<(Of, Parts)>,
     /// Where its verdicts on rows do.
     pub(super) verdicts: Vec<(usize, usize)>,
 }
