@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 import anchors
+import slopes
 from anchors import SIZES
 
 ORDERS = ("sorted", "shuffled")
@@ -23,7 +24,11 @@ TITLES = {
 # The streams of sums and matrices, with the scale of Housing.
 STREAMS = (("retailer", None), ("retailer-fact", None), ("housing", anchors.SCALE))
 SCALES = (1, 4, anchors.SCALE)
-TRIANGLES = {"triangles": "COUNT", "triangles-cofactor": "degree-3 matrix"}
+TRIANGLES = {
+    "triangles": "COUNT",
+    "triangles-own": "COUNT, one relation",
+    "triangles-cofactor": "degree-3 matrix",
+}
 SUMS = {
     "handwritten-arrays": "by hand, arrays",
     "handwritten-tables": "by hand, tables",
@@ -52,11 +57,18 @@ CYCLES = {
     "ringview-trusted": "indicators, trusted deletes",
     "ringview-checked": "indicators",
     "python-trusted": "Python, trusted deletes",
+    "ringview-epsilon": "heavy and light, trusted deletes",
+    "python-epsilon": "Python, heavy and light, trusted deletes",
     "ringview-plain": "no indicators",
     "ringview-scalars": "a number an entry",
     "recursive": "recursive",
     "first-order": "first order",
     "duckdb": "DuckDB recomputing †",
+}
+TOGGLES = {
+    "ringview-epsilon": "heavy and light",
+    "ringview-trusted": "indicators",
+    "first-order": "first order",
 }
 CHAINS = {
     "ringview": "`MatrixChain`",
@@ -64,6 +76,11 @@ CHAINS = {
     "recomputed": "NumPy recomputing",
     "sql-factors": "SQL, `update_factorised`",
     "sql-rows": "SQL, rows",
+}
+BOOK = {
+    "ringview": "ringview",
+    "first-order": "first order, NumPy",
+    "duckdb": "DuckDB recomputing",
 }
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 NONE, FAILED = "-", "failed"
@@ -84,7 +101,10 @@ def tables(results: dict[str, Any]) -> str:
         joins(lines),
         reading(lines),
         triangles(lines),
+        toggles(results["lines"]),
+        exponents(results["lines"]),
         *chains(results["lines"]),
+        *order_book(results["lines"]),
     ]
     return "\n\n".join([described, *filter(None, found)])
 
@@ -294,6 +314,42 @@ def triangles(lines: Lines) -> str:
     return table([*head, "C++, no indicators, Epinions ‡"], rows, 3)
 
 
+def toggles(lines: list[Line]) -> str:
+    """Microseconds of an edge that comes or goes between hubs, and in a clique, by size."""
+    lines = [line for line in lines if line["workload"] == "toggles"]
+    failures = [f"toggled edges: failed: {line['failed']}" for line in lines if "failed" in line]
+    lines = [line for line in lines if "failed" not in line]
+    taken = {(line["data"], line["size"], line["system"]): line["cpu_seconds"] for line in lines}
+
+    def cell(*key: Any) -> str:
+        return figure(1e6 * taken[key]) if key in taken else NONE
+
+    cells = sorted({key[:2] for key in taken}, key=lambda key: (key[0] != "hub", key[1]))
+    rows = [
+        [data, f"{size:,}", *(cell(data, size, name) for name in TOGGLES)] for data, size in cells
+    ]
+    head = ["an edge comes or goes, us", "edges", *TOGGLES.values()]
+    return "\n\n".join(filter(None, [table(head, rows, 2), *failures]))
+
+
+def exponents(lines: list[Line]) -> str:
+    """The slopes of counted steps and keys against N, beside the theorem's."""
+    lines = [line for line in lines if line["workload"] == "exponents" and "failed" not in line]
+    rows = []
+    for at in sorted({line["epsilon"] for line in lines}):
+        time, space = slopes.time(lines, at), slopes.space(lines, at)
+        rows.append(
+            [
+                f"{at:.1f}",
+                *("0" if found is None else f"{found:.2f}" for found in (time, space)),
+                f"{max(at, 1 - at):.1f}",
+                f"{min(1 + at, 2 - 2 * at):.1f}",
+            ]
+        )
+    head = ["epsilon", "steps a change, slope", "keys of views, slope"]
+    return table([*head, "steps: theorem", "keys: theorem"], rows, 1)
+
+
 def chains(lines: list[Line]) -> list[str]:
     """Milliseconds a change of the middle one of three matrices, by size and by rank."""
     lines = [line for line in lines if line["workload"] == "chain"]
@@ -317,6 +373,22 @@ def chains(lines: list[Line]) -> list[str]:
         head = [f"rank r of A2, n = {size:,}, ms; r", *(CHAINS[system] for system in systems)]
         found.append(table(head, rows, 1))
     return found + failures
+
+
+def order_book(lines: list[Line]) -> list[str]:
+    """Events a second of an order book, the result read after each batch."""
+    lines = [line for line in lines if line["workload"] == "order-book"]
+    failures = [f"order book: failed: {line['failed']}" for line in lines if "failed" in line]
+    lines = [line for line in lines if "failed" not in line]
+    parts = ("query", "batch", "system")
+    taken = {tuple(line[part] for part in parts): line["tuples_per_second"] for line in lines}
+    rows = []
+    for query, size in dict.fromkeys((line["query"], line["batch"]) for line in lines):
+        found = [taken.get((query, size, system)) for system in BOOK]
+        cells = [NONE if speed is None else figure(speed / 1e3) for speed in found]
+        rows.append([query, f"{size:,}", *cells])
+    head = ["order book, thousand events/s from Python", "batch", *BOOK.values()]
+    return [table(head, rows, 2), *failures]
 
 
 def compiled(workload: str, order: str, size: int = 1_000) -> str:

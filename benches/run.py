@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import edges
+import figure
 import render
 from machine import machine
 from results import Line, Results
@@ -221,11 +222,14 @@ def joins(bench: Bench, cell: Cell) -> None:
 def triangles(bench: Bench, cell: Cell) -> None:
     """The count of triangles, and their degree-3 matrix (figure 11)."""
     bench.rust(cell, ("ringview-trusted", "ringview-checked", "ringview-plain"), deletes=True)
-    if cell.workload == "triangles":
-        bench.rust(cell, ("first-order",), deletes=True)
-    else:
+    if cell.workload == "triangles-cofactor":
         bench.rust(cell, ("ringview-scalars", *SLOW))
-    bench.python(cell, PYTHON[:1], HEADLINE, 10_000)
+    else:
+        bench.rust(cell, ("ringview-epsilon", "first-order"), deletes=True)
+    if cell.workload == "triangles-own":
+        return
+    systems = ("python-epsilon",) if cell.workload == "triangles" else ()
+    bench.python(cell, (*PYTHON[:1], *systems), HEADLINE, 10_000)
     bench.python(cell, ("duckdb",))
 
 
@@ -240,12 +244,39 @@ def chains(bench: Bench, cell: Cell) -> None:
         bench.results.add(failed)
 
 
+def order_book(bench: Bench, cell: Cell) -> None:
+    """Aggregates whose conditions hold correlated aggregates, over an order book."""
+    command = [sys.executable, str(HERE / "python" / "order_book.py")]
+    quick = ["--quick"] if bench.options.quick else []
+    lines, problem = bench.call([*command, *quick, "--seconds", str(bench.options.seconds)])
+    for line in lines:
+        bench.results.add({**line, "order": cell.order})
+    if problem is not None:
+        failed = {"workload": cell.workload, "order": cell.order, "failed": problem}
+        bench.results.add(failed)
+
+
+def worst(bench: Bench, cell: Cell) -> None:
+    """Data made against one way of maintenance, by size: times of toggled edges, counted steps."""
+    lines, problem = bench.call([bench.program, "--worst", cell.workload, *bench.share])
+    for line in lines:
+        bench.results.add({**line, "order": cell.order})
+    if problem is not None:
+        failed = {"workload": cell.workload, "order": cell.order, "failed": problem}
+        bench.results.add(failed)
+    if lines and cell.workload == "exponents":
+        path = bench.folder if bench.options.quick else HERE.parent / "docs"
+        figure.draw(lines, path / "epsilon.svg")
+
+
 PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "sum": sums,
     "cofactor": cofactors,
     "joins": joins,
     "triangles": triangles,
     "chains": chains,
+    "order-book": order_book,
+    "worst": worst,
 }
 
 
@@ -262,6 +293,9 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     for workload, order in product(render.TRIANGLES, ORDERS):
         yield Cell("triangles", workload, order, flags=options.edges_flags)
     yield Cell("chains", "chain", "-")
+    yield Cell("order-book", "order-book", "-")
+    for workload in ("toggles", "exponents"):
+        yield Cell("worst", workload, "-")
 
 
 def main() -> int:

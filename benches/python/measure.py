@@ -53,24 +53,24 @@ def run(
 
         yield recompute(workload, tables, size, options.seconds)
     else:
-        trust = system == "python-trusted"
-        yield from embedded(workload, tables, size, options, trust=trust)
+        yield from embedded(system, workload, tables, size, options)
 
 
 def embedded(
-    workload: Workload, tables: Tables, size: int, options: argparse.Namespace, *, trust: bool
+    system: str, workload: Workload, tables: Tables, size: int, options: argparse.Namespace
 ) -> Iterator[Line]:
     """Through ringview: an insert a batch, then a delete a batch, the last one first."""
     import ringview
 
     before = resident()
-    database = ringview.Database(trust_deletes=trust)
+    database = ringview.Database(trust_deletes=system != "python-checked")
+    engine = "epsilon" if system == "python-epsilon" else None
     streamed, loaded = workload.stream.streamed, workload.stream.loaded
     for name in (*loaded, *streamed):
         database.create_table(name, tables[name].schema, static=name in loaded)
     for name in loaded:
         database.insert(name, tables[name])
-    view = database.create_view("view", workload.sql)
+    view = database.create_view("view", workload.sql, engine=engine)
     phases = [("insert", database.insert, False), ("delete-back", database.delete, True)]
     for phase, apply, back in phases[: 1 + bool(options.deletes)]:
         line = timed(apply, stream(tables, streamed, size, back=back), options.seconds)

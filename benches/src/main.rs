@@ -11,12 +11,14 @@
 //! | `workloads` | one file a stream, and what is asked of it |
 //! | `ringview` | ringview under those streams |
 //! | `harness` | the matrix of a run, and its lines |
+//! | `worst` | data made against one way of maintenance, by size |
 
 mod common;
 mod harness;
 mod ringview;
 mod rivals;
 mod workloads;
+mod worst;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,17 +26,20 @@ use std::process::ExitCode;
 use crate::common::data::Order;
 use crate::harness::{Phase, Settings, SystemName, matrix};
 use crate::workloads::Workload;
+use crate::worst::Worst;
 
 const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [--batch LIST] [--system LIST] [--scale N]
                         [--deletes back|again] [--repeat N] [--seconds S] [--edges FILE] [--share N] [--export DIR]
-  workloads: retailer retailer-fact housing triangles, each as it is, with -float, -cofactor or -join behind
+       ringview-benches --worst toggles|exponents [--share N]
+  workloads: retailer retailer-fact housing triangles triangles-own, each as it is, with -float, -cofactor or -join behind
   orders: sorted shuffled        batches: rows, 1000        scale: of Housing, 20
   systems: handwritten-arrays handwritten-tables ringview-trusted ringview-checked ringview-scalars ringview-plain
-           ringview-listing recursive first-order, where there is such a program
+           ringview-listing ringview-epsilon recursive first-order, where there is such a program
   --deletes: insert all, then delete all, the last batch first (back) or the first one first (again); time both
   --seconds: stop a stream after that time and report the rows done so far (no results are compared then)
   --edges FILE: sources, then targets, as raw little-endian int32: the graph of the triangles, else a generated one
   --share N: only an Nth of the rows
+  --worst: hubs and cliques whose edges come and go, in time; steps and keys over epsilon, counted
   --export DIR: write the rows of the first workload and order, and stop";
 
 fn main() -> ExitCode {
@@ -50,6 +55,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     let mut settings = Settings::default();
     let mut export: Option<PathBuf> = None;
+    let mut worst: Option<Worst> = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{flag} needs a value"));
@@ -64,9 +70,13 @@ fn run() -> Result<(), String> {
             "--scale" => settings.size.scale = number(&value()?)?,
             "--edges" => settings.size.edges = Some(value()?.into()),
             "--share" => settings.size.share = number(&value()?)?,
+            "--worst" => worst = Some(Worst::parse(&value()?)?),
             "--export" => export = Some(value()?.into()),
             _ => return Err(format!("unknown flag {flag}")),
         }
+    }
+    if let Some(worst) = worst {
+        return worst.run(settings.size.share);
     }
     if let Some(folder) = export {
         let data = settings.workloads[0].stream;

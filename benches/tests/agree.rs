@@ -44,9 +44,9 @@ fn cofactors_agree_to_the_number() {
 
 #[test]
 fn triangles_agree() {
-    // The engine with indicators, without, and checked; first order by hand.
-    let counts = "--workload triangles --batch 10,1000 --deletes again";
-    assert_eq!(lines(counts), 2 * 2 * 2 * 4);
+    // The engine with indicators, without, checked, and by heavy and light parts; first order by hand.
+    let counts = "--workload triangles,triangles-own --batch 10,1000 --deletes again";
+    assert_eq!(lines(counts), 2 * 2 * 2 * 2 * 5);
     // The same, and recursive, and a number an entry.
     let cofactors = "--workload triangles-cofactor --order shuffled --deletes back";
     assert_eq!(lines(cofactors), 2 * 6);
@@ -60,4 +60,12 @@ fn joins_agree() {
     assert_eq!(lines(housing), 2 * 2 * 2 * systems);
     let retailer = "--workload retailer-fact-join --order shuffled --deletes again";
     assert_eq!(lines(retailer), 2 * systems);
+}
+
+#[test]
+fn worst_cases_are_told() {
+    // Hub and clique of two sizes, three systems.
+    assert_eq!(lines("--worst toggles"), 2 * 2 * 3);
+    // Eleven epsilons and two kinds of data, six and the third, two sizes.
+    assert_eq!(lines("--worst exponents"), (11 * 2 + 6) * 2);
 }

@@ -19,7 +19,7 @@ PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in DOCS.glob("*.md"))
 # What an engine keeps is said, priced and drawn; measurements and pictures are elsewhere.
 ENGINES = [
     *("cyclic.md", "joins.md", "matrix-chains.md", "models.md", "view-trees.md"),
-    "views-over-views.md",
+    *("triangles.md", "views-over-views.md"),
 ]
 
 

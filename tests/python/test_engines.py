@@ -148,3 +148,32 @@ epsilon = {{a = 0.25, b = 1}}
     (tmp_path / "job.toml").write_text(job.replace("0.25", "nan"))
     with pytest.raises(ValueError, match="view 'mixed': epsilon of 'a': is nan"):
         rv.job.run(rv.job.load(tmp_path / "job.toml"))
+
+
+def test_heavy_and_light_parts_are_taken_where_the_sizes_say_so() -> None:
+    db = rv.Database()
+    db.create_table("e", {"src": "int64", "dst": "int64"})
+    small = db.create_view("small", TRIANGLES)
+    text = small.explain()
+    assert "engine: viewtree; joins by equality" in text
+    assert (
+        "not taken: epsilon, which could, at O(N^0.5) a change; taken by name, or from 10000 "
+        in text
+    )
+    # A star has no triangles; at its end there is one.
+    db.insert("e", {"src": range(1, 9_998), "dst": [0] * 9_997})
+    assert "engine: viewtree;" in db.explain(TRIANGLES)
+    db.insert("e", {"src": [0, 5, 5], "dst": [5, 6, 5]})
+    large = db.create_view("large", TRIANGLES)
+    text = large.explain()
+    assert "engine: epsilon; the largest table has 10000 rows, and from 10000 on it pays" in text
+    assert "costs O(N^0.5) at the worst; the join is of the class 3R3" in text
+    assert "not taken: viewtree, which could, at O(N) a change; joins by equality" in text
+    assert "one relation at three places" in text
+    db.insert("e", {"src": [6], "dst": [0]})
+    db.insert("e", {"src": [0], "dst": [6]})
+    db.delete("e", {"src": [5], "dst": [5]})
+    assert small.scalar() == large.scalar()
+    # Groups it does not keep, and so says nothing.
+    grouped = db.explain(TRIANGLES.replace("COUNT", "a.src, COUNT") + " GROUP BY a.src")
+    assert "engine: viewtree;" in grouped

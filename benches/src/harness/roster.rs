@@ -21,6 +21,8 @@ pub(crate) enum SystemName {
     RingviewPlain,
     /// Rows as a listing.
     RingviewListing,
+    /// By heavy and light parts, deletes trusted.
+    RingviewEpsilon,
     /// A view for each connected subquery that a delta asks for.
     Recursive,
     /// Base rows and no views.
@@ -28,7 +30,7 @@ pub(crate) enum SystemName {
 }
 
 impl SystemName {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::HandwrittenArrays,
         Self::HandwrittenTables,
         Self::RingviewTrusted,
@@ -36,6 +38,7 @@ impl SystemName {
         Self::RingviewScalars,
         Self::RingviewPlain,
         Self::RingviewListing,
+        Self::RingviewEpsilon,
         Self::Recursive,
         Self::FirstOrder,
     ];
@@ -49,6 +52,7 @@ impl SystemName {
             Self::RingviewScalars => "ringview-scalars",
             Self::RingviewPlain => "ringview-plain",
             Self::RingviewListing => "ringview-listing",
+            Self::RingviewEpsilon => "ringview-epsilon",
             Self::Recursive => "recursive",
             Self::FirstOrder => "first-order",
         }
@@ -76,6 +80,7 @@ impl SystemName {
             (S::RingviewChecked, _) => engine(false, Form::Whole),
             (S::RingviewScalars, Cofactor) => engine(true, Form::Numbers),
             (S::RingviewPlain, Sum | Cofactor) if is_cyclic => engine(true, Form::Plain),
+            (S::RingviewEpsilon, Sum) if is_cyclic => engine(true, Form::HeavyLight),
             (S::RingviewListing, Join) => engine(true, Form::Listing),
             (S::FirstOrder, Cofactor) => Some(Box::new(strategies::FirstOrder::new(data))),
             (S::Recursive, Cofactor) => {

@@ -10,8 +10,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use ringview_core::{Result, Schema};
-use ringview_engine::{Database, Direction, Op, Options, Planning, ViewTrees};
+use ringview_engine::{Database, Direction, HeavyLight, Op, Options, Planning, ViewTrees};
 use ringview_query::Query;
+use ringview_view::Engine as Keeps;
 
 use super::query::{Shown, query};
 use crate::common::clock::{on_core, resident};
@@ -33,6 +34,8 @@ pub(crate) enum Form {
     Plain,
     /// Rows in a listing.
     Listing,
+    /// By heavy and light parts.
+    HeavyLight,
 }
 
 /// A database with the workload's tables and its one view.
@@ -42,6 +45,8 @@ pub(crate) struct Engine {
     /// How many relations are still to be loaded before the view is made.
     missing: usize,
     query: Query,
+    /// The name of the engine.
+    by: String,
     shown: Shown,
 }
 
@@ -54,8 +59,13 @@ impl Engine {
         let planning = Planning {
             indicators: form != Form::Plain,
         };
-        let engine = ViewTrees { planning };
-        let mut database = Database::with_engines(options, vec![Arc::new(engine)]);
+        let trees: Arc<dyn Keeps> = Arc::new(ViewTrees { planning });
+        let engine = match form {
+            Form::HeavyLight => Arc::new(HeavyLight::default()),
+            _ => trees,
+        };
+        let by = engine.name().to_owned();
+        let mut database = Database::with_engines(options, vec![engine]);
         let streamed = workload.stream.streamed();
         for (index, relation) in data.relations.iter().enumerate() {
             let schema = Schema::from_arrow(&data.batch(index).schema()).expect(WELL_FORMED);
@@ -74,6 +84,7 @@ impl Engine {
                 .collect(),
             missing: workload.stream.loaded().len(),
             query,
+            by,
             shown,
         };
         engine.create_view();
@@ -83,7 +94,7 @@ impl Engine {
     fn create_view(&mut self) {
         if self.missing == 0 {
             self.database
-                .create_view(VIEW, &self.query, &mut |_| Ok(()))
+                .create_view_with(VIEW, &self.query, Some(&self.by), &mut |_| Ok(()))
                 .expect(WELL_FORMED);
         }
     }

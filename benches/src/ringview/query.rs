@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::engine::Form;
 use crate::common::data::Dataset;
 use crate::common::system::digest;
-use crate::workloads::{Asked, Workload};
+use crate::workloads::{Asked, Column, Workload};
 
 /// How a result is read.
 pub(crate) enum Shown {
@@ -38,7 +38,10 @@ impl Feature {
 
 /// The query of a workload, and how to read what it gives.
 pub(crate) fn query(workload: Workload, data: &Dataset, form: Form) -> (Query, Shown) {
-    let (features, joins) = natural(data);
+    let (features, joins) = match workload.stream.own_join() {
+        Some(equal) => (Vec::new(), own(equal)),
+        None => natural(data),
+    };
     let count =
         json!({"kind": "aggregate", "name": "count", "function": "count", "argument": null});
     let mut rest = json!({});
@@ -72,8 +75,13 @@ pub(crate) fn query(workload: Workload, data: &Dataset, form: Form) -> (Query, S
             (outputs, Shown::Rows)
         }
     };
-    let atoms = data.relations.iter().map(|relation| relation.name);
-    let atoms = atoms.map(|name| json!({"table": name, "alias": name}));
+    let places = match workload.stream.own_join() {
+        // As many places as equalities, for they make a circle.
+        Some(equal) => vec![data.relations[0].name; equal.len()],
+        None => data.relations.iter().map(|one| one.name).collect(),
+    };
+    let atoms = places.iter().enumerate();
+    let atoms = atoms.map(|(at, name)| json!({"table": name, "alias": format!("{name}{at}")}));
     rest["atoms"] = atoms.collect();
     rest["joins"] = joins.into();
     rest["outputs"] = outputs.into();
@@ -101,6 +109,15 @@ fn natural(data: &Dataset) -> (Vec<Feature>, Vec<Value>) {
         }
     }
     (features, joins)
+}
+
+/// The equalities of a relation joined with itself.
+fn own(equal: &[[Column; 2]]) -> Vec<Value> {
+    let place = |(atom, column): Column| json!({"atom": atom, "column": column});
+    equal
+        .iter()
+        .map(|pair| pair.map(place).as_slice().into())
+        .collect()
 }
 
 /// What is summed.

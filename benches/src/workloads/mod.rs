@@ -8,6 +8,8 @@ mod retailer;
 mod retailer_fact;
 mod triangles;
 
+pub(crate) use triangles::{OwnTriangles, RELATIONS, Triangles};
+
 use std::path::PathBuf;
 
 use crate::common::data::{Dataset, Order};
@@ -45,6 +47,9 @@ pub(crate) enum ByHand {
     FirstOrder,
 }
 
+/// A column by its name, of the relation at a place.
+pub(crate) type Column = (usize, &'static str);
+
 /// Relations, and how they stream.
 pub(crate) trait Stream: Sync {
     /// How it is called.
@@ -74,6 +79,12 @@ pub(crate) trait Stream: Sync {
         false
     }
 
+    /// Where one relation is joined with itself: the columns that are equal, by the places at which it stands. Its count
+    /// alone is asked.
+    fn own_join(&self) -> Option<&'static [[Column; 2]]> {
+        None
+    }
+
     /// An empty program for its sum, if one was written.
     fn by_hand(&self, program: ByHand) -> Option<Box<dyn System>>;
 }
@@ -98,11 +109,12 @@ pub(crate) struct Workload {
     pub(crate) asked: Asked,
 }
 
-const STREAMS: [&dyn Stream; 4] = [
+const STREAMS: [&dyn Stream; 5] = [
     &retailer::Retailer,
     &retailer_fact::RetailerFact,
     &housing::Housing,
-    &triangles::Triangles,
+    &Triangles,
+    &OwnTriangles,
 ];
 const ASKED: [(Asked, &str); 4] = [
     (Asked::Sum, ""),
@@ -117,6 +129,7 @@ impl Workload {
         STREAMS
             .into_iter()
             .flat_map(|stream| ASKED.map(|(asked, _)| Self { stream, asked }))
+            .filter(|one| one.asked == Asked::Sum || one.stream.own_join().is_none())
     }
 
     pub(crate) fn name(self) -> String {

@@ -1,5 +1,7 @@
 //! The edges of a graph as three relations, R(a, b), S(b, c) and T(c, a), whose natural join are its triangles.
 //!
+//! Or as one, E(a, b), that is joined with itself to E(a, b) E(b, c) E(c, a).
+//!
 //! They come from a file, or are generated: as many nodes and distinct edges as Epinions has, endpoints drawn with a
 //! density of 1/sqrt(x), so that a few hubs have thousands of edges and most nodes a handful. No edge is a loop.
 
@@ -9,11 +11,13 @@ use std::path::Path;
 use crate::common::data::{Dataset, Order, Random, Relation};
 use crate::common::system::System;
 use crate::rivals::first_order;
-use crate::workloads::{ByHand, Size, Stream};
+use crate::workloads::{ByHand, Column, Size, Stream};
 
 const NODES: u64 = 75_879;
 const EDGES: usize = 508_837;
-const RELATIONS: [(&str, [&str; 2]); 3] = [("R", ["a", "b"]), ("S", ["b", "c"]), ("T", ["c", "a"])];
+/// The names of the relations and of their columns.
+pub(crate) const RELATIONS: [(&str, [&str; 2]); 3] =
+    [("R", ["a", "b"]), ("S", ["b", "c"]), ("T", ["c", "a"])];
 
 /// The stream of the three, all changing.
 pub(crate) struct Triangles;
@@ -47,12 +51,62 @@ impl Stream for Triangles {
     }
 }
 
+/// The stream of one relation that closes its own triangles.
+pub(crate) struct OwnTriangles;
+
+impl Stream for OwnTriangles {
+    fn name(&self) -> &'static str {
+        "triangles-own"
+    }
+
+    fn generate(&self, order: Order, size: &Size) -> Result<Dataset, String> {
+        let columns = edges(size.edges.as_deref(), size.share)?;
+        let relation = Relation {
+            name: "E",
+            names: ["a", "b"].map(str::to_owned).into(),
+            columns: columns.into(),
+        };
+        Ok(Dataset::new(vec![relation], order))
+    }
+
+    fn streamed(&self) -> &'static [usize] {
+        &[0]
+    }
+
+    fn summed(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn is_cyclic(&self) -> bool {
+        true
+    }
+
+    fn own_join(&self) -> Option<&'static [[Column; 2]]> {
+        Some(&[
+            [(0, "b"), (1, "a")],
+            [(1, "b"), (2, "a")],
+            [(2, "b"), (0, "a")],
+        ])
+    }
+
+    fn by_hand(&self, program: ByHand) -> Option<Box<dyn System>> {
+        match program {
+            ByHand::Arrays | ByHand::Tables => None,
+            ByHand::FirstOrder => Some(Box::new(first_order::OwnTriangles::default())),
+        }
+    }
+}
+
 /// A file has the sources, then the targets, as raw little-endian int32; a share takes the first of them.
+fn edges(file: Option<&Path>, share: usize) -> Result<[Vec<i32>; 2], String> {
+    match file {
+        Some(path) => read(path, share),
+        None => Ok(skewed(NODES / share as u64, EDGES / share)),
+    }
+}
+
 fn generate(order: Order, file: Option<&Path>, share: usize) -> Result<Dataset, String> {
-    let columns = match file {
-        Some(path) => read(path, share)?,
-        None => skewed(NODES / share as u64, EDGES / share),
-    };
+    let columns = edges(file, share)?;
     let relation = |(name, names): (&'static str, [&str; 2])| Relation {
         name,
         names: names.map(str::to_owned).into(),

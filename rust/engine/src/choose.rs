@@ -1,7 +1,8 @@
 //! Which engine keeps a view: all are asked, the cheapest is taken, or the one that was asked for.
 //!
-//! Invariant: the choice is that of the query and the engines alone: by what a change costs, then by what is
-//! kept, then by their order in the list; an engine that is taken by its name alone is not compared. A query that
+//! Invariant: the choice is that of the query, the engines and the sizes that are known when a view is born: by
+//! what a change costs at the worst, then by what is kept, then by their order in the list. An engine that pays
+//! from some rows on is compared where the largest table has them; an empty one says nothing. A query that
 //! gives thresholds of heavy values names an engine that has them, and the others refuse it. Whoever
 //! was not taken is told of, with what it would have cost or why it could not. Cost: one plan an engine; costs are compared only where several could.
 
@@ -47,17 +48,17 @@ impl Chosen {
 /// What is told of a choice.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
-    /// How the engine was asked for, if it was.
-    by_hand: Option<&'static str>,
+    /// Why this engine, where there was more to it than its cost.
+    why: Option<String>,
     others: Vec<Other>,
 }
 
 impl Told {
     /// What an engine says of a view, with that.
     pub(crate) fn with(&self, mut explanation: Explanation) -> Explanation {
-        if let Some(how) = self.by_hand {
+        if let Some(why) = &self.why {
             let because = &explanation.engine.because;
-            explanation.engine.because = format!("asked for by {how}; {because}");
+            explanation.engine.because = format!("{why}; {because}");
         }
         explanation.others.clone_from(&self.others);
         explanation
@@ -97,33 +98,46 @@ pub(crate) fn choose(
     }
     let mut said: Vec<Said<'_>> = engines.iter().map(|engine| ask(&**engine, query)).collect();
     let thresholds = !query.epsilons.is_empty();
-    let (taken, how) = match by_hand {
+    let rows = query.atoms.iter().filter_map(|atom| atom.rows).max();
+    let (taken, asked) = match by_hand {
         Some(name) => {
             let taken = said.iter().position(|(engine, _)| engine.name() == name);
-            (taken, Some("name"))
+            (taken, Some("asked for by name".to_owned()))
         }
         None if thresholds => {
             let taken = said.iter().position(|(engine, _)| engine.has_thresholds());
-            (taken, Some("its epsilon"))
+            (taken, Some("asked for by its epsilon".to_owned()))
         }
-        None => (cheapest(&said), None),
+        None => (cheapest(&said, (query, rows)), None),
     };
-    let (_, answer) = said.remove(taken.unwrap_or(0));
+    let (engine, answer) = said.remove(taken.unwrap_or(0));
     let candidate = answer.map_err(Refusal::error)?;
+    let said = said.into_iter();
+    let others = said.filter(|(engine, answer)| {
+        answer.is_ok() || (engine.pays_from(query) == 0 && engine.concerns(query))
+    });
     Ok(Chosen {
-        candidate,
         told: Told {
-            by_hand: how,
-            // Who must be asked for by name says nothing to what it could not keep.
-            others: said
-                .into_iter()
-                .filter(|(engine, answer)| {
-                    answer.is_ok() || (!engine.is_by_name() && engine.concerns(query))
-                })
-                .map(other)
-                .collect(),
+            why: asked.or_else(|| by_size(engine, &*candidate, (query, rows))),
+            others: others.map(|said| other(said, (query, rows))).collect(),
         },
+        candidate,
     })
+}
+
+/// Why an engine was taken that is not for tables of every size.
+fn by_size(
+    engine: &dyn Engine,
+    candidate: &dyn Candidate,
+    (query, rows): (&Bound, Option<u64>),
+) -> Option<String> {
+    let from = engine.pays_from(query);
+    let rows = rows.filter(|_| from > 0)?;
+    Some(format!(
+        "the largest table has {rows} rows, and from {from} on it pays that a change costs {} at the \
+         worst",
+        candidate.change()
+    ))
 }
 
 fn ask<'e>(engine: &'e dyn Engine, query: &Bound) -> Said<'e> {
@@ -141,10 +155,10 @@ fn ask<'e>(engine: &'e dyn Engine, query: &Bound) -> Said<'e> {
     (engine, Err(Refusal::from(refusal)))
 }
 
-/// The place of the engine that can and costs the least.
-fn cheapest(said: &[Said<'_>]) -> Option<usize> {
+/// The place of the engine that can and costs the least, among those that pay at this size.
+fn cheapest(said: &[Said<'_>], (query, rows): (&Bound, Option<u64>)) -> Option<usize> {
     let able = said.iter().enumerate();
-    let able = able.filter(|(_, (engine, _))| !engine.is_by_name());
+    let able = able.filter(|(_, (engine, _))| engine.pays_from(query) <= rows.unwrap_or(0));
     let able = able.filter_map(|(at, (_, answer))| Some((at, answer.as_ref().ok()?)));
     let able: Vec<(usize, &Box<dyn Candidate>)> = able.collect();
     match able[..] {
@@ -163,12 +177,18 @@ fn cheapest(said: &[Said<'_>]) -> Option<usize> {
     }
 }
 
-fn other((engine, answer): Said<'_>) -> Other {
+fn other((engine, answer): Said<'_>, (query, rows): (&Bound, Option<u64>)) -> Other {
     let (cost, because) = match answer {
-        Ok(candidate) => (
-            Some(candidate.change().to_string()),
-            candidate.explanation().engine.because,
-        ),
+        Ok(candidate) => {
+            let mut because = candidate.explanation().engine.because;
+            let from = engine.pays_from(query);
+            if from == u64::MAX {
+                because = format!("taken by name alone; {because}");
+            } else if from > rows.unwrap_or(0) {
+                because = format!("taken by name, or from {from} rows on; {because}");
+            }
+            (Some(candidate.change().to_string()), because)
+        }
         Err(refusal) => (None, refusal.to_string()),
     };
     Other {

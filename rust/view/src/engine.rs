@@ -17,9 +17,10 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// Its name: what `engine=` asks for and explanations tell. No two of a database have the same.
     fn name(&self) -> &str;
 
-    /// Whether it is taken only where it is asked for by its name, however cheap it is.
-    fn is_by_name(&self) -> bool {
-        false
+    /// From how many rows of the largest table on its lower exponent pays for a query. Below, and where the number is
+    /// not known, it is taken only where it is asked for by its name, and says nothing to what it cannot keep.
+    fn pays_from(&self, _query: &Bound) -> u64 {
+        0
     }
 
     /// Whether a query is of the sort that it is for. To others it has nothing to say, unless it is asked for by

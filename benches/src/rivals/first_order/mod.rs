@@ -10,4 +10,4 @@ mod triangles;
 
 pub(crate) use housing::Housing;
 pub(crate) use retailer::Retailer;
-pub(crate) use triangles::Triangles;
+pub(crate) use triangles::{OwnTriangles, Triangles};
