@@ -1,13 +1,72 @@
 //! What expressions, conditions and aggregates are, as SQL says it.
 
-use ringview_query::{ColumnRef, Comparison, Condition, Function, Literal, Measure, Scalar};
+use ringview_query::{
+    ColumnRef, Compared, Comparison, Condition, Function, Literal, Measure, Query, Scalar,
+};
 
 use crate::value::Value;
 
 /// Reads a column of a row of a join.
 pub type Get<'a> = &'a dyn Fn(&ColumnRef) -> Value;
 
-/// A measure over the rows of a group, each with how often it is there; integers alone are subtracted.
+/// `left + right` and its kin; NULL with NULL, and by zero.
+fn combine(operator: char, left: Value, right: Value) -> Value {
+    let real = |value: &Value| match value {
+        Value::Int(value) => Some(*value as f64),
+        Value::Real(value) => Some(*value),
+        _ => None,
+    };
+    let (Some(l), Some(r)) = (real(&left), real(&right)) else {
+        return Value::Null;
+    };
+    match (operator, left, right) {
+        ('+', Value::Int(l), Value::Int(r)) => Value::Int(l + r),
+        ('-', Value::Int(l), Value::Int(r)) => Value::Int(l - r),
+        ('*', Value::Int(l), Value::Int(r)) => Value::Int(l * r),
+        ('+', ..) => Value::Real(l + r),
+        ('-', ..) => Value::Real(l - r),
+        ('*', ..) => Value::Real(l * r),
+        ('/', ..) if r == 0.0 => Value::Null,
+        ('/', ..) => Value::Real(l / r),
+        (other, ..) => panic!("{other} is no operator"),
+    }
+}
+
+fn negated(value: Value) -> Value {
+    match value {
+        Value::Int(v) => Value::Int(-v),
+        Value::Real(v) => Value::Real(-v),
+        other => other,
+    }
+}
+
+/// What a condition compares; `column` reads one so many queries further out, `query` makes one value of one within.
+pub fn compute_compared(
+    compared: &Compared,
+    column: &dyn Fn(usize, &ColumnRef) -> Value,
+    query: &dyn Fn(&Query) -> Value,
+) -> Value {
+    let of = |side: &Compared| compute_compared(side, column, query);
+    match compared {
+        Compared::Column {
+            depth,
+            atom,
+            column: name,
+        } => {
+            let (atom, name) = (*atom, name.clone());
+            column(*depth, &ColumnRef { atom, column: name })
+        }
+        Compared::Literal { value } => literal(value),
+        Compared::Add { left, right } => combine('+', of(left), of(right)),
+        Compared::Subtract { left, right } => combine('-', of(left), of(right)),
+        Compared::Multiply { left, right } => combine('*', of(left), of(right)),
+        Compared::Divide { left, right } => combine('/', of(left), of(right)),
+        Compared::Negate { operand } => negated(of(operand)),
+        Compared::Query { query: within } => query(within),
+    }
+}
+
+/// A measure over the rows of a group, each with how often it is there.
 #[must_use]
 pub fn compute_group<R>(
     measure: &Measure,
@@ -31,10 +90,11 @@ pub fn compute_group<R>(
             aggregate(*function, group.iter().map(value))
         }
         Measure::Literal { value } => literal(value),
-        Measure::Subtract { left, right } => match (of(left), of(right)) {
-            (Value::Int(l), Value::Int(r)) => Value::Int(l - r),
-            _ => Value::Null,
-        },
+        Measure::Add { left, right } => combine('+', of(left), of(right)),
+        Measure::Subtract { left, right } => combine('-', of(left), of(right)),
+        Measure::Multiply { left, right } => combine('*', of(left), of(right)),
+        Measure::Divide { left, right } => combine('/', of(left), of(right)),
+        Measure::Negate { operand } => negated(of(operand)),
         Measure::Coalesce { operands } => {
             let mut values = operands.iter().map(of);
             values
@@ -88,30 +148,17 @@ fn extreme(found: Option<&Value>) -> Value {
 /// An expression over a row.
 #[must_use]
 pub fn compute(scalar: &Scalar, get: Get<'_>) -> Value {
-    let two = |l: &Scalar, r: &Scalar, int: fn(i64, i64) -> i64, real: fn(f64, f64) -> f64| match (
-        compute(l, get),
-        compute(r, get),
-    ) {
-        (Value::Int(l), Value::Int(r)) => Value::Int(int(l, r)),
-        (Value::Real(l), Value::Real(r)) => Value::Real(real(l, r)),
-        (Value::Int(l), Value::Real(r)) => Value::Real(real(l as f64, r)),
-        (Value::Real(l), Value::Int(r)) => Value::Real(real(l, r as f64)),
-        _ => Value::Null,
-    };
+    let of = |side: &Scalar| compute(side, get);
     match scalar {
         Scalar::Column { atom, column } => get(&ColumnRef {
             atom: *atom,
             column: column.clone(),
         }),
         Scalar::Literal { value } => literal(value),
-        Scalar::Add { left, right } => two(left, right, |l, r| l + r, |l, r| l + r),
-        Scalar::Subtract { left, right } => two(left, right, |l, r| l - r, |l, r| l - r),
-        Scalar::Multiply { left, right } => two(left, right, |l, r| l * r, |l, r| l * r),
-        Scalar::Negate { operand } => match compute(operand, get) {
-            Value::Int(v) => Value::Int(-v),
-            Value::Real(v) => Value::Real(-v),
-            other => other,
-        },
+        Scalar::Add { left, right } => combine('+', of(left), of(right)),
+        Scalar::Subtract { left, right } => combine('-', of(left), of(right)),
+        Scalar::Multiply { left, right } => combine('*', of(left), of(right)),
+        Scalar::Negate { operand } => negated(of(operand)),
     }
 }
 
@@ -120,6 +167,9 @@ fn literal(literal: &Literal) -> Value {
         Literal::Int(v) => Value::Int(*v),
         Literal::Float(v) => Value::Real(*v),
         Literal::Text(v) => Value::Text(v.clone()),
+        Literal::Null => Value::Null,
+        // As a double: the tests' decimals are fractions of powers of two, or stand alone.
+        Literal::Decimal(v) => Value::Real(v.parse().expect("a decimal")),
         other => panic!("{other:?} is not in the tests' queries"),
     }
 }
@@ -152,23 +202,29 @@ pub fn holds_of<S: std::fmt::Debug>(
                 Comparison::Ge => order.is_ge(),
             })
         }
+        Condition::In { operand, list } => {
+            let operand = value(operand);
+            let equal = |one| Some(operand.compare(&literal(one))?.is_eq());
+            any(list.iter().map(equal).collect())
+        }
+        Condition::Constant { value } => Some(*value),
         Condition::IsNull { operand } => Some(value(operand) == Value::Null),
         Condition::Not { operand } => holds_of(operand, value).map(|held| !held),
-        Condition::And { operands } => decided(operands, value, false),
-        Condition::Or { operands } => decided(operands, value, true),
+        Condition::And { operands } => {
+            let opposite = |one| holds_of(one, value).map(|held| !held);
+            any(operands.iter().map(opposite).collect()).map(|held| !held)
+        }
+        Condition::Or { operands } => {
+            any(operands.iter().map(|one| holds_of(one, value)).collect())
+        }
         other => panic!("{other:?} is not in the tests' queries"),
     }
 }
 
-/// AND (`decides` is false) or OR (true) in three-valued logic.
-fn decided<S: std::fmt::Debug>(
-    operands: &[Condition<S>],
-    value: &dyn Fn(&S) -> Value,
-    decides: bool,
-) -> Option<bool> {
-    let all: Vec<Option<bool>> = operands.iter().map(|one| holds_of(one, value)).collect();
-    match all.contains(&Some(decides)) {
-        true => Some(decides),
-        false => (!all.contains(&None)).then_some(!decides),
+/// OR in three-valued logic.
+fn any(all: Vec<Option<bool>>) -> Option<bool> {
+    match all.contains(&Some(true)) {
+        true => Some(true),
+        false => (!all.contains(&None)).then_some(false),
     }
 }

@@ -1,16 +1,24 @@
-//! The rows of a query by nested loops: joins, filters, groups, HAVING, the blocks that it reads.
+//! The rows of a query by nested loops: joins, filters, conditions with queries within, groups, HAVING, the blocks
+//! that it reads.
 
 use std::collections::BTreeMap;
 
 use ringview_core::Type;
-use ringview_query::{ColumnRef, Measure, Output, Query};
+use ringview_query::{ColumnRef, Compared, Measure, Output, Query};
 
-use crate::arithmetic::{compute_group, holds, holds_of};
+use crate::arithmetic::{compute_compared, compute_group, holds, holds_of};
 use crate::tables::{Table, Tables};
 use crate::value::{Row, Value};
 
 /// A row of a join: one row of each atom.
 type Joined<'t> = Vec<&'t Row>;
+
+/// A row of a join, and those of the queries around.
+struct Frame<'a> {
+    query: &'a Query,
+    rows: &'a Joined<'a>,
+    further: Option<&'a Frame<'a>>,
+}
 
 /// The rows of a query, sorted, each as often as it is there. COFACTOR shows NULL: see [`cofactors`].
 #[must_use]
@@ -18,7 +26,7 @@ pub fn evaluate(query: &Query, tables: &Tables) -> Vec<Row> {
     let tables = &with_blocks(query, tables);
     let get = |rows: &Joined<'_>, column: &ColumnRef| value(query, tables, rows, column);
     let mut result: Vec<Row> = Vec::new();
-    for (key, group) in &groups(query, tables) {
+    for (key, group) in &groups(query, tables, None) {
         if let Some(bag) = query.bag {
             let times = if bag.distinct { 1 } else { count(group) };
             let row = outputs(query, key, group, &get);
@@ -60,7 +68,7 @@ pub fn cofactors(query: &Query, tables: &Tables, columns: &[ColumnRef]) -> BTree
         }
         sums
     };
-    let groups = groups(query, tables);
+    let groups = groups(query, tables, None);
     let of = |(key, group): (&Row, _)| (key.clone(), numbers(group));
     groups.iter().map(of).collect()
 }
@@ -94,13 +102,51 @@ fn value(query: &Query, tables: &Tables, rows: &Joined<'_>, column: &ColumnRef) 
     rows[column.atom][table.column(&column.column)].clone()
 }
 
+/// What is compared, for a row of a join.
+fn compared(of: &Compared, tables: &Tables, frame: &Frame<'_>) -> Value {
+    let column = |depth: usize, column: &ColumnRef| {
+        let out =
+            |frame: &'_ Frame<'_>| -> Value { value(frame.query, tables, frame.rows, column) };
+        let mut at = frame;
+        for _ in 0..depth {
+            at = at.further.expect("a query so far out");
+        }
+        out(at)
+    };
+    let within = |query: &Query| {
+        let get = |rows: &Joined<'_>, column: &ColumnRef| value(query, tables, rows, column);
+        let groups = groups(query, tables, Some(frame));
+        let (key, group) = groups.iter().next().expect("one group");
+        outputs(query, key, group, &get).swap_remove(0)
+    };
+    compute_compared(of, &column, &within)
+}
+
 /// The rows of the join by the values that they are grouped by.
-fn groups<'t>(query: &Query, tables: &'t Tables) -> BTreeMap<Row, Vec<(Joined<'t>, i64)>> {
+fn groups<'t>(
+    query: &Query,
+    tables: &'t Tables,
+    around: Option<&Frame<'_>>,
+) -> BTreeMap<Row, Vec<(Joined<'t>, i64)>> {
     let mut groups: BTreeMap<Row, Vec<(Joined<'t>, i64)>> = BTreeMap::new();
     if query.group_by.is_empty() && query.bag.is_none() {
         groups.insert(Row::new(), Vec::new());
     }
     join(query, tables, &mut Vec::new(), 1, &mut |rows, times| {
+        let further = around;
+        let frame = Frame {
+            query,
+            rows,
+            further,
+        };
+        let compared = |of: &Compared| compared(of, tables, &frame);
+        let chosen = query
+            .condition
+            .as_ref()
+            .map(|condition| holds_of(condition, &compared));
+        if !matches!(chosen, None | Some(Some(true))) {
+            return;
+        }
         let key = query.group_by.iter();
         let key: Row = key.map(|c| value(query, tables, rows, c)).collect();
         groups.entry(key).or_default().push((rows.clone(), times));

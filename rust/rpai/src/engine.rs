@@ -6,7 +6,7 @@
 use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::Bound;
-use ringview_view::part::GroupView;
+use ringview_view::part::{GroupView, ListedView};
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::plan::Plan;
@@ -44,6 +44,12 @@ impl Candidate for Plan {
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
-        Ok(Box::new(GroupView::new(Correlated::new(*self)?)))
+        // Rows that are there once are groups.
+        let is_listed = self.query.bag.is_some() && !self.query.distinct;
+        let keeper = Correlated::new(*self)?;
+        Ok(match is_listed {
+            true => Box::new(ListedView::new(keeper)),
+            false => Box::new(GroupView::new(keeper)),
+        })
     }
 }

@@ -93,7 +93,11 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     let shown = show(query, &scopes, &deriver)?;
     let mut bound = Bound {
         atoms,
-        inner: within.atoms,
+        // Where nothing is left of the condition, nobody reads what was within.
+        inner: match condition {
+            Some(_) => within.atoms,
+            None => Vec::new(),
+        },
         condition,
         variables: variables.all,
         terms: shown.terms,

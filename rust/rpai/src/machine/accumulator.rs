@@ -70,6 +70,34 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Takes all that another took, so many times.
+    pub(super) fn merge(&mut self, other: &Self, times: i128) -> Result<()> {
+        let too_much = || overflow("a sum");
+        let (units, scale) = other.exact;
+        let exact = Quantity::Exact { units, scale }.times(Quantity::int(times))?;
+        let (units, scale) = self.exact;
+        if let Quantity::Exact { units, scale } =
+            (Quantity::Exact { units, scale }).plus(exact, 1)?
+        {
+            self.exact = (units, scale);
+        }
+        let reals = other.reals.scaled(times as f64);
+        self.reals = self.reals.plus(reals).ok_or_else(too_much)?;
+        self.doubles += times * other.doubles;
+        self.count += times * other.count;
+        if self.doubles == 0 {
+            self.reals = Expansion::ZERO;
+        }
+        for (value, held) in &other.values {
+            let now = self.values.entry(*value).or_default();
+            *now += times * held;
+            if *now == 0 {
+                self.values.remove(value);
+            }
+        }
+        Ok(())
+    }
+
     /// What it is now.
     pub(super) fn value(&self, what: &Aggregate) -> Result<Cell> {
         if matches!(what, Aggregate::Count | Aggregate::Counted(_)) {

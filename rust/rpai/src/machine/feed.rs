@@ -8,10 +8,11 @@ use ringview_core::Result;
 use ringview_ring::CommutativeMonoid;
 
 use super::exact::{Exact, Ordinal};
-use super::number::Kind;
+use super::number::{Kind, Quantity};
 use super::plan::{ColumnType, Condition, Value};
 use super::row::RowAt;
-use super::scope::holds_for;
+use super::scope::{holds_for, value_for};
+use super::unit::{self, Unit};
 use crate::payload::Sums;
 use crate::tree::overflow;
 
@@ -24,8 +25,8 @@ pub(super) struct Role {
     pub(super) equal: Vec<Value>,
     /// What its entries are ordered by; `None` where there is nothing to compare.
     pub(super) key: Option<Value>,
-    /// What is summed, with the scale of its units; rows are counted first, unless the first says what is.
-    pub(super) sums: Vec<(Value, u8)>,
+    /// What is summed; rows are counted first.
+    pub(super) sums: Vec<(Value, Unit)>,
     /// What of a row must not be NULL to count.
     pub(super) counted: Option<Value>,
 }
@@ -34,8 +35,15 @@ pub(super) struct Role {
 #[derive(Clone, Debug)]
 struct Lane {
     at: usize,
-    /// 1 where absent.
-    value: Option<Exact>,
+    value: Summand,
+}
+
+#[derive(Clone, Debug)]
+enum Summand {
+    One,
+    Exact(Exact),
+    /// Into two lanes.
+    Real(Value),
 }
 
 #[derive(Clone, Debug)]
@@ -66,16 +74,18 @@ pub(super) fn feeds(
         let mut lanes = vec![Lane {
             at: *first,
             value: match &role.counted {
-                Some(value) => Some(Exact::new(value, types)?),
-                None => None,
+                Some(value) => Summand::Exact(Exact::new(value, types)?),
+                None => Summand::One,
             },
         }];
-        for (place, (value, scale)) in role.sums.iter().enumerate() {
-            let value = Exact::new(value, types)?.at_scale(*scale)?;
-            lanes.push(Lane {
-                at: first + 1 + place,
-                value: Some(value),
-            });
+        let mut at = first + 1;
+        for (value, unit) in &role.sums {
+            let value = match unit {
+                Unit::Scale(scale) => Summand::Exact(Exact::new(value, types)?.at_scale(*scale)?),
+                Unit::Real => Summand::Real(value.clone()),
+            };
+            lanes.push(Lane { at, value });
+            at += unit.lanes();
         }
         let alike = |feed: &&mut Feed| {
             feed.table == role.table
@@ -142,12 +152,20 @@ impl Feed {
         let mut delta = Sums::<N>::ZERO;
         let times = i128::from(times);
         for lane in &self.lanes {
+            let too_much = || overflow("a sum");
             let units = match &lane.value {
-                None => Some(1),
-                Some(value) => value.units(row)?,
+                Summand::One => 1,
+                Summand::Exact(value) => value.units(row)?.unwrap_or(0),
+                Summand::Real(value) => {
+                    let value = value_for(value, row)?.0.map_or(0.0, Quantity::real);
+                    for (at, part) in unit::parts(value)?.into_iter().enumerate() {
+                        let product = part.checked_mul(times);
+                        delta.0[lane.at + at] = product.ok_or_else(too_much)?;
+                    }
+                    continue;
+                }
             };
-            let product = units.unwrap_or(0).checked_mul(times);
-            delta.0[lane.at] = product.ok_or_else(|| overflow("a sum"))?;
+            delta.0[lane.at] = units.checked_mul(times).ok_or_else(too_much)?;
         }
         Ok(delta)
     }

@@ -4,42 +4,53 @@
 //! each binding of a block's free columns that was asked for, the block's aggregates. A block over one
 //! relation whose condition holds no block is kept by deltas: a row that comes is added where the binding's
 //! condition holds for it (figure 6 of the paper). The free map of any other block is forgotten when one of its
-//! tables changes. The result is summed over all combinations of rows, those of a relation that is equal to
-//! something known found by an index. Cost: O(n) a change and O(n^k) a result over k relations; a block
-//! within a block is worked out once a binding.
+//! tables changes. A block that the optimisation knows, given the row around it, is kept by its indexes instead.
+//! The result is summed over combinations of rows. Where all blocks over a table are equal to columns of the
+//! relations in columns of their own, a row of it changes only the combinations with these values, which are
+//! taken out before it comes and put back behind; else all are summed anew. Cost: O(combinations), O(n^k) over k
+//! relations if it must be all, and for each binding of a block one result of it, O(log n) by indexes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use ringview_core::Result;
+use ringview_core::{Meter, Result};
 
+use super::Moved;
 use super::accumulator::Accumulator;
 use super::plan::{Block, Column, Comparison, Condition, Plan, Value};
 use super::recognise::recognise;
 use super::row::{Bag, Cell, Row, RowAt};
-use super::scope::{Binding, Frame, Scope, holds, simple, simple_condition};
+use super::scope::{Binding, Frame, simple_condition};
 use super::selector::Selector;
+use super::work::{Groups, Reach, Start, Total, Work, known, order, reaches, take};
 use crate::steps::Steps;
 
 /// The aggregates of a block by binding.
 #[derive(Clone, Debug, Default)]
-struct FreeMap {
+pub(super) struct FreeMap {
     /// As the block around sees them; those that own columns must equal first.
-    columns: Vec<Column>,
+    pub(super) columns: Vec<Column>,
     /// The columns that must equal the first of those.
     equal: Vec<usize>,
     tables: Vec<usize>,
     /// Whether it is kept by deltas.
     streams: bool,
-    entries: BTreeMap<Row, Vec<Accumulator>>,
+    pub(super) entries: BTreeMap<Row, Vec<Accumulator>>,
     /// What the block's selector said, until one of its tables changes.
-    told: BTreeMap<Row, Cell>,
+    pub(super) told: BTreeMap<Row, Cell>,
 }
+
+/// How a row reaches combinations, with the order of relations from there.
+type Way = (Reach, Arc<[usize]>);
+
+/// Where combinations start, each with the order of relations from there.
+type Starts = (Vec<Start>, Vec<Arc<[usize]>>);
 
 /// The maps of a query.
 #[derive(Clone, Debug)]
 pub(super) struct General {
-    block: Block,
+    block: Arc<Block>,
     needed: Vec<Vec<bool>>,
     bags: Vec<Bag>,
     /// Whether the rows of a table are ever walked.
@@ -48,9 +59,26 @@ pub(super) struct General {
     free: Vec<FreeMap>,
     /// By the number of the block: what finds its aggregates for any binding.
     selectors: Vec<Option<Selector>>,
+    /// By table: how its rows reach combinations, if they do not reach all; with the order from there.
+    reaches: Vec<Option<Vec<Way>>>,
+    result: Kept,
     /// Rows since the last commit.
     undo: Vec<(usize, Row, i64)>,
     steps: Steps,
+}
+
+/// The result, as it was last worked out.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    groups: Groups,
+    /// Whether rows came since that may have changed all of it.
+    is_stale: bool,
+    /// Groups as they were at the last commit.
+    old: BTreeMap<Row, Option<Total>>,
+    /// Whether all of it was worked out anew since.
+    is_new: bool,
+    /// Combinations looked at since.
+    looked: u64,
 }
 
 /// A group with its aggregates.
@@ -64,17 +92,47 @@ impl General {
             .collect();
         plan.block.needs(&mut Vec::new(), &mut needed);
         let mut general = Self {
-            block: plan.block.clone(),
+            block: Arc::new(plan.block.clone()),
             needed,
             bags: vec![Bag::default(); plan.tables.len()],
             walked: vec![false; plan.tables.len()],
             free: vec![FreeMap::default(); plan.blocks + 1],
             selectors: vec![None; plan.blocks + 1],
+            reaches: vec![None; plan.tables.len()],
+            result: Kept::default(),
             undo: Vec::new(),
             steps: Steps::default(),
         };
         general.prepare(&plan.block, plan, (true, plain));
+        // Without rows there is nothing, but for the one group of a query without GROUP BY.
+        general.result.is_stale = true;
+        if !plain {
+            general.find_reaches(&plan.block);
+        }
         general
+    }
+
+    /// How rows of each table reach combinations, and the indexes for it.
+    fn find_reaches(&mut self, block: &Block) {
+        for table in 0..self.reaches.len() {
+            let Some(all) = reaches(block, table) else {
+                continue;
+            };
+            let mut ways = Vec::new();
+            for reach in all {
+                let order = order(block, reach.relation());
+                if let Reach::Equal(relation, column, _) = reach {
+                    self.bags[block.relations[relation]].index(column);
+                }
+                for taken in 1..order.len() {
+                    if let Some((column, _)) = known(block, order[taken], &order[..taken]) {
+                        self.bags[block.relations[order[taken]]].index(column);
+                    }
+                }
+                ways.push((reach, order.into()));
+            }
+            self.reaches[table] = Some(ways);
+        }
     }
 
     /// The maps and indexes of a block and those within it.
@@ -104,9 +162,11 @@ impl General {
             // Its rows are in indexes; what it is compared with may hold blocks.
             selector.closed(&mut |value| value.blocks(&mut |block| within.push(block.clone())));
         } else {
-            for (at, &table) in block.relations.iter().enumerate() {
+            let order = order(block, 0);
+            for (taken, &at) in order.iter().enumerate() {
+                let table = block.relations[at];
                 self.walked[table] = true;
-                if let Some((column, _)) = known(block, at) {
+                if let Some((column, _)) = known(block, at, &order[..taken]) {
                     self.bags[table].index(column);
                 }
             }
@@ -118,7 +178,15 @@ impl General {
     }
 
     /// A row of a table comes or goes. After an error only `rollback` may follow.
-    pub(super) fn change(&mut self, table: usize, at: &RowAt<'_>, times: i64) -> Result<()> {
+    pub(super) fn change(
+        &mut self,
+        table: usize,
+        at: &RowAt<'_>,
+        (times, meter): (i64, &Meter<'_>),
+    ) -> Result<()> {
+        let row = at.cells(&self.needed[table]);
+        let starts = self.starts(table, &row);
+        self.look(&starts, -1, meter)?;
         for selector in self.selectors.iter_mut().flatten() {
             selector.change(table, at, times)?;
         }
@@ -130,20 +198,82 @@ impl General {
                 }
             }
         }
-        if !self.walked[table] {
+        if self.walked[table] {
+            self.bags[table].change(&row, times)?;
+            let mut touched = 0;
+            for_each_within(&self.block, &mut |block| {
+                let map = &mut self.free[block.place()];
+                touched += maintain(block, map, (table, &row, times))?;
+                Ok(())
+            })?;
+            self.steps.count(touched);
+            self.undo.push((table, row, times));
+        }
+        self.look(&starts, 1, meter)
+    }
+
+    /// Where combinations start that a row of a table may change; none if it may change all.
+    fn starts(&mut self, table: usize, row: &Row) -> Starts {
+        let all: usize = self.bags.iter().map(Bag::len).sum();
+        if self.reaches[table].is_none() || self.result.looked > 64 + 2 * all as u64 {
+            // Rather than more of them one after the other, all of them at once.
+            self.result.is_stale = true;
+        }
+        if self.result.is_stale {
+            return Starts::default();
+        }
+        let ways = self.reaches[table].iter().flatten();
+        let start = |(reach, order): &Way| Some((reach.start(row)?, Arc::clone(order)));
+        ways.filter_map(start).unzip()
+    }
+
+    /// Adds the combinations of some starts to the result, or takes them out.
+    fn look(&mut self, (starts, orders): &Starts, times: i128, meter: &Meter<'_>) -> Result<()> {
+        if starts.is_empty() {
             return Ok(());
         }
-        let row = at.cells(&self.needed[table]);
-        self.bags[table].change(&row, times)?;
-        let mut touched = 0;
-        for_each_within(&self.block, &mut |block| {
-            let map = &mut self.free[block.place()];
-            touched += maintain(block, map, (table, &row, times))?;
-            Ok(())
+        let before = self.steps.total();
+        let block = Arc::clone(&self.block);
+        let groups = self.work(meter, |work| {
+            let mut groups = Groups::new();
+            for (at, order) in orders.iter().enumerate() {
+                work.add((&block, None), order, &starts[..=at], (1, &mut groups))?;
+            }
+            Ok(groups)
         })?;
-        self.steps.count(touched);
-        self.undo.push((table, row, times));
+        self.result.looked += self.steps.total() - before;
+        for (group, some) in groups {
+            let total = self.result.groups.get(&group);
+            let old = self.result.old.entry(group.clone());
+            old.or_insert_with(|| total.cloned());
+            let none = || Total {
+                all: vec![Accumulator::default(); block.aggregates.len()],
+                rows: 0,
+            };
+            let total = (self.result.groups.entry(group.clone())).or_insert_with(none);
+            total.rows += times * some.rows;
+            for (into, of) in total.all.iter_mut().zip(&some.all) {
+                into.merge(of, times)?;
+            }
+        }
         Ok(())
+    }
+
+    fn work<R>(
+        &mut self,
+        meter: &Meter<'_>,
+        run: impl FnOnce(&Work<'_, '_>) -> Result<R>,
+    ) -> Result<R> {
+        let work = Work {
+            bags: &self.bags,
+            meter,
+            steps: &self.steps,
+            selectors: &self.selectors,
+            free: RefCell::new(std::mem::take(&mut self.free)),
+        };
+        let done = run(&work);
+        self.free = work.free.into_inner();
+        done
     }
 
     pub(super) fn commit(&mut self) {
@@ -152,6 +282,18 @@ impl General {
             .iter_mut()
             .flatten()
             .for_each(Selector::commit);
+        for group in std::mem::take(&mut self.result.old).into_keys() {
+            let total = self.result.groups.get(&group);
+            if total.is_some_and(|total| !self.shows(total)) {
+                self.result.groups.remove(&group);
+            }
+        }
+        (self.result.is_new, self.result.looked) = (false, 0);
+    }
+
+    /// Whether a group is there: a query without GROUP BY has one even without rows.
+    fn shows(&self, total: &Total) -> bool {
+        total.rows != 0 || self.block.group.is_empty()
     }
 
     pub(super) fn rollback(&mut self) {
@@ -165,6 +307,15 @@ impl General {
             map.entries.clear();
             map.told.clear();
         }
+        let kept = &mut self.result;
+        for (group, total) in std::mem::take(&mut kept.old) {
+            match total {
+                Some(total) => kept.groups.insert(group, total),
+                None => kept.groups.remove(&group),
+            };
+        }
+        kept.is_stale |= kept.is_new;
+        (kept.is_new, kept.looked) = (false, 0);
     }
 
     pub(super) fn is_vacant(&self) -> bool {
@@ -189,7 +340,41 @@ impl General {
     }
 
     /// The groups of the result.
-    pub(super) fn result(&mut self) -> Result<Vec<Group>> {
+    pub(super) fn result(&mut self, meter: &Meter<'_>) -> Result<Vec<Group>> {
+        self.refresh(meter)?;
+        let groups = self.result.groups.iter();
+        groups
+            .filter(|(_, total)| self.shows(total))
+            .map(|(group, total)| Ok((group.clone(), self.values(total)?)))
+            .collect()
+    }
+
+    /// The groups that moved since the last commit, those that went without aggregates; all where they were worked out
+    /// anew.
+    pub(super) fn moved(&mut self, meter: &Meter<'_>) -> Result<Moved> {
+        self.refresh(meter)?;
+        if self.result.is_new || self.block.group.is_empty() {
+            return self.result(meter).map(Moved::All);
+        }
+        let moved = self.result.old.keys().map(|group| {
+            let total = self.result.groups.get(group);
+            let total = total.filter(|total| self.shows(total));
+            let all = total.map(|total| self.values(total)).transpose()?;
+            Ok((group.clone(), all))
+        });
+        moved.collect::<Result<_>>().map(Moved::Some)
+    }
+
+    fn values(&self, total: &Total) -> Result<Vec<Cell>> {
+        let all = self.block.aggregates.iter().zip(&total.all);
+        all.map(|(what, of)| of.value(what)).collect()
+    }
+
+    /// Works the result out anew where it may have changed as a whole.
+    fn refresh(&mut self, meter: &Meter<'_>) -> Result<()> {
+        if !self.result.is_stale {
+            return Ok(());
+        }
         let most = 64 + 4 * self.bags.iter().map(Bag::len).max().unwrap_or(0);
         for map in &mut self.free {
             // Bindings that no row has any more.
@@ -197,21 +382,11 @@ impl General {
                 map.entries.clear();
             }
         }
-        let work = Work {
-            bags: &self.bags,
-            steps: &self.steps,
-            selectors: &self.selectors,
-            free: RefCell::new(std::mem::take(&mut self.free)),
-        };
-        let groups = work.groups(&self.block, None);
-        self.free = work.free.into_inner();
-        let all = &self.block.aggregates;
-        (groups?.into_iter())
-            .map(|(group, of)| {
-                let values = all.iter().zip(&of).map(|(what, of)| of.value(what));
-                Ok((group, values.collect::<Result<_>>()?))
-            })
-            .collect()
+        let block = Arc::clone(&self.block);
+        self.result.groups = self.work(meter, |work| work.groups(&block, None))?;
+        (self.result.is_stale, self.result.is_new) = (false, true);
+        self.result.old.clear();
+        Ok(())
     }
 }
 
@@ -238,7 +413,7 @@ fn maintain(block: &Block, map: &mut FreeMap, change: (usize, &Row, i64)) -> Res
         touched += 1;
         let binding = Binding { columns, cells };
         let frame = Frame {
-            rows: vec![row],
+            rows: vec![Some(row)],
             outer: Some(&binding),
         };
         // No block stands in it, so nothing has to be worked out.
@@ -261,202 +436,4 @@ fn equality(one: &Condition) -> Option<(usize, Column)> {
     };
     let depth = free.depth - 1;
     (own.relation == 0).then_some((own.column, Column { depth, ..*free }))
-}
-
-/// A column of a relation that must equal something known before its rows are.
-fn known(block: &Block, relation: usize) -> Option<(usize, &Value)> {
-    let is_known = |value: &Value| {
-        let mut known = !value.is_nested();
-        value.columns(&mut |column| known &= column.depth > 0 || column.relation < relation);
-        known
-    };
-    block
-        .condition
-        .conjuncts()
-        .into_iter()
-        .find_map(|one| match one {
-            Condition::Compare(Value::Column(own), Comparison::Equal, value)
-            | Condition::Compare(value, Comparison::Equal, Value::Column(own))
-                if own.depth == 0 && own.relation == relation && is_known(value) =>
-            {
-                Some((own.column, value))
-            }
-            _ => None,
-        })
-}
-
-/// Takes a combination of rows into aggregates.
-fn take(block: &Block, all: &mut [Accumulator], scope: &dyn Scope, times: i128) -> Result<()> {
-    for (aggregate, accumulator) in block.aggregates.iter().zip(all) {
-        let value = match aggregate.argument() {
-            Some(value) => simple(value, scope, &mut |_| Ok(Cell(None)))?,
-            None => Cell(None),
-        };
-        accumulator.take(aggregate, value, times)?;
-    }
-    Ok(())
-}
-
-/// The value of a block, from its aggregates.
-fn output(block: &Block, all: &[Accumulator]) -> Result<Cell> {
-    let values = block.aggregates.iter().zip(all);
-    let values: Vec<Cell> = values
-        .map(|(what, of)| of.value(what))
-        .collect::<Result<_>>()?;
-    block.output(&values)
-}
-
-/// The maps while a result is worked out.
-struct Work<'a> {
-    bags: &'a [Bag],
-    steps: &'a Steps,
-    selectors: &'a [Option<Selector>],
-    free: RefCell<Vec<FreeMap>>,
-}
-
-impl Work<'_> {
-    /// The aggregates of a block by group.
-    fn groups(
-        &self,
-        block: &Block,
-        outer: Option<&dyn Scope>,
-    ) -> Result<BTreeMap<Row, Vec<Accumulator>>> {
-        let mut groups = BTreeMap::new();
-        if block.group.is_empty() {
-            let none = vec![Accumulator::default(); block.aggregates.len()];
-            groups.insert(Row::new(), none);
-        }
-        let conjuncts = block.condition.conjuncts();
-        let combination = Combination {
-            work: self,
-            block,
-            conjuncts: &conjuncts,
-        };
-        combination.extend(
-            Frame {
-                rows: Vec::new(),
-                outer,
-            },
-            1,
-            &mut groups,
-        )?;
-        Ok(groups)
-    }
-
-    fn value(&self, value: &Value, scope: &dyn Scope) -> Result<Cell> {
-        simple(value, scope, &mut |value| match value {
-            Value::Block(block) => self.block(block, scope),
-            _ => Ok(Cell(None)),
-        })
-    }
-
-    /// The value of a block within a scope, from its free map.
-    fn block(&self, block: &Block, scope: &dyn Scope) -> Result<Cell> {
-        let binding: Row = {
-            let free = self.free.borrow();
-            let map = &free[block.place()];
-            let columns = map.columns.iter();
-            let binding: Row = columns.map(|&column| scope.cell(column)).collect();
-            if let Some(value) = map.told.get(&binding) {
-                return Ok(*value);
-            }
-            if let Some(all) = map.entries.get(&binding) {
-                return output(block, all);
-            }
-            binding
-        };
-        if let Some(selector) = &self.selectors[block.place()] {
-            let frame = Frame {
-                rows: Vec::new(),
-                outer: Some(scope),
-            };
-            let all = selector.aggregates(&mut |value| self.value(value, &frame))?;
-            let value = block.output(&all)?;
-            self.steps.count(1);
-            let told = &mut self.free.borrow_mut()[block.place()].told;
-            told.insert(binding, value);
-            return Ok(value);
-        }
-        let all = self
-            .groups(block, Some(scope))?
-            .remove(&Row::new())
-            .unwrap_or_default();
-        let value = output(block, &all)?;
-        self.free.borrow_mut()[block.place()]
-            .entries
-            .insert(binding, all);
-        Ok(value)
-    }
-}
-
-/// All combinations of rows of a block's relations.
-struct Combination<'a> {
-    work: &'a Work<'a>,
-    block: &'a Block,
-    conjuncts: &'a [&'a Condition],
-}
-
-impl Combination<'_> {
-    /// Extends a combination by the rows of its next relation.
-    fn extend(
-        &self,
-        frame: Frame<'_>,
-        times: i128,
-        groups: &mut BTreeMap<Row, Vec<Accumulator>>,
-    ) -> Result<()> {
-        let at = frame.rows.len();
-        if at == self.block.relations.len() {
-            let group = self
-                .block
-                .group
-                .iter()
-                .map(|&column| frame.cell(column))
-                .collect();
-            let none = || vec![Accumulator::default(); self.block.aggregates.len()];
-            return take(
-                self.block,
-                groups.entry(group).or_insert_with(none),
-                &frame,
-                times,
-            );
-        }
-        let bag = &self.work.bags[self.block.relations[at]];
-        let rows = match known(self.block, at) {
-            None => Some(bag.all()),
-            Some((column, value)) => {
-                let value = self.work.value(value, &frame)?;
-                // NULL equals nothing.
-                value.0.and_then(|_| bag.with(column, value))
-            }
-        };
-        for (row, &multiplicity) in rows.into_iter().flatten() {
-            self.work.steps.count(1);
-            let mut rows = frame.rows.clone();
-            rows.push(row);
-            let next = Frame {
-                rows,
-                outer: frame.outer,
-            };
-            if self.holds(at, &next)? {
-                self.extend(next, times * i128::from(multiplicity), groups)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the conjuncts hold that speak of a relation, and of none after it.
-    fn holds(&self, at: usize, scope: &dyn Scope) -> Result<bool> {
-        for one in self.conjuncts {
-            let mut last = 0;
-            one.columns(&mut |column| {
-                if column.depth == 0 {
-                    last = last.max(column.relation);
-                }
-            });
-            if last == at && !holds(one, &mut |value| self.work.value(value, scope))? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
 }

@@ -5,7 +5,7 @@
 //! without these equalities (the local plan), over tables that are a table and which of its columns are the key.
 //! Cost: linear in the query.
 
-use super::plan::{Aggregate, Block, Column, Comparison, Condition, Plan, Value};
+use super::plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
 
 /// A table as the local plan has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(super) struct LocalTable {
     pub(super) table: usize,
     /// The columns that are the key, in its order.
     pub(super) columns: Vec<usize>,
+    /// Of which of them NULL is a key, too: a row with it meets nothing of queries within, but is there.
+    pub(super) nulls: Vec<bool>,
 }
 
 /// The parts of a query.
@@ -42,13 +44,19 @@ pub(super) fn local(plan: &Plan) -> Option<Local> {
         return None;
     }
     let mut classes = classes(&block.condition, candidates(block));
-    classes.retain(|class| covers(class, block) && all_within(block, class));
+    let mut nested = false;
+    block.condition.blocks(&mut |_| nested = true);
+    // What nothing is equal to would part rows that need no part of their own.
+    let is_used = |class: &Class| nested || class.len() > 1;
+    classes.retain(|class| is_used(class) && covers(class, block) && all_within(block, class));
     if classes.is_empty() {
         return None;
     }
     let mut tables = Vec::new();
     let mut inner = block.clone();
-    rewrite(&mut inner, &classes, &mut tables);
+    let alone: Vec<bool> = classes.iter().map(|class| class.len() == 1).collect();
+    let all = (&plan.tables[..], &mut tables);
+    rewrite(&mut inner, &classes, &alone, all);
     let mut group = Vec::new();
     inner.group.clear();
     for column in &block.group {
@@ -143,7 +151,13 @@ fn all_within(block: &Block, class: &Class) -> bool {
 }
 
 /// Gives a block and those within it their local tables, and leaves out the equalities that the key stands for.
-fn rewrite(block: &mut Block, classes: &[Class], tables: &mut Vec<LocalTable>) {
+/// `alone` says of which classes nothing of the block itself must be equal to a column.
+fn rewrite(
+    block: &mut Block,
+    classes: &[Class],
+    alone: &[bool],
+    (types, tables): (&[Vec<ColumnType>], &mut Vec<LocalTable>),
+) {
     let stands = |column: Column| {
         let is_own = |class: &&Class| {
             class.contains(&column) && own(class, column.relation) == Some(column.column)
@@ -160,9 +174,13 @@ fn rewrite(block: &mut Block, classes: &[Class], tables: &mut Vec<LocalTable>) {
     block.condition = Condition::And(kept.cloned().collect());
     for (relation, table) in block.relations.iter_mut().enumerate() {
         let columns = classes.iter().filter_map(|class| own(class, relation));
+        let columns: Vec<usize> = columns.collect();
+        let may_be_null =
+            |(&column, &alone): (&usize, &bool)| alone && types[*table][column].nullable;
         let local = LocalTable {
             table: *table,
-            columns: columns.collect(),
+            nulls: columns.iter().zip(alone).map(may_be_null).collect(),
+            columns,
         };
         let known = tables.iter().position(|other| *other == local);
         *table = known.unwrap_or_else(|| {
@@ -172,6 +190,11 @@ fn rewrite(block: &mut Block, classes: &[Class], tables: &mut Vec<LocalTable>) {
     }
     block.condition.blocks_mut(&mut |inner| {
         let classes: Vec<Class> = classes.iter().map(|class| within(class, inner)).collect();
-        rewrite(inner, &classes, tables);
+        rewrite(
+            inner,
+            &classes,
+            &vec![false; classes.len()],
+            (types, &mut *tables),
+        );
     });
 }

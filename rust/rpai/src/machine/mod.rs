@@ -13,10 +13,10 @@
 //! | `scope`, `exact` | values and conditions worked out, and compiled |
 //! | `recognise` | which blocks the optimisation keeps, and why others are not |
 //! | `selector`, `products` | the optimised form: sums of products of relations |
-//! | `part`, `feed`, `index` | one of its relations: what rows add to which keys |
+//! | `part`, `feed`, `unit`, `index` | one of its relations: what rows add to which keys |
 //! | `sweep`, `stage`, `grouped` | rows chosen by inequalities, or by equalities |
 //! | `local`, `partitioned` | queries in parts, each a machine |
-//! | `general`, `accumulator` | the general algorithm, and its aggregates |
+//! | `general`, `work`, `accumulator` | the general algorithm, combinations of rows, and aggregates |
 
 mod accumulator;
 mod exact;
@@ -36,10 +36,12 @@ mod scope;
 mod selector;
 mod stage;
 mod sweep;
+mod unit;
+mod work;
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Error, Result, Type};
+use ringview_core::{Batch, Error, Meter, Result, Type};
 
 use general::General;
 use partitioned::Partitioned;
@@ -124,6 +126,15 @@ impl Machine {
     /// An empty machine. O(query).
     #[must_use]
     pub fn new(plan: Plan) -> Self {
+        Self::made(plan, true)
+    }
+
+    /// One that is not kept in parts: it is itself the part of a key.
+    fn in_one(plan: Plan) -> Self {
+        Self::made(plan, false)
+    }
+
+    fn made(plan: Plan, in_parts: bool) -> Self {
         match recognise::recognise(&plan.tables, &plan.block) {
             Ok(selector) => {
                 let mut closed = Vec::new();
@@ -136,7 +147,7 @@ impl Machine {
                 Self::of(plan, Form::Indexed(selector, closed), None)
             }
             Err(why) => {
-                let parts = local::local(&plan);
+                let parts = in_parts.then(|| local::local(&plan)).flatten();
                 let aggregates = plan.block.aggregates.clone();
                 let parts = parts.and_then(|local| Partitioned::new(local, aggregates));
                 let form = match parts {
@@ -212,8 +223,8 @@ impl Machine {
     /// Takes rows of a table.
     ///
     /// # Errors
-    /// `Overflow`; `Value` for a double that is no number. Only `rollback` may follow.
-    pub fn take(&mut self, table: usize, rows: Rows<'_>) -> Result<()> {
+    /// `Overflow`; `Value` for a double that is no number; what the meter says. Only `rollback` may follow.
+    pub fn take(&mut self, table: usize, rows: Rows<'_>, meter: &Meter<'_>) -> Result<()> {
         let Self {
             plan, reals, form, ..
         } = self;
@@ -226,7 +237,8 @@ impl Machine {
         let mut one = |at: usize| {
             row.at = at;
             check(&reals[table], &row)?;
-            form.change(table, &row, rows.sign * rows.batch.multiplicity(at))
+            let times = rows.sign * rows.batch.multiplicity(at);
+            form.change(table, &row, (times, meter))
         };
         match rows.chosen {
             None => (0..rows.batch.rows).try_for_each(one),
@@ -245,11 +257,11 @@ impl Machine {
             verdicts: &[],
             sign,
         };
-        self.take(table, rows)
+        self.take(table, rows, &Meter::free())
     }
 
     #[inline]
-    fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
+    fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Meter<'_>)) -> Result<()> {
         self.form.change(table, row, times)
     }
 
@@ -289,15 +301,15 @@ impl Machine {
     /// The groups with their aggregates; one without a key where there is no GROUP BY.
     ///
     /// # Errors
-    /// `Overflow` if a result does not fit.
-    pub fn groups(&mut self) -> Result<Vec<Group>> {
+    /// `Overflow` if a result does not fit; what the meter says.
+    pub fn groups(&mut self, meter: &Meter<'_>) -> Result<Vec<Group>> {
         match &mut self.form {
             Form::Indexed(selector, closed) => {
-                let all = selector.aggregates(&mut |value| closed_value(closed, value))?;
+                let all = selector.aggregates(&mut |value| closed_value(closed, value, meter))?;
                 Ok(vec![(Row::new(), all)])
             }
-            Form::Partitioned(parts) => parts.groups(),
-            Form::General(general) => general.result(),
+            Form::Partitioned(parts) => parts.groups(meter),
+            Form::General(general) => general.result(meter),
         }
     }
 
@@ -305,10 +317,11 @@ impl Machine {
     ///
     /// # Errors
     /// As `groups`.
-    pub fn moved(&mut self) -> Result<Moved> {
+    pub fn moved(&mut self, meter: &Meter<'_>) -> Result<Moved> {
         match &mut self.form {
-            Form::Partitioned(parts) => parts.moved(),
-            _ => self.groups().map(Moved::All),
+            Form::Partitioned(parts) => parts.moved(meter),
+            Form::General(general) => general.moved(meter),
+            Form::Indexed(..) => self.groups(meter).map(Moved::All),
         }
     }
 
@@ -317,7 +330,7 @@ impl Machine {
     /// # Errors
     /// As `groups`.
     pub fn result(&mut self) -> Result<Vec<(Row, Vec<Cell>)>> {
-        let groups = self.groups()?;
+        let groups = self.groups(&Meter::free())?;
         let outputs = |all: &[Cell]| {
             let mut aggregate = |value: &Value| match value {
                 Value::Aggregate(at) => Ok(all[*at]),
@@ -338,11 +351,15 @@ impl Machine {
     /// # Errors
     /// As `groups`.
     pub fn scalar(&mut self) -> Result<Cell> {
+        self.value(&Meter::free())
+    }
+
+    fn value(&mut self, meter: &Meter<'_>) -> Result<Cell> {
         let all = match &mut self.form {
             Form::Indexed(selector, closed) => {
-                selector.aggregates(&mut |value| closed_value(closed, value))?
+                selector.aggregates(&mut |value| closed_value(closed, value, meter))?
             }
-            _ => self.groups()?.swap_remove(0).1,
+            _ => self.groups(meter)?.swap_remove(0).1,
         };
         self.plan.block.output(&all)
     }
@@ -400,10 +417,10 @@ impl Machine {
 
 impl Form {
     #[inline]
-    fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
+    fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Meter<'_>)) -> Result<()> {
         match self {
             Form::Indexed(selector, closed) => {
-                selector.change(table, row, times)?;
+                selector.change(table, row, times.0)?;
                 (closed.iter_mut()).try_for_each(|(_, machine)| machine.change(table, row, times))
             }
             Form::Partitioned(parts) => parts.change(table, row, times),
@@ -428,12 +445,12 @@ fn check(columns: &[usize], row: &RowAt<'_>) -> Result<()> {
 }
 
 /// A value without columns.
-fn closed_value(closed: &mut [(usize, Machine)], value: &Value) -> Result<Cell> {
+fn closed_value(closed: &mut [(usize, Machine)], value: &Value, meter: &Meter<'_>) -> Result<Cell> {
     simple(value, &Nowhere, &mut |value| match value {
         Value::Block(block) => {
             let mut machines = closed.iter_mut();
             let found = machines.find(|(number, _)| *number == block.place());
-            found.map_or(Ok(Cell(None)), |(_, machine)| machine.scalar())
+            found.map_or(Ok(Cell(None)), |(_, machine)| machine.value(meter))
         }
         _ => Ok(Cell(None)),
     })

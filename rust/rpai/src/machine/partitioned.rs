@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use foldhash::quality::SeedableRandomState;
-use ringview_core::{Result, random_hasher};
+use ringview_core::{Meter, Result, random_hasher};
 
 use super::accumulator::Accumulator;
 use super::exact::Exact;
@@ -29,7 +29,12 @@ struct Way {
     /// The table of the local plan.
     local: usize,
     key: Vec<Exact>,
+    /// Of which of them NULL is a key, too.
+    nulls: Vec<bool>,
 }
+
+/// NULL in a key: no decimal is so small.
+const NULL: i128 = i128::MIN;
 
 #[derive(Debug)]
 struct Shape {
@@ -48,7 +53,10 @@ struct Part {
     machine: Machine,
     /// What it gave when it was last worked out.
     last: Vec<Group>,
+    /// Whether rows came since then.
     is_reached: bool,
+    /// Whether rows came since the last commit.
+    is_touched: bool,
 }
 
 /// The sums of a group, and how many results of parts are in it.
@@ -69,7 +77,7 @@ pub(super) struct Partitioned {
     groups: BTreeMap<Row, Total>,
     /// Parts that rows reached since they were worked out.
     reached: Vec<u32>,
-    /// The same since the last commit, perhaps more than once.
+    /// The same since the last commit.
     touched: Vec<u32>,
     /// What parts gave, and what groups were, at the last commit.
     old_parts: Vec<(u32, Vec<Group>)>,
@@ -103,6 +111,7 @@ impl Partitioned {
                 table: table.table,
                 local: at,
                 key: key.collect::<Option<_>>()?,
+                nulls: table.nulls.clone(),
             });
         }
         let shape = Shape {
@@ -110,7 +119,7 @@ impl Partitioned {
             group: local.group,
             scales,
             aggregates,
-            empty: Machine::new(local.plan),
+            empty: Machine::in_one(local.plan),
         };
         Some(Self {
             shape: Arc::new(shape),
@@ -133,14 +142,20 @@ impl Partitioned {
     }
 
     /// A row of a table comes or goes. After an error only `rollback` may follow.
-    pub(super) fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
+    pub(super) fn change(
+        &mut self,
+        table: usize,
+        row: &RowAt<'_>,
+        times: (i64, &Meter<'_>),
+    ) -> Result<()> {
         let shape = Arc::clone(&self.shape);
         'ways: for way in shape.ways.iter().filter(|way| way.table == table) {
             self.key.clear();
-            for exact in &way.key {
+            for (exact, &null) in way.key.iter().zip(&way.nulls) {
                 match exact.units(row)? {
                     Some(units) => self.key.push(units),
-                    // NULL equals nothing.
+                    None if null => self.key.push(NULL),
+                    // It equals nothing.
                     None => continue 'ways,
                 }
             }
@@ -149,6 +164,9 @@ impl Partitioned {
             if !part.is_reached {
                 part.is_reached = true;
                 self.reached.push(at);
+            }
+            if !part.is_touched {
+                part.is_touched = true;
                 self.touched.push(at);
             }
             part.machine.change(way.local, row, times)?;
@@ -169,6 +187,7 @@ impl Partitioned {
             machine: self.shape.empty.clone(),
             last: Vec::new(),
             is_reached: false,
+            is_touched: false,
         };
         let at = match self.free.pop() {
             Some(at) => {
@@ -187,10 +206,11 @@ impl Partitioned {
     /// Lets a part go that has no rows.
     fn let_go(&mut self, at: u32) {
         let part = &mut self.parts[at as usize];
-        if self.is_sealed || part.is_reached || !part.machine.is_vacant() {
+        let is_busy = part.is_reached || part.is_touched;
+        if self.is_sealed || is_busy || !part.machine.is_vacant() {
             return;
         }
-        // Once: it may have been touched twice.
+        // Once: it may be told twice.
         if self.places.remove(&part.key).is_some() {
             part.key = Key::new();
             self.free.push(at);
@@ -198,26 +218,36 @@ impl Partitioned {
     }
 
     /// Works out the parts that rows reached.
-    pub(super) fn settle(&mut self) -> Result<()> {
-        let reached = std::mem::take(&mut self.reached);
-        for at in reached {
-            let part = &mut self.parts[at as usize];
-            part.is_reached = false;
-            let groups = part.machine.groups()?;
-            let groups = groups.into_iter().filter(|(_, all)| is_some(all));
-            let now: Vec<Group> = groups
-                .map(|(rest, all)| (self.shape.group(&part.key, &rest), all))
-                .collect();
-            if now == part.last {
-                continue;
-            }
-            let was = std::mem::replace(&mut part.last, now.clone());
-            for (times, groups) in [(-1, &was), (1, &now)] {
-                for (group, all) in groups {
-                    self.add(group, all, times)?;
+    fn settle(&mut self, meter: &Meter<'_>) -> Result<()> {
+        while let Some(&at) = self.reached.last() {
+            meter.work(1)?;
+            self.settle_one(at, meter)?;
+            self.reached.pop();
+            self.let_go(at);
+        }
+        Ok(())
+    }
+
+    fn settle_one(&mut self, at: u32, meter: &Meter<'_>) -> Result<()> {
+        let part = &mut self.parts[at as usize];
+        let groups = part.machine.groups(meter)?;
+        let groups = groups.into_iter().filter(|(_, all)| is_some(all));
+        let now: Vec<Group> = groups
+            .map(|(rest, all)| (self.shape.group(&part.key, &rest), all))
+            .collect();
+        part.is_reached = false;
+        if now == part.last {
+            return Ok(());
+        }
+        let was = std::mem::replace(&mut part.last, now.clone());
+        self.old_parts.push((at, was.clone()));
+        for (times, groups) in [(-1, &was), (1, &now)] {
+            for (group, all) in groups {
+                if let Err(error) = self.add(group, all, times) {
+                    self.parts[at as usize].is_reached = true;
+                    return Err(error);
                 }
             }
-            self.old_parts.push((at, was));
         }
         Ok(())
     }
@@ -243,10 +273,10 @@ impl Partitioned {
     }
 
     /// The groups that moved since the last commit, those that went without aggregates.
-    pub(super) fn moved(&mut self) -> Result<Moved> {
-        self.settle()?;
+    pub(super) fn moved(&mut self, meter: &Meter<'_>) -> Result<Moved> {
+        self.settle(meter)?;
         if self.shape.group.is_empty() {
-            return self.groups().map(Moved::All);
+            return self.groups(meter).map(Moved::All);
         }
         let groups = self.old_groups.keys();
         let moved = groups.map(|group| {
@@ -260,8 +290,8 @@ impl Partitioned {
     }
 
     /// All groups.
-    pub(super) fn groups(&mut self) -> Result<Vec<Group>> {
-        self.settle()?;
+    pub(super) fn groups(&mut self, meter: &Meter<'_>) -> Result<Vec<Group>> {
+        self.settle(meter)?;
         if self.shape.group.is_empty() {
             let all = self.shape.values(self.groups.values().next())?;
             return Ok(vec![(Row::new(), all)]);
@@ -288,6 +318,7 @@ impl Partitioned {
                     machine: self.shape.empty.clone(),
                     last: Vec::new(),
                     is_reached: false,
+                    is_touched: false,
                 };
                 self.free.push(at as u32);
             }
@@ -297,7 +328,9 @@ impl Partitioned {
     pub(super) fn commit(&mut self) {
         let mut touched = std::mem::take(&mut self.touched);
         for at in touched.drain(..) {
-            self.parts[at as usize].machine.commit();
+            let part = &mut self.parts[at as usize];
+            part.machine.commit();
+            part.is_touched = false;
             self.let_go(at);
         }
         self.touched = touched;
@@ -315,13 +348,16 @@ impl Partitioned {
                 None => self.groups.remove(&group),
             };
         }
-        self.reached.clear();
         let mut touched = std::mem::take(&mut self.touched);
         for at in touched.drain(..) {
             let part = &mut self.parts[at as usize];
             part.machine.rollback();
-            part.is_reached = false;
-            self.let_go(at);
+            part.is_touched = false;
+            if !part.is_reached {
+                // What it gave may have been of rows that are gone again.
+                part.is_reached = true;
+                self.reached.push(at);
+            }
         }
         self.touched = touched;
     }
@@ -369,6 +405,7 @@ fn own(column: usize) -> Value {
 impl Shape {
     fn group(&self, key: &[i128], rest: &Row) -> Row {
         let cell = |place: &Place| match *place {
+            Place::Key(at) if key[at] == NULL => Cell(None),
             Place::Key(at) => Cell(Some(Quantity::Exact {
                 units: key[at],
                 scale: self.scales[at],

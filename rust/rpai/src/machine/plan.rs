@@ -31,6 +31,12 @@ impl Plan {
             blocks: blocks - 1,
         }
     }
+
+    /// How many columns each table has.
+    #[must_use]
+    pub fn widths(&self) -> Vec<usize> {
+        self.tables.iter().map(Vec::len).collect()
+    }
 }
 
 /// What is known of a column.
@@ -245,6 +251,17 @@ impl Value {
             Value::Block(_) => true,
             Value::Plus(a, b) | Value::Minus(a, b) | Value::Times(a, b) | Value::Over(a, b) => {
                 a.is_nested() || b.is_nested()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a quotient stands in it.
+    pub(crate) fn divides(&self) -> bool {
+        match self {
+            Value::Over(..) => true,
+            Value::Plus(a, b) | Value::Minus(a, b) | Value::Times(a, b) => {
+                a.divides() || b.divides()
             }
             _ => false,
         }

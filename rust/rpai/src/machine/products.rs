@@ -6,14 +6,15 @@
 //! query alone.
 
 use super::plan::{Aggregate, Block, Column, ColumnType, Value};
-use super::recognise::{Why, exact, flat_value};
+use super::recognise::{Why, flat_value, unit};
 use super::selector::{Products, Term};
+use super::unit::Unit;
 
 /// A product of values of the relations, by relation.
 type Product = (i128, Vec<Option<Value>>);
 
 /// What the relations of a block are to sum, each with its scale.
-pub(super) type Sums = [Vec<(Value, u8)>];
+pub(super) type Sums = [Vec<(Value, Unit)>];
 
 /// An aggregate as sums of products of the relations' own sums, which are noted in `sums`.
 pub(super) fn products(
@@ -35,7 +36,7 @@ pub(super) fn products(
     let present = present(tables, block, value);
     for (relation, present) in present.iter().enumerate() {
         if let Some(present) = present {
-            all.count[relation] = noted(&mut sums[relation], present.clone(), 0);
+            all.count[relation] = noted(&mut sums[relation], present.clone(), Unit::Scale(0));
         }
     }
     if matches!(aggregate, Aggregate::Counted(_)) {
@@ -46,7 +47,7 @@ pub(super) fn products(
                 .flat_map(|(_, factors)| factors.iter().enumerate());
             for (relation, factor) in factors {
                 if let Some(factor) = factor {
-                    exact(tables, block.relations[relation], &flat_value(factor))?;
+                    unit(tables, block.relations[relation], &flat_value(factor))?;
                 }
             }
             Ok(all)
@@ -57,6 +58,7 @@ pub(super) fn products(
             sign,
             factors: all.count.clone(),
             scale: 0,
+            reals: vec![false; sums.len()],
         };
         for (relation, factor) in factors.into_iter().enumerate() {
             let Some(value) = factor else { continue };
@@ -64,9 +66,12 @@ pub(super) fn products(
             if let Some(present) = &present[relation] {
                 value = Value::Times(Box::new(value), Box::new(present.clone()));
             }
-            let scale = exact(tables, block.relations[relation], &value)?;
-            term.scale = term.scale.saturating_add(scale);
-            term.factors[relation] = noted(&mut sums[relation], value, scale);
+            let unit = unit(tables, block.relations[relation], &value)?;
+            match unit {
+                Unit::Scale(scale) => term.scale = term.scale.saturating_add(scale),
+                Unit::Real => term.reals[relation] = true,
+            }
+            term.factors[relation] = noted(&mut sums[relation], value, unit);
         }
         all.sum.push(term);
     }
@@ -93,12 +98,16 @@ fn present(tables: &[Vec<ColumnType>], block: &Block, value: &Value) -> Vec<Opti
 }
 
 /// The place of a sum; 0 is the count.
-fn noted(sums: &mut Vec<(Value, u8)>, value: Value, scale: u8) -> usize {
+fn noted(sums: &mut Vec<(Value, Unit)>, value: Value, unit: Unit) -> usize {
     let known = sums.iter().position(|(other, _)| *other == value);
-    1 + known.unwrap_or_else(|| {
-        sums.push((value, scale));
+    let at = known.unwrap_or_else(|| {
+        sums.push((value, unit));
         sums.len() - 1
-    })
+    });
+    1 + sums[..at]
+        .iter()
+        .map(|(_, unit)| unit.lanes())
+        .sum::<usize>()
 }
 
 /// A value multiplied out over relations.

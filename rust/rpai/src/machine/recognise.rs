@@ -15,9 +15,13 @@ use super::products::products;
 use super::selector::Selector;
 use super::stage::Stage;
 use super::sweep;
+use super::unit::Unit;
 
 /// Why a query is kept by the general algorithm.
 pub(super) type Why = &'static str;
+
+/// A row with NULL there is in no index, but what it is compared with is 0, and may pass.
+const NULL_COUNTS: Why = "a column that may be NULL correlates a count";
 
 const WIDE: Why = "too many sums stand side by side";
 
@@ -78,12 +82,34 @@ fn kind_in(tables: &Tables, table: usize, value: &Value) -> Kind {
     })
 }
 
-/// The scale of an exact value over one table.
-pub(super) fn exact(tables: &Tables, table: usize, value: &Value) -> Result<u8, Why> {
+/// In what sums of a value over one table are kept.
+pub(super) fn unit(tables: &Tables, table: usize, value: &Value) -> Result<Unit, Why> {
     match kind_in(tables, table, value) {
-        Kind::Real => Err("doubles, or quotients, are aggregated"),
-        Kind::Exact(scale) => Ok(scale),
+        Kind::Exact(scale) => Ok(Unit::Scale(scale)),
+        // Such a value may be NULL where its columns are not.
+        Kind::Real if value.divides() => Err("quotients are aggregated"),
+        Kind::Real => Ok(Unit::Real),
     }
+}
+
+/// The scale of an exact value over one table.
+fn exact(tables: &Tables, table: usize, value: &Value) -> Result<u8, Why> {
+    match unit(tables, table, value)? {
+        Unit::Scale(scale) => Ok(scale),
+        Unit::Real => Err("a row is compared with a sum of doubles"),
+    }
+}
+
+/// Whether a value over one table may be NULL.
+fn is_nullable(tables: &Tables, table: usize, value: &Value) -> bool {
+    let mut nullable = value.divides();
+    value.columns(&mut |column| nullable |= tables[table][column.column].nullable);
+    nullable
+}
+
+/// How many lanes sums take, their count among them.
+fn lanes(sums: &[(Value, Unit)]) -> usize {
+    1 + sums.iter().map(|(_, unit)| unit.lanes()).sum::<usize>()
 }
 
 /// What chooses a relation's rows.
@@ -149,7 +175,7 @@ fn part(
     tables: &Tables,
     table: usize,
     conditions: &[&Condition],
-    sums: Vec<(Value, u8)>,
+    sums: Vec<(Value, Unit)>,
 ) -> Result<Box<dyn Part>, Why> {
     let mut chosen = Chosen::new(conditions)?;
     let mut role = Role {
@@ -174,11 +200,15 @@ fn part(
             return Err("a relation with a chain of blocks must equal something known");
         }
         let (found, key) = chain(tables, sides)?;
+        if found.stages.last().is_some_and(|stage| stage.counts) && is_nullable(tables, table, &key)
+        {
+            return Err(NULL_COUNTS);
+        }
         chain_of = found;
         chosen.agree_on(key)?;
     }
     role.key = chosen.key.clone();
-    let width = 1 + role.sums.len();
+    let width = lanes(&role.sums);
     let equal = (chosen.equal.iter()).map(|(own, _)| kind_in(tables, table, own));
     let mut kinds = Kinds {
         equal: equal.collect(),
@@ -236,6 +266,10 @@ fn grouped(
         return Ok(None);
     }
     let summed = aggregated(tables, block, table)?;
+    let nullable = |other: &Value| is_nullable(tables, role.table, other);
+    if summed.counts && theirs.iter().any(nullable) {
+        return Err(NULL_COUNTS);
+    }
     let kind = |(mine, other): (&Value, &Value)| {
         kind_in(tables, table, mine).common(kind_in(tables, role.table, other))
     };
@@ -254,7 +288,7 @@ fn grouped(
         equal: theirs,
         ..role.clone()
     };
-    let width = 1 + outer.sums.len();
+    let width = lanes(&outer.sums);
     let feeds = feeds(&[(inner, 0), (outer, 2)], tables, &kinds).ok_or("a key is not exact")?;
     let closed = [closed.clone()];
     let shape = grouped::Shape {
@@ -282,7 +316,7 @@ impl Summed {
             filter: Vec::new(),
             equal: Vec::new(),
             key: None,
-            sums: vec![(self.value.clone(), self.scale)],
+            sums: vec![(self.value.clone(), Unit::Scale(self.scale))],
             counted: self.counted.clone(),
         }
     }

@@ -15,14 +15,18 @@ pub(super) trait Scope {
 
 /// Rows of the relations of a block, within another scope.
 pub(super) struct Frame<'a> {
-    pub(super) rows: Vec<&'a Row>,
+    /// By relation, as far as they are known.
+    pub(super) rows: Vec<Option<&'a Row>>,
     pub(super) outer: Option<&'a dyn Scope>,
 }
 
 impl Scope for Frame<'_> {
     fn cell(&self, column: Column) -> Cell {
         match (column.depth, self.outer) {
-            (0, _) => self.rows[column.relation][column.column],
+            (0, _) => {
+                let row = self.rows.get(column.relation).copied().flatten();
+                row.map_or(Cell(None), |row| row[column.column])
+            }
             (depth, Some(outer)) => outer.cell(Column {
                 depth: depth - 1,
                 ..column

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use ringview_core::Result;
+use ringview_ring::{CommutativeMonoid, Expansion};
 
 use super::number::Quantity;
 use super::part::Part;
 use super::plan::{Aggregate, Condition, Value};
 use super::row::{Cell, RowAt};
 use super::scope::holds;
+use super::unit;
 use crate::tree::overflow;
 
 /// One product: of each relation its count (0) or one of its sums (from 1).
@@ -20,6 +22,8 @@ pub(super) struct Term {
     pub(super) sign: i128,
     pub(super) factors: Vec<usize>,
     pub(super) scale: u8,
+    /// Of which relations the sum is of doubles, in two parts.
+    pub(super) reals: Vec<bool>,
 }
 
 /// What an aggregate is made of.
@@ -144,15 +148,17 @@ impl Selector {
 impl Products {
     /// Of the numbers of all parts, one behind the other.
     fn value(&self, parts: &[Box<dyn Part>], numbers: &[i128]) -> Result<Cell> {
-        let product = |places: &[usize]| {
+        let product = |places: &[usize], reals: &[bool]| {
             let (mut product, mut first) = (1i128, 0);
-            for (&at, part) in places.iter().zip(parts) {
-                product = product.checked_mul(numbers[first + at])?;
+            for (relation, (&at, part)) in places.iter().zip(parts).enumerate() {
+                if !reals.get(relation).is_some_and(|real| *real) {
+                    product = product.checked_mul(numbers[first + at])?;
+                }
                 first += part.width();
             }
             Some(product)
         };
-        let rows = product(&self.count).ok_or_else(|| overflow("a count"))?;
+        let rows = product(&self.count, &[]).ok_or_else(|| overflow("a count"))?;
         match self.aggregate {
             Aggregate::Count | Aggregate::Counted(_) => {
                 return Ok(Cell(Some(Quantity::int(rows))));
@@ -160,12 +166,29 @@ impl Products {
             _ if rows == 0 => return Ok(Cell(None)),
             _ => {}
         }
-        let mut sum = Quantity::int(0);
+        let (mut sum, mut reals) = (Quantity::int(0), None);
         for term in &self.sum {
-            let units = product(&term.factors);
+            let units = product(&term.factors, &term.reals);
             let units = units.ok_or_else(|| overflow("a product of sums"))?;
             let scale = term.scale;
+            if term.reals.contains(&true) {
+                let exact = Expansion::of_decimal(term.sign * units, scale as i8);
+                let mut product = exact;
+                let mut first = 0;
+                for ((&at, part), &real) in term.factors.iter().zip(parts).zip(&term.reals) {
+                    if real {
+                        let parts = [numbers[first + at], numbers[first + at + 1]];
+                        product = product.product(unit::whole(parts));
+                    }
+                    first += part.width();
+                }
+                reals = Some(reals.unwrap_or(Expansion::ZERO).sum(product));
+                continue;
+            }
             sum = sum.plus(Quantity::Exact { units, scale }, term.sign)?;
+        }
+        if let Some(reals) = reals {
+            sum = Quantity::Real(reals.value()).plus(sum, 1)?;
         }
         Ok(match self.aggregate {
             Aggregate::Average(_) => Cell(sum.over(Quantity::int(rows))?),

@@ -1,7 +1,7 @@
 //! From a bound query to what a machine keeps: tables with filters, and blocks over them.
 //!
-//! Invariant: atoms that read the same rows of one table are one table of the machine, whose rows are taken at the
-//! first of them alone; equalities that join atoms are conditions there. Each term of the query is an aggregate of the
+//! Invariant: atoms that read the same rows of one table are one table of the machine, whose rows are taken at one
+//! of them alone; equalities that join atoms are conditions there. Each term of the query is an aggregate of the
 //! outermost block, so outputs, expressions and HAVING are read from them as of any groups. Cost: small, and none that
 //! depends on data.
 
@@ -20,7 +20,7 @@ use translate::Translator;
 /// A table of the machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// The first atom that reads it.
+    /// The atom at which its rows are taken: no other reads more of its columns.
     pub(crate) first: usize,
     /// What it is, and which of its rows take part.
     pub(crate) atom: PlanAtom,
@@ -134,12 +134,6 @@ fn check(query: &Bound) -> Result<()> {
             why,
             instead,
         ));
-    }
-    if query.bag.is_some() {
-        let why =
-            "it keeps counts and sums, and rows that a condition chooses may all change at once";
-        let instead = "group by the columns that are wanted, with a COUNT(*)";
-        return Err(unsupported("the rows of a join", why, instead));
     }
     if query.features.is_some() {
         let why = "its payloads are counts and sums";

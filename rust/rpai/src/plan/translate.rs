@@ -22,24 +22,32 @@ impl<'a> Translator<'a> {
     pub(super) fn new(query: &'a Bound) -> Self {
         let atoms: Vec<&PlanAtom> = query.all_atoms().collect();
         let mut sources: Vec<Source> = Vec::new();
-        let source = |(first, atom): (usize, &&PlanAtom)| {
-            let alike =
-                |other: &Source| other.atom.table == atom.table && other.atom.filter == atom.filter;
+        let mut source_of = vec![0; atoms.len()];
+        // Rows come to an atom with the columns that it reads: those with most first.
+        let mut order: Vec<usize> = (0..atoms.len()).collect();
+        order.sort_by_key(|&at| std::cmp::Reverse(atoms[at].columns.len()));
+        for at in order {
+            let atom = atoms[at];
+            let alike = |other: &Source| {
+                let has = |column: &usize| other.atom.columns.contains(column);
+                other.atom.table == atom.table
+                    && other.atom.filter == atom.filter
+                    && atom.columns.iter().all(has)
+            };
             let known = sources.iter().position(alike);
-            known.unwrap_or_else(|| {
+            source_of[at] = known.unwrap_or_else(|| {
                 sources.push(Source {
-                    first,
+                    first: at,
                     // What joins is compared, and NULL equals nothing.
                     atom: PlanAtom {
                         join_columns_not_null: Vec::new(),
-                        ..(*atom).clone()
+                        ..atom.clone()
                     },
                     verdicts: Vec::new(),
                 });
                 sources.len() - 1
-            })
-        };
-        let source_of = atoms.iter().enumerate().map(source).collect();
+            });
+        }
         Self {
             atoms,
             sources,

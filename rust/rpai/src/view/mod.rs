@@ -183,7 +183,7 @@ impl Keeper for Correlated {
             verdicts: &self.verdicts,
             sign: rows.sign,
         };
-        self.machine.take(source, rows)
+        self.machine.take(source, rows, meter)
     }
 
     fn seal(&mut self) {
@@ -192,7 +192,7 @@ impl Keeper for Correlated {
     }
 
     fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        match self.machine.moved()? {
+        match self.machine.moved(meter)? {
             Moved::All(groups) => {
                 meter.work(groups.len() as u64)?;
                 if !self.keys.is_empty() {
@@ -242,7 +242,7 @@ impl Keeper for Correlated {
 
     fn check(&self) {
         let mut machine = self.machine.clone();
-        let groups = machine.groups();
+        let groups = machine.groups(&Meter::free());
         assert!(groups.is_ok(), "a result that was kept can be worked out");
         let shown = groups.unwrap_or_default();
         let live = shown.iter().filter(|(_, all)| counts(all)).count();

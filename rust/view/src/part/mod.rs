@@ -13,8 +13,9 @@
 //! | `moved` | what moved, as rows for the views that read it |
 //! | `log` | what moved, for those who follow it |
 //! | `sums` | groups of sums as such a part |
-//! | `view` | a view of whatever keeps such a part |
+//! | `view`, `listed` | views of whatever keeps such a part: of groups, of rows that groups count |
 
+mod listed;
 mod log;
 mod lookup;
 mod moved;
@@ -35,6 +36,7 @@ use crate::answer::{Answer, Assembler, Cell, Fallible, Further, Key, KeyValue};
 use crate::answer::{Outputs, ResultRows};
 use crate::fields::Fields;
 
+pub use listed::ListedView;
 pub use log::PartLog;
 pub use moved::Reading;
 pub use sums::SumGroups;

@@ -77,6 +77,16 @@ impl<K: Keeper> GroupView<K> {
             feed: None,
         }
     }
+
+    /// The groups, and who follows them.
+    pub(super) fn logged(&self) -> (PartRows<'_>, &PartLog) {
+        (self.keeper.grouped(), &self.log)
+    }
+
+    /// Which columns of the result other views read, if some do.
+    pub(super) fn fed(&self) -> Option<&[bool]> {
+        self.feed.as_deref()
+    }
 }
 
 impl<K: Keeper> Grouped for GroupView<K> {
