@@ -35,6 +35,7 @@ test-long: $(VENV)/native-dev $(VENV)/development  ## minutes to hours: more ran
 
 bench: $(VENV)/native-release $(VENV)/development  ## BENCH="--quick" for a smoke test, BENCH="--only joins" for a part
 	cargo build --release -p ringview-benches
+	cargo build --release -p ringview-sampling --example graph_joins
 	$(BIN)/python benches/run.py $(BENCH)
 
 lint: $(VENV)/development

@@ -41,5 +41,13 @@ BYTES = {
     "housing-join": 123,
     "triangles": 1_550,
 }
+# 100,000 samples of joins of Epinions: million tuples a second and MB of the authors' programs.
+SAMPLES: dict[str, tuple[float, int | None]] = {
+    "line-3": (0.118, 363),
+    "line-4": (0.063, None),
+    "line-5": (0.042, None),
+    "star-4": (1.94, None),
+    "star-6": (1.87, None),
+}
 # The figures are those of Housing at this scale.
 SCALE = 20

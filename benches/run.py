@@ -101,6 +101,16 @@ class Bench:
         command = [sys.executable, str(HERE / "python" / "measure.py"), str(folder)]
         self.measure(cell, [*command, *cell.arguments], systems, batches or (HEADLINE,), **more)
 
+    def edges(self) -> Path:
+        """The graph as a file: the one that was given, or the one that the Rust side generates."""
+        if self.options.edges_flags and not self.options.quick:
+            return Path(self.options.edges_flags[1])
+        path = self.folder / "edges" / "R.i32"
+        if not path.exists():
+            export = [self.program, "--workload", "triangles", "--order", "sorted", *self.share]
+            self.call([*export, *self.options.edges_flags, "--export", str(path.parent)])
+        return path
+
     def measure(
         self,
         cell: Cell,
@@ -244,6 +254,37 @@ def chains(bench: Bench, cell: Cell) -> None:
         bench.results.add(failed)
 
 
+def samples(bench: Bench, cell: Cell) -> None:
+    """Samples: speed, one row at a time (figure 7), by size of the sample and of the tables."""
+    script = [sys.executable, str(HERE / "python" / "samples.py"), cell.workload]
+    quick = bench.options.quick
+    if cell.workload in render.SHAPED:
+        for size in render.SHAPED_SIZES[:1] if quick else render.SHAPED_SIZES:
+            keep(bench, cell, [*script, "--scale", str(size / 50 if quick else size)])
+        return
+    edges_file = bench.edges()
+    program = str(target_directory() / "release" / "examples" / "graph_joins")
+    by_rust = [program, str(edges_file), cell.workload]
+    limit = ["--seconds", str(5 * bench.options.seconds)]
+    for _ in range(bench.options.repeat):
+        keep(bench, cell, [*by_rust, *limit])
+        keep(bench, cell, [*script, "--edges", str(edges_file), *limit])
+    keep(bench, cell, [*by_rust, *limit, "--batch", "1"])
+    if cell.workload == render.SCALED:
+        for k in render.SAMPLE_SIZES:
+            keep(bench, cell, [*by_rust, *limit, "--k", str(k)])
+
+
+def keep(bench: Bench, cell: Cell, command: list[str]) -> None:
+    """Run a program whose lines say what they are of."""
+    lines, problem = bench.call(command)
+    for line in lines:
+        bench.results.add({**line, "order": cell.order, "graph": bench.options.graph})
+    if problem is not None:
+        failed = {"workload": cell.workload, "order": cell.order, "failed": problem}
+        bench.results.add(failed)
+
+
 def order_book(bench: Bench, cell: Cell) -> None:
     """Aggregates whose conditions hold correlated aggregates, over an order book."""
     command = [sys.executable, str(HERE / "python" / "order_book.py")]
@@ -275,6 +316,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "joins": joins,
     "triangles": triangles,
     "chains": chains,
+    "samples": samples,
     "order-book": order_book,
     "worst": worst,
 }
@@ -293,6 +335,8 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     for workload, order in product(render.TRIANGLES, ORDERS):
         yield Cell("triangles", workload, order, flags=options.edges_flags)
     yield Cell("chains", "chain", "-")
+    for workload in (*render.LINES_AND_STARS, *render.SHAPED):
+        yield Cell("samples", workload, "shuffled")
     yield Cell("order-book", "order-book", "-")
     for workload in ("toggles", "exponents"):
         yield Cell("worst", workload, "-")

@@ -149,10 +149,12 @@ class Database:
     def create_sample(self, name: str, query_json: str, sql: str, k: int, seed: int) -> None:
         """Declares a sample of k rows of a join."""
 
-    def sample_join_size(self, view: _Handle) -> int:
-        """How many rows the join of a sample has."""
+    def sample_join_size(self, view: _Handle) -> tuple[int, int, float]:
+        """How many rows the join of a sample has: at least, at most, and its largest key."""
 
-    def sample_draw(self, view: _Handle, rows: int, seed: int, replacement: bool) -> Rows:
+    def sample_draw(
+        self, view: _Handle, rows: int, seed: int, replacement: bool, weight: list[str] | None
+    ) -> Rows:
         """Rows drawn from the whole join of a sample, with replacement or without."""
 
     def drop_view(self, name: str) -> None:

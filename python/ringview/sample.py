@@ -15,12 +15,20 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError, did_you_mean
+from .errors import (
+    InvalidValueError,
+    TypeMismatchError,
+    UnknownColumnError,
+    UnsupportedError,
+    did_you_mean,
+)
 from .view import View
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from .cofactor import Cofactor
 
     Expression = str | Callable[[pa.Table], Any]
 
@@ -36,6 +44,13 @@ class Estimate(NamedTuple):
     value: float
     low: float
     high: float
+
+
+class Bounds(NamedTuple):
+    """How many rows a join has, where counting is too dear: neither fewer nor more than these."""
+
+    low: int
+    high: int
 
 
 class Sample(View):
@@ -57,8 +72,12 @@ class Sample(View):
 
     __slots__ = ()
 
-    def join_size(self) -> int:
+    def join_size(self) -> int | Bounds:
         """How many rows the whole join has, exactly. O(rows of the tables).
+
+        With a condition across tables that is known where the sample holds all rows, or the join
+        without the condition is small; else these are certain `Bounds`, and `estimate("count")`
+        says how many there are about.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -68,9 +87,12 @@ class Sample(View):
         >>> db.create_sample("pairs", pairs, k=3, seed=1).join_size()
         4900000000
         """
-        return self._native.sample_join_size(self._handle)
+        low, high, _ = self._native.sample_join_size(self._handle)
+        return low if low == high else Bounds(low, high)
 
-    def draw(self, m: int, *, seed: int, replacement: bool = True) -> pa.Table:
+    def draw(
+        self, m: int, *, seed: int, replacement: bool = True, weight: str | None = None
+    ) -> pa.Table:
         """Fresh rows of the whole join, independent of those that the sample holds.
 
         Args:
@@ -79,11 +101,19 @@ class Sample(View):
                 that came in the same order.
             replacement: Each row is drawn from all, so that one may come more than once; else from
                 those that were not drawn yet, and there may be fewer than `m`.
+            weight: A product of columns of the sample, such as `"price * units"`: each row is drawn
+                with a chance in proportion to it, of all or of those not drawn yet. NULL weighs
+                nothing.
 
         Raises:
-            InvalidValueError: The join has no rows; `m` or `seed` is negative or too large.
+            InvalidValueError: The join has no rows; `m` or `seed` is negative or too large; a
+                weight is negative or no number.
+            UnknownColumnError: A weight is no column of the sample.
+            TypeMismatchError: A weight is not of numbers.
+            UnsupportedError: A weight is no product of columns; or without replacement too few rows
+                have nearly all the weight.
 
-        Complexity: O(log rows) expected a row.
+        Complexity: O(log rows) expected a row; with weights O(rows of the tables) once.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -92,13 +122,59 @@ class Sample(View):
         >>> sample = db.create_sample("one", "SELECT a FROM r", k=1, seed=1)
         >>> sorted(sample.draw(5, seed=2, replacement=False).column("a").to_pylist())
         [1, 2, 3]
+        >>> drawn = sample.draw(600, seed=2, weight="a").column("a").to_pylist()
+        >>> drawn.count(1) < drawn.count(2) < drawn.count(3)
+        True
         """
         import pyarrow as pa
 
         for what, number in (("m", m), ("seed", seed)):
             if not 0 <= number < 2**64:
                 raise InvalidValueError(f"{what} is {number}; it must be 0 to 2^64 - 1")
-        return pa.table(self._native.sample_draw(self._handle, m, seed, replacement))
+        columns = None if weight is None else _factors(weight)
+        return pa.table(self._native.sample_draw(self._handle, m, seed, replacement, columns))
+
+    def cofactor(self) -> Cofactor:
+        """The counts, sums and products of its numeric columns, to train a model on: O(k m^2).
+
+        What `ringview.ml` estimators learn from a view they learn from the sample: rows with NULL
+        are left out, and so are columns that are no numbers. For categories make a view with
+        COFACTOR over the sample.
+
+        Raises:
+            TypeMismatchError: No column is one of numbers.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"x": "int64", "y": "float64", "z": "string"})
+        >>> db.insert("r", {"x": range(9), "y": [2.0 * x + 1 for x in range(9)], "z": ["?"] * 9})
+        >>> sample = db.create_sample("few", "SELECT x, y, z FROM r", k=5, seed=1)
+        >>> model = rv.ml.LinearRegression(label="y").fit(sample)
+        >>> {name: round(value, 6) for name, value in model.coefficients().items()}
+        {'intercept': 1.0, 'x': 2.0}
+        """
+        import pyarrow as pa
+
+        from .cofactor import Cofactor
+
+        rows = self.to_arrow()
+        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        names = [
+            name
+            for name, kind in zip(rows.column_names, rows.schema.types, strict=True)
+            if any(is_of(kind) for is_of in kinds)
+        ]
+        if not names:
+            raise TypeMismatchError(
+                "the sample has no column of numbers to learn from; select one, or make a view "
+                "with COFACTOR over the sample"
+            )
+        values = np.column_stack([_values(rows, name, number=True) for name in names])
+        values = values[~np.isnan(values).any(axis=1)]
+        origin = values.mean(axis=0) if len(values) else np.zeros(len(names))
+        values = values - origin
+        products = values.T @ values
+        return Cofactor(names, len(values), values.sum(axis=0), products, origin=origin)
 
     def estimate(
         self,
@@ -142,9 +218,10 @@ class Sample(View):
             raise InvalidValueError(f"{what} of what? name a column")
         rows = self.to_arrow()
         values = None if of is None else _values(rows, of, number=what != "count")
-        spread = _Spread(len(rows), self.join_size(), NormalDist().inv_cdf(0.5 + confidence / 2))
+        z = NormalDist().inv_cdf(0.5 + confidence / 2)
+        spread = _Spread.of(len(rows), self._native.sample_join_size(self._handle), z)
         if by is None and of is None:
-            return Estimate(spread.size, spread.size, spread.size)
+            return spread.all_rows()
         if by is None:
             return spread.estimate(what, values, np.ones(len(rows), bool), q)
         names = [by] if isinstance(by, str) else list(by)
@@ -167,8 +244,41 @@ class _Spread(NamedTuple):
     """How far a sample may be off: rows held, rows of the join, deviations that are allowed for."""
 
     held: int
-    size: int
+    size: float
     z: float
+    # How far the number of rows may be off, as a part of it; and bounds of it.
+    off: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, held: int, size: tuple[int, int, float], z: float) -> _Spread:
+        """From what is known of the number of rows.
+
+        Where bounds are all that is certain, the largest of as many uniform keys as are held tells.
+        """
+        least, most, w = size
+        if least == most:
+            return cls(held, least, z, 0.0, least, most)
+        # The number times w has nearly a gamma law; its quantiles by Wilson and Hilferty.
+        middle, side = 1 - 1 / (9 * held), z / (3 * sqrt(held))
+        low, high = (held * max(middle + by, 0.0) ** 3 / w for by in (-side, side))
+        found = min(max((held - 1) / w, least), most)
+        off = 1 / sqrt(held - 2) if held > 2 else 1.0
+        return cls(held, found, z, off, max(low, least), min(high, most))
+
+    def all_rows(self) -> Estimate:
+        """How many rows there are."""
+        return Estimate(self.size, self.low, self.high)
+
+    def _scaled(self, one: Estimate) -> Estimate:
+        """What is true of a row on average, of all rows: both may be off, by themselves."""
+        value = one.value * self.size
+        more = self.z * self.off * value
+        low, high = (
+            np.hypot((bound - one.value) * self.size, more) for bound in (one.low, one.high)
+        )
+        return Estimate(value, float(value - low), float(value + high))
 
     def estimate(
         self, what: What, values: NDArray[np.float64] | None, inside: NDArray[np.bool_], q: float
@@ -181,8 +291,7 @@ class _Spread(NamedTuple):
                 f"the sample has no values to estimate {what} from; it has {self.held} rows"
             )
         if what == "sum":
-            mean = self._mean(np.where(known, values, 0.0))
-            return Estimate(*(number * self.size for number in mean))
+            return self._scaled(self._mean(np.where(known, values, 0.0)))
         if what == "avg":
             return self._mean(values[known])
         return self._quantile(np.sort(values[known]), q)
@@ -194,14 +303,15 @@ class _Spread(NamedTuple):
 
     def _count(self, found: int) -> Estimate:
         """By the interval of Wilson, which is right near 0 and near all, too."""
-        if self.held == 0 or self._rest == 0:
+        if self.held == 0 or (self._rest == 0 and not self.off):
             return Estimate(found, found, found)
         share, z2 = found / self.held, self.z**2 * self._rest
         middle = (share + z2 / (2 * self.held)) / (1 + z2 / self.held)
         wide = sqrt(z2 * (share * (1 - share) / self.held + z2 / (4 * self.held**2)))
         wide /= 1 + z2 / self.held
-        low, high = max(middle - wide, 0.0) * self.size, min(middle + wide, 1.0) * self.size
-        return Estimate(share * self.size, max(low, found), high)
+        part = Estimate(share, max(middle - wide, 0.0), min(middle + wide, 1.0))
+        all_rows = self._scaled(part)
+        return Estimate(all_rows.value, max(all_rows.low, found), min(all_rows.high, self.high))
 
     def _mean(self, values: NDArray[np.float64]) -> Estimate:
         mean = float(values.mean())
@@ -218,6 +328,33 @@ class _Spread(NamedTuple):
         if not self._rest:
             low = high = np.quantile(values, q)
         return Estimate(float(np.quantile(values, q)), float(low), float(high))
+
+
+def _factors(weight: str) -> list[str]:
+    """The columns of a product, O(length of the text)."""
+    from sqlglot import exp
+
+    from .sql.place import Text
+
+    text = Text(f"SELECT {weight}")
+    tree = text.tree()
+    outputs = tree.expressions if isinstance(tree, exp.Select) else []
+
+    def columns(node: exp.Expr) -> list[str]:
+        if isinstance(node, exp.Paren):
+            return columns(node.this)
+        if isinstance(node, exp.Mul):
+            return columns(node.left) + columns(node.right)
+        if isinstance(node, exp.Column) and not node.table:
+            return [node.name]
+        raise UnsupportedError(
+            f"the weight {weight!r} is no product of columns of the sample, which is all that can "
+            "be added up by table; compute the weight into a column before the rows are inserted"
+        )
+
+    if len(outputs) != 1:
+        raise UnsupportedError(f"the weight {weight!r} is no product of columns of the sample")
+    return columns(outputs[0])
 
 
 def _column(rows: pa.Table, name: str) -> Any:

@@ -18,11 +18,15 @@ sys.path[:0] = [str(BENCHES), str(BENCHES / "python")]
 
 import anchors  # noqa: E402
 import data  # noqa: E402
+import duckdb  # noqa: E402
 import edges  # noqa: E402
+import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 import render  # noqa: E402
 import run  # noqa: E402
+import samples  # noqa: E402
+import shaped  # noqa: E402
 from results import Results  # noqa: E402
 
 Line = dict[str, Any]
@@ -207,3 +211,48 @@ def test_chains_that_fail_are_told(tmp_path: Path) -> None:
     text = render.tables({"machine": MACHINE, "lines": results.lines})
     assert text.endswith("matrix chains: failed: no room")
     assert results.failures == ["chain -: no room"]
+
+
+def sampled(workload: str, **more: Any) -> Line:
+    """A line of samples."""
+    known = {"workload": workload, "order": "shuffled", "system": "rust", "k": 100_000}
+    known |= {"batch": 10_000, "tuples": 3_000_000, "complete": True, "seconds": 2.0}
+    known |= {"cpu_seconds": 1.5, "tuples_per_second": 1.5e6, "bytes": 80_000_000}
+    known |= {"results": 3_721_042_797, "came": 1_000, "dummies": 250, "graph": "a graph"}
+    known |= {"microseconds": [1.0, 2.0, 3.0, 40.0, 500.0]}
+    known |= {"moments": [[1_500_000, 0.9, 40_000_000, 17], [3_000_000, 2.0, 80_000_000, 99]]}
+    return {**known, **more}
+
+
+def test_samples_become_tables() -> None:
+    lines = [
+        sampled("line-3"),
+        sampled("line-3", batch=1, complete=False, tuples_per_second=0.4e6),
+        sampled("line-3", k=1_000, seconds=1.0),
+        sampled("QX", system="python", size=0.01, results=12),
+        {"workload": "QY", "order": "shuffled", "failed": "it fell"},
+    ]
+    text = render.tables({"machine": MACHINE, "lines": lines})
+    speeds = cells(text, "100,000 samples", "line-3")
+    assert (speeds["Rust"], speeds["Rust, row by row"], speeds["C++ ‡"]) == ("1.5", "0.4*", "0.12")
+    assert (speeds["MB"], speeds["dummies a result that came in"]) == ("80", "0.25")
+    assert cells(text, "one row at a time", "line-3")["99.9%"] == "40*"
+    assert cells(text, "line-3 by size", "1,000")["s"] == "1"
+    assert cells(text, "line-3, tuples so far", "3,000,000")["MB"] == "80"
+    assert cells(text, "from Python", "QX")["results"] == "12"
+    assert "QY: failed: it fell" in text
+
+
+@pytest.mark.parametrize("name", ["line-3", "star-3", "QX", "QY", "QZ", "Q10"])
+def test_sampled_queries_have_the_results_of_duckdb(name: str) -> None:
+    edges = np.random.default_rng(5).integers(0, 40, (2, 300), dtype=np.int32)
+    query = shaped.of_edges(name, edges) if "-" in name else shaped.relational(name, 0.0004)
+    options = argparse.Namespace(k=5, batch=400, seconds=60.0)
+    line = samples.measure(query, options)
+    with duckdb.connect() as con:
+        for table, rows in query.tables.items():
+            con.register(table, pa.table(rows))
+        ((expected,),) = con.sql(f"SELECT COUNT(*) FROM ({query.sql})").fetchall()
+    assert line["complete"]
+    assert line["results"] == expected
+    assert line["held"] == min(5, line["results"])

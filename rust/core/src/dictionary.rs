@@ -111,9 +111,17 @@ impl Dictionary {
     /// The id of `text`, a new one if it is not there. O(length).
     ///
     /// # Errors
-    /// `Overflow` when the ids are used up; `Value` for bytes that are not UTF-8, which unchecked
-    /// Arrow data can hold.
+    /// `Overflow` when the ids are used up.
     pub fn intern(&mut self, text: &str) -> Result<u32> {
+        self.intern_bytes(text.as_bytes())
+    }
+
+    /// The same of bytes that nobody has checked: what is there already is UTF-8, so that only new
+    /// strings pay for a look at it.
+    ///
+    /// # Errors
+    /// As `intern`; `Value` for bytes that are not UTF-8.
+    pub(crate) fn intern_bytes(&mut self, bytes: &[u8]) -> Result<u32> {
         let Self {
             arena,
             starts,
@@ -121,23 +129,19 @@ impl Dictionary {
             hasher,
             ..
         } = self;
-        let hash = hasher.hash_one(text.as_bytes());
+        let hash = hasher.hash_one(bytes);
         let entry = ids.entry(
             hash,
-            |&id| read(arena, starts[id as usize]) == text,
+            |&id| read(arena, starts[id as usize]).as_bytes() == bytes,
             |&id| hasher.hash_one(read(arena, starts[id as usize]).as_bytes()),
         );
         match entry {
             Entry::Occupied(found) => Ok(*found.get()),
             Entry::Vacant(place) => {
-                // Whoever handed in Arrow data may not have looked, and invalid text would make
-                // slices of the arena panic. Only new strings pay for this.
-                if std::str::from_utf8(text.as_bytes()).is_err() {
-                    return Err(Error::Value {
-                        place: "a string".to_owned(),
-                        problem: "is not valid UTF-8".to_owned(),
-                    });
-                }
+                let text = std::str::from_utf8(bytes).map_err(|_| Error::Value {
+                    place: "a string".to_owned(),
+                    problem: "is not valid UTF-8".to_owned(),
+                })?;
                 let start = arena.len();
                 let id = match self.left.checked_sub(1) {
                     Some(left) => {

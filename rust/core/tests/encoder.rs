@@ -202,6 +202,28 @@ fn multiplicities_come_from_any_integer_column() {
     assert!(matches!(error(good()), Error::Value { .. }));
 }
 
+/// All bytes together are UTF-8, and what was read before is known; neither makes a piece of it a text.
+#[test]
+fn text_cut_within_a_character() {
+    let fields = vec![Field::new("name", Type::Utf8, true)];
+    let mut encoder = Encoder::new("t", &Schema::new(fields).unwrap());
+    let (mut dict, mut into) = (Dictionary::new(), Batch::new());
+    let text = |lengths: &[usize]| {
+        let offsets = OffsetBuffer::from_lengths(lengths.iter().copied());
+        let bytes = Buffer::from("aé".as_bytes());
+        // SAFETY: as in `invalid_text`.
+        let text = unsafe { StringArray::new_unchecked(offsets, bytes, None) };
+        rows(vec![("name", Arc::new(text) as ArrayRef)])
+    };
+    let whole = encoder.encode(&text(&[1, 2]), 0, &[true], &mut dict, None, &mut into);
+    whole.unwrap();
+    let cut = encoder.encode(&text(&[2, 1]), 0, &[true], &mut dict, None, &mut into);
+    let message = cut.unwrap_err().to_string();
+    assert!(message.starts_with("row 0, "), "{message}");
+    assert!(message.ends_with("is not valid UTF-8"), "{message}");
+    assert_eq!(dict.len(), 2);
+}
+
 /// Bytes that are not UTF-8 are an error, and leave a dictionary that still works.
 #[test]
 fn invalid_text() {

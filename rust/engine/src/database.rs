@@ -74,7 +74,7 @@ pub struct Database {
     pub(crate) dictionary: Dictionary,
     /// Which strings may be nobody's.
     pub(crate) leaving: Leaving,
-    /// The batch at hand, for its memory.
+    /// The batch at hand where it is large, for its memory.
     pub(crate) batch: Batch,
     /// What the transaction at hand has done, for its memory.
     pub(crate) undo: Undo,
@@ -276,7 +276,9 @@ impl Database {
         let mut parts: Vec<_> = self.tables.iter().map(table).collect();
         parts.extend(self.views.iter().map(view));
         parts.push(("dictionary".to_owned(), self.dictionary.memory_usage()));
-        parts.push(("buffers".to_owned(), self.batch.memory_usage()));
+        let batches = self.tables.iter().map(|table| &table.batch);
+        let batches = batches.chain([&self.batch]).map(Batch::memory_usage);
+        parts.push(("buffers".to_owned(), batches.sum()));
         parts
     }
 

@@ -54,7 +54,7 @@ pub use keyed::{ByKey, Keyed};
 pub use ringview_chain::{Matrix, MatrixChain};
 pub use ringview_epsilon::HeavyLight;
 pub use ringview_rpai::{Cut, Expansion, Key, PaiMap, Payload, Real, RpaiTree};
-pub use ringview_sampling::Law as ReservoirLaw;
+pub use ringview_sampling::{JoinSize, Law as ReservoirLaw};
 pub use ringview_view::{Cell, KeyValue};
 pub use ringview_viewtree::ViewTrees;
 pub use ringview_viewtree::plan::Planning;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use ringview_core::{Error, Result};
 use ringview_query::Query;
-use ringview_sampling::{SampleView, Samples};
+use ringview_sampling::{JoinSize, SampleView, Samples};
 use ringview_view::Engine;
 
 use crate::Poll;
@@ -20,7 +20,7 @@ impl Database {
     /// Declares a sample of `k` rows of a join and fills it from the rows that are there.
     ///
     /// # Errors
-    /// As [`create_view`](Self::create_view); `Unsupported` for what is not the rows of an acyclic join,
+    /// As [`create_view`](Self::create_view); `Unsupported` for what is not the rows of a join,
     /// `Value` for a k of 0, `Memory` for one that there is no room for.
     pub fn create_sample(
         &mut self,
@@ -39,28 +39,33 @@ impl Database {
         Ok(())
     }
 
-    /// How many rows the join has of which a view is a sample, exactly. O(rows of the tables).
+    /// How many rows the join has of which a view is a sample. O(rows of the tables).
     ///
     /// # Errors
     /// `UnknownView`; `Unsupported` if the view is no sample.
-    pub fn sample_join_size(&self, name: &str) -> Result<u128> {
+    pub fn sample_join_size(&self, name: &str) -> Result<JoinSize> {
         Ok(self.sample(name)?.join_size())
     }
 
     /// Rows drawn from the whole join of which a view is a sample: how many, the seed, and whether each is
-    /// drawn from all, or from those not drawn yet.
+    /// drawn from all, or from those not drawn yet; with equal chances, or in proportion to the product of
+    /// some columns.
     ///
     /// # Errors
     /// `UnknownView`; `Unsupported` if the view is no sample; `Value` if there are no rows to be drawn
-    /// again and again; `Memory`; what `poll` says.
+    /// again and again; `Memory`; what `poll` says; as of [`SampleView::draw_weighted`].
     pub fn sample_draw(
         &self,
         name: &str,
         drawn: (u64, u64, bool),
+        weight: Option<&[String]>,
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
         let (sample, meter) = (self.sample(name)?, self.reading(poll));
-        sample.draw_rows(drawn, &self.dictionary, &meter)
+        match weight {
+            None => sample.draw_rows(drawn, &self.dictionary, &meter),
+            Some(weight) => sample.draw_weighted(drawn, weight, &self.dictionary, &meter),
+        }
     }
 
     fn sample(&self, name: &str) -> Result<&SampleView> {

@@ -54,6 +54,8 @@ pub(crate) struct Table {
     pub(crate) needed: Vec<bool>,
     /// The columns that some view reads.
     pub(crate) read: Vec<bool>,
+    /// Room for the rows of a small transaction.
+    pub(crate) batch: Batch,
     /// How rows were last read by key.
     pub(crate) by_key: Option<KeyReader>,
     pub(crate) readers: Vec<Reader>,
@@ -87,6 +89,7 @@ impl Table {
             total: 0,
             needed: Vec::new(),
             read: Vec::new(),
+            batch: Batch::default(),
             by_key: None,
             readers: Vec::new(),
         };

@@ -20,6 +20,9 @@ use crate::names::Source;
 use crate::table::Table;
 use crate::{CHUNK, Keep, Poll};
 
+/// Rows of a transaction for which a table has room of its own.
+const FEW: usize = 1 << 10;
+
 /// Whether rows come or go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -97,6 +100,15 @@ impl<'a> Change<'a> {
             Change::Keyed(keyed) => keyed.table,
         }
     }
+
+    /// Its rows; of a product none, for they take room of their own.
+    fn rows(&self) -> &'a [RecordBatch] {
+        match self {
+            Change::Rows(op) => op.rows,
+            Change::Product(_) => &[],
+            Change::Keyed(keyed) => keyed.rows,
+        }
+    }
 }
 
 /// Where the rows of a batch stood in what the user handed in.
@@ -126,6 +138,18 @@ pub(crate) fn chunks(rows: &[RecordBatch]) -> impl Iterator<Item = (usize, Cow<'
             (first + start, part)
         })
     })
+}
+
+/// The table whose own room the rows of a transaction take: that of its first change, if they are few.
+/// Tables take turns, and each has columns of its own.
+fn home<'a, C>(ops: &[C], undo: &Undo) -> Option<usize>
+where
+    C: Copy + Into<Change<'a>>,
+{
+    let rows = |op: &C| (*op).into().rows();
+    let rows = ops.iter().flat_map(rows).map(RecordBatch::num_rows);
+    let few = rows.sum::<usize>() <= FEW;
+    undo.tables.first().copied().filter(|_| few)
 }
 
 /// What a transaction has done so far.
@@ -194,8 +218,9 @@ impl Database {
         C: Copy + Into<Change<'a>>,
     {
         let mut undo = std::mem::take(&mut self.undo);
-        let mut batch = std::mem::take(&mut self.batch);
         let outcome = self.begin(ops, &mut undo).and_then(|()| {
+            let home = home(ops, &undo);
+            let mut batch = std::mem::take(self.batch_at(home));
             let meter = self.meter(poll);
             let ran = if net {
                 self.run_net(ops, &mut undo, &mut batch, &meter)
@@ -211,10 +236,19 @@ impl Database {
                     self.recount();
                 }
             }
+            *self.batch_at(home) = batch;
             outcome
         });
-        (self.undo, self.batch) = (undo, batch);
+        self.undo = undo;
         outcome
+    }
+
+    /// The room for the rows of a transaction: of a table, or of whoever comes.
+    fn batch_at(&mut self, home: Option<usize>) -> &mut Batch {
+        match home {
+            Some(table) => &mut self.tables[table].batch,
+            None => &mut self.batch,
+        }
     }
 
     /// Checks names and static tables.

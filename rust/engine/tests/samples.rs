@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch};
 use ringview_core::{Error, Field, Schema, Type};
-use ringview_engine::{Database, Direction, Op, Options};
+use ringview_engine::{Database, Direction, JoinSize, Op, Options};
 use ringview_query::Query;
 
 fn column(rows: &RecordBatch, name: &str) -> Vec<i64> {
@@ -97,7 +97,7 @@ fn a_view_reads_a_sample_whatever_comes_and_goes() {
     assert!(left.len() == 20 && left.iter().all(|&x| x >= 50));
     assert_eq!(go("r", Direction::Delete, 51, 60).unwrap().len(), 8);
     assert!(go("r", Direction::Delete, 50, 51).unwrap().is_empty());
-    assert_eq!(db.sample_join_size("few"), Ok(0));
+    assert_eq!(db.sample_join_size("few"), Ok(JoinSize::Exact(0)));
     let refused = db.sample_join_size("above");
     assert!(
         matches!(refused, Err(Error::Unsupported { .. })),

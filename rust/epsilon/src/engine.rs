@@ -1,8 +1,8 @@
 //! Heavy and light parts as an engine: what the database asks for.
 //!
 //! Invariant: it keeps sums over joins of the classes 3R2 and 3R3, Loomis-Whitney joins and the 4-path, and
-//! refuses all else with the condition that fails. It is taken where it is asked for by name, and by itself where the tables have
-//! so many rows that the worst change matters. Cost: that of its plan.
+//! rows of the class 3R3; it refuses all else with the condition that fails. It is taken where it is asked for by
+//! name, and by itself where the tables have so many rows that the worst change matters. Cost: that of its plan.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::plan::Plan;
 use crate::query::Epsilon;
-use crate::view::HeavyLightSums;
+use crate::view::{HeavyLightRows, HeavyLightSums};
 
 /// Rows from which on a view is kept here: the walk of a hub's neighbourhood, as a view tree does it, takes forty
 /// times as long there as a change here, and a change among vertices of few edges takes at most half as long
@@ -73,6 +73,9 @@ impl Candidate for Plan {
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
+        if self.has_rows {
+            return Ok(Box::new(HeavyLightRows::new(Arc::new(*self))?));
+        }
         let sums = HeavyLightSums::new(Arc::new(*self))?;
         Ok(Box::new(GroupView::new(sums)))
     }

@@ -10,9 +10,13 @@
 //! state takes O(N^max(1, min(1+e, 2-2e))): linear at e = 1/2, where a change costs O(sqrt N), which is
 //! optimal if the OMv conjecture holds.
 //!
-//! What differs from the paper: a value is counted over the two relations that join on it, not in each
-//! by itself, so it is heavy or light for both. The bounds are those of refined partitions (appendix D)
-//! with twice the heavy values; a change has two cases in place of sixteen skew-aware views.
+//! So are kept: joins of three relations; Loomis-Whitney joins, of any number of relations which each lack
+//! other variables; the path of four relations; and of triangles not only sums, but the rows.
+//!
+//! What differs from the paper: a value is counted over all relations that join on it, not in each by
+//! itself, so it is heavy or light for all of them. The bounds are those of refined partitions (appendix
+//! D) with as many times the heavy values; a change of a triangle has two cases in place of sixteen
+//! skew-aware views, the path six views in place of fourteen.
 //!
 //! | file | holds |
 //! |---|---|
@@ -24,7 +28,7 @@
 //! | `rebalance` | the size invariant; values that change from heavy to light and back |
 //! | `engine` | the engine, as the database sees it: what it keeps, and why not the rest |
 //! | `plan/` | from a bound query to relations, fields and components of payloads; as an explanation |
-//! | `view/` | rows of tables in, groups out: a machine behind the trait of all views |
+//! | `view/` | rows of tables in, groups or rows out: machines behind the trait of all views |
 
 mod algebra;
 mod bulk;
@@ -38,5 +42,5 @@ mod view;
 
 pub use algebra::Algebra;
 pub use engine::HeavyLight;
-pub use machine::{Machine, PartSizes, Rebalancings};
+pub use machine::{Machine, PartSizes, Rebalancings, RowBlock, RowPlace};
 pub use query::{Class, Epsilon, Query, Refused};

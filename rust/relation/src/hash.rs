@@ -332,13 +332,8 @@ impl HashDirectory {
         entries: &[u64],
         mut absorb: impl FnMut(u32, u32) -> bool,
     ) -> usize {
-        let keys = self.len + entries.len();
-        let capacity = keys * 7 / 5 + 1;
-        let mut merged = Self {
-            entries: vec![EMPTY; capacity + TAIL],
-            capacity,
-            ..self.clone_counts()
-        };
+        let mut merged = self.with_room_for(self.len + entries.len());
+        (merged.len, merged.account) = (self.len, self.account);
         let (mut rest, mut next, mut taken) = (&self.entries[..], 0, 0);
         for &entry in entries {
             if merged.is_strained() {
@@ -378,11 +373,13 @@ impl HashDirectory {
         taken
     }
 
-    /// No entries, and the counts of this one.
-    fn clone_counts(&self) -> Self {
+    /// An empty table with room for so many keys that goes on counting where this one stops.
+    fn with_room_for(&self, keys: usize) -> Self {
+        let capacity = keys * 7 / 5 + 1;
         Self {
-            entries: Vec::new(),
-            ..*self
+            entries: vec![EMPTY; capacity + TAIL],
+            capacity,
+            ..self.successor()
         }
     }
 
@@ -398,14 +395,19 @@ impl HashDirectory {
         self.capacity > FEW + 4 * self.len
     }
 
-    /// Lets every entry name the slot to which `to` sends its own, in as little room as they need.
+    /// Lets every entry name the slot to which `to` sends its own, in as little room as they need. One
+    /// pass over all.
     pub(crate) fn relocate(&mut self, to: impl Fn(u32) -> u32) {
-        let entries = self.entries.iter().filter(|&&entry| entry != EMPTY);
-        let moved = |&entry: &u64| (entry >> 32) << 32 | u64::from(to(entry as u32));
-        let entries: Vec<u64> = entries.map(moved).collect();
-        let mut all = self.successor();
-        all.merge(&entries, |_, _| false);
-        all.account = self.account;
+        let mut all = self.with_room_for(self.len);
+        (all.len, all.account) = (self.len, self.account);
+        let mut next = 0;
+        for &entry in &self.entries {
+            let moved = match entry {
+                EMPTY => EMPTY,
+                _ => (entry >> 32) << 32 | u64::from(to(entry as u32)),
+            };
+            next = all.settle(moved, next);
+        }
         *self = all;
     }
 

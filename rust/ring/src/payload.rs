@@ -35,6 +35,18 @@ impl Rows<'_> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// The row at a position.
+    ///
+    /// # Panics
+    /// Beyond the rows that are named.
+    #[must_use]
+    pub fn row(&self, at: usize) -> usize {
+        match self {
+            Rows::All(_) => at,
+            Rows::Picked(rows) => rows[at] as usize,
+        }
+    }
 }
 
 /// Payloads row by row.

@@ -13,6 +13,7 @@
 //! | `held` | which places of a sample hold a tuple, for deletes |
 //! | `sample` | [`JoinSample`]: k results of a join, under inserts and deletes |
 //! | `bags/` | [`QuerySample`]: the same of any join: relations that keys combine, bags in the place of cycles |
+//! | `weighted` | draws with chances in proportion to weights |
 //! | `view/` | [`Samples`], [`SampleView`]: the same as a view of the database |
 
 mod bags;
@@ -24,6 +25,7 @@ mod reservoir;
 mod sample;
 mod shape;
 mod view;
+mod weighted;
 
 pub use bags::{Place, QuerySample, Relation, Relations, Told};
 pub use index::Index;
@@ -32,4 +34,4 @@ pub use random::Random;
 pub use reservoir::{Items, Reservoir};
 pub use sample::{All, JoinSample, Met, Predicate};
 pub use shape::Atom;
-pub use view::{SampleView, Samples};
+pub use view::{JoinSize, SampleView, Samples};

@@ -29,7 +29,10 @@ impl Groups {
 
 impl Shows for Groups {
     fn settle(&self, kept: &Kept, dictionary: &Dictionary) -> Result<()> {
-        kept.rows().settle(self.fallible.as_ref(), dictionary)
+        match &self.fallible {
+            Some(fallible) => kept.rows().settle(Some(fallible), dictionary),
+            None => Ok(()),
+        }
     }
 
     fn moved(&self, kept: &Kept, needed: &[bool], reading: Reading<'_, '_>) -> Result<Batch> {

@@ -60,11 +60,15 @@ impl<S: Shows> Form for Logged<S> {
     }
 
     fn before_commit(&mut self, kept: &Kept, all_move: bool) {
-        self.log.before_commit(kept.rows(), all_move);
+        if self.log.is_followed() {
+            self.log.before_commit(kept.rows(), all_move);
+        }
     }
 
     fn after_commit(&mut self, kept: &mut Kept) {
-        self.log.after_commit(kept.rows());
+        if self.log.is_followed() {
+            self.log.after_commit(kept.rows());
+        }
     }
 
     fn follow(&mut self, kept: &mut Kept, from_now: bool) -> Follower {

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ringview_core::Type;
-use ringview_engine::Poll;
+use ringview_engine::{JoinSize, Poll};
 use ringview_explain::Format;
 
 use super::Database;
@@ -20,15 +20,20 @@ use crate::watch::Progress;
 
 #[pymethods]
 impl Database {
-    /// How many rows the join of a sample has.
-    fn sample_join_size(&self, py: Python<'_>, view: Handle) -> PyResult<u128> {
+    /// How many rows the join of a sample has: at least, at most, and the largest key held, which tells about how
+    /// many where these differ.
+    fn sample_join_size(&self, py: Python<'_>, view: Handle) -> PyResult<(u128, u128, f64)> {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
-        py.detach(|| engine.sample_join_size(view.name()))
-            .or_raise(py)
+        let size = py.detach(|| engine.sample_join_size(view.name()));
+        size.or_raise(py).map(|size| match size {
+            JoinSize::Exact(size) => (size, size, 1.0),
+            JoinSize::Between(least, most, w) => (least, most, w),
+        })
     }
 
-    /// Rows drawn from the whole join of a sample, with replacement or without.
+    /// Rows drawn from the whole join of a sample, with replacement or without, in proportion to the product of
+    /// some columns or with equal chances.
     fn sample_draw(
         &self,
         py: Python<'_>,
@@ -36,11 +41,15 @@ impl Database {
         rows: u64,
         seed: u64,
         replacement: bool,
+        weight: Option<Vec<String>>,
     ) -> PyResult<Rows> {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
         let drawn = (rows, seed, replacement);
-        read(py, |poll| engine.sample_draw(view.name(), drawn, poll))
+        let weight = weight.as_deref();
+        read(py, |poll| {
+            engine.sample_draw(view.name(), drawn, weight, poll)
+        })
     }
 
     /// The rows of a view, as an object with `__arrow_c_stream__`.

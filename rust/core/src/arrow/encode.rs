@@ -200,17 +200,16 @@ impl Encoder {
     }
 
     fn check_nulls(&self, source: Source<'_>, field: &Field, first: usize) -> Result<()> {
-        if field.nullable {
+        if field.nullable || !source.has_nulls() {
             return Ok(());
         }
-        match source.nulls() {
-            None => Ok(()),
-            Some(nulls) => Err(Error::Null {
-                table: self.table.clone(),
-                column: field.name.clone(),
-                row: (first + nulls.iter().take_while(|&valid| valid).count()) as u64,
-            }),
-        }
+        let valid = source.nulls();
+        let valid = valid.iter().flat_map(|nulls| nulls.iter());
+        Err(Error::Null {
+            table: self.table.clone(),
+            column: field.name.clone(),
+            row: (first + valid.take_while(|&valid| valid).count()) as u64,
+        })
     }
 
     /// Reads a column whose NULLs are checked.
@@ -284,6 +283,15 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
+    /// Whether there are NULLs.
+    #[inline]
+    fn has_nulls(&self) -> bool {
+        match self.ty {
+            DataType::Null | DataType::Dictionary(..) => self.nulls().is_some(),
+            _ => self.array.null_count() > 0,
+        }
+    }
+
     /// The NULLs, those inside a dictionary too; `None` if there are none.
     fn nulls(&self) -> Option<Cow<'a, NullBuffer>> {
         let nulls = match self.ty {

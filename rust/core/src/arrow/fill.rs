@@ -2,8 +2,8 @@
 //!
 //! Invariant: afterwards the column has one word a row, NULLs are 0 and marked, floats are canonical
 //! (no -0.0, one NaN), decimals have their high halves. Places of texts, views and keys of dictionaries
-//! are checked as they are read, and so is UTF-8: who handed the array in may have made it without any
-//! check. What stands under a NULL is not looked at.
+//! are checked as they are read, and so is the UTF-8 of strings that the dictionary does not have: who
+//! handed the array in may have made it without any check. What stands under a NULL is not looked at.
 //! The type of the array is looked at once an array, so plain numbers are one tight loop; strings cost
 //! a hash each, dictionary-encoded ones a hash for each entry in use.
 
@@ -172,7 +172,7 @@ fn intern(
 ) -> Result<u32, Fault> {
     let misfit = |problem: String| Fault::Row(Misfit { row, problem });
     let text = texts.get(place).map_err(|why| misfit(why.to_owned()))?;
-    dict.intern(text).map_err(|error| match error {
+    dict.intern_bytes(text).map_err(|error| match error {
         Error::Value { problem, .. } => misfit(problem),
         other => Fault::Other(other),
     })

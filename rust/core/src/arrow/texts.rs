@@ -1,9 +1,8 @@
-//! Texts of an Arrow array, each checked as it is read.
+//! Texts of an Arrow array, as bytes, each found where it is read.
 //!
-//! Invariant: no offset and no view is believed, nor that bytes are UTF-8, for arrays come from
-//! elsewhere without a check. Where all bytes of an array are UTF-8, which is asked once, a text costs
-//! a look at its ends.
-//! Cost: O(length) a text; of a slice, only what lies between its ends is read.
+//! Invariant: no offset and no view is believed, for arrays come from elsewhere without a check; nor that
+//! bytes are UTF-8, which the string dictionary looks at when it has not seen them.
+//! Cost: O(1) a text; what is not asked for is not read.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, GenericStringArray, OffsetSizeTrait};
@@ -24,12 +23,9 @@ type TextView = [u8; 16];
 pub(super) struct Packed<'a, O> {
     offsets: &'a [O],
     bytes: &'a [u8],
-    /// Where the texts begin in all bytes, and they up to the end of the last, if those are UTF-8.
-    checked: Option<(usize, &'a str)>,
 }
 
 const OUTSIDE: &str = "its place is outside of the texts; the Arrow data is malformed";
-const NOT_UTF8: &str = "is not valid UTF-8";
 
 /// Views of up to so many bytes hold them.
 const INLINE: usize = 12;
@@ -59,7 +55,7 @@ impl<'a> Texts<'a> {
 
     /// The text at a place, or what is wrong with it.
     #[inline]
-    pub(super) fn get(&self, place: usize) -> Result<&'a str, &'static str> {
+    pub(super) fn get(&self, place: usize) -> Result<&'a [u8], &'static str> {
         match self {
             Texts::Small(packed) => packed.get(place),
             Texts::Large(packed) => packed.get(place),
@@ -70,36 +66,19 @@ impl<'a> Texts<'a> {
 
 impl<'a, O: OffsetSizeTrait> Packed<'a, O> {
     fn of(array: &'a GenericStringArray<O>) -> Packed<'a, O> {
-        let (offsets, bytes) = (array.value_offsets(), array.value_data());
-        let ends = [offsets.first(), offsets.last()].map(|end| end.and_then(|end| end.to_usize()));
-        let checked = match ends {
-            [Some(first), Some(last)] => bytes
-                .get(first..last)
-                .and_then(|bytes| std::str::from_utf8(bytes).ok())
-                .map(|text| (first, text)),
-            _ => None,
-        };
         Packed {
-            offsets,
-            bytes,
-            checked,
+            offsets: array.value_offsets(),
+            bytes: array.value_data(),
         }
     }
 
     #[inline]
-    fn get(&self, place: usize) -> Result<&'a str, &'static str> {
+    fn get(&self, place: usize) -> Result<&'a [u8], &'static str> {
         let [start, end] = [place, place + 1].map(|at| self.offsets[at].to_usize());
         let (Some(start), Some(end)) = (start, end) else {
             return Err(OUTSIDE);
         };
-        // As a part of what was checked, if it is one, else on its own.
-        let part = self.checked.and_then(|(first, texts)| {
-            texts.get(start.checked_sub(first)?..end.checked_sub(first)?)
-        });
-        match part {
-            Some(text) => Ok(text),
-            None => checked(self.bytes.get(start..end)),
-        }
+        self.bytes.get(start..end).ok_or(OUTSIDE)
     }
 }
 
@@ -107,18 +86,15 @@ fn view<'a>(
     views: &'a [TextView],
     buffers: &'a [Buffer],
     place: usize,
-) -> Result<&'a str, &'static str> {
+) -> Result<&'a [u8], &'static str> {
     let view = &views[place];
     let (words, _) = view.as_chunks();
     let word = |at: usize| u32::from_ne_bytes(words[at]) as usize;
     let length = word(0);
     if length <= INLINE {
-        return checked(view.get(4..4 + length));
+        return view.get(4..4 + length).ok_or(OUTSIDE);
     }
     let (buffer, start) = (buffers.get(word(2)), word(3));
-    checked(buffer.and_then(|bytes| bytes.get(start..start + length)))
-}
-
-fn checked(bytes: Option<&[u8]>) -> Result<&str, &'static str> {
-    std::str::from_utf8(bytes.ok_or(OUTSIDE)?).map_err(|_| NOT_UTF8)
+    let text = buffer.and_then(|bytes| bytes.get(start..start + length));
+    text.ok_or(OUTSIDE)
 }

@@ -11,7 +11,7 @@ use ringview_ring::PayloadRing;
 
 use super::{Extent, Machine};
 use crate::query::Epsilon;
-use crate::strategy::{Case, Evaluation, Strategy};
+use crate::strategy::{Case, Evaluation, Role, Strategy};
 
 impl<R: PayloadRing> Machine<R> {
     /// Takes rows of a relation, by its number, in and rebalances. The columns are the fields of its key.
@@ -134,7 +134,7 @@ impl<R: PayloadRing> Machine<R> {
         meter: &Meter<'_>,
     ) -> Result<()> {
         for rule in rules {
-            if rule.is_result && extent == Extent::Views {
+            if !self.follows(rule.role, extent) {
                 continue;
             }
             let rows = self.rows_of(rule.case, at, heavy);
@@ -151,6 +151,18 @@ impl<R: PayloadRing> Machine<R> {
             self.follow(&rule.path, &mut part, meter)?;
         }
         Ok(())
+    }
+
+    /// Whether a rule of a role is followed.
+    fn follows(&self, role: Role, extent: Extent) -> bool {
+        match (role, extent) {
+            (Role::View, _) => true,
+            (Role::Result, extent) => extent == Extent::All,
+            (Role::Log, extent) => {
+                let rows = self.strategy.rows.as_ref();
+                extent == Extent::All && rows.is_some_and(|rows| rows.is_logged)
+            }
+        }
     }
 
     /// What follows of some rows along a path.

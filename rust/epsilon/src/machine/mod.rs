@@ -8,9 +8,11 @@
 //! | file | holds |
 //! |---|---|
 //! | `change` | a change of one relation: the case of each row, what follows, what is counted |
+//! | `rows` | the rows of a join, with constant delay |
 //! | `told` | what a machine tells of itself |
 
 mod change;
+mod rows;
 mod told;
 
 use ringview_core::{Meter, Result, empty};
@@ -21,6 +23,8 @@ use ringview_ring::PayloadRing;
 use crate::algebra::Algebra;
 use crate::query::{Epsilon, Query, Refused};
 use crate::strategy::Strategy;
+
+pub use rows::{RowBlock, RowPlace};
 
 pub(crate) use change::picked;
 
@@ -153,6 +157,7 @@ impl<R: PayloadRing> Machine<R> {
 
     /// What the running transaction did stays.
     pub fn commit(&mut self) {
+        self.forget_moved();
         let Strategy {
             inputs,
             relations,
@@ -171,6 +176,7 @@ impl<R: PayloadRing> Machine<R> {
         }
         partitions.iter_mut().for_each(Partition::commit);
         self.kept = self.size;
+        self.refresh_rows();
     }
 
     /// What the running transaction did is undone.
@@ -192,5 +198,6 @@ impl<R: PayloadRing> Machine<R> {
             input.counted.truncate(slots);
         }
         self.size = self.kept;
+        self.refresh_rows();
     }
 }

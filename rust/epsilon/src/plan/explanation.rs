@@ -24,12 +24,6 @@ impl Plan {
             },
             climbs: Vec::new(),
         });
-        let kept = match self.is_cycle {
-            true => {
-                "one relation at three places, its heavy part and one view through light values"
-            }
-            false => "the relations, their heavy parts and the views through light values",
-        };
         Explanation {
             engine: Choice {
                 name: "epsilon".to_owned(),
@@ -40,16 +34,7 @@ impl Plan {
                     self.heavy(),
                 ),
             },
-            form: Choice {
-                name: "groups".to_owned(),
-                because: match self.groups.is_empty() {
-                    true => format!("one row of sums; {kept}"),
-                    false => format!(
-                        "sums by group: whatever changes has all variables of the groups, so a \
-                         change is of one group; {kept}"
-                    ),
-                },
-            },
+            form: self.form(),
             conditions: vec![Condition {
                 name: "hierarchical".to_owned(),
                 holds: false,
@@ -67,6 +52,35 @@ impl Plan {
             changes: changes.collect(),
             change: "a change of one row".to_owned(),
             ..Explanation::default()
+        }
+    }
+
+    /// What the result is made of.
+    fn form(&self) -> Choice {
+        let [name, because] = match (self.has_rows, self.is_cycle) {
+            (true, _) => [
+                "factorised",
+                "rows with one light value between two heavy ones are kept as pairs of relations, \
+                 the others are listed; each is read with constant delay",
+            ],
+            (false, true) => [
+                "groups",
+                "one row of sums; one relation at three places, its heavy part and one view through \
+                 light values",
+            ],
+            (false, false) if !self.groups.is_empty() => [
+                "groups",
+                "sums by group: whatever changes has all variables of the groups, so a change is of \
+                 one group; the relations, their heavy parts and the views through light values",
+            ],
+            (false, false) => [
+                "groups",
+                "one row of sums; the relations, their heavy parts and the views through light values",
+            ],
+        };
+        Choice {
+            name: name.to_owned(),
+            because: because.to_owned(),
         }
     }
 
@@ -130,26 +144,30 @@ impl Plan {
                 updates: None,
             })
             .collect();
-        let groups: Vec<String> = self
-            .groups
-            .iter()
-            .map(|&id| variables[id].name.clone())
-            .collect();
+        let (shown, summed): (Vec<String>, Vec<String>) = match self.has_rows {
+            true => (all().collect(), Vec::new()),
+            false => {
+                let of = |&id: &usize| variables[id].name.clone();
+                let groups: Vec<String> = self.groups.iter().map(of).collect();
+                let summed = all().filter(|name| !groups.contains(name)).collect();
+                (groups, summed)
+            }
+        };
         nodes.push(NodeFacts {
             name: "Q".to_owned(),
-            label: format!("Q[{}]", groups.join(", ")),
+            label: format!("Q[{}]", shown.join(", ")),
             kind: NodeKind::View,
             table: None,
             filtered: false,
             is_static: false,
+            keys: shown,
             joins: all().collect(),
-            summed: all().filter(|name| !groups.contains(name)).collect(),
-            keys: groups,
+            summed,
             payload,
             stored: true,
             because: "the result".to_owned(),
             closes: None,
-            space: Some(0.0),
+            space: Some(if self.has_rows { 1.5 } else { 0.0 }),
             children: (0..self.query.atoms.len()).collect(),
             parent: None,
             rows: None,

@@ -33,9 +33,11 @@ pub(crate) struct Plan {
     pub(crate) class: Class,
     pub(crate) fields: Fields,
     pub(crate) join: Query,
+    /// Whether the result is the rows of the join, and not sums.
+    pub(crate) has_rows: bool,
     /// The variables that the result is grouped by.
     pub(crate) groups: Vec<VarId>,
-    /// Whether one table stands at all three places of a triangle.
+    /// Whether one table stands at all three places of a triangle, and is one relation.
     pub(crate) is_cycle: bool,
     pub(crate) components: Vec<Component>,
     /// By term of the query: its component.
@@ -51,7 +53,9 @@ impl Plan {
         check(query)?;
         let fields = Fields::new(&query.variables);
         let ids = 0..query.variables.len();
-        let groups: Vec<VarId> = ids.filter(|&id| query.variables[id].free).collect();
+        // What rows of a join show are no groups.
+        let is_group = |&id: &usize| query.variables[id].free && query.bag.is_none();
+        let groups: Vec<VarId> = ids.filter(is_group).collect();
         let of_atom = |atom: usize| -> Vec<usize> {
             let has = |variable: &Variable| variable.columns.iter().any(|(of, _)| *of == atom);
             let variables = query.variables.iter().enumerate();
@@ -69,6 +73,10 @@ impl Plan {
             format!("variable {:?}", variable.name)
         };
         let class = join.class_of(&name).map_err(refused)?;
+        let has_rows = query.bag.is_some();
+        if has_rows {
+            check_rows(query, class)?;
+        }
         let (mut components, places) = components(query)?;
         let features = match &query.features {
             Some(features) => Some(FeatureMoments::new(query, features, &mut components)?),
@@ -79,7 +87,8 @@ impl Plan {
         // One relation has one partition.
         let alike = epsilons.iter().all(|one| *one == epsilons[0]);
         Ok(Self {
-            is_cycle: counts && alike && groups.is_empty() && is_cycle(query, &join),
+            is_cycle: counts && alike && !has_rows && groups.is_empty() && is_cycle(query, &join),
+            has_rows,
             query: query.clone(),
             epsilons,
             class,
@@ -113,6 +122,10 @@ impl Plan {
     /// each has among light values, or among heavy ones; and no more than heavy values of its keys
     /// make, which in a path are not all heavy.
     pub(crate) fn space(&self) -> f64 {
+        if self.has_rows {
+            // As many triangles as there may be.
+            return 1.5;
+        }
         let light: Vec<f64> = self.thresholds().iter().map(|(_, one)| *one).collect();
         let views = light.iter().enumerate().map(|(z, own)| {
             let others = light.iter().enumerate().filter(|(other, _)| *other != z);
@@ -147,6 +160,13 @@ impl Plan {
             key.reverse();
         }
         key
+    }
+
+    /// The places of strings in the key of an atom's relation.
+    pub(crate) fn texts(&self, atom: usize) -> Vec<usize> {
+        let key = self.key(atom);
+        let is_text = |at: &usize| self.fields.field(key[*at]).is_text;
+        (0..key.len()).filter(is_text).collect()
     }
 
     /// The columns of an atom that are compared with others.
@@ -204,10 +224,14 @@ fn check(query: &Bound) -> Result<()> {
         return Err(unsupported("this join", &why));
     }
     if query.bag.is_some() {
-        return Err(unsupported(
-            "the rows of a join",
-            "it keeps counts and sums",
-        ));
+        let joins = |variable: &Variable| variable.columns.len() > 1;
+        let alone = query.variables.iter().find(|variable| !joins(variable));
+        let Some(alone) = alone else { return Ok(()) };
+        let why = format!(
+            "of the rows of a join it keeps the columns that join, and {:?} is of one relation",
+            alone.name
+        );
+        return Err(unsupported("this column", &why));
     }
     check_groups(query)?;
     let categorical = |features: &Features| !features.categorical.is_empty();
@@ -218,6 +242,23 @@ fn check(query: &Bound) -> Result<()> {
     if !query.companions.is_empty() {
         let why = "least, greatest and distinct values are no sums";
         return Err(unsupported("MIN, MAX and COUNT(DISTINCT)", why));
+    }
+    Ok(())
+}
+
+/// Whether the rows of a join of a class can be kept.
+fn check_rows(query: &Bound, class: Class) -> Result<()> {
+    if class != Class::Three {
+        let why = format!(
+            "the join is of the class {}: it keeps rows of joins of the class 3R3, as that of the \
+             triangle, and counts and sums of this one",
+            class.name()
+        );
+        return Err(unsupported("the rows of this join", &why));
+    }
+    if query.distinct {
+        let why = "it keeps each row with its multiplicity";
+        return Err(unsupported("DISTINCT", why));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use ringview_relation::join::{Join, LevelRule, Rule};
 use ringview_relation::{KeyField, KeyLayout, Part, Partition, Relation, Threshold};
 use ringview_ring::PayloadRing;
 
-use super::{Case, Evaluation, Face, Input, Strategy};
+use super::{Case, Evaluation, Face, Input, Role, Strategy};
 use crate::algebra::Algebra;
 use crate::query::Epsilon;
 
@@ -38,6 +38,7 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
                 views: Vec::new(),
                 result: 0,
                 batch: None,
+                rows: None,
             },
         };
         builder.strategy.result = builder.relation("result", groups);
@@ -166,8 +167,25 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
 
     /// For rows of an input: what they meet, in this order, is added to a relation.
     pub(super) fn rule(&mut self, input: usize, case: Case, joins: Vec<Join<R>>, into: usize) {
-        let keep = self.fields[into].clone();
-        let rule = self.compiled(input, case, joins, (into, &keep));
+        let role = match into == self.strategy.result {
+            true => Role::Result,
+            false => Role::View,
+        };
+        self.chain((input, case, role), vec![(joins, into)]);
+    }
+
+    /// The same one after the other: what is added to one relation meets the next.
+    pub(super) fn chain(
+        &mut self,
+        (input, case, role): (usize, Case, Role),
+        levels: Vec<(Vec<Join<R>>, usize)>,
+    ) {
+        let levels = levels.into_iter().map(|(joins, into)| {
+            let keep = self.fields[into].clone();
+            level(joins, (into, &keep))
+        });
+        let levels = levels.collect();
+        let rule = self.compiled((input, case, role), levels);
         self.strategy.inputs[input].before.push(rule);
     }
 
@@ -178,7 +196,11 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
         joins: Vec<Join<R>>,
         into: (usize, &[usize]),
     ) {
-        let mut rule = self.compiled(input, case, joins, into);
+        let role = match into.0 == self.strategy.result {
+            true => Role::Result,
+            false => Role::View,
+        };
+        let mut rule = self.compiled((input, case, role), vec![level(joins, into)]);
         rule.thrice = when == When::BeforeThrice;
         let input = &mut self.strategy.inputs[input];
         match when {
@@ -189,26 +211,19 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
 
     fn compiled(
         &mut self,
-        input: usize,
-        case: Case,
-        joins: Vec<Join<R>>,
-        (into, keep): (usize, &[usize]),
+        (input, case, role): (usize, Case, Role),
+        levels: Vec<LevelRule<R>>,
     ) -> Evaluation<R> {
         let from = self.strategy.inputs[input].whole;
         let rule = Rule {
             from,
             fields: self.fields[from].clone(),
-            levels: vec![LevelRule {
-                joins,
-                into,
-                keep: keep.to_vec(),
-                intersect: true,
-            }],
+            levels,
         };
         let path = rule.compile(self.packing, &mut self.strategy.relations);
         Evaluation {
             case,
-            is_result: into == self.strategy.result,
+            role,
             thrice: false,
             path: Arc::new(path),
         }
@@ -217,6 +232,16 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
     /// The result.
     pub(super) fn result(&self) -> usize {
         self.strategy.result
+    }
+}
+
+/// What is met on the way into a relation, and what of it is kept there.
+fn level<R: PayloadRing>(joins: Vec<Join<R>>, (into, keep): (usize, &[usize])) -> LevelRule<R> {
+    LevelRule {
+        joins,
+        into,
+        keep: keep.to_vec(),
+        intersect: true,
     }
 }
 

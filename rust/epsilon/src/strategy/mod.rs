@@ -16,11 +16,13 @@
 //! | `loomis_whitney` | joins whose variables are in all relations or all but one: triangles, 3R2, 3R3 |
 //! | `cycle` | one relation at the three places of a triangle |
 //! | `path` | R(A) S(A, B) T(B, C) U(C) |
+//! | `triangles` | triangles as rows |
 
 mod builder;
 mod cycle;
 mod loomis_whitney;
 mod path;
+mod triangles;
 
 use std::sync::Arc;
 
@@ -71,12 +73,22 @@ impl Case {
     }
 }
 
+/// What a rule adds to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The result, whatever is heavy.
+    Result,
+    /// Views, by what is heavy; and the result behind them, which comes out the same whatever that is.
+    View,
+    /// The rows that move, while somebody follows.
+    Log,
+}
+
 /// What follows of a change, for some of its rows.
 #[derive(Debug)]
 pub(crate) struct Evaluation<R: PayloadRing> {
     pub(crate) case: Case,
-    /// Whether it adds to what does not depend on which values are heavy: the result.
-    pub(crate) is_result: bool,
+    pub(crate) role: Role,
     /// Whether it counts three times.
     pub(crate) thrice: bool,
     pub(crate) path: Arc<Path<R>>,
@@ -126,6 +138,35 @@ fn all_of(faces: usize) -> u64 {
     }
 }
 
+/// How the rows of a join are read: a listing, and trees of two relations each.
+#[derive(Debug)]
+pub(crate) struct RowParts {
+    /// A key each row, over all fields.
+    pub(crate) list: usize,
+    /// Its index on nothing: all keys, without gaps.
+    pub(crate) all: usize,
+    pub(crate) trees: Vec<Tree>,
+    /// The rows that the running transaction moved.
+    pub(crate) log: usize,
+    /// Whether somebody follows.
+    pub(crate) is_logged: bool,
+}
+
+/// Rows kept factorised: for each key of a root, those of a leaf that agree with it.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// The relation whose keys are those of the root, and which no leaf has a factor of.
+    pub(crate) whole: usize,
+    pub(crate) root: usize,
+    /// The root's index on nothing.
+    pub(crate) all: usize,
+    /// Over all fields.
+    pub(crate) leaf: usize,
+    /// Its index on the fields of the root's key, and which place of that key each of them has.
+    pub(crate) below: usize,
+    pub(crate) order: Vec<usize>,
+}
+
 /// All that a machine works with.
 #[derive(Debug)]
 pub(crate) struct Strategy<R: PayloadRing> {
@@ -141,6 +182,8 @@ pub(crate) struct Strategy<R: PayloadRing> {
     pub(crate) result: usize,
     /// The relation that holds a batch while it meets itself.
     pub(crate) batch: Option<usize>,
+    /// How rows are read, where there are any.
+    pub(crate) rows: Option<RowParts>,
 }
 
 impl<R: PayloadRing> Strategy<R> {

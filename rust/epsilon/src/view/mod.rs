@@ -1,4 +1,4 @@
-//! A machine behind the trait of all views: rows of tables in, groups of sums out.
+//! A machine behind the trait of all views: rows of tables in, groups of sums out, or rows of a join (`rows`).
 //!
 //! Invariant: once it has settled, the machine has taken the rows that the view has taken; its result is the
 //! part that is read. Rows wait until then, so that a transaction that brings many is loaded, and so is
@@ -6,6 +6,9 @@
 //! than twice what is there or a million.
 
 mod read;
+mod row_answer;
+mod row_reader;
+mod rows;
 mod waiting;
 
 use std::fmt;
@@ -24,8 +27,7 @@ use crate::plan::Plan;
 use read::Reading;
 use waiting::Waiting;
 
-/// Rows that may always wait.
-const MANY: u64 = 1 << 20;
+pub(crate) use rows::HeavyLightRows;
 
 /// Sums over a join, kept by heavy and light parts.
 pub(crate) struct HeavyLightSums {
@@ -69,13 +71,6 @@ impl HeavyLightSums {
             plan,
         })
     }
-
-    /// The places of strings in the key of a relation.
-    fn texts(&self, atom: usize) -> Vec<usize> {
-        let key = self.plan.key(atom);
-        let is_text = |at: &usize| self.plan.fields.field(key[*at]).is_text;
-        (0..key.len()).filter(is_text).collect()
-    }
 }
 
 impl Grouped for HeavyLightSums {
@@ -93,14 +88,14 @@ impl Grouped for HeavyLightSums {
 impl HoldsStrings for HeavyLightSums {
     fn mark_strings(&self, held: &mut Held) {
         for (atom, part) in self.machine.wholes().enumerate() {
-            mark_strings(part, &self.texts(atom), held);
+            mark_strings(part, &self.plan.texts(atom), held);
         }
     }
 
     fn string_words(&self) -> usize {
         let parts = self.machine.wholes().enumerate();
         parts
-            .map(|(atom, part)| part.len() * self.texts(atom).len())
+            .map(|(atom, part)| part.len() * self.plan.texts(atom).len())
             .sum()
     }
 
@@ -120,12 +115,8 @@ impl Keeper for HeavyLightSums {
         let shape = self.machine.shape().clone();
         let delta = self.readings[rows.atom].read(rows, &shape)?;
         meter.work(delta.rows as u64)?;
-        self.waiting.push(rows.atom, delta);
-        let (_, tuples) = self.machine.size();
-        match self.waiting.rows() as u64 > tuples.saturating_mul(2).max(MANY) {
-            true => self.waiting.enter(&mut self.machine, meter),
-            false => Ok(()),
-        }
+        let taken = (rows.atom, delta);
+        self.waiting.take(&mut self.machine, taken, meter)
     }
 
     fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
@@ -143,33 +134,7 @@ impl Keeper for HeavyLightSums {
     }
 
     fn explanation(&self) -> Explanation {
-        let mut explanation = self.plan.explanation();
-        let (base, tuples) = self.machine.size();
-        let rebalancings = self.machine.rebalancings();
-        let parts = self.machine.parts();
-        let heavy: Vec<String> = parts
-            .iter()
-            .map(|part| format!("{} of {}", part.heavy, part.tuples))
-            .collect();
-        let form = &mut explanation.form.because;
-        *form = format!(
-            "{form}; {tuples} tuples with N = {base}, {} of which are between heavy values, {} keys \
-             in views; rebalanced {} times, {} values moved between",
-            heavy.join(" and "),
-            self.machine.view_keys(),
-            rebalancings.major,
-            rebalancings.minor,
-        );
-        for (node, part) in explanation.nodes.iter_mut().zip(self.machine.wholes()) {
-            node.rows = Some(part.len() as u64);
-            node.bytes = Some(part.memory_usage() as u64);
-        }
-        if let Some(root) = explanation.nodes.last_mut() {
-            let part = self.machine.result_part();
-            root.rows = Some(part.len() as u64);
-            root.bytes = Some(part.memory_usage() as u64);
-        }
-        explanation
+        told(self.plan.explanation(), &self.machine)
     }
 
     fn memory_usage(&self) -> usize {
@@ -184,4 +149,34 @@ impl Keeper for HeavyLightSums {
     fn check(&self) {
         self.machine.check();
     }
+}
+
+/// A plan's explanation with what its machine holds.
+fn told(mut explanation: Explanation, machine: &Machine<SumProduct>) -> Explanation {
+    let (base, tuples) = machine.size();
+    let rebalancings = machine.rebalancings();
+    let parts = machine.parts();
+    let heavy: Vec<String> = parts
+        .iter()
+        .map(|part| format!("{} of {}", part.heavy, part.tuples))
+        .collect();
+    let form = &mut explanation.form.because;
+    *form = format!(
+        "{form}; {tuples} tuples with N = {base}, {} of which are between heavy values, {} keys in \
+         views; rebalanced {} times, {} values moved between",
+        heavy.join(" and "),
+        machine.view_keys(),
+        rebalancings.major,
+        rebalancings.minor,
+    );
+    for (node, part) in explanation.nodes.iter_mut().zip(machine.wholes()) {
+        node.rows = Some(part.len() as u64);
+        node.bytes = Some(part.memory_usage() as u64);
+    }
+    if let Some(root) = explanation.nodes.last_mut() {
+        let part = machine.result_part();
+        root.rows = Some(part.len() as u64);
+        root.bytes = Some(part.memory_usage() as u64);
+    }
+    explanation
 }

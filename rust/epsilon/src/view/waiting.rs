@@ -9,6 +9,9 @@ use ringview_ring::PayloadRing;
 
 use crate::machine::Machine;
 
+/// Rows that may always wait.
+const MANY: u64 = 1 << 20;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
@@ -26,13 +29,28 @@ impl Waiting {
         }
     }
 
+    /// Rows of a relation wait; where too many do, all of them enter.
+    pub(super) fn take<R: PayloadRing>(
+        &mut self,
+        machine: &mut Machine<R>,
+        (relation, delta): (usize, Delta),
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        self.push(relation, delta);
+        let (_, tuples) = machine.size();
+        match self.rows() as u64 > tuples.saturating_mul(2).max(MANY) {
+            true => self.enter(machine, meter),
+            false => Ok(()),
+        }
+    }
+
     /// How many rows wait.
-    pub(super) fn rows(&self) -> usize {
+    fn rows(&self) -> usize {
         self.changes.iter().map(|delta| delta.rows).sum()
     }
 
     /// Rows of a relation.
-    pub(super) fn push(&mut self, relation: usize, delta: Delta) {
+    fn push(&mut self, relation: usize, delta: Delta) {
         if delta.rows == 0 {
             return;
         }

@@ -71,19 +71,8 @@ impl Part {
         if room < FEW || self.slots() < SPARSE * self.len || self.layout.fields() == 0 {
             return None;
         }
-        let mut to = vec![ABSENT; self.slots()];
-        let mut next = 0;
-        let live = std::mem::take(&mut self.live);
-        for slot in slots_of(&live) {
-            let (from, at) = (slot as usize, next as usize);
-            self.keys
-                .copy_within(from * words..(from + 1) * words, at * words);
-            let payload = from * self.stride..(from + 1) * self.stride;
-            self.payloads.copy_within(payload, at * self.stride);
-            to[from] = next;
-            next += 1;
-        }
-        self.slots = next;
+        let to = self.move_up();
+        self.slots = self.len as u32;
         self.keys.truncate(self.len * words);
         self.keys.shrink_to_fit();
         self.payloads.truncate(self.len * self.stride);
@@ -101,6 +90,24 @@ impl Part {
         self.journal = Journal::default();
         self.journal.clear(self.slots);
         Some(Moved { to })
+    }
+
+    /// Moves all keys and payloads to the front; where each went, by slot. Nothing is copied where it is:
+    /// often what came last goes first.
+    fn move_up(&mut self) -> Vec<u32> {
+        let (words, stride) = (self.layout.words(), self.stride);
+        let mut to = vec![ABSENT; self.slots()];
+        for (at, slot) in slots_of(&self.live).enumerate() {
+            let from = slot as usize;
+            to[from] = at as u32;
+            if from != at {
+                self.keys
+                    .copy_within(from * words..(from + 1) * words, at * words);
+                self.payloads
+                    .copy_within(from * stride..(from + 1) * stride, at * stride);
+            }
+        }
+        to
     }
 }
 

@@ -100,10 +100,8 @@ impl Journal {
         if self.slots.len() == self.limit {
             self.reduce();
         }
-        let at = self.slots.len() as u32;
         self.slots.push(slot);
-        self.was.push_free();
-        self.was.set(at, was);
+        self.was.push(was);
     }
 
     /// Keeps the first note of each slot, which is the one that counts.

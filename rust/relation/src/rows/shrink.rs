@@ -23,7 +23,28 @@ impl RowStore {
         }
     }
 
+    /// Slots whose rows are the first already stay: what came last went first.
     fn close_up(&mut self, rows: usize) {
+        let behind = self.free.iter().all(|&slot| slot as usize >= rows);
+        if behind {
+            self.directory.relocate(|slot| slot);
+        } else {
+            let to = self.move_up();
+            self.pending
+                .iter_mut()
+                .for_each(|slot| *slot = to[*slot as usize]);
+            self.directory.relocate(|slot| to[slot as usize]);
+        }
+        self.rows.truncate(rows);
+        self.rows.fit();
+        self.counts.truncate(rows);
+        self.counts.fit();
+        self.free = Vec::new();
+        self.pending.shrink_to_fit();
+    }
+
+    /// Moves all rows to the front; where each went, by slot.
+    fn move_up(&mut self) -> Vec<u32> {
         let mut to = vec![crate::ABSENT; self.counts.len()];
         let mut next = 0;
         for slot in 0..self.counts.len() as u32 {
@@ -35,16 +56,6 @@ impl RowStore {
                 next += 1;
             }
         }
-        debug_assert_eq!(next as usize, rows, "a slot is free or has a row");
-        self.rows.truncate(rows);
-        self.rows.fit();
-        self.counts.truncate(rows);
-        self.counts.fit();
-        self.free = Vec::new();
-        self.pending
-            .iter_mut()
-            .for_each(|slot| *slot = to[*slot as usize]);
-        self.pending.shrink_to_fit();
-        self.directory.relocate(|slot| to[slot as usize]);
+        to
     }
 }

@@ -133,6 +133,8 @@ pub struct TermProduct {
     left: usize,
     right: usize,
     out: usize,
+    /// Whether its factors and it have integers alone.
+    all_integer: bool,
     /// What it was made of: of left, right and result.
     shapes: Box<[SumProductShape; 3]>,
     pairs: Vec<(usize, usize)>,
@@ -158,6 +160,7 @@ impl TermProduct {
             left: left.stride,
             right: right.stride,
             out: out.stride,
+            all_integer: [left, right, out].iter().all(|shape| shape.all_integer),
             shapes: Box::new([left.clone(), right.clone(), out.clone()]),
             pairs: pairs.to_vec(),
         }
@@ -224,6 +227,12 @@ impl PayloadRing for SumProduct {
         out: &mut Vec<u64>,
     ) -> Result<usize, Overflow> {
         out.clear();
+        if let ([slot], true) = (slots, product.all_integer) {
+            let row = left_rows.row(0) * product.left;
+            let slot = *slot as usize * product.right;
+            multiply_row(product, &left.words()[row..], &right.words()[slot..], out)?;
+            return Ok(product.out);
+        }
         out.resize(groups.len() * product.out, 0);
         for (component, term) in product.terms.iter().enumerate() {
             let factors = Factors {
@@ -284,6 +293,22 @@ impl PayloadRing for SumProduct {
             out: out.clone(),
         })
     }
+}
+
+/// One row of integers times another: what the loops over many rows take to begin costs more.
+fn multiply_row(
+    product: &TermProduct,
+    left: &[u64],
+    right: &[u64],
+    out: &mut Vec<u64>,
+) -> Result<(), Overflow> {
+    for (component, term) in product.terms.iter().enumerate() {
+        let (l, r) = (left[term.left.word] as i64, right[term.right.word] as i64);
+        let (number, overflow) = l.overflowing_mul(r);
+        refuse(overflow, component)?;
+        out.push(number as u64);
+    }
+    Ok(())
 }
 
 fn refuse(overflow: bool, component: usize) -> Result<(), Overflow> {

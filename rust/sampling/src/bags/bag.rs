@@ -2,7 +2,7 @@
 //!
 //! Invariant: what was told adds up to the join of the rows that are there: a row for each set of ids that all
 //! parts agree on, as often as the rows of those parts that count by copies. The row is the words of the outer
-//! variables, then codes, two to a word: of the other variables, and of rows that have further words. A transaction
+//! variables, words that are carried, then codes, two to a word: of the other variables, and of rows that have further words. A transaction
 //! that is undone leaves all numbers as they were, so that codes mean the same. Cost: that of
 //! the steps (see `steps`), 4 bytes an id, 12 or so a row for finding it, 6 or so a path.
 
@@ -19,6 +19,8 @@ pub(super) struct BagPlan {
     /// How many variables there are; the first ones are outer.
     pub(super) variables: usize,
     pub(super) outer: usize,
+    /// Further words that are needed as they are: of which part, and which of its further words.
+    pub(super) carried: Vec<(usize, usize)>,
     pub(super) codes: Vec<Code>,
     /// Whether each relation is met as a whole.
     pub(super) whole: bool,
@@ -101,6 +103,13 @@ struct Event {
     flipped: bool,
 }
 
+impl BagPlan {
+    /// Where the codes begin in a row.
+    pub(super) fn codes_at(&self) -> usize {
+        self.outer + self.carried.len()
+    }
+}
+
 impl Bag {
     pub(super) fn new(plan: BagPlan) -> Bag {
         let variables = plan
@@ -140,10 +149,6 @@ impl Bag {
             journal: Vec::new(),
             steps: 0,
         }
-    }
-
-    pub(super) fn plan(&self) -> &BagPlan {
-        &self.state.plan
     }
 
     /// A row of a part comes, or leaves: tells the rows of the bag that do. False if it should leave and is not
@@ -452,6 +457,8 @@ impl State {
         out.clear();
         let outer = self.values[..self.plan.outer].iter().zip(&*bound);
         out.extend(outer.map(|(values, &id)| values.word(id)));
+        let carried = self.plan.carried.iter();
+        out.extend(carried.map(|&(part, word)| self.parts[part].word(chosen[part], word)));
         let code = |code: &Code| match *code {
             Code::Value(variable) => u64::from(bound[variable]),
             Code::Row(part) => u64::from(chosen[part]),

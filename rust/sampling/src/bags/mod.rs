@@ -41,6 +41,8 @@ pub struct Relation {
     pub keys: Vec<Vec<usize>>,
     /// Whether many rows may agree on all join variables.
     pub repeats: bool,
+    /// Columns whose words are to stand in the rows of the acyclic join, where a predicate reads them.
+    pub carried: Vec<usize>,
 }
 
 impl Relation {
@@ -50,6 +52,7 @@ impl Relation {
         Relation {
             keys: vec![(0..columns).collect()],
             repeats: columns > variables.len(),
+            carried: Vec::new(),
             variables,
             columns,
         }
@@ -61,6 +64,7 @@ impl Relation {
         Relation {
             keys: Vec::new(),
             repeats: true,
+            carried: Vec::new(),
             variables,
             columns,
         }
@@ -83,6 +87,23 @@ pub struct Place {
     /// The relation of the acyclic join.
     atom: usize,
     what: What,
+}
+
+impl Place {
+    /// The relation of the acyclic join whose tuple tells.
+    #[must_use]
+    pub fn atom(&self) -> usize {
+        self.atom
+    }
+
+    /// The word of its row, where it is one.
+    #[must_use]
+    pub fn word(&self) -> Option<usize> {
+        match self.what {
+            What::Word(word) => Some(word),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +138,7 @@ enum What {
 /// ```
 #[derive(Clone, Debug)]
 pub struct QuerySample<P = All> {
-    plan: Plan,
+    relations: Relations,
     bags: Vec<Bag>,
     sample: JoinSample<P>,
     /// By relation of the query: that of the acyclic join that it is.
@@ -139,6 +160,8 @@ struct Readers {
 /// The relations of the acyclic join that a query is kept as.
 #[derive(Clone, Debug)]
 pub struct Relations {
+    /// How many the query has.
+    relations: usize,
     plan: Plan,
 }
 
@@ -151,7 +174,8 @@ impl Relations {
     pub fn new(relations: &[Relation]) -> Result<Relations> {
         let plan = Plan::new(relations)?;
         Index::new(&plan.atoms)?;
-        Ok(Relations { plan })
+        let relations = relations.len();
+        Ok(Relations { relations, plan })
     }
 
     /// The relations.
@@ -188,6 +212,64 @@ impl Relations {
         });
         of.collect()
     }
+
+    /// Where a word of a relation's rows stands in results.
+    ///
+    /// # Panics
+    /// If there is no such relation.
+    #[must_use]
+    pub fn place(&self, relation: usize, word: usize) -> Place {
+        if let Some(atom) = self.plan.atom(Source::Relation(relation)) {
+            let what = What::Word(word);
+            return Place { atom, what };
+        }
+        let (bag, part) = self.joined(relation);
+        let atom = self.plan.atom(Source::Bag(bag)).unwrap_or_default();
+        let plan = &self.plan.bags[bag];
+        let code = |wanted: Code| plan.codes.iter().position(|code| *code == wanted);
+        let variables = &plan.parts[part].variables;
+        let what = match variables.get(word) {
+            Some(&(variable, _)) if variable < plan.outer => What::Word(variable),
+            Some(&(variable, _)) => match code(Code::Value(variable)) {
+                Some(code) => What::Value(bag, variable, code),
+                None => self.behind(bag, variable),
+            },
+            None => match plan
+                .carried
+                .iter()
+                .position(|&of| of == (part, word - variables.len()))
+            {
+                Some(carried) => What::Word(plan.outer + carried),
+                None => What::Row((bag, part), code(Code::Row(part)).unwrap_or_default(), word),
+            },
+        };
+        Place { atom, what }
+    }
+
+    /// The part of a bag that a relation is which is no relation of the acyclic join: its rows are there as a whole.
+    fn joined(&self, relation: usize) -> (usize, usize) {
+        let joins = |&(bag, _): &(usize, usize)| self.plan.told[bag].joins.contains(&relation);
+        let found = self
+            .plan
+            .readers(Source::Relation(relation))
+            .into_iter()
+            .find(joins);
+        found.unwrap_or_else(|| unreachable!("a relation is in the join"))
+    }
+
+    /// A variable that the row of some part tells.
+    fn behind(&self, bag: usize, variable: usize) -> What {
+        let plan = &self.plan.bags[bag];
+        let found = plan.codes.iter().enumerate().find_map(|(at, code)| {
+            let &Code::Row(part) = code else { return None };
+            let word = plan.parts[part]
+                .variables
+                .iter()
+                .position(|&(v, _)| v == variable)?;
+            Some(What::Row((bag, part), at, word))
+        });
+        found.unwrap_or_else(|| unreachable!("a variable is in a code, or in a row that is"))
+    }
 }
 
 impl<P: Predicate> QuerySample<P> {
@@ -196,39 +278,38 @@ impl<P: Predicate> QuerySample<P> {
     /// # Errors
     /// As of [`JoinSample::new`]; `Unsupported` for more variables than a decomposition takes.
     pub fn new(relations: &[Relation], k: u64, seed: u64, predicate: P) -> Result<QuerySample<P>> {
-        let Relations { plan } = Relations::new(relations)?;
+        QuerySample::of(Relations::new(relations)?, (k, seed), predicate)
+    }
+
+    /// A sample over relations that are planned.
+    ///
+    /// # Errors
+    /// As of `new`.
+    pub fn of(relations: Relations, (k, seed): (u64, u64), predicate: P) -> Result<QuerySample<P>> {
+        let plan = &relations.plan;
         let sample = JoinSample::new(&plan.atoms, k, seed, predicate)?;
         let bags: Vec<Bag> = plan.bags.iter().cloned().map(Bag::new).collect();
-        let is = |source: Source| plan.sources.iter().position(|other| *other == source);
-        let direct = (0..relations.len())
-            .map(|at| is(Source::Relation(at)))
-            .collect();
-        let of_bag = (0..bags.len()).map(|at| is(Source::Bag(at))).collect();
-        let readers = |source: Source| -> Vec<(usize, usize)> {
-            let parts = plan.bags.iter().enumerate().flat_map(|(bag, plan)| {
-                plan.parts
-                    .iter()
-                    .enumerate()
-                    .map(move |(part, of)| (bag, part, of.source))
-            });
-            let found = parts.filter(|(_, _, of)| *of == source);
-            found.map(|(bag, part, _)| (bag, part)).collect()
-        };
-        let of_relations = (0..relations.len()).map(|at| readers(Source::Relation(at)));
-        let of_bags = (0..bags.len()).map(|at| readers(Source::Bag(at)));
+        let all = (0..relations.relations).map(Source::Relation);
+        let of_bags = (0..bags.len()).map(Source::Bag);
         let readers = Readers {
-            relations: of_relations.collect(),
-            bags: of_bags.collect(),
+            relations: all.clone().map(|of| plan.readers(of)).collect(),
+            bags: of_bags.clone().map(|of| plan.readers(of)).collect(),
         };
         Ok(QuerySample {
+            direct: all.map(|of| plan.atom(of)).collect(),
+            of_bag: of_bags.map(|of| plan.atom(of)).collect(),
             came: vec![Came::default(); plan.atoms.len()],
-            plan,
+            readers,
             bags,
             sample,
-            direct,
-            of_bag,
-            readers,
+            relations,
         })
+    }
+
+    /// How the query is kept.
+    #[must_use]
+    pub fn relations(&self) -> &Relations {
+        &self.relations
     }
 
     /// The sample of the acyclic join.
@@ -330,53 +411,21 @@ impl<P: Predicate> QuerySample<P> {
     /// Where a word of a relation's rows stands in results.
     #[must_use]
     pub fn place(&self, relation: usize, word: usize) -> Place {
-        if let Some(atom) = self.direct[relation] {
-            let what = What::Word(word);
-            return Place { atom, what };
-        }
-        let (bag, part) = self.joined(relation);
-        let atom = self.of_bag[bag].unwrap_or_default();
-        let plan = self.bags[bag].plan();
-        let code = |wanted: Code| plan.codes.iter().position(|code| *code == wanted);
-        let variables = &plan.parts[part].variables;
-        let what = match variables.get(word) {
-            Some(&(variable, _)) if variable < plan.outer => What::Word(variable),
-            Some(&(variable, _)) => match code(Code::Value(variable)) {
-                Some(code) => What::Value(bag, variable, code),
-                None => self.behind(bag, variable),
-            },
-            None => What::Row((bag, part), code(Code::Row(part)).unwrap_or_default(), word),
-        };
-        Place { atom, what }
-    }
-
-    /// The part of a bag that a relation is which is no relation of the acyclic join: its rows are there as a whole.
-    fn joined(&self, relation: usize) -> (usize, usize) {
-        let joins = |&&(bag, _): &&(usize, usize)| self.plan.told[bag].joins.contains(&relation);
-        let found = self.readers.relations[relation].iter().find(joins).copied();
-        found.unwrap_or_else(|| unreachable!("a relation is in the join"))
-    }
-
-    /// A variable that the row of some part tells.
-    fn behind(&self, bag: usize, variable: usize) -> What {
-        let plan = self.bags[bag].plan();
-        let found = plan.codes.iter().enumerate().find_map(|(at, code)| {
-            let &Code::Row(part) = code else { return None };
-            let word = plan.parts[part]
-                .variables
-                .iter()
-                .position(|&(v, _)| v == variable)?;
-            Some(What::Row((bag, part), at, word))
-        });
-        found.unwrap_or_else(|| unreachable!("a variable is in a code, or in a row that is"))
+        self.relations.place(relation, word)
     }
 
     /// A word of a result.
     #[must_use]
     pub fn word(&self, result: &[u32], place: Place) -> u64 {
-        let row = self.sample.index().row(place.atom, result[place.atom]);
+        self.word_of(result[place.atom], place)
+    }
+
+    /// A word behind a tuple of the relation of a place.
+    #[must_use]
+    pub fn word_of(&self, tuple: u32, place: Place) -> u64 {
+        let row = self.sample.index().row(place.atom, tuple);
         let code = |bag: usize, at: usize| -> u32 {
-            (row[self.bags[bag].plan().outer + at / 2] >> (32 * (at % 2))) as u32
+            (row[self.relations.plan.bags[bag].codes_at() + at / 2] >> (32 * (at % 2))) as u32
         };
         match place.what {
             What::Word(word) => row[word],
@@ -395,7 +444,7 @@ impl<P: Predicate> QuerySample<P> {
             }
             return;
         }
-        let (bag, part) = self.joined(relation);
+        let (bag, part) = self.relations.joined(relation);
         for row in self.bags[bag].rows(part) {
             words
                 .iter()
@@ -409,7 +458,7 @@ impl<P: Predicate> QuerySample<P> {
         match self.direct[relation] {
             Some(atom) => self.sample.index().numbers(atom),
             None => {
-                let (bag, part) = self.joined(relation);
+                let (bag, part) = self.relations.joined(relation);
                 self.bags[bag].rows(part).count()
             }
         }
@@ -506,7 +555,10 @@ impl<P: Predicate> Cascade<'_, '_, P> {
                 if let Some(atom) = self.of_bag[bag] {
                     match comes {
                         true => self.come(atom, row)?,
-                        false => drop(self.sample.delete(atom, row)),
+                        false => {
+                            let there = self.sample.delete(atom, row);
+                            debug_assert!(there, "a row of a bag that left was there");
+                        }
                     }
                 }
                 for &reader in &self.readers[bag] {

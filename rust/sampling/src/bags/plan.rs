@@ -94,6 +94,23 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The relation of the acyclic join whose rows come from there.
+    pub(super) fn atom(&self, source: Source) -> Option<usize> {
+        self.sources.iter().position(|other| *other == source)
+    }
+
+    /// The bags that read it, each with the part that it is there.
+    pub(super) fn readers(&self, source: Source) -> Vec<(usize, usize)> {
+        let parts = self.bags.iter().enumerate().flat_map(|(bag, plan)| {
+            let parts = plan.parts.iter().enumerate();
+            parts.map(move |(part, of)| (bag, part, of.source))
+        });
+        let found = parts.filter(|(_, _, of)| *of == source);
+        found.map(|(bag, part, _)| (bag, part)).collect()
+    }
+}
+
 /// Variables by which relations they are in; those of the same ones are one to a decomposition.
 struct Classes {
     /// By class: its variables.
@@ -190,6 +207,7 @@ fn units(relations: &[Relation]) -> Result<Vec<Unit>> {
 
 impl Planner<'_> {
     /// The variables of a unit that another one has.
+    /// And those whose words are carried.
     fn outer(&self, unit: usize) -> Vec<usize> {
         let others = self.units.iter().enumerate().filter(|(at, _)| *at != unit);
         let others: Vec<usize> = others
@@ -202,8 +220,9 @@ impl Planner<'_> {
         };
         let mut found: Vec<usize> = Vec::new();
         for &relation in &self.units[unit].relations {
-            let variables = self.relations[relation].variables.iter().copied();
-            found.extend(variables.filter(shared));
+            let of = &self.relations[relation];
+            found.extend(of.variables.iter().copied().filter(shared));
+            found.extend(of.carried.iter().filter_map(|&word| of.variables.get(word)));
         }
         found.sort_unstable();
         found.dedup();
@@ -248,6 +267,15 @@ impl Planner<'_> {
             .filter(|v| !told(v))
             .collect();
         codes.extend(inner.into_iter().map(Code::Value));
+        let carried = relations.iter().enumerate().flat_map(|(part, &relation)| {
+            let of = &self.relations[relation];
+            let further = of
+                .carried
+                .iter()
+                .filter_map(|&word| word.checked_sub(of.variables.len()));
+            further.map(move |word| (part, word))
+        });
+        let carried = carried.collect();
         self.plan.told.push(Told {
             joins: relations.clone(),
             narrows: Vec::new(),
@@ -260,6 +288,7 @@ impl Planner<'_> {
             parts,
             variables: variables.len(),
             outer: outer.len(),
+            carried,
             codes,
             whole: true,
         });
@@ -301,7 +330,12 @@ impl Planner<'_> {
         let within = |unit: usize| inside[unit] && bag.edges.contains(unit);
         let outside = |variable: &usize| {
             let has = |unit: usize| self.of_unit[unit].1.iter().any(|(v, _)| v == variable);
-            (0..edges.len()).any(|unit| !within(unit) && has(unit))
+            let carries = self.relations.iter().any(|of| {
+                of.carried
+                    .iter()
+                    .any(|&word| of.variables.get(word) == Some(variable))
+            });
+            carries || (0..edges.len()).any(|unit| !within(unit) && has(unit))
         };
         let (outer, inner): (Vec<usize>, Vec<usize>) = all.into_iter().partition(outside);
         let variables: Vec<usize> = outer.iter().chain(&inner).copied().collect();
@@ -333,11 +367,12 @@ impl Planner<'_> {
             parts: units.iter().map(part).collect(),
             variables: variables.len(),
             outer: outer.len(),
+            carried: Vec::new(),
             codes: (outer.len()..variables.len()).map(Code::Value).collect(),
             whole: false,
         };
         self.plan.sources.push(Source::Bag(self.plan.bags.len()));
-        self.plan.atoms.push(atom(&outer, plan.codes.len()));
+        self.plan.atoms.push(atom(&outer, &plan));
         self.plan.bags.push(plan);
     }
 
@@ -364,7 +399,7 @@ impl Planner<'_> {
             }
             Source::Bag(bag) => {
                 let outer: Vec<usize> = columns.iter().map(|&(v, _)| v).collect();
-                atom(&outer, self.plan.bags[bag].codes.len())
+                atom(&outer, &self.plan.bags[bag])
             }
         };
         self.plan.sources.push(*source);
@@ -372,7 +407,7 @@ impl Planner<'_> {
     }
 }
 
-/// A bag as a relation: its outer variables, then codes, two to a word.
-fn atom(outer: &[usize], codes: usize) -> Atom {
-    Atom::new(outer.to_vec(), outer.len() + codes.div_ceil(2))
+/// A bag as a relation: its outer variables, then what is carried, then codes, two to a word.
+fn atom(outer: &[usize], bag: &BagPlan) -> Atom {
+    Atom::new(outer.to_vec(), bag.codes_at() + bag.codes.len().div_ceil(2))
 }

@@ -56,7 +56,8 @@ impl SampleView {
         meter: &Meter<'_>,
     ) -> Result<RecordBatch> {
         let words = self.shape.words.len() as u64 + 1;
-        let most = u64::try_from(self.join_size()).unwrap_or(u64::MAX);
+        let joined = self.sample.sample().index().results();
+        let most = u64::try_from(joined).unwrap_or(u64::MAX);
         let most = if replacement { rows } else { rows.min(most) };
         let needed = most.saturating_mul(16 * words);
         meter.room(

@@ -9,25 +9,33 @@
 //! |---|---|
 //! | `plan` | [`Samples`]: what queries can be sampled |
 //! | `shape` | which words are kept of a row, and where the columns of the sample lie in them |
-//! | `answer` | rows as they are read, and drawn |
+//! | `condition` | conditions across tables: which results count |
+//! | `answer`, `weights` | rows as they are read, and drawn, with weights too |
+//! | `size` | how many results there are, exactly or between bounds |
 //! | `log` | what moved since somebody looked |
 
 mod answer;
+mod condition;
 mod log;
 mod plan;
 mod shape;
+mod size;
+mod weights;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
+use ringview_query::nested::Where;
 use ringview_view::answer::followers::Followers;
-use ringview_view::read::{Selection, key_column};
+use ringview_view::read::{AtomProgram, Selection, key_column};
 use ringview_view::{Answer, Follower, RowDelta, View};
 
-use crate::{Place, QuerySample};
+use crate::{Place, QuerySample, Relations};
+use condition::{Chosen, Condition, Words};
 use log::Moved;
 pub use plan::Samples;
 use shape::Shape;
+pub use size::JoinSize;
 
 /// So many rows come together, between two looks at the meter.
 const TOGETHER: usize = 4096;
@@ -36,7 +44,9 @@ const TOGETHER: usize = 4096;
 #[derive(Debug)]
 pub struct SampleView {
     shape: Shape,
-    sample: QuerySample,
+    sample: QuerySample<Chosen>,
+    /// Which results count, as the sample has it.
+    chosen: Chosen,
     /// Where the words of a row are in results.
     places: Vec<Place>,
     /// What it says of itself, as far as that does not move.
@@ -52,11 +62,21 @@ pub struct SampleView {
 }
 
 impl SampleView {
-    fn new(shape: Shape, k: u64, seed: u64, told: Explanation) -> Result<SampleView> {
-        let mut sample = QuerySample::new(&shape.relations, k, seed, crate::All)?;
+    fn new(
+        (shape, condition): (Shape, Option<Where>),
+        relations: Relations,
+        size: (u64, u64),
+        told: Explanation,
+    ) -> Result<SampleView> {
+        let chosen = match condition {
+            None => Chosen::All,
+            Some(condition) => Chosen::Where(Box::new(placed(condition, &shape, &relations))),
+        };
+        let mut sample = QuerySample::of(relations, size, chosen.clone())?;
         sample.sample_mut().count_all()?;
         let places = shape.words.iter();
         Ok(SampleView {
+            chosen,
             places: places.map(|&(of, word)| sample.place(of, word)).collect(),
             shape,
             sample,
@@ -67,12 +87,6 @@ impl SampleView {
             columns: Vec::new(),
             rows: Vec::new(),
         })
-    }
-
-    /// How many results the join has, exactly. O(N).
-    #[must_use]
-    pub fn join_size(&self) -> u128 {
-        self.sample.sample().index().results()
     }
 
     /// The words of a result.
@@ -118,6 +132,47 @@ impl SampleView {
     }
 }
 
+/// Whether each of the selected rows passes, as words.
+fn judge(
+    verdict: &mut AtomProgram,
+    rows: &RowDelta<'_>,
+    selected: &Selection,
+    words: &mut Vec<u64>,
+) -> Result<()> {
+    let mut passing = Selection::default();
+    verdict.select(rows.batch, rows.dictionary, &mut passing)?;
+    let mut passes = vec![passing.rows().is_none(); rows.batch.rows];
+    for &row in passing.rows().unwrap_or_default() {
+        passes[row as usize] = true;
+    }
+    let row = |at: usize| selected.rows().map_or(at, |rows| rows[at] as usize);
+    words.clear();
+    words.extend((0..selected.len()).map(|at| u64::from(passes[row(at)])));
+    Ok(())
+}
+
+/// A condition that finds what it reads in the rows of the acyclic join.
+fn placed(condition: Where, shape: &Shape, relations: &Relations) -> Condition {
+    let word = |(relation, word): (usize, usize)| {
+        let place = relations.place(relation, word);
+        // What a condition reads is carried.
+        (place.atom(), place.word().unwrap_or_default())
+    };
+    let columns = shape.columns.iter().map(|(column, [value, high, null])| {
+        let words = Words {
+            word: value.map(word).unwrap_or_default(),
+            high: high.map(word),
+            null: null.map(word),
+        };
+        (*column, words)
+    });
+    Condition {
+        columns: columns.collect(),
+        verdicts: shape.verdicts.iter().map(|&of| word(of)).collect(),
+        condition,
+    }
+}
+
 /// A part of the log takes in the one behind it.
 fn merged(into: &mut Moved, from: &Moved, _: &[(u64, Moved)]) -> bool {
     into.add_all(from);
@@ -131,12 +186,16 @@ impl View for SampleView {
             .program
             .select(rows.batch, rows.dictionary, &mut self.selection)?;
         self.columns
-            .resize_with(self.columns.len().max(relation.words.len()), Vec::new);
+            .resize_with(self.columns.len().max(relation.width()), Vec::new);
         for (&(column, part), words) in relation.words.iter().zip(&mut self.columns) {
             words.clear();
             key_column(part, rows.batch.column(column), &self.selection, words);
         }
-        let width = relation.words.len();
+        let width = relation.width();
+        let behind = &mut self.columns[relation.words.len()..];
+        for (verdict, words) in relation.verdicts.iter_mut().zip(behind) {
+            judge(verdict, &rows, &self.selection, words)?;
+        }
         // What comes goes first: a row may come and leave in one batch.
         self.come(&rows, width, meter)?;
         for at in 0..self.selection.len() {
@@ -317,14 +376,20 @@ impl SampleView {
         let (law, met) = (sample.law(), sample.met());
         let held = self.sample.sample().len();
         let positions = sample.positions().unwrap_or_default();
-        let results = self.join_size();
+        let joined = sample.index().results();
         let share = if positions == 0 {
             1.0
         } else {
-            results as f64 / positions as f64
+            joined as f64 / positions as f64
+        };
+        let chosen = match self.chosen {
+            Chosen::All => String::new(),
+            Chosen::Where(_) => {
+                format!(" that the condition may choose from ({})", self.join_size())
+            }
         };
         format!(
-            "{held} of {results} results held, k = {}; {positions} positions, {:.0}% of them results; \
+            "{held} of {joined} results held{chosen}, k = {}; {positions} positions, {:.0}% of them results; \
              so far {} results came in, {} died, {} dummies were met",
             law.k(),
             100.0 * share,
@@ -361,6 +426,8 @@ impl HoldsStrings for SampleView {
     fn forget_strings(&mut self, gone: &Gone) {
         for reading in &mut self.shape.readings {
             reading.program.forget_strings(gone);
+            let verdicts = reading.verdicts.iter_mut();
+            verdicts.for_each(|verdict| verdict.forget_strings(gone));
         }
     }
 }

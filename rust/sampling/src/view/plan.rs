@@ -6,11 +6,12 @@
 use ringview_core::{Error, Result};
 use ringview_explain::{ChangeFacts, Choice, Explanation};
 use ringview_query::Bound;
+use ringview_query::nested::Where;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use super::SampleView;
 use super::shape::{Reading, Shape};
-use crate::bags::{Relations, Told};
+use crate::{Relations, Told};
 
 /// A sample to be: how large, and the seed of its random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +26,8 @@ pub struct Samples {
 struct Plan {
     samples: Samples,
     shape: Shape,
-    /// The rows of a bag, as a power of those of the tables.
-    width: f64,
+    relations: Relations,
+    condition: Option<Where>,
     told: Explanation,
 }
 
@@ -42,7 +43,8 @@ impl Engine for Samples {
         Ok(Box::new(Plan {
             samples: *self,
             told: self.told(&shape, &relations, query),
-            width: relations.width(),
+            condition: query.condition.clone(),
+            relations,
             shape,
         }))
     }
@@ -50,15 +52,15 @@ impl Engine for Samples {
 
 impl Candidate for Plan {
     fn change(&self) -> Cost {
-        match self.width > 1.0 {
+        match self.relations.width() > 1.0 {
             // N changes make N^width rows of bags.
-            true => Cost::Power(self.width - 1.0),
+            true => Cost::Power(self.relations.width() - 1.0),
             false => Cost::Logarithmic,
         }
     }
 
     fn space(&self) -> f64 {
-        self.width
+        self.relations.width()
     }
 
     fn explanation(&self) -> Explanation {
@@ -67,7 +69,9 @@ impl Candidate for Plan {
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
         let Samples { k, seed } = self.samples;
-        Ok(Box::new(SampleView::new(self.shape, k, seed, self.told)?))
+        let of = (self.shape, self.condition);
+        let view = SampleView::new(of, self.relations, (k, seed), self.told)?;
+        Ok(Box::new(view))
     }
 }
 
@@ -93,6 +97,13 @@ impl Samples {
                     ", found greedily,"
                 }
             ),
+        };
+        let found = match &query.condition {
+            None => found,
+            Some(_) => {
+                found
+                    + "; results that its condition across tables leaves out are passed by as dummies are"
+            }
         };
         let readings = shape.readings.iter().zip(&query.atoms).enumerate();
         Explanation {
@@ -165,7 +176,15 @@ fn combined(shape: &Shape, relations: &Relations) -> String {
 }
 
 fn check(query: &Bound) -> Result<()> {
-    query.refuse_condition("samples are of tables")?;
+    let mut nested = false;
+    let mut see = |_: &ringview_query::nested::Nested| nested = true;
+    query
+        .condition
+        .iter()
+        .for_each(|condition| condition.each_query(&mut see));
+    if nested {
+        query.refuse_condition("samples are of tables")?;
+    }
     let refused = |what: &str, why: &str, instead: &str| {
         Err(Error::Unsupported {
             what: what.to_owned(),

@@ -2,15 +2,19 @@
 //! sample lie in them.
 //!
 //! Invariant: the words of a row are those of its join variables, then those of further columns that are
-//! shown; a decimal has two, a column that may be NULL one more, 1 for NULL. A join variable is one
-//! number to the index for each of its words. Cost: O(columns), once.
+//! shown or that a condition reads, then what conditions say of the row alone; a decimal has two, a column that may
+//! be NULL one more, 1 for NULL. A join variable is one number to the index for each of its words. Cost:
+//! O(columns), once.
 
 use std::ops::Range;
 
 use ringview_core::{Batch, Column, Result, Type};
+use ringview_query::nested::Column as Of;
 use ringview_query::{Bound, OutputKind, PlanAtom};
 use ringview_view::fields::Aspect;
 use ringview_view::read::AtomProgram;
+
+use super::condition::Read;
 
 /// What is read of the table of a relation.
 #[derive(Clone, Debug)]
@@ -20,8 +24,17 @@ pub(super) struct Reading {
     pub(super) words: Vec<(usize, Aspect)>,
     /// Which of these hold ids of strings.
     pub(super) texts: Vec<usize>,
+    /// What tells further words, 1 where the row passes.
+    pub(super) verdicts: Vec<AtomProgram>,
     pub(super) alias: String,
     pub(super) table: String,
+}
+
+impl Reading {
+    /// The words of a row.
+    pub(super) fn width(&self) -> usize {
+        self.words.len() + self.verdicts.len()
+    }
 }
 
 /// A column of the sample.
@@ -30,10 +43,13 @@ pub(super) struct Shown {
     pub(super) name: String,
     pub(super) ty: Type,
     /// Its words among those of a result: the value, the upper half of a decimal, whether it is NULL.
-    word: usize,
-    high: Option<usize>,
-    null: Option<usize>,
+    pub(super) word: usize,
+    pub(super) high: Option<usize>,
+    pub(super) null: Option<usize>,
 }
+
+/// Where the words of a column stand: a relation and a word of its rows each.
+type Parts = [Option<(usize, usize)>; 3];
 
 /// The whole query.
 #[derive(Clone, Debug)]
@@ -43,6 +59,10 @@ pub(super) struct Shape {
     pub(super) shown: Vec<Shown>,
     /// The words of a result: a relation and a word of its rows each.
     pub(super) words: Vec<(usize, usize)>,
+    /// Where the condition's columns stand: the value, the upper half of a decimal, whether it is NULL.
+    pub(super) columns: Vec<(Of, Parts)>,
+    /// Where its verdicts on rows do.
+    pub(super) verdicts: Vec<(usize, usize)>,
 }
 
 impl Shape {
@@ -52,7 +72,10 @@ impl Shape {
             readings: Vec::new(),
             shown: Vec::new(),
             words: Vec::new(),
+            columns: Vec::new(),
+            verdicts: Vec::new(),
         };
+        let read = Read::of(query.condition.as_ref());
         for (at, atom) in query.atoms.iter().enumerate() {
             let (variables, mut words) = keys(query, at);
             let own: Vec<usize> = words.iter().map(|&(column, _)| column).collect();
@@ -64,6 +87,33 @@ impl Shape {
                     words.extend(parts(ty, variable.nullable).map(|part| (column, part)));
                 }
             }
+            for column in read.columns.iter().filter(|column| column.atom == at) {
+                let field = &atom.schema.fields()[column.column];
+                let joins = atom.join_columns_not_null.contains(&column.column);
+                let parts = parts(&field.ty, field.nullable && !joins);
+                let new = parts
+                    .map(|part| (column.column, part))
+                    .filter(|word| !words.contains(word));
+                words.extend(new.collect::<Vec<_>>());
+            }
+            let verdicts = read.rows.iter().filter(|(of, _)| *of == at);
+            let verdicts = verdicts.map(|(_, predicate)| {
+                let alone = PlanAtom {
+                    filter: Some(predicate.clone()),
+                    join_columns_not_null: Vec::new(),
+                    ..atom.clone()
+                };
+                AtomProgram::compile(&alone, &[], &[])
+            });
+            let verdicts: Vec<AtomProgram> = verdicts.collect::<Result<_>>()?;
+            let carried = (0..words.len()).filter(|&word| {
+                read.columns
+                    .iter()
+                    .any(|column| (column.atom, column.column) == (at, words[word].0))
+            });
+            let carried = carried
+                .chain(words.len()..words.len() + verdicts.len())
+                .collect();
             let text = |&word: &usize| {
                 let (column, part) = words[word];
                 part == Aspect::Word && atom.schema.fields()[column].ty == Type::Utf8
@@ -74,10 +124,12 @@ impl Shape {
                 alias: atom.alias.clone(),
                 table: atom.table.clone(),
                 words: words.clone(),
+                verdicts,
             });
             shape.relations.push(crate::Relation {
                 variables,
-                columns: words.len(),
+                columns: shape.readings[at].width(),
+                carried,
                 keys: key(atom, &words[..joined]).into_iter().collect(),
                 repeats: repeats(atom, &words[..joined]),
             });
@@ -87,7 +139,32 @@ impl Shape {
                 shape.show(query, variable, &output.name, &output.ty);
             }
         }
+        shape.read(&read);
         Ok(shape)
+    }
+
+    /// Where the condition finds what it reads.
+    fn read(&mut self, read: &Read) {
+        for &column in &read.columns {
+            let held = &self.readings[column.atom].words;
+            let word = |part| {
+                let at = held
+                    .iter()
+                    .position(|word| *word == (column.column, part))?;
+                Some((column.atom, at))
+            };
+            let places = [Aspect::Word, Aspect::High, Aspect::Null].map(word);
+            self.columns.push((column, places));
+        }
+        let mut next: Vec<usize> = self
+            .readings
+            .iter()
+            .map(|reading| reading.words.len())
+            .collect();
+        for &(atom, _) in &read.rows {
+            self.verdicts.push((atom, next[atom]));
+            next[atom] += 1;
+        }
     }
 
     fn show(&mut self, query: &Bound, variable: usize, name: &str, ty: &Type) {

@@ -113,6 +113,11 @@ impl<S: Segment> Followers<S> {
         self.tidy(merge);
     }
 
+    /// Whether somebody follows, or did when `lost_one` was last asked.
+    pub fn is_followed(&self) -> bool {
+        !self.places.is_empty()
+    }
+
     /// Whether somebody left since this was last asked. O(followers).
     pub fn lost_one(&mut self) -> bool {
         let before = self.places.len();

@@ -21,7 +21,7 @@
 //! | `listing` | the rows of a join, each with its multiplicity |
 //! | `key`, `cursor` | values to look for; places to read on from |
 //! | `encoded` | rows of an answer as rows of a table |
-//! | `changes`, `followers` | what moved, and who is told |
+//! | `changes`, `moved_rows`, `followers` | what moved in groups and in rows of a join, and who is told |
 //! | `fallible` | what may not fit its column is refused before it is kept |
 
 mod assembler;
@@ -39,6 +39,7 @@ mod further;
 mod key;
 pub mod listing;
 mod members;
+mod moved_rows;
 mod rows;
 mod statistics;
 pub mod values;
@@ -59,6 +60,7 @@ pub use fallible::Fallible;
 pub use further::Further;
 pub use key::{Cell, Key, KeyValue};
 pub use members::{FeatureColumns, Member, Members, TermSums, number_kind};
+pub use moved_rows::MovedRows;
 pub use rows::ResultRows;
 
 /// The rows of a view, as of its last commit. The dictionary that comes with a call knows all strings of

@@ -17,6 +17,12 @@ pub struct PartLog {
 }
 
 impl PartLog {
+    /// Whether somebody follows, or did at the last commit: else a transaction has nothing to tell.
+    #[must_use]
+    pub fn is_followed(&self) -> bool {
+        self.followers.is_followed()
+    }
+
     /// The running transaction is about to be committed; `all_move` if every row will be shown otherwise.
     pub fn before_commit(&mut self, of: PartRows<'_>, all_move: bool) {
         if let Some(log) = self.followers.open() {

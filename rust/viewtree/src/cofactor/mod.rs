@@ -6,7 +6,6 @@
 
 mod origins;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
@@ -20,7 +19,7 @@ use crate::overflow;
 use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
 use crate::tree::Tree;
-use crate::tree::payloads::{Payloads, Recentred};
+use crate::tree::payloads::{Payloads, Recentred, at_leaf};
 
 use origins::{Origins, subtract};
 
@@ -43,7 +42,8 @@ struct Leaf {
 #[derive(Clone, Debug)]
 pub(crate) struct CofactorPayloads {
     plan: CofactorPlan,
-    leaves: BTreeMap<usize, Leaf>,
+    /// By node.
+    leaves: Vec<Option<Leaf>>,
     /// By feature.
     kinds: Vec<Kind>,
     origins: Origins,
@@ -51,10 +51,11 @@ pub(crate) struct CofactorPayloads {
 
 impl CofactorPayloads {
     pub(crate) fn compile(plan: &Plan, cofactor: &CofactorPlan) -> Result<Self> {
-        let mut leaves = BTreeMap::new();
+        let mut leaves = Vec::with_capacity(plan.tree.nodes.len());
         let mut kinds = vec![Kind::Real; cofactor.names.len()];
         for (node, description) in plan.tree.nodes.iter().enumerate() {
             let Some(atom) = description.atom else {
+                leaves.push(None);
                 continue;
             };
             let of = &plan.atoms[atom];
@@ -72,7 +73,7 @@ impl CofactorPayloads {
             for (&feature, kind) in features.zip(leaf.program.kinds().skip(1)) {
                 kinds[feature] = kind;
             }
-            leaves.insert(node, leaf);
+            leaves.push(Some(leaf));
         }
         Ok(Self {
             plan: cofactor.clone(),
@@ -149,9 +150,7 @@ impl Payloads for CofactorPayloads {
         dictionary: &Dictionary,
         into: &mut Selection,
     ) -> Result<()> {
-        let Some(leaf) = self.leaves.get_mut(&leaf) else {
-            unreachable!("every leaf has a program")
-        };
+        let leaf = at_leaf(&mut self.leaves, leaf);
         leaf.program.select(batch, dictionary, into)?;
         leaf.refuse_nulls(batch, into)
     }
@@ -167,9 +166,7 @@ impl Payloads for CofactorPayloads {
     ) -> Result<()> {
         let shape = self.shape(leaf);
         let features = &self.plan.nodes[leaf];
-        let Some(leaf) = self.leaves.get_mut(&leaf) else {
-            unreachable!("every leaf has a program")
-        };
+        let leaf = at_leaf(&mut self.leaves, leaf);
         leaf.count(batch, selection, sign)?;
         leaf.values.clear();
         leaf.values.resize(leaf.times.len() * shape.variables, 0.0);
@@ -204,15 +201,13 @@ impl Payloads for CofactorPayloads {
     }
 
     fn forget_strings(&mut self, gone: &Gone) {
-        let leaves = self.leaves.values_mut();
+        let leaves = self.leaves.iter_mut().flatten();
         leaves.for_each(|leaf| leaf.program.forget_strings(gone));
     }
 
     fn memory_usage(&self) -> usize {
-        self.leaves
-            .values()
-            .map(|leaf| leaf.program.memory_usage())
-            .sum()
+        let leaves = self.leaves.iter().flatten();
+        leaves.map(|leaf| leaf.program.memory_usage()).sum()
     }
 }
 
@@ -271,9 +266,7 @@ impl Tree<CofactorPayloads> {
             kinds,
             origins,
         } = payloads;
-        let Some(program) = leaves.get_mut(&leaf).map(|leaf| &mut leaf.program) else {
-            return Ok(());
-        };
+        let program = &mut at_leaf(leaves, leaf).program;
         for (at, &feature) in plan.nodes[leaf].iter().enumerate() {
             let values = program.factor(at + 1, batch, selection)?;
             origins.foresee((feature, kinds[feature]), values, (earlier, coming));

@@ -8,20 +8,17 @@
 //! while R has it, so rows that go are walked before the change and rows that come behind it.
 //!
 //! Invariant: a segment of the log holds, for each distinct row, the sum of its multiplicities between
-//! two places in time (opposite changes cancel, and the row is no entry then); a transaction that is
-//! undone leaves no trace in it.
+//! two places in time.
 //! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
 
 use crate::plan::Plan;
 use ringview_core::{Meter, Result};
 use ringview_query::VarId;
-use ringview_relation::{ABSENT, Delta, KeyLayout, KeyScratch, Keys, Part, Relation, Spare};
-use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
+use ringview_relation::{ABSENT, Delta, KeyLayout, KeyScratch, Keys, Spare};
 
 use crate::maintained::Maintained;
 use crate::overflow;
-use ringview_view::answer::ResultRows;
-use ringview_view::answer::followers::Segment;
+use ringview_view::answer::MovedRows;
 use ringview_view::fields::Fields;
 
 use super::columns;
@@ -57,91 +54,6 @@ pub(crate) struct Ways {
     spare: Spare,
 }
 
-/// Rows that moved, each with how much its multiplicity did.
-#[derive(Clone, Debug)]
-pub(crate) struct Moved(Relation<SumProduct>);
-
-impl Segment for Moved {
-    fn is_empty(&self) -> bool {
-        self.0.filled().is_none()
-    }
-
-    fn memory_usage(&self) -> usize {
-        self.0.part().map_or(0, Part::memory_usage)
-    }
-}
-
-impl Moved {
-    pub(crate) fn commit(&mut self) {
-        self.0.commit();
-    }
-
-    pub(crate) fn rollback(&mut self) {
-        self.0.rollback();
-    }
-
-    /// The rows that moved.
-    pub(crate) fn rows(&self) -> Option<&Part> {
-        self.0.part()
-    }
-
-    /// What moved in all of `parts`, each row with its multiplicity.
-    pub(crate) fn read(parts: &[&Self], fields: usize) -> Result<(ResultRows, Vec<i64>)> {
-        let mut all;
-        let one = match parts {
-            [] => return Ok((ResultRows::new(fields, 0), Vec::new())),
-            [only] => *only,
-            [first, rest @ ..] => {
-                all = (*first).clone();
-                rest.iter().try_for_each(|next| all.add(next))?;
-                &all
-            }
-        };
-        let mut rows = ResultRows::new(fields, 0);
-        let mut multiplicities = Vec::new();
-        if let Some(part) = one.0.part() {
-            // In a running transaction a row may stand there that did not move after all.
-            for slot in part.iter().filter(|&slot| part.payload(slot)[0] != 0) {
-                rows.push(part, slot, &[], None);
-                multiplicities.push(part.payload(slot)[0] as i64);
-            }
-        }
-        Ok((rows, multiplicities))
-    }
-
-    /// Takes in what moved next; false, and nothing done, if a multiplicity does not fit.
-    pub(crate) fn absorb(&mut self, next: &Self) -> bool {
-        let done = self.add(next);
-        if done.is_err() {
-            self.rollback();
-        }
-        done.is_ok()
-    }
-
-    fn add(&mut self, next: &Self) -> Result<()> {
-        let Some(part) = next.0.part() else {
-            return Ok(());
-        };
-        let fields: Vec<usize> = (0..part.layout().fields()).collect();
-        let (mut scratch, mut spare) = (KeyScratch::default(), Spare::default());
-        let slots: Vec<u32> = part.iter().collect();
-        for block in slots.chunks(BLOCK) {
-            let mut rows = Delta::with_registers(fields.len());
-            for &slot in block {
-                for (column, &field) in rows.columns.iter_mut().zip(&fields) {
-                    column.push(part.field(slot, field));
-                }
-                rows.payload.push(part.payload(slot)[0]);
-            }
-            rows.rows = block.len();
-            let added = self.0.add(&mut rows, &fields, &mut scratch, &mut spare);
-            added.map_err(|_| overflow("a multiplicity among the changes".to_owned()))?;
-        }
-        self.commit();
-        Ok(())
-    }
-}
-
 impl Ways {
     /// The ways of a plan; adds to the views the indexes that they walk by.
     pub(crate) fn new(plan: &Plan, tree: &mut dyn Maintained) -> Self {
@@ -174,10 +86,8 @@ impl Ways {
     }
 
     /// A segment in which nothing moved.
-    pub(crate) fn nothing(&self) -> Moved {
-        let shape = SumProductShape::new(&[NumberKind::Integer]);
-        let part = Part::new(self.layout.clone(), SumProduct::stride(&shape));
-        Moved(Relation::new("the changes".to_owned(), shape, Some(part)))
+    pub(crate) fn nothing(&self) -> MovedRows {
+        MovedRows::new(self.layout.clone())
     }
 
     /// The fields of a row of the result.
@@ -191,7 +101,7 @@ impl Ways {
         tree: &mut dyn Maintained,
         atom: usize,
         rows: &LeafRows,
-        moved: &mut Moved,
+        moved: &mut MovedRows,
         meter: &Meter<'_>,
     ) -> Result<()> {
         let (own, meetings) = &self.ways[atom];
@@ -206,7 +116,7 @@ impl Ways {
             row: &self.row,
             values: vec![0; self.fields],
             out: Delta::with_registers(self.row.len()),
-            moved: &mut moved.0,
+            moved,
             scratch: &mut self.scratch,
             spare: &mut self.spare,
             meter,
@@ -297,7 +207,7 @@ struct Walk<'a, 'p> {
     /// By field.
     values: Vec<u64>,
     out: Delta,
-    moved: &'a mut Relation<SumProduct>,
+    moved: &'a mut MovedRows,
     scratch: &'a mut KeyScratch,
     spare: &'a mut Spare,
     meter: &'a Meter<'p>,
@@ -372,9 +282,6 @@ impl Walk<'_, '_> {
         if out.rows == 0 {
             return Ok(());
         }
-        let keys: Vec<usize> = (0..self.row.len()).collect();
-        self.moved
-            .add(&mut out, &keys, self.scratch, self.spare)
-            .map_err(|_| overflow("a multiplicity among the changes".to_owned()))
+        self.moved.add(&mut out, self.scratch, self.spare)
     }
 }

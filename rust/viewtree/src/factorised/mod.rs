@@ -28,14 +28,14 @@ use ringview_query::{OutputKind, VarId};
 use ringview_relation::Part;
 
 use crate::maintained::Maintained;
-use change_log::{Moved, Ways};
+use change_log::Ways;
 use distinct::Distinct;
 use leaf_rows::LeafRows;
 use reader::{Reader, Views};
 use ringview_view::RowDelta;
-use ringview_view::answer::ResultRows;
 use ringview_view::answer::followers::{Follower, Followers};
 use ringview_view::answer::listing::check_size;
+use ringview_view::answer::{MovedRows, ResultRows};
 use shape::Shape;
 use starts::Starts;
 
@@ -52,7 +52,7 @@ pub(crate) struct Factorised {
     /// How often indexes were made anew.
     rebuilds: u64,
     /// Who is told what moves; with ways from when the first was told anything.
-    followers: Followers<Moved>,
+    followers: Followers<MovedRows>,
     /// Where its log stands for other views that read it: at the last commit.
     feed: Option<Follower>,
     ways: Option<Ways>,
@@ -340,8 +340,8 @@ impl Factorised {
     /// multiplicity.
     fn running(&self) -> Result<(ResultRows, Vec<i64>)> {
         let fields = self.ways.as_ref().map_or(0, Ways::width);
-        let open: Vec<&Moved> = self.followers.segments().last().into_iter().collect();
-        Moved::read(&open, fields)
+        let open: Vec<&MovedRows> = self.followers.segments().last().into_iter().collect();
+        MovedRows::read(&open, fields)
     }
 
     /// What moved since a follower was last told, each row with its multiplicity; `None` if it was told
@@ -351,13 +351,13 @@ impl Factorised {
             return Ok(None);
         };
         let fields = self.ways.as_ref().map_or(0, Ways::width);
-        Moved::read(&parts, fields).map(Some)
+        MovedRows::read(&parts, fields).map(Some)
     }
 
     /// A follower was told what moved.
     fn given(&mut self, follower: &Follower, plan: &Plan, tree: &mut dyn Maintained) {
         let ways = self.ways.get_or_insert_with(|| Ways::new(plan, tree));
-        let merge = |into: &mut Moved, from: &Moved, _: &_| into.absorb(from);
+        let merge = |into: &mut MovedRows, from: &MovedRows, _: &_| into.absorb(from);
         self.followers.advance(follower, || ways.nothing(), merge);
     }
 
@@ -380,7 +380,7 @@ impl Factorised {
 
     /// The rows that are logged.
     fn logs(&self) -> impl Iterator<Item = &Part> {
-        self.followers.segments().filter_map(Moved::rows)
+        self.followers.segments().filter_map(MovedRows::rows)
     }
 
     /// Checks the invariants; for tests.

@@ -16,7 +16,7 @@ use ringview_relation::join::{self, Climb, Path};
 use ringview_relation::{Delta, Moved, Part, Relation};
 use ringview_ring::{Overflow, PayloadRing};
 use ringview_view::RowDelta;
-use ringview_view::fields::Fields;
+use ringview_view::fields::{Aspect, Fields};
 use ringview_view::read::{Selection, key_column};
 
 use crate::program::{self, ProductPlan};
@@ -30,6 +30,8 @@ pub(crate) struct Tree<P: Payloads> {
     pub(crate) views: Vec<Relation<P::Ring>>,
     /// By atom.
     paths: Vec<Arc<Path<P::Ring>>>,
+    /// By atom: where the fields of its leaf's key come from, in the order of the key.
+    key_columns: Vec<Vec<KeyColumn>>,
     /// By atom: its indicator projections, if it has any.
     pub(crate) watches: Vec<Option<Watch<P::Ring>>>,
     /// Whether any atom has.
@@ -38,6 +40,13 @@ pub(crate) struct Tree<P: Payloads> {
     /// What climbs share. Its steps count rows at leaves and in factors too.
     pub(crate) work: join::Work<P::Ring>,
     pub(crate) room: Room,
+}
+
+/// A column of a table that is a field of a leaf's key.
+#[derive(Clone, Copy, Debug)]
+struct KeyColumn {
+    aspect: Aspect,
+    column: usize,
 }
 
 /// Room for the rows of a leaf, kept between batches.
@@ -73,6 +82,8 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
                 leaves[atom] = node;
             }
         }
+        let key_columns = leaves.iter().map(|&leaf| key_columns(&plan, &fields, leaf));
+        let key_columns = key_columns.collect();
         let met = plan.all_siblings_met();
         let packing = fields.packing();
         let mut compile = |leaf: usize| {
@@ -96,6 +107,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             fields,
             views,
             paths,
+            key_columns,
             is_watched: watches.iter().any(Option::is_some),
             watches,
             payloads,
@@ -103,6 +115,24 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             room,
         }
     }
+}
+
+/// The columns of an atom's table that the key of its leaf is made of.
+fn key_columns(plan: &Plan, fields: &Fields, leaf: usize) -> Vec<KeyColumn> {
+    let node = &plan.tree.nodes[leaf];
+    let of = |id: usize| {
+        let field = fields.field(id);
+        let mut columns = plan.variables[field.variable].columns.iter();
+        let column = columns.find(|(atom, _)| Some(*atom) == node.atom);
+        let Some(&(_, column)) = column else {
+            unreachable!("the key of a leaf is made of columns of its table")
+        };
+        KeyColumn {
+            aspect: field.aspect,
+            column,
+        }
+    };
+    fields.of_all(&node.keys).into_iter().map(of).collect()
 }
 
 /// The indicator projections, given by their paths, by atom.
@@ -304,18 +334,11 @@ impl<P: Payloads> Tree<P> {
         delta.rows = selection.len();
         self.views[path.from].reached_by(delta.rows);
         P::foresee(self, path.from, batch)?;
-        let node = &self.plan.tree.nodes[path.from];
-        let atom = node.atom.unwrap_or_default();
-        for (&register, id) in path.keys.iter().zip(self.fields.of_all(&node.keys)) {
-            let field = self.fields.field(id);
-            let columns = &self.plan.variables[field.variable].columns;
-            let Some(&(_, column)) = columns.iter().find(|(of, _)| *of == atom) else {
-                continue;
-            };
-            let column = batch.column(column);
+        let columns = self.key_columns[rows.atom].iter();
+        for (&register, &KeyColumn { aspect, column }) in path.keys.iter().zip(columns) {
             let out = &mut delta.columns[register];
             out.clear();
-            key_column(field.aspect, column, &self.room.selection, out);
+            key_column(aspect, batch.column(column), &self.room.selection, out);
         }
         let selection = &self.room.selection;
         let join::Work { spare, grouper, .. } = &mut self.work;

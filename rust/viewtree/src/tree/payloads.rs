@@ -4,9 +4,7 @@
 //! its instance for counts and sums: component 0 of a row is its multiplicity, any other the
 //! multiplicity times a factor of the row.
 
-use std::collections::BTreeMap;
-
-use crate::plan::{Component, Plan, Source};
+use crate::plan::{Component, Node, Plan, Source};
 use ringview_core::{Batch, Dictionary, Error, Gone, Result};
 use ringview_ring::{
     Element, Groups, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
@@ -104,7 +102,8 @@ pub(crate) trait Payloads: Recentred {
 pub(crate) struct SumProductPayloads {
     components: Vec<Vec<Component>>,
     pub(crate) shapes: Vec<SumProductShape>,
-    leaves: BTreeMap<usize, AtomProgram>,
+    /// By node.
+    leaves: Vec<Option<AtomProgram>>,
 }
 
 impl SumProductPayloads {
@@ -125,15 +124,16 @@ impl SumProductPayloads {
             let kinds: Vec<NumberKind> = node.iter().map(|c| number_kind(c.kind)).collect();
             SumProductShape::new(&kinds)
         };
-        let mut leaves = BTreeMap::new();
-        for (node, description) in plan.tree.nodes.iter().enumerate() {
-            if let Some(atom) = description.atom {
+        let program = |(node, description): (usize, &Node)| match description.atom {
+            None => Ok(None),
+            Some(atom) => {
                 let keys = plan.compared_columns(atom);
                 let factors = plan.factors(node);
-                let program = AtomProgram::compile_long(&plan.atoms[atom], &keys, &factors)?;
-                leaves.insert(node, program);
+                AtomProgram::compile_long(&plan.atoms[atom], &keys, &factors).map(Some)
             }
-        }
+        };
+        let leaves = plan.tree.nodes.iter().enumerate().map(program);
+        let leaves = leaves.collect::<Result<_>>()?;
         Ok(Self {
             shapes: components.iter().map(shape).collect(),
             components,
@@ -201,10 +201,7 @@ impl Payloads for SumProductPayloads {
         dictionary: &Dictionary,
         into: &mut Selection,
     ) -> Result<()> {
-        match self.leaves.get_mut(&leaf) {
-            Some(program) => program.select(batch, dictionary, into),
-            None => unreachable!("every leaf has a program"),
-        }
+        at_leaf(&mut self.leaves, leaf).select(batch, dictionary, into)
     }
 
     fn read(
@@ -216,9 +213,6 @@ impl Payloads for SumProductPayloads {
         groups: Groups<'_>,
         out: &mut Vec<u64>,
     ) -> Result<()> {
-        let Some(program) = self.leaves.get_mut(&leaf) else {
-            unreachable!("every leaf has a program")
-        };
         let shape = &self.shapes[leaf];
         let rows = LiftedRows {
             batch,
@@ -227,7 +221,7 @@ impl Payloads for SumProductPayloads {
             groups,
             stride: SumProduct::stride(shape),
         };
-        rows.read(program, shape, out)
+        rows.read(at_leaf(&mut self.leaves, leaf), shape, out)
     }
 
     fn read_wide(
@@ -239,9 +233,7 @@ impl Payloads for SumProductPayloads {
         problem: Error,
     ) -> Result<bool> {
         let wide = SumProduct::widened(&self.shapes[leaf]);
-        let (Some(program), Some(wide), Error::Overflow { .. }) =
-            (self.leaves.get_mut(&leaf), wide, &problem)
-        else {
+        let (Some(wide), Error::Overflow { .. }) = (wide, &problem) else {
             return Err(problem);
         };
         let rows = LiftedRows {
@@ -251,15 +243,25 @@ impl Payloads for SumProductPayloads {
             groups,
             stride: SumProduct::stride(&wide),
         };
+        let program = at_leaf(&mut self.leaves, leaf);
         rows.read(program, &wide, out).map(|()| true)
     }
 
     fn forget_strings(&mut self, gone: &Gone) {
-        let leaves = self.leaves.values_mut();
+        let leaves = self.leaves.iter_mut().flatten();
         leaves.for_each(|leaf| leaf.forget_strings(gone));
     }
 
     fn memory_usage(&self) -> usize {
-        self.leaves.values().map(AtomProgram::memory_usage).sum()
+        let leaves = self.leaves.iter().flatten();
+        leaves.map(AtomProgram::memory_usage).sum()
+    }
+}
+
+/// What is kept for a leaf, of what is kept by node.
+pub(crate) fn at_leaf<T>(by_node: &mut [Option<T>], leaf: usize) -> &mut T {
+    match by_node.get_mut(leaf) {
+        Some(Some(kept)) => kept,
+        _ => unreachable!("every leaf has a program"),
     }
 }

@@ -1,0 +1,291 @@
+//! The rows of a join, one after the other, as `strategy/triangles` keeps them.
+//!
+//! Invariant: each row comes once, with its multiplicity, in an order that stays until the next change.
+//! Cost: a step a row, one more a key of a root, which has a row below it, and one a list: constant delay.
+//! To pass over rows costs a step a listed row, and one a key of a root.
+
+use ringview_core::{Error, Result};
+use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
+use ringview_ring::{PayloadRing, SumProduct};
+
+use super::Machine;
+use crate::algebra::Algebra;
+use crate::query::{Class, Epsilon, Query, Refused};
+use crate::strategy::{RowParts, Strategy, Tree};
+
+/// Keys of a root that are looked below at a time.
+const ROOTS: usize = 256;
+
+/// A place among the rows: before the first by default.
+#[derive(Clone, Debug, Default)]
+pub struct RowPlace {
+    /// The list, then the trees.
+    part: usize,
+    /// Keys of it that were left behind.
+    at: usize,
+    /// Rows below the next key that were, too.
+    below: usize,
+    /// Rows and keys looked at so far.
+    pub steps: u64,
+}
+
+/// Some rows.
+#[derive(Clone, Debug, Default)]
+pub struct RowBlock {
+    /// Their fields, column by column.
+    pub columns: Vec<Vec<u64>>,
+    /// How often each is there.
+    pub times: Vec<i64>,
+}
+
+/// Keys of a root with what stands below them.
+struct Roots {
+    /// The multiplicity of each, and its group.
+    times: Vec<i64>,
+    groups: Vec<u32>,
+}
+
+impl Machine<SumProduct> {
+    /// For the rows of a join of three relations, all pairs of which join on variables that the third
+    /// lacks: counts, and each row with constant delay.
+    ///
+    /// # Errors
+    /// For a join of another class, or where epsilons are not three.
+    pub fn triangles(
+        query: &Query,
+        epsilons: &[Epsilon],
+        count: Algebra<SumProduct>,
+    ) -> std::result::Result<Self, Refused> {
+        let class = query.class()?;
+        if class != Class::Three || epsilons.len() != 3 {
+            return Err(Refused {
+                why: format!(
+                    "the join is of the class {}, and rows are kept of the class 3R3, as that of the \
+                     triangle",
+                    class.name()
+                ),
+                instead: "leave the engine out: a view tree keeps them".to_owned(),
+            });
+        }
+        Ok(Self::of(
+            Strategy::triangles(query, epsilons, &count),
+            count,
+        ))
+    }
+
+    /// How many rows there are, each as often as it is there. O(1).
+    #[must_use]
+    pub fn row_count(&self) -> i64 {
+        self.result().map_or(0, |payload| payload[0] as i64)
+    }
+
+    /// The next rows, so many at the most; none behind the last.
+    ///
+    /// # Errors
+    /// `Overflow` for a multiplicity that no number holds.
+    pub fn read_rows(&self, place: &mut RowPlace, most: usize) -> Result<RowBlock> {
+        let fields = self.strategy.rows.as_ref().map(|rows| rows.list);
+        let fields = fields.map_or(0, |list| self.part_at(list).layout().fields());
+        let mut block = RowBlock {
+            columns: vec![Vec::new(); fields],
+            times: Vec::new(),
+        };
+        let Some(rows) = &self.strategy.rows else {
+            return Ok(block);
+        };
+        while block.times.len() < most && place.part <= rows.trees.len() {
+            match place.part {
+                0 => self.read_list(rows, place, most, &mut block),
+                tree => self.read_tree(&rows.trees[tree - 1], place, most, &mut block)?,
+            }
+        }
+        Ok(block)
+    }
+
+    /// Passes over so many rows, each counted as often as it is there. What is left of them in the row or
+    /// key that they end in is told back.
+    ///
+    /// # Errors
+    /// As `read_rows`.
+    pub fn skip_rows(&self, place: &mut RowPlace, mut left: u64) -> Result<u64> {
+        let Some(rows) = &self.strategy.rows else {
+            return Ok(0);
+        };
+        while place.part <= rows.trees.len() && place.below == 0 {
+            let (part, all) = match place.part {
+                0 => (self.part_at(rows.list), rows.all),
+                tree => {
+                    let tree = &rows.trees[tree - 1];
+                    (self.part_at(tree.root), tree.all)
+                }
+            };
+            let slots = without_gaps(part, all);
+            let Some(&slot) = slots.get(place.at) else {
+                *place = place.next_part();
+                continue;
+            };
+            let times = part.payload(slot)[0];
+            place.steps += 1;
+            if left < times {
+                break;
+            }
+            left -= times;
+            place.at += 1;
+        }
+        Ok(left)
+    }
+
+    fn part_at(&self, relation: usize) -> &Part {
+        match self.strategy.relations[relation].part() {
+            Some(part) => part,
+            None => unreachable!("all relations of a machine are kept"),
+        }
+    }
+
+    fn read_list(&self, rows: &RowParts, place: &mut RowPlace, most: usize, block: &mut RowBlock) {
+        let list = self.part_at(rows.list);
+        let slots = &without_gaps(list, rows.all)[place.at..];
+        let slots = &slots[..slots.len().min(most - block.times.len())];
+        if slots.is_empty() {
+            *place = place.next_part();
+            return;
+        }
+        for (field, column) in block.columns.iter_mut().enumerate() {
+            column.extend(slots.iter().map(|&slot| list.field(slot, field)));
+        }
+        let times = slots.iter().map(|&slot| list.payload(slot)[0] as i64);
+        block.times.extend(times);
+        place.at += slots.len();
+        place.steps += slots.len() as u64;
+    }
+
+    fn read_tree(
+        &self,
+        tree: &Tree,
+        place: &mut RowPlace,
+        most: usize,
+        block: &mut RowBlock,
+    ) -> Result<()> {
+        let leaf = self.part_at(tree.leaf);
+        let wanted = ROOTS.min(most - block.times.len());
+        let roots = self.roots(tree, place.at, wanted);
+        if roots.times.is_empty() {
+            *place = place.next_part();
+            return Ok(());
+        }
+        for (&own, &group) in roots.times.iter().zip(&roots.groups) {
+            let slots = &leaf.index_at(tree.below).group(group)[place.below..];
+            let taken = &slots[..slots.len().min(most - block.times.len())];
+            for (field, column) in block.columns.iter_mut().enumerate() {
+                column.extend(taken.iter().map(|&slot| leaf.field(slot, field)));
+            }
+            for &slot in taken {
+                let times = own.checked_mul(leaf.payload(slot)[0] as i64);
+                block.times.push(times.ok_or_else(|| Error::Overflow {
+                    place: "the multiplicity of a row of a join".to_owned(),
+                })?);
+            }
+            place.steps += 1 + taken.len() as u64;
+            if taken.len() < slots.len() {
+                place.below += taken.len();
+                return Ok(());
+            }
+            (place.at, place.below) = (place.at + 1, 0);
+            if block.times.len() == most {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Some keys of a root, from one on.
+    fn roots(&self, tree: &Tree, from: usize, most: usize) -> Roots {
+        let root = self.part_at(tree.root);
+        let slots = &without_gaps(root, tree.all)[from..];
+        let slots = &slots[..slots.len().min(most)];
+        let width = root.layout().fields();
+        let column = |field| slots.iter().map(|&slot| root.field(slot, field)).collect();
+        let columns: Vec<Vec<u64>> = (0..width).map(column).collect();
+        let own: Vec<usize> = (0..width).collect();
+        let (mut scratch, mut found, mut groups) = (KeyScratch::default(), Vec::new(), Vec::new());
+        let keys = |fields| Keys {
+            columns: &columns,
+            fields,
+            rows: slots.len(),
+        };
+        let (whole, leaf) = (self.part_at(tree.whole), self.part_at(tree.leaf));
+        whole.find(keys(&own), &mut scratch, &mut found);
+        let below = leaf.index_at(tree.below);
+        below.find(keys(&tree.order), &mut scratch, &mut groups);
+        let times = |&slot: &u32| match slot {
+            ABSENT => 0,
+            slot => whole.payload(slot)[0] as i64,
+        };
+        Roots {
+            times: found.iter().map(times).collect(),
+            groups,
+        }
+    }
+
+    /// Rows that move are noted from now on, or no more.
+    pub(crate) fn log_rows(&mut self, is_logged: bool) {
+        if let Some(rows) = &mut self.strategy.rows {
+            rows.is_logged = is_logged;
+        }
+    }
+
+    /// The rows that the running transaction moved, by how much; with those that did not after all.
+    pub(crate) fn moved_rows(&self) -> Option<&Part> {
+        let rows = self.strategy.rows.as_ref()?;
+        self.strategy.relations[rows.log].part()
+    }
+}
+
+impl<R: PayloadRing> Machine<R> {
+    /// The rows that moved are told, or undone.
+    pub(super) fn forget_moved(&mut self) {
+        if let Some(rows) = &self.strategy.rows {
+            self.strategy.relations[rows.log].rollback();
+        }
+    }
+
+    /// Brings what rows are read by up to date.
+    pub(super) fn refresh_rows(&mut self) {
+        let Strategy {
+            rows, relations, ..
+        } = &mut self.strategy;
+        let Some(rows) = rows else { return };
+        let trees = rows.trees.iter();
+        let trees = trees.flat_map(|tree| [(tree.root, tree.all), (tree.leaf, tree.below)]);
+        for (relation, index) in trees.chain([(rows.list, rows.all)]) {
+            if let Some(part) = relations[relation].part_mut() {
+                part.refresh_index(index);
+            }
+        }
+    }
+}
+
+impl RowPlace {
+    /// The same before the first key of the part behind.
+    fn next_part(&self) -> Self {
+        Self {
+            part: self.part + 1,
+            at: 0,
+            below: 0,
+            steps: self.steps + 1,
+        }
+    }
+}
+
+/// All slots of a part, by its index on nothing.
+fn without_gaps(part: &Part, index: usize) -> &[u32] {
+    let index = part.index_at(index);
+    let keys = Keys {
+        columns: &[],
+        fields: &[],
+        rows: 1,
+    };
+    let mut group = Vec::new();
+    index.find(keys, &mut KeyScratch::default(), &mut group);
+    index.group(group[0])
+}

@@ -1,0 +1,119 @@
+//! The rows of a join by heavy and light parts as an answer.
+//!
+//! Invariant: rows come in an order that stays until the next change. Cost: O(1) for how many there are;
+//! constant delay a row, and to come to a position a step a listed row and one a key of a root.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use ringview_core::{Dictionary, Error, Meter, Result};
+use ringview_view::answer::listing::check_size;
+use ringview_view::answer::{Cursor, ResultRows};
+use ringview_view::{Answer, Key};
+
+use super::row_reader::{BLOCK, Reader, negative};
+use super::rows::HeavyLightRows;
+
+/// Where a stream of rows stands.
+#[derive(Debug)]
+struct Place {
+    version: u64,
+    reader: Reader,
+}
+
+impl ringview_view::Place for Place {
+    fn steps(&self) -> u64 {
+        self.reader.at.steps
+    }
+}
+
+impl HeavyLightRows {
+    fn rows_at(
+        &self,
+        (from, to): (u64, u64),
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
+        let rows = to.saturating_sub(from);
+        check_size(rows)?;
+        let columns = self.plan.query.outputs.len() as u64;
+        meter.room(
+            rows.saturating_mul(16 * columns),
+            || format!("a table of {rows} rows"),
+            "read the rows as a stream, or some of them",
+        )?;
+        let mut reader = Reader::default();
+        reader.pass(&self.machine, from)?;
+        let mut all = ResultRows::default();
+        while all.rows < rows as usize {
+            let more = reader.read(&self.machine, BLOCK.min(rows as usize - all.rows))?;
+            if more.rows == 0 {
+                break;
+            }
+            meter.work(more.rows as u64)?;
+            all.columns.resize_with(more.columns.len(), Vec::new);
+            for (column, more) in all.columns.iter_mut().zip(&more.columns) {
+                column.extend_from_slice(more);
+            }
+            all.rows += more.rows;
+        }
+        self.batch(all, dictionary)
+    }
+}
+
+impl Answer for HeavyLightRows {
+    fn schema(&self) -> SchemaRef {
+        // No string is needed for it.
+        Arc::new(self.assembler(&Dictionary::new()).schema())
+    }
+
+    fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
+        u64::try_from(self.machine.row_count()).map_err(|_| negative())
+    }
+
+    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+        self.rows_at((0, self.len(dictionary)?), dictionary, meter)
+    }
+
+    fn slice(
+        &self,
+        (from, to): (u64, u64),
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
+        let to = to.min(self.len(dictionary)?);
+        self.rows_at((from.min(to), to), dictionary, meter)
+    }
+
+    fn cursor(&self, _dictionary: &Dictionary) -> Result<Cursor> {
+        Ok(Cursor::at(Place {
+            version: self.version,
+            reader: Reader::default(),
+        }))
+    }
+
+    fn is_current(&self, cursor: &Cursor) -> bool {
+        let place = cursor.place::<Place>();
+        place.is_some_and(|place| place.version == self.version)
+    }
+
+    fn next(&self, cursor: &mut Cursor, dictionary: &Dictionary) -> Result<Option<RecordBatch>> {
+        let Some(place) = cursor.place_mut::<Place>() else {
+            return Ok(None);
+        };
+        let rows = place.reader.read(&self.machine, BLOCK)?;
+        match rows.rows {
+            0 => Ok(None),
+            _ => self.batch(rows, dictionary).map(Some),
+        }
+    }
+
+    fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {
+        Err(Error::Unsupported {
+            what: "looking for rows of a factorised join".to_owned(),
+            why: "no index of it begins with any column".to_owned(),
+            instead: "filter the rows as they are streamed".to_owned(),
+        })
+    }
+}

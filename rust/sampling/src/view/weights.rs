@@ -1,0 +1,118 @@
+//! Rows drawn from the whole join with chances in proportion to a product of columns.
+//!
+//! Invariant: a row that is drawn weighs more than 0; NULL weighs nothing, and what is negative or no number is refused, whatever
+//! is drawn. Cost: see `weighted`.
+
+use arrow_array::RecordBatch;
+use ringview_core::{Dictionary, Error, Meter, Result, Type};
+
+use super::SampleView;
+use super::condition::{number, real};
+use super::shape::Shown;
+use crate::Predicate;
+use crate::weighted::{Results, Weighted};
+
+impl SampleView {
+    /// Rows drawn from the whole join, with chances in proportion to the product of some columns: how many, the
+    /// seed, and whether each is drawn from all, or from those not drawn yet.
+    ///
+    /// # Errors
+    /// `Value` for a weight that is negative or no number, or if no result weighs anything and one must be drawn;
+    /// `UnknownColumn` and `Type` for what is no column of numbers; `Unsupported` where what is to be drawn
+    /// without replacement has nearly no weight.
+    pub fn draw_weighted(
+        &self,
+        (rows, seed, replacement): (u64, u64, bool),
+        weight: &[String],
+        dictionary: &Dictionary,
+        meter: &Meter<'_>,
+    ) -> Result<RecordBatch> {
+        let sample = self.sample.sample();
+        let index = sample.index();
+        let atoms = self.sample.relations().atoms();
+        let numbers = (0..atoms.len()).map(|atom| index.numbers(atom));
+        let mut weights: Vec<Vec<f64>> = numbers.map(|tuples| vec![1.0; tuples]).collect();
+        let needed: usize = weights.iter().map(|of| 40 * of.len()).sum();
+        let words = 16 * (self.shape.words.len() as u64 + 1);
+        let needed = (needed as u64).saturating_add(rows.saturating_mul(words));
+        meter.room(
+            needed,
+            || format!("{rows} weighted rows of a join"),
+            "draw fewer at a time",
+        )?;
+        for name in weight {
+            self.multiply(self.weigh(name)?, &mut weights, meter)?;
+        }
+        let of = |atom: usize, tuple: u32| weights[atom][tuple as usize];
+        let weighted = Weighted::new(
+            (atoms, index),
+            &mut |atom, tuple| Ok(of(atom, tuple)),
+            meter,
+        )?;
+        let mut drawn = Vec::new();
+        let mut of = Results {
+            counts: &mut |result| self.chosen.holds(index, result),
+            weight: &mut |result| {
+                let tuples = result.iter().enumerate();
+                tuples.map(|(atom, &tuple)| of(atom, tuple)).product()
+            },
+            take: &mut |result| drawn.push(self.words(result)),
+        };
+        weighted.take((rows, replacement, seed), &mut of, meter)?;
+        self.arrow(&self.shape.batch(&drawn, |_| true), None, dictionary)
+    }
+
+    /// The column of a factor.
+    fn weigh(&self, name: &str) -> Result<&Shown> {
+        let shown = self.shape.shown.iter().find(|shown| shown.name == name);
+        let shown = shown.ok_or_else(|| Error::UnknownColumn {
+            table: "the sample".to_owned(),
+            column: name.to_owned(),
+            known: self
+                .shape
+                .shown
+                .iter()
+                .map(|shown| shown.name.clone())
+                .collect(),
+        })?;
+        if shown.ty.is_integer() || shown.ty.is_float() || matches!(shown.ty, Type::Decimal { .. })
+        {
+            return Ok(shown);
+        }
+        Err(Error::Type {
+            place: format!("the weight {name:?}"),
+            expected: "a number".to_owned(),
+            found: shown.ty.to_string(),
+        })
+    }
+
+    /// Multiplies the weights of a relation's tuples by a column.
+    fn multiply(&self, shown: &Shown, weights: &mut [Vec<f64>], meter: &Meter<'_>) -> Result<()> {
+        let place = |word: usize| self.places[word];
+        let atom = place(shown.word).atom();
+        let index = self.sample.sample().index();
+        for tuple in index.tuples(atom) {
+            meter.work(1)?;
+            let word = |at: usize| self.sample.word_of(tuple, place(at));
+            let null = shown.null.is_some_and(|null| word(null) == 1);
+            let value = match null {
+                true => 0.0,
+                false => real(number(
+                    &shown.ty,
+                    word(shown.word),
+                    shown.high.map_or(0, word),
+                )),
+            };
+            if !value.is_finite() || value < 0.0 {
+                return Err(Error::Value {
+                    place: format!("the weight {:?}", shown.name),
+                    problem: format!(
+                        "it is {value} in some row; weights are finite, 0 or more: filter such rows"
+                    ),
+                });
+            }
+            weights[atom][tuple as usize] *= value;
+        }
+        Ok(())
+    }
+}

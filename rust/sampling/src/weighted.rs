@@ -1,0 +1,442 @@
+//! Draws from a join with chances in proportion to weights: each result weighs the product of what its rows do.
+//!
+//! Invariant: over a join tree of the relations every row knows what it weighs together with all that it meets
+//! below, and rows of one key stand with their running sums, so a draw is one binary search a relation (Zhao et
+//! al., "exact weights"). Draws without replacement skip what was drawn: which, in which
+//! order, has then the law of the results of the least keys E / w, E exponential (Efraimidis and Spirakis), by which a
+//! join of few results is drawn at once. A weight is 0 or more, and finite. Cost: O(N) once, then
+//! O(log N) a draw; nothing is kept.
+
+use std::collections::{HashMap, HashSet};
+
+use ringview_core::{Error, Meter, Result};
+
+use crate::random::Random;
+use crate::shape::join_tree;
+use crate::{Atom, Index};
+
+/// Joins of so many results, or of four times as many as are asked for, are drawn without replacement by keys.
+const FEW: u128 = 1 << 16;
+/// So often a draw may meet what it has, or what does not count.
+const TRIES: u64 = 1 << 22;
+
+/// A join tree with weights.
+#[derive(Debug)]
+pub(crate) struct Weighted {
+    /// By relation.
+    nodes: Vec<Node>,
+    root: usize,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    /// The tuples that weigh something, those of a group together.
+    tuples: Vec<u32>,
+    /// The running sums within a group.
+    sums: Vec<f64>,
+    /// What each group weighs, where it is, and how many results it has.
+    groups: Vec<Group>,
+    /// The relations below; by tuple in the order of `tuples`, the group of each.
+    below: Vec<usize>,
+    group_below: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    weight: f64,
+    start: usize,
+    end: usize,
+    results: u128,
+}
+
+impl Weighted {
+    /// Weighs all rows: `weight` tells what a tuple of a relation does.
+    ///
+    /// # Errors
+    /// What `weight` and the meter say; `Overflow` where the weights of all results add up to no double.
+    pub(crate) fn new(
+        (atoms, index): (&[Atom], &Index),
+        weight: &mut dyn FnMut(usize, u32) -> Result<f64>,
+        meter: &Meter<'_>,
+    ) -> Result<Weighted> {
+        let edges = join_tree(atoms)?;
+        let root = edges.first().map_or(0, |edge| edge.0);
+        let mut nodes: Vec<Node> = atoms.iter().map(|_| Node::default()).collect();
+        let mut keys: Vec<Groups> = vec![Groups::new(); atoms.len()];
+        // Each relation stands behind the one that it hangs at.
+        let order = edges.iter().rev().map(|edge| edge.1).chain([root]);
+        for node in order {
+            let below: Vec<Below> = edges
+                .iter()
+                .filter(|edge| edge.0 == node)
+                .map(|(_, child, key)| (*child, columns(&atoms[node], key)))
+                .collect();
+            let above = edges.iter().find(|edge| edge.1 == node && node != root);
+            let above = above.map_or_else(Vec::new, |edge| columns(&atoms[node], &edge.2));
+            let mut rows: Vec<Weighed> = Vec::new();
+            for tuple in index.tuples(node) {
+                meter.work(1)?;
+                let row = index.row(node, tuple);
+                let found = Weighed::new((&below, &nodes, &keys), row, tuple, &mut || {
+                    weight(node, tuple)
+                })?;
+                if let Some(mut weighed) = found {
+                    let key: Vec<u64> = above.iter().map(|&column| row[column]).collect();
+                    let groups = keys[node].len() as u32;
+                    weighed.group = *keys[node].entry(key).or_insert(groups);
+                    rows.push(weighed);
+                }
+            }
+            nodes[node] = Node::of(rows, below.into_iter().map(|(child, _)| child).collect())?;
+        }
+        Ok(Weighted { nodes, root })
+    }
+
+    /// How many results weigh something, at most.
+    fn results(&self) -> u128 {
+        self.nodes[self.root]
+            .groups
+            .first()
+            .map_or(0, |group| group.results)
+    }
+
+    /// A result.
+    fn draw(&self, random: &mut Random, out: &mut [u32]) {
+        self.descend((self.root, 0), random, out);
+    }
+
+    fn descend(&self, (node, group): (usize, u32), random: &mut Random, out: &mut [u32]) {
+        let of = &self.nodes[node];
+        let Group {
+            weight, start, end, ..
+        } = of.groups[group as usize];
+        // Above 0, so that what weighs nothing is behind no sum.
+        let wanted = random.unit() * weight;
+        let within = of.sums[start..end].partition_point(|&sum| sum < wanted);
+        let at = (start + within).min(end - 1);
+        out[node] = of.tuples[at];
+        for (place, &child) in of.below.iter().enumerate() {
+            let group = of.group_below[at * of.below.len() + place];
+            self.descend((child, group), random, out);
+        }
+    }
+
+    /// Calls `see` with every result that weighs something.
+    fn each(&self, see: &mut dyn FnMut(&[u32]) -> Result<()>) -> Result<()> {
+        let mut out = vec![0; self.nodes.len()];
+        if self.results() == 0 {
+            return Ok(());
+        }
+        self.all(&mut vec![(self.root, 0)], &mut out, see)
+    }
+
+    /// All ways to choose from the groups that are open.
+    fn all(
+        &self,
+        open: &mut Vec<(usize, u32)>,
+        out: &mut [u32],
+        see: &mut dyn FnMut(&[u32]) -> Result<()>,
+    ) -> Result<()> {
+        let Some((node, group)) = open.pop() else {
+            return see(out);
+        };
+        let of = &self.nodes[node];
+        let Group { start, end, .. } = of.groups[group as usize];
+        for at in start..end {
+            out[node] = of.tuples[at];
+            let before = open.len();
+            for (place, &child) in of.below.iter().enumerate() {
+                open.push((child, of.group_below[at * of.below.len() + place]));
+            }
+            let mut next = open.clone();
+            self.all(&mut next, out, see)?;
+            open.truncate(before);
+        }
+        open.push((node, group));
+        Ok(())
+    }
+
+    /// Draws results that count, one after the other: each is told to `take`.
+    ///
+    /// # Errors
+    /// `Value` if none weighs anything and one must be drawn; `Unsupported` where too few of what is drawn is
+    /// new, or counts; what the others say.
+    pub(crate) fn take(
+        &self,
+        (m, replacement, seed): (u64, bool, u64),
+        of: &mut Results<'_>,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        if m == 0 || self.results() == 0 && !replacement {
+            return Ok(());
+        }
+        if self.results() == 0 {
+            return Err(Error::Value {
+                place: "a weighted draw from a join".to_owned(),
+                problem: "no result weighs anything; draw when one does".to_owned(),
+            });
+        }
+        let mut random = Random::new(seed);
+        match !replacement && self.results() <= FEW.max(4 * u128::from(m)) {
+            true => self.by_keys(m, &mut random, of, meter),
+            false => self.by_draws((m, replacement), &mut random, of, meter),
+        }
+    }
+
+    /// The results of the least keys.
+    fn by_keys(
+        &self,
+        m: u64,
+        random: &mut Random,
+        of: &mut Results<'_>,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let mut keyed: Vec<(f64, Vec<u32>)> = Vec::new();
+        self.each(&mut |result| {
+            meter.work(1)?;
+            if (of.counts)(result)? {
+                let key = -libm::log(random.unit()) / (of.weight)(result);
+                keyed.push((key, result.to_vec()));
+            }
+            Ok(())
+        })?;
+        keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let least = keyed.iter().take(usize::try_from(m).unwrap_or(usize::MAX));
+        least.for_each(|(_, result)| (of.take)(result));
+        Ok(())
+    }
+
+    /// One after the other, those that were drawn passed by if they are not to come again.
+    fn by_draws(
+        &self,
+        (m, replacement): (u64, bool),
+        random: &mut Random,
+        of: &mut Results<'_>,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let mut drawn: HashSet<Vec<u32>> = HashSet::new();
+        let mut out = vec![0; self.nodes.len()];
+        let (mut left, mut tries) = (m, 0);
+        while left > 0 {
+            meter.work(16)?;
+            self.draw(random, &mut out);
+            if (of.counts)(&out)? && (replacement || drawn.insert(out.clone())) {
+                (of.take)(&out);
+                left -= 1;
+                continue;
+            }
+            tries += 1;
+            if tries > TRIES.saturating_add(m.saturating_mul(16)) {
+                return Err(Error::Unsupported {
+                    what: format!("drawing {m} weighted rows of a join"),
+                    why: "few of its rows have nearly all the weight, or hardly any that count have some"
+                        .to_owned(),
+                    instead: "draw fewer, or with replacement".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whose results are drawn.
+pub(crate) struct Results<'a> {
+    /// Whether one counts.
+    pub(crate) counts: &'a mut dyn FnMut(&[u32]) -> Result<bool>,
+    /// What it weighs.
+    pub(crate) weight: &'a mut dyn FnMut(&[u32]) -> f64,
+    /// Who is told of it.
+    pub(crate) take: &'a mut dyn FnMut(&[u32]),
+}
+
+/// A relation below another, and the columns there of the key that they share.
+type Below = (usize, Vec<usize>);
+
+/// The groups of a relation by their keys.
+type Groups = HashMap<Vec<u64>, u32>;
+
+/// A tuple with what it weighs.
+struct Weighed {
+    tuple: u32,
+    group: u32,
+    weight: f64,
+    results: u128,
+    below: Vec<u32>,
+}
+
+impl Weighed {
+    /// None where it weighs nothing, or meets nothing that does.
+    fn new(
+        (below, nodes, keys): (&[Below], &[Node], &[Groups]),
+        row: &[u64],
+        tuple: u32,
+        own: &mut dyn FnMut() -> Result<f64>,
+    ) -> Result<Option<Weighed>> {
+        let mut found = Weighed {
+            tuple,
+            group: 0,
+            weight: own()?,
+            results: 1,
+            below: Vec::with_capacity(below.len()),
+        };
+        for (child, columns) in below {
+            let key: Vec<u64> = columns.iter().map(|&column| row[column]).collect();
+            let Some(&group) = keys[*child].get(&key) else {
+                return Ok(None);
+            };
+            let of = &nodes[*child].groups[group as usize];
+            found.weight *= of.weight;
+            found.results = found.results.saturating_mul(of.results);
+            found.below.push(group);
+        }
+        Ok((found.weight > 0.0).then_some(found))
+    }
+}
+
+impl Node {
+    fn of(mut rows: Vec<Weighed>, below: Vec<usize>) -> Result<Node> {
+        rows.sort_by_key(|row| row.group);
+        let mut node = Node {
+            below,
+            ..Node::default()
+        };
+        for row in rows {
+            if row.group as usize == node.groups.len() {
+                let start = node.tuples.len();
+                node.groups.push(Group {
+                    start,
+                    ..Group::default()
+                });
+            }
+            node.tuples.push(row.tuple);
+            node.group_below.extend(&row.below);
+            if let Some(group) = node.groups.last_mut() {
+                group.weight += row.weight;
+                group.results = group.results.saturating_add(row.results);
+                group.end = node.tuples.len();
+                node.sums.push(group.weight);
+                if !group.weight.is_finite() {
+                    return Err(Error::Overflow {
+                        place: "the weight of all results of a join".to_owned(),
+                    });
+                }
+            }
+        }
+        Ok(node)
+    }
+}
+
+/// The columns of a relation that hold the variables of a key.
+fn columns(atom: &Atom, key: &[usize]) -> Vec<usize> {
+    let place = |variable: &usize| atom.variables.iter().position(|other| other == variable);
+    key.iter().filter_map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Four rows each of r(b, x) and s(b, y) over two values of b; what a tuple weighs is its second column.
+    fn index() -> (Vec<Atom>, Index) {
+        let atoms = vec![Atom::new(vec![0], 2), Atom::new(vec![0], 2)];
+        let mut index = Index::new(&atoms).unwrap();
+        for (key, weight) in [(0, 1), (0, 3), (1, 2), (1, 0)] {
+            index.insert(0, &[key, weight]).unwrap();
+            index.insert(1, &[key, weight + 1]).unwrap();
+        }
+        (atoms, index)
+    }
+
+    fn weigh(index: &Index, atom: usize, tuple: u32) -> f64 {
+        index.row(atom, tuple)[1] as f64
+    }
+
+    fn results(index: &Index) -> BTreeMap<Vec<u32>, f64> {
+        let pairs = (0..4).flat_map(|r| (0..4).map(move |s| [r, s]));
+        let joined = pairs.filter(|[r, s]| index.row(0, *r)[0] == index.row(1, *s)[0]);
+        let weight = |pair: &[u32; 2]| weigh(index, 0, pair[0]) * weigh(index, 1, pair[1]);
+        let weighed = joined.map(|pair| (pair.to_vec(), weight(&pair)));
+        weighed.filter(|(_, weight)| *weight > 0.0).collect()
+    }
+
+    type Way = fn(&Weighted, &mut Random, &mut Results<'_>) -> Result<()>;
+
+    /// The first and the second result of 20,000 draws of two.
+    fn drawn(way: Way) -> (Index, BTreeMap<Vec<Vec<u32>>, u64>) {
+        let (atoms, index) = index();
+        let mut own = |atom, tuple| Ok(weigh(&index, atom, tuple));
+        let weighted = Weighted::new((&atoms, &index), &mut own, &Meter::free()).unwrap();
+        let mut counts = BTreeMap::new();
+        for seed in 0..20_000 {
+            let mut found = Vec::new();
+            let mut of = Results {
+                counts: &mut |_| Ok(true),
+                weight: &mut |r| weigh(&index, 0, r[0]) * weigh(&index, 1, r[1]),
+                take: &mut |result| found.push(result.to_vec()),
+            };
+            way(&weighted, &mut Random::new(seed), &mut of).unwrap();
+            *counts.entry(found).or_insert(0) += 1;
+        }
+        (index, counts)
+    }
+
+    /// Chi-square of pairs that should come with the chances that `chance` gives; with the degrees.
+    fn against(way: Way, chance: impl Fn(f64, f64, f64, bool) -> f64) -> (f64, usize) {
+        let (index, counts) = drawn(way);
+        let all = results(&index);
+        let total: f64 = all.values().sum();
+        let (mut sum, mut cells) = (0.0, 0);
+        for (first, w) in &all {
+            for (second, v) in &all {
+                let expected = 20_000.0 * chance(*w, *v, total, first == second);
+                let found = counts.get(&vec![first.clone(), second.clone()]).copied();
+                if expected > 0.0 {
+                    sum += (found.unwrap_or(0) as f64 - expected).powi(2) / expected;
+                    cells += 1;
+                } else {
+                    assert_eq!(found, None);
+                }
+            }
+        }
+        (sum, cells - 1)
+    }
+
+    fn bound(degrees: usize) -> f64 {
+        degrees as f64 + 4.3 * (2.0 * degrees as f64).sqrt() + 10.0
+    }
+
+    fn one_by_one(w: f64, v: f64, total: f64, same: bool) -> f64 {
+        if same {
+            0.0
+        } else {
+            w / total * v / (total - w)
+        }
+    }
+
+    #[test]
+    fn draws_have_the_chances_of_their_weights() {
+        let with: Way =
+            |weighted, random, of| weighted.by_draws((2, true), random, of, &Meter::free());
+        let (sum, degrees) = against(with, |w, v, total, _| w * v / total / total);
+        assert!(sum < bound(degrees), "{sum} of {degrees}");
+        let (sum, degrees) = against(with, |_, _, _, _| 1.0 / 36.0);
+        assert!(
+            sum > bound(degrees),
+            "equal chances are not told from weights"
+        );
+    }
+
+    #[test]
+    fn both_ways_without_replacement_have_one_law() {
+        let ways: [Way; 2] = [
+            |weighted, random, of| weighted.by_draws((2, false), random, of, &Meter::free()),
+            |weighted, random, of| weighted.by_keys(2, random, of, &Meter::free()),
+        ];
+        for way in ways {
+            let (sum, degrees) = against(way, one_by_one);
+            assert!(sum < bound(degrees), "{sum} of {degrees}");
+        }
+    }
+}
