@@ -45,9 +45,9 @@ class Durable:
             path: The file.
             durability: With "transaction" every call that returned is on disk. With "snapshot" what
                 was there at the last `snapshot` or `close` is, and calls cost as much as in memory.
-            tell_last: `View.changes` begins with what the last transaction moved, if nothing came after
-                it; without, with the whole view. Who hands changes on, and cannot know whether it
-                did so before it was killed, gets them again.
+            tell_last: `View.changes` begins with what the last transaction moved, if nothing came
+                after it; without, with the whole view. Who hands changes on, and cannot know
+                whether it did so before it was killed, gets them again.
             trust_deletes: As of `Database`; of a file that is there, as it was made. Such a file
                 keeps all changes, as rows are not kept.
             memory_limit: As of `Database`.

@@ -452,10 +452,13 @@ fn dearest(plan: Plan, rows: i64, row: &mut dyn FnMut(usize, i64) -> Vec<i64>) -
     most
 }
 
-/// The queries of the paper's table 1, and what a change of one row is to cost.
-fn table_1() -> Vec<(&'static str, Plan, fn(i64) -> f64)> {
+/// A query by its name, and what a change of one row is to cost.
+type Costed = (&'static str, Plan, fn(i64) -> f64);
+
+/// The queries of the paper's table 1.
+fn table_1() -> Vec<Costed> {
     let logarithm = |rows: i64| (rows as f64).log2();
-    let mut all: Vec<(&'static str, Plan, fn(i64) -> f64)> = Vec::new();
+    let mut all: Vec<Costed> = Vec::new();
     for (name, block, optimised) in queries::all() {
         let cost = match (optimised, name) {
             (true, _) => logarithm,
