@@ -14,6 +14,9 @@ from oracle import Oracle, comparable, plain_rows
 from ringview.sql import translate
 
 ORACLE = Oracle(SCHEMAS)
+# A quotient by zero is NULL, as SQL has it, not an infinity.
+ORACLE.connection.execute("SET ieee_floating_point_ops = false")
+ORACLE.connection.execute("SET error_on_division_by_zero = false")
 
 
 def check_meaning(sql: str, tables: dict[str, Any]) -> None:
