@@ -11,9 +11,9 @@ where to (extra `plot`).
 prints
 
       420 of       420 paths: the first call lasts 115.5 s (115.5 to 115.5), in truth 115.5 s
-     2000 of 1,177,694 paths: the first call lasts 119.1 s (116.2 to 122.0), in truth 120.5 s
-     2000 of 5,682,372 paths: the first call lasts 139.3 s (135.8 to 142.7), in truth 140.0 s
-     2000 of 5,994,154 paths: the first call lasts 173.0 s (168.7 to 177.3), in truth 173.9 s
+     2000 of 1,177,694 paths: the first call lasts 123.3 s (120.5 to 126.1), in truth 120.5 s
+     2000 of 5,682,372 paths: the first call lasts 140.9 s (137.4 to 144.3), in truth 140.0 s
+     2000 of 5,994,154 paths: the first call lasts 172.5 s (168.1 to 176.8), in truth 173.9 s
 """
 
 import sys

@@ -109,6 +109,9 @@ def check_mermaid(text: str) -> list[str]:
             depth -= 1
         elif marked := re.fullmatch(r"class ([\w,]+) dashed", line):
             used += marked[1].split(",")
+        elif told := re.fullmatch(r'engine>"(engine: [^"]*)"\]', line):
+            # Beside the nodes: who else could keep it.
+            assert "not taken" in told[1]
         else:
             assert line == "classDef dashed stroke-dasharray: 4 4", line
     assert depth == 0
@@ -140,6 +143,8 @@ def check_graphviz(text: str) -> list[str]:
             depth += 1
         elif line == "}":
             depth -= 1
+        elif told := re.fullmatch(rf"engine \[label={string}, shape=note\];", line):
+            assert "not taken" in told[1]
         elif not re.fullmatch(rf"label={string};", line):
             assert line in {"rankdir=BT;", 'node [shape=box, fontname="sans-serif"];'}
     assert depth == 0
