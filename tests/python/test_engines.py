@@ -150,6 +150,21 @@ epsilon = {{a = 0.25, b = 1}}
         rv.job.run(rv.job.load(tmp_path / "job.toml"))
 
 
+def test_small_tables_beside_a_large_one_are_looked_up() -> None:
+    db = rv.Database()
+    for name, columns, rows in (("shops", "s x", 100), ("items", "i y", 100), ("sales", "s i", 0)):
+        db.create_table(name, dict.fromkeys(columns.split(), "int64"))
+        db.insert(name, {column: range(rows) for column in columns.split()})
+    db.insert(
+        "sales", {"s": [n % 100 for n in range(20_000)], "i": [n % 99 for n in range(20_000)]}
+    )
+    sql = "SELECT SUM(x * y) AS v FROM sales JOIN shops USING (s) JOIN items USING (i)"
+    assert "engine: viewtree;" in db.explain(sql)
+    for name, columns in (("shops", "s x"), ("items", "i y")):
+        db.insert(name, {column: range(100, 10_000) for column in columns.split()})
+    assert "engine: epsilon;" in db.explain(sql)
+
+
 def test_heavy_and_light_parts_are_taken_where_the_sizes_say_so() -> None:
     db = rv.Database()
     db.create_table("e", {"src": "int64", "dst": "int64"})
@@ -166,7 +181,7 @@ def test_heavy_and_light_parts_are_taken_where_the_sizes_say_so() -> None:
     db.insert("e", {"src": [0, 5, 5], "dst": [5, 6, 5]})
     large = db.create_view("large", TRIANGLES)
     text = large.explain()
-    assert "engine: epsilon; the largest table has 10000 rows, and from 10000 on it pays" in text
+    assert "engine: epsilon; the smallest table that changes has 10000 rows, and from" in text
     assert "costs O(N^0.5) at the worst; the join is of the class 3R3" in text
     assert "not taken: viewtree, which could, at O(N) a change; joins by equality" in text
     assert "one relation at three places" in text

@@ -2,9 +2,10 @@
 //!
 //! Invariant: the choice is that of the query, the engines and the sizes that are known when a view is born: by
 //! what a change costs at the worst, then by what is kept, then by their order in the list. An engine that pays
-//! from some rows on is compared where the largest table has them; an empty one says nothing. A query that
-//! gives thresholds of heavy values names an engine that has them, and the others refuse it. Whoever
-//! was not taken is told of, with what it would have cost or why it could not. Cost: one plan an engine; costs are compared only where several could.
+//! from some rows on is compared where each table that changes has them, for a small one changes seldom; an
+//! empty one says nothing. A query that gives thresholds of heavy values names an engine that has them, and
+//! the others refuse it. Whoever was not taken is told of, with what it would have cost or why it could not.
+//! Cost: one plan an engine; costs are compared only where several could.
 
 use std::sync::Arc;
 
@@ -98,7 +99,8 @@ pub(crate) fn choose(
     }
     let mut said: Vec<Said<'_>> = engines.iter().map(|engine| ask(&**engine, query)).collect();
     let thresholds = !query.epsilons.is_empty();
-    let rows = query.atoms.iter().filter_map(|atom| atom.rows).max();
+    let changing = query.atoms.iter().filter(|atom| !atom.is_static);
+    let rows = changing.filter_map(|atom| atom.rows).min();
     let (taken, asked) = match by_hand {
         Some(name) => {
             let taken = said.iter().position(|(engine, _)| engine.name() == name);
@@ -134,8 +136,8 @@ fn by_size(
     let from = engine.pays_from(query);
     let rows = rows.filter(|_| from > 0)?;
     Some(format!(
-        "the largest table has {rows} rows, and from {from} on it pays that a change costs {} at the \
-         worst",
+        "the smallest table that changes has {rows} rows, and from {from} on it pays that a change \
+         costs {} at the worst",
         candidate.change()
     ))
 }

@@ -17,7 +17,7 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// Its name: what `engine=` asks for and explanations tell. No two of a database have the same.
     fn name(&self) -> &str;
 
-    /// From how many rows of the largest table on its lower exponent pays for a query. Below, and where the number is
+    /// From how many rows of the smallest table that changes on its lower exponent pays for a query. Below, and where the number is
     /// not known, it is taken only where it is asked for by its name, and says nothing to what it cannot keep.
     fn pays_from(&self, _query: &Bound) -> u64 {
         0
