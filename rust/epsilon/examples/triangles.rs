@@ -57,6 +57,7 @@ fn machine(own: bool, epsilon: Epsilon) -> Result<Machine<SumProduct>, String> {
         fields: vec![vec![0, 1], vec![1, 2], vec![2, 0]],
         packing: vec![VERTEX; 3],
         groups: Vec::new(),
+        read_from: None,
     };
     Machine::new(&query, &[epsilon; 3], count).map_err(|refused| refused.why)
 }

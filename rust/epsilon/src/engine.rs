@@ -14,7 +14,7 @@ use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::plan::Plan;
 use crate::query::Epsilon;
-use crate::view::{HeavyLightRows, HeavyLightSums};
+use crate::view::{GroupsOnRead, HeavyLightRows, HeavyLightSums};
 
 /// Rows from which on a view is kept here: the walk of a hub's neighbourhood, as a view tree does it, takes forty
 /// times as long there as a change here, and a change among vertices of few edges takes at most half as long
@@ -61,7 +61,11 @@ impl Engine for HeavyLight {
 
 impl Candidate for Plan {
     fn change(&self) -> Cost {
-        Cost::power(self.time())
+        // Fresh groups are all groups, read.
+        match self.join.read_from {
+            Some(_) => Cost::power(1.0 + self.time()),
+            None => Cost::power(self.time()),
+        }
     }
 
     fn space(&self) -> f64 {
@@ -75,6 +79,9 @@ impl Candidate for Plan {
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
         if self.has_rows {
             return Ok(Box::new(HeavyLightRows::new(Arc::new(*self))?));
+        }
+        if self.join.read_from.is_some() {
+            return Ok(Box::new(GroupsOnRead::new(Arc::new(*self))?));
         }
         let sums = HeavyLightSums::new(Arc::new(*self))?;
         Ok(Box::new(GroupView::new(sums)))

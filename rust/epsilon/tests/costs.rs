@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{House, cycle, join, path, triangle};
+use common::{House, cycle, join, path, read, triangle};
 use ringview_core::{Error, Meter};
 use ringview_epsilon::Rebalancings;
 
@@ -143,6 +143,49 @@ fn a_change_costs_no_more_than_the_square_root() {
             let found = slope_of(stream, epsilon);
             assert!(found >= 0.9, "slope {found} at {epsilon}");
         }
+    }
+}
+
+/// Groups by both ends of R where S and T have a hub with `size / 2` vertices: steps of a change, and those to
+/// read the group of an edge and of a vertex.
+fn read_beside_a_hub(size: usize) -> [u64; 3] {
+    let triangle: &[&[usize]] = &[&[0, 1], &[1, 2], &[2, 0]];
+    let vertices = 0..size as i64 / 2;
+    let houses = [&[0, 1][..], &[0]].map(|groups| {
+        let mut house = read(triangle, groups, 0, &[0.5; 3]);
+        let spokes: Vec<_> = vertices.clone().map(|c| (vec![0, c], 1)).collect();
+        house.quick(1, &spokes);
+        let spokes: Vec<_> = vertices.clone().map(|c| (vec![c, 0], 1)).collect();
+        house.quick(2, &spokes);
+        house.quick(0, &(0..32).map(|b| (vec![0, b], 1)).collect::<Vec<_>>());
+        house
+    });
+    let [mut edges, mut of_vertices] = houses;
+    let mut tuples = vec![(0, vec![0, 0])];
+    tuples.extend((1..8).flat_map(|c| [(1, vec![0, -c]), (2, vec![-c, 0])]));
+    let changed = toggled(&mut edges, &tuples);
+    edges.quick(0, &[(vec![0, 0], 1)]);
+    let reading = |house: &mut House, key: Vec<i64>| {
+        let before = house.machine.steps();
+        let found = house.read_groups(Some(std::slice::from_ref(&key)));
+        assert!(found[&key] >= size as i64 / 2);
+        house.machine.steps() - before
+    };
+    let edge = reading(&mut edges, vec![0, 0]);
+    [changed, edge, reading(&mut of_vertices, vec![0])]
+}
+
+#[test]
+fn a_group_of_an_edge_is_read_at_the_square_root() {
+    let found = SIZES.map(read_beside_a_hub);
+    for (what, most) in [(0, 0.55), (1, 0.55), (2, 1.05)] {
+        let steps: Vec<(usize, u64)> = SIZES
+            .iter()
+            .zip(&found)
+            .map(|(size, all)| (*size, all[what]))
+            .collect();
+        let found = slope(&steps);
+        assert!(found <= most, "slope {found}: {steps:?}");
     }
 }
 

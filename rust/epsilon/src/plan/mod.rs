@@ -10,8 +10,10 @@ mod moments;
 
 use ringview_core::{Error, Result, Type};
 use ringview_query::{Bound, Factor, Features, Kind, PlanAtom, VarId, Variable};
-use ringview_view::answer::{Member, Members, TermSums};
+use ringview_relation::Part;
+use ringview_view::answer::{Member, Members, Outputs, TermSums};
 use ringview_view::fields::Fields;
+use ringview_view::part::PartRows;
 
 use moments::FeatureMoments;
 
@@ -57,17 +59,22 @@ impl Plan {
         let is_group = |&id: &usize| query.variables[id].free && query.bag.is_none();
         let groups: Vec<VarId> = ids.filter(is_group).collect();
         let of_atom = |atom: usize| -> Vec<usize> {
-            let has = |variable: &Variable| variable.columns.iter().any(|(of, _)| *of == atom);
             let variables = query.variables.iter().enumerate();
-            let own = variables.filter(|(_, variable)| has(variable));
+            let own = variables.filter(|(_, variable)| has(atom, variable));
             let own: Vec<VarId> = own.map(|(id, _)| id).collect();
             fields.of_all(&own)
         };
-        let join = Query {
+        let mut join = Query {
             fields: (0..query.atoms.len()).map(of_atom).collect(),
             packing: fields.packing(),
             groups: fields.of_all(&groups),
+            read_from: None,
         };
+        // On a path walks go on behind the relations that change.
+        let is_of_one = is_of_one_group(query) && join.path().is_none();
+        if !groups.is_empty() && !is_of_one {
+            join.read_from = Some(reader(query)?);
+        }
         let name = |field| {
             let variable = &query.variables[fields.field(field).variable];
             format!("variable {:?}", variable.name)
@@ -150,6 +157,17 @@ impl Plan {
         let mut members = Members::default();
         members.push(Member::Sums(sums));
         members
+    }
+
+    /// The groups of a part as rows.
+    pub(crate) fn rows_of<'a>(&'a self, part: &'a Part, members: &'a Members) -> PartRows<'a> {
+        PartRows {
+            outputs: Outputs::from(&self.query),
+            fields: &self.fields,
+            keys: &self.groups,
+            part,
+            further: members,
+        }
     }
 
     /// The fields of the key of an atom's relation: in a cycle those of where it comes from and of where
@@ -264,26 +282,55 @@ fn check_rows(query: &Bound, class: Class) -> Result<()> {
 }
 
 /// Whether each change is of one group: then it costs what it costs without groups.
-fn check_groups(query: &Bound) -> Result<()> {
-    for free in query.variables.iter().filter(|variable| variable.free) {
-        let has = |atom: usize| free.columns.iter().any(|(of, _)| *of == atom);
-        let mut atoms = query.atoms.iter().enumerate();
-        let lacking = atoms.find(|(at, atom)| !atom.is_static && !has(*at));
-        let why = match lacking {
-            Some((_, atom)) => format!(
-                "a change of {} touches as many groups of {:?} as the join finds, which may be all: \
-                 every relation that is not static must have what the result is grouped by",
-                atom.alias, free.name
-            ),
-            None if free.columns.len() < 2 => format!(
-                "{:?} is in one relation alone, and the walks through the others lead to many groups",
-                free.name
-            ),
-            None => continue,
-        };
-        return Err(unsupported("GROUP BY", &why));
+fn is_of_one_group(query: &Bound) -> bool {
+    let changing = query.atoms.iter().enumerate().filter(|(_, atom)| !atom.is_static);
+    changing.into_iter().all(|(at, _)| has_groups(query, at))
+}
+
+/// Whether an atom has all that the result is grouped by.
+fn has_groups(query: &Bound, atom: usize) -> bool {
+    let mut free = query.variables.iter().filter(|variable| variable.free);
+    free.all(|variable| has(atom, variable))
+}
+
+fn has(atom: usize, variable: &Variable) -> bool {
+    variable.columns.iter().any(|(of, _)| *of == atom)
+}
+
+/// The atom from whose rows groups can be read.
+fn reader(query: &Bound) -> Result<usize> {
+    // Of the smallest key: where it is the groups themselves, a group is one tuple.
+    let width = |atom: &usize| {
+        let own = query.variables.iter().filter(|one| has(*atom, one));
+        own.count()
+    };
+    let atoms = (0..query.atoms.len()).filter(|atom| has_groups(query, *atom));
+    if let Some(atom) = atoms.min_by_key(width) {
+        return Ok(atom);
     }
-    Ok(())
+    let free = query.variables.iter().filter(|variable| variable.free);
+    let names: Vec<String> = free.map(|one| format!("{:?}", one.name)).collect();
+    let why = format!(
+        "no relation has all of {}: a change touches as many groups as the join finds, which may be \
+         all, and no row tells which groups there are; groups are kept by columns that every \
+         relation has that is not static, and read by columns of one relation",
+        names.join(", ")
+    );
+    Err(unsupported("GROUP BY", &why))
+}
+
+/// What is in one relation alone is summed away before anything joins.
+fn check_groups(query: &Bound) -> Result<()> {
+    let mut free = query.variables.iter().filter(|variable| variable.free);
+    let Some(alone) = free.find(|one| one.columns.len() < 2) else {
+        return Ok(());
+    };
+    let why = format!(
+        "{:?} is in one relation alone: rows that differ there alone are one tuple with one sum, and \
+         groups are of columns that join",
+        alone.name
+    );
+    Err(unsupported("GROUP BY", &why))
 }
 
 /// The components of a query's terms, each once, and which of them each term is.
