@@ -22,6 +22,7 @@ __all__ = [
     "Rows",
     "RpaiTree",
     "__version__",
+    "count_triangles",
     "output_schema",
 ]
 
@@ -297,6 +298,9 @@ class Database:
 
     def plan(self, query_json: str, format: str, engine: str | None = None) -> str:
         """How a view of a query in JSON would be maintained, in a form. `engine`: as there."""
+
+def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
+    """How many triangles a graph has. Its edges are two columns of int64: from, and to."""
 
 def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:
     """The columns that a view of a query in JSON would have, over what its atoms read.

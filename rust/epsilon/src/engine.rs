@@ -12,7 +12,7 @@ use ringview_query::Bound;
 use ringview_view::part::GroupView;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
-use crate::plan::Plan;
+use crate::plan::{Plan, is_of_one_group};
 use crate::query::Epsilon;
 use crate::view::{GroupsOnRead, HeavyLightRows, HeavyLightSums};
 
@@ -48,6 +48,11 @@ impl Engine for HeavyLight {
             true => u64::MAX,
             false => PAYS_FROM,
         }
+    }
+
+    fn concerns(&self, query: &Bound) -> bool {
+        // Groups that are read are another bargain: nobody gets it who has not asked.
+        query.bag.is_some() || is_of_one_group(query)
     }
 
     fn has_thresholds(&self) -> bool {

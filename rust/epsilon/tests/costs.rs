@@ -4,7 +4,8 @@ mod common;
 
 use common::{House, cycle, join, path, read, triangle};
 use ringview_core::{Error, Meter};
-use ringview_epsilon::Rebalancings;
+use ringview_epsilon::{Algebra, Epsilon, Machine, Query, Rebalancings};
+use ringview_ring::NumberKind;
 
 /// Tuples, each with its relation.
 type Tuples = Vec<(usize, Vec<i64>)>;
@@ -187,6 +188,50 @@ fn a_group_of_an_edge_is_read_at_the_square_root() {
         let found = slope(&steps);
         assert!(found <= most, "slope {found}: {steps:?}");
     }
+}
+
+/// COFACTOR of three features is a product of ten rings of numbers.
+#[test]
+fn a_cofactor_takes_the_steps_of_a_count_and_28_words_a_payload() {
+    let mut kinds = vec![NumberKind::Integer];
+    kinds.extend([NumberKind::Real; 9]);
+    let of = |kinds: &[NumberKind]| {
+        let algebra = Algebra::pointwise(kinds);
+        let words = algebra.one.clone();
+        let query = Query {
+            fields: vec![vec![0, 1], vec![1, 2], vec![2, 0]],
+            packing: vec![common::WORD; 3],
+            groups: Vec::new(),
+            read_from: None,
+        };
+        let mut machine = Machine::new(&query, &[Epsilon::HALF; 3], algebra).unwrap();
+        let edges: Vec<_> = (0..90).flat_map(|a| (0..90).map(move |b| (a, b))).collect();
+        let edges = edges.iter().filter(|(a, b)| (a * b + a) % 7 < 2 || *a < 4);
+        let edges: Vec<_> = edges.map(|&(a, b)| (vec![a, b], 1)).collect();
+        let mut rows = common::delta(&edges);
+        (rows.payload, rows.width) = (words.repeat(rows.rows), words.len());
+        for relation in 0..3 {
+            machine.apply(relation, &rows, &Meter::free()).unwrap();
+        }
+        machine.settle(&Meter::free()).unwrap();
+        machine.commit();
+        let bytes = machine.memory_usage() as u64 / machine.size().1;
+        (words.len(), machine.steps(), bytes)
+    };
+    let [count, moments] = [of(&kinds[..1]), of(&kinds)];
+    assert_eq!((count.0, moments.0), (1, 28));
+    assert_eq!(count.1, moments.1);
+    println!(
+        "bytes a tuple: {} for a count, {} for moments",
+        count.2, moments.2
+    );
+    // The payload of a tuple, of some in heavy parts, and of keys of views.
+    assert!(
+        moments.2 < count.2 + 4 * 8 * 27,
+        "{} and {}",
+        count.2,
+        moments.2
+    );
 }
 
 #[test]

@@ -282,8 +282,12 @@ fn check_rows(query: &Bound, class: Class) -> Result<()> {
 }
 
 /// Whether each change is of one group: then it costs what it costs without groups.
-fn is_of_one_group(query: &Bound) -> bool {
-    let changing = query.atoms.iter().enumerate().filter(|(_, atom)| !atom.is_static);
+pub(crate) fn is_of_one_group(query: &Bound) -> bool {
+    let changing = query
+        .atoms
+        .iter()
+        .enumerate()
+        .filter(|(_, atom)| !atom.is_static);
     changing.into_iter().all(|(at, _)| has_groups(query, at))
 }
 
