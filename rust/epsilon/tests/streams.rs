@@ -80,6 +80,21 @@ proptest! {
         play(triangle([EPSILONS[at]; 3]), kind, &raw);
     }
 
+    /// Some of more than 32 bits come among others, and go: prints of values are whole, or are not.
+    #[test]
+    fn triangles_of_values_of_any_size_are_counted(raw in raw(), kind in kinds(), own in any::<bool>()) {
+        let sizes = |value: i64| [value, -value, value << 31, value << 40, 1 - (value << 32)][value as usize % 5];
+        let raw: Vec<Raw> = raw
+            .iter()
+            .enumerate()
+            .map(|(at, (relation, values, times, flag))| {
+                let far = |value: &i64| if at > 9 { sizes(*value) } else { *value };
+                (*relation, values.iter().map(far).collect(), *times, *flag)
+            })
+            .collect();
+        play(if own { cycle(0.5) } else { triangle([0.5; 3]) }, kind, &raw);
+    }
+
     #[test]
     fn triangles_are_counted_where_epsilons_differ(
         raw in raw(),
