@@ -17,6 +17,7 @@ use arrow_array::RecordBatch;
 
 use crate::answer::followers::Follower;
 use crate::answer::{Answer, encoded};
+use crate::part::partial::Partial;
 use crate::rows::{FactorRows, ProductDelta, RowDelta};
 
 /// Rows that are handled at a time: of a product that is multiplied out, and of an answer that is read.
@@ -69,6 +70,14 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
 
     /// What can be read of it. Between transactions only.
     fn answer(&self) -> &dyn Answer;
+
+    /// What it adds to the view over more rows; by default rows, as they are read. Between transactions.
+    ///
+    /// # Errors
+    /// `Unsupported` for what is no sum over parts.
+    fn partial(&self) -> Result<Partial<'_>> {
+        Ok(Partial::Rows)
+    }
 
     /// One more who follows the changes. What it is given first is the whole answer as it is at that
     /// moment; or, `from_now`, what moves from here on. Freed with its last copy.

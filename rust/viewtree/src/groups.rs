@@ -5,8 +5,10 @@
 
 use ringview_core::{Batch, Dictionary, Result};
 use ringview_view::answer::Fallible;
+use ringview_view::part::partial::Partial;
 use ringview_view::part::{Grouped, PartRows, Reading};
 
+use crate::companion::Companion;
 use crate::logged::{Logged, Shows};
 use crate::plan::Plan;
 use crate::view_tree::{Kept, ViewTree};
@@ -47,6 +49,11 @@ impl Shows for Groups {
         reading: Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)> {
         kept.rows().rows_from(place, needed, reading)
+    }
+
+    fn partial<'a>(&self, kept: &'a Kept) -> Partial<'a> {
+        let values = kept.beside.companions().map(Companion::rows);
+        Partial::Groups(kept.rows(), values.collect())
     }
 
     fn size(&self, kept: &Kept) -> String {

@@ -7,6 +7,7 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Meter, Result};
 use ringview_view::answer::{ResultRows, listing};
 use ringview_view::part::Reading;
+use ringview_view::part::partial::Partial;
 use ringview_view::{Answer, Key};
 
 use crate::logged::{Logged, Shows};
@@ -33,6 +34,10 @@ impl Shows for Listing {
         reading: Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)> {
         kept.rows().listing_from(place, needed, reading)
+    }
+
+    fn partial<'a>(&self, kept: &'a Kept) -> Partial<'a> {
+        Partial::Listed(kept.rows())
     }
 
     fn size(&self, kept: &Kept) -> String {

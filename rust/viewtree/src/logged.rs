@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Held, Result};
 use ringview_view::Follower;
 use ringview_view::answer::ResultRows;
+use ringview_view::part::partial::Partial;
 use ringview_view::part::{PartLog, Reading};
 
 use crate::view_tree::{Form, Kept};
@@ -42,6 +43,9 @@ pub(crate) trait Shows: std::fmt::Debug + Send + Sync {
     ) -> Result<(Batch, Option<u64>)>;
 
     /// As that of a form.
+    fn partial<'a>(&self, kept: &'a Kept) -> Partial<'a>;
+
+    /// As that of a form.
     fn size(&self, kept: &Kept) -> String;
 }
 
@@ -57,6 +61,10 @@ impl<S> Logged<S> {
 impl<S: Shows> Form for Logged<S> {
     fn settle(&mut self, kept: &Kept, dictionary: &Dictionary) -> Result<()> {
         self.shows.settle(kept, dictionary)
+    }
+
+    fn partial<'a>(&self, kept: &'a Kept) -> Partial<'a> {
+        self.shows.partial(kept)
     }
 
     fn before_commit(&mut self, kept: &Kept, all_move: bool) {

@@ -12,6 +12,7 @@ use ringview_core::{Batch, Dictionary, Held, Meter, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Representation, VarId};
 use ringview_relation::Part;
+use ringview_view::part::partial::Partial;
 use ringview_view::part::{PartRows, Reading};
 use ringview_view::{Answer, Follower, ProductDelta, RowDelta, View, multiplied_out};
 
@@ -64,6 +65,11 @@ pub(crate) trait Form: fmt::Debug + Send + Sync {
 
     /// The running transaction's changes are undone, those of the tree already.
     fn rollback(&mut self, _kept: &mut Kept) {}
+
+    /// As [`View::partial`].
+    fn partial<'a>(&self, _kept: &'a Kept) -> Partial<'a> {
+        Partial::Rows
+    }
 
     /// As [`View::follow`], and so on.
     fn follow(&mut self, kept: &mut Kept, from_now: bool) -> Follower;
@@ -239,6 +245,10 @@ where
 
     fn answer(&self) -> &dyn Answer {
         self
+    }
+
+    fn partial(&self) -> Result<Partial<'_>> {
+        Ok(self.form.partial(&self.kept))
     }
 
     fn follow(&mut self, from_now: bool) -> Follower {

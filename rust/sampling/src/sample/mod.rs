@@ -32,7 +32,7 @@ use ringview_core::{Error, Meter, Result};
 
 use crate::index::Search;
 use crate::{Atom, Index, Law};
-use draw::Walk;
+pub(crate) use draw::Walk;
 use events::Events;
 use places::Places;
 

@@ -7,6 +7,7 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
 
+use super::partial::Partial;
 use super::{GroupView, Grouped, Keeper};
 use crate::answer::followers::Follower;
 use crate::answer::{Answer, Key, listing};
@@ -22,6 +23,11 @@ impl<K: Keeper> ListedView<K> {
     #[must_use]
     pub fn new(keeper: K) -> Self {
         Self(GroupView::new(keeper))
+    }
+
+    /// What keeps the groups.
+    pub(crate) fn keeper_mut(&mut self) -> &mut K {
+        self.0.keeper_mut()
     }
 
     fn count(&self) -> Result<u64> {
@@ -92,6 +98,10 @@ impl<K: Keeper + 'static> View for ListedView<K> {
 
     fn answer(&self) -> &dyn Answer {
         self
+    }
+
+    fn partial(&self) -> Result<Partial<'_>> {
+        Ok(Partial::Listed(self.0.grouped()))
     }
 
     fn follow(&mut self, from_now: bool) -> Follower {

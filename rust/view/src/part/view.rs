@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
 
+use super::partial::Partial;
 use super::{Grouped, PartLog, PartRows};
 use crate::answer::followers::Follower;
 use crate::answer::{Answer, Fallible};
@@ -37,6 +38,11 @@ pub trait Keeper: Grouped + HoldsStrings {
 
     /// Undoes the changes since the last commit, those of the part too.
     fn rollback(&mut self);
+
+    /// As [`View::partial`]: where values of companions are kept too, this says where.
+    fn partial(&self) -> Partial<'_> {
+        Partial::Groups(self.grouped(), Vec::new())
+    }
 
     /// How it is kept; how many groups there are, and bytes, are told beside it.
     fn explanation(&self) -> Explanation;
@@ -81,6 +87,11 @@ impl<K: Keeper> GroupView<K> {
     /// The groups, and who follows them.
     pub(super) fn logged(&self) -> (PartRows<'_>, &PartLog) {
         (self.keeper.grouped(), &self.log)
+    }
+
+    /// What keeps the groups.
+    pub(crate) fn keeper_mut(&mut self) -> &mut K {
+        &mut self.keeper
     }
 
     /// Which columns of the result other views read, if some do.
@@ -137,6 +148,10 @@ impl<K: Keeper + 'static> View for GroupView<K> {
 
     fn answer(&self) -> &dyn Answer {
         self
+    }
+
+    fn partial(&self) -> Result<Partial<'_>> {
+        Ok(self.keeper.partial())
     }
 
     fn follow(&mut self, from_now: bool) -> Follower {
