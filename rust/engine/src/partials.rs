@@ -5,17 +5,20 @@
 //! it, and what fails leaves all as it was. Cost: O(groups and values) of the partial; the first merge takes that of the
 //! view itself too.
 
+use std::any::Any;
 use std::mem::replace;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Error, Meter, Result};
+use ringview_sampling::SampleView;
 use ringview_view::View;
-use ringview_view::part::partial::{merged_in, merged_view, partial_schema, write};
+use ringview_view::part::partial::{merged_in, merged_view, partial_schema};
 
 use crate::database::Database;
 use crate::names::Source;
 use crate::transaction::{Undo, chunks};
+use crate::view::NamedView;
 use crate::{Keep, Poll};
 
 impl Database {
@@ -25,7 +28,7 @@ impl Database {
     /// `UnknownView`; `Unsupported` for a sample.
     pub fn partial_schema(&self, name: &str) -> Result<SchemaRef> {
         let view = self.view(name)?;
-        view.kept.partial()?;
+        refuse_sample(view)?;
         partial_schema(&view.bound, &view.answer().schema())
     }
 
@@ -36,8 +39,8 @@ impl Database {
     /// As `partial_schema`; `Memory`; what `poll` returns.
     pub fn view_partials(&self, name: &str, poll: Poll<'_>) -> Result<Vec<RecordBatch>> {
         let (view, meter) = (self.view(name)?, self.reading(poll));
-        let reading = (&self.dictionary, &meter);
-        write(&view.bound, view.kept.partial()?, view.answer(), reading)
+        refuse_sample(view)?;
+        (view.kept).partial(&view.bound, (&self.dictionary, &meter))
     }
 
     /// Adds a partial to a view, as a transaction.
@@ -128,8 +131,8 @@ impl Database {
                     .to_owned(),
             });
         }
-        let own = view.kept.partial()?;
-        let own = write(&view.bound, own, view.answer(), (&self.dictionary, meter))?;
+        refuse_sample(view)?;
+        let own = (view.kept).partial(&view.bound, (&self.dictionary, meter))?;
         let mut kept = merged_view(&view.bound, &view.answer().schema())?;
         let made = own.iter().try_for_each(|rows| match merged_in(&mut *kept) {
             Some(merged) => merged.merge(rows, (0, trusting), &mut self.dictionary),
@@ -167,5 +170,20 @@ impl Database {
         }
         self.views[index].merged = true;
         Ok(())
+    }
+}
+
+fn refuse_sample(view: &NamedView) -> Result<()> {
+    let kept: &dyn Any = &*view.kept;
+    match kept.is::<SampleView>() {
+        false => Ok(()),
+        true => Err(Error::Unsupported {
+            what: "the partial of a sample".to_owned(),
+            why: "a sample of the whole is no sum of samples of parts".to_owned(),
+            instead:
+                "draw from the parts as many as their counts say (ringview.spark.sample), or take \
+                      the partial of a view of the rows"
+                    .to_owned(),
+        }),
     }
 }

@@ -3,9 +3,11 @@
 //! Invariant: what is kept can be shown. Cost: a transaction looks at the groups that it moved if anything
 //! of them might not fit its column.
 
-use ringview_core::{Batch, Dictionary, Result};
+use arrow_array::RecordBatch;
+use ringview_core::{Batch, Dictionary, Meter, Result};
+use ringview_query::Bound;
 use ringview_view::answer::Fallible;
-use ringview_view::part::partial::Partial;
+use ringview_view::part::partial::write_groups;
 use ringview_view::part::{Grouped, PartRows, Reading};
 
 use crate::companion::Companion;
@@ -51,9 +53,14 @@ impl Shows for Groups {
         kept.rows().rows_from(place, needed, reading)
     }
 
-    fn partial<'a>(&self, kept: &'a Kept) -> Partial<'a> {
+    fn partial(
+        &self,
+        kept: &Kept,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
         let values = kept.beside.companions().map(Companion::rows);
-        Partial::Groups(kept.rows(), values.collect())
+        write_groups(query, kept.rows(), values.collect(), reading)
     }
 
     fn size(&self, kept: &Kept) -> String {

@@ -3,10 +3,10 @@
 //! Invariant and cost: those of the log (`ringview_view::part`).
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Held, Result};
+use ringview_core::{Batch, Dictionary, Held, Meter, Result};
+use ringview_query::Bound;
 use ringview_view::Follower;
 use ringview_view::answer::ResultRows;
-use ringview_view::part::partial::Partial;
 use ringview_view::part::{PartLog, Reading};
 
 use crate::view_tree::{Form, Kept};
@@ -42,8 +42,13 @@ pub(crate) trait Shows: std::fmt::Debug + Send + Sync {
         reading: Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)>;
 
-    /// As that of a form.
-    fn partial<'a>(&self, kept: &'a Kept) -> Partial<'a>;
+    /// As that of a view.
+    fn partial(
+        &self,
+        kept: &Kept,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>>;
 
     /// As that of a form.
     fn size(&self, kept: &Kept) -> String;
@@ -63,8 +68,13 @@ impl<S: Shows> Form for Logged<S> {
         self.shows.settle(kept, dictionary)
     }
 
-    fn partial<'a>(&self, kept: &'a Kept) -> Partial<'a> {
-        self.shows.partial(kept)
+    fn partial(
+        &self,
+        kept: &Kept,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Option<Result<Vec<RecordBatch>>> {
+        Some(self.shows.partial(kept, query, reading))
     }
 
     fn before_commit(&mut self, kept: &Kept, all_move: bool) {

@@ -29,7 +29,6 @@ use ringview_core::{Batch, Dictionary, Error, Gone, Held, HoldsStrings, Meter, R
 use ringview_explain::Explanation;
 use ringview_query::nested::Where;
 use ringview_view::answer::followers::Followers;
-use ringview_view::part::partial::Partial;
 use ringview_view::read::{AtomProgram, Selection, key_column};
 use ringview_view::{Answer, Follower, RowDelta, View};
 
@@ -229,16 +228,6 @@ impl View for SampleView {
 
     fn rollback(&mut self) {
         self.sample.rollback();
-    }
-
-    fn partial(&self) -> Result<Partial<'_>> {
-        Err(Error::Unsupported {
-            what: "the partial of a sample".to_owned(),
-            why: "a sample of the whole is no sum of samples of parts".to_owned(),
-            instead: "draw from the parts as many as their counts say (ringview.spark.sample), or take the \
-                      partial of a view of the rows"
-                .to_owned(),
-        })
     }
 
     fn answer(&self) -> &dyn Answer {

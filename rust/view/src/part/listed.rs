@@ -6,8 +6,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
+use ringview_query::Bound;
 
-use super::partial::Partial;
+use super::partial::write_listed;
 use super::{GroupView, Grouped, Keeper};
 use crate::answer::followers::Follower;
 use crate::answer::{Answer, Key, listing};
@@ -100,8 +101,12 @@ impl<K: Keeper + 'static> View for ListedView<K> {
         self
     }
 
-    fn partial(&self) -> Result<Partial<'_>> {
-        Ok(Partial::Listed(self.0.grouped()))
+    fn partial(
+        &self,
+        _query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        write_listed(self.0.grouped(), reading)
     }
 
     fn follow(&mut self, from_now: bool) -> Follower {

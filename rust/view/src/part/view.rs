@@ -8,8 +8,9 @@ use std::fmt::Debug;
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
+use ringview_query::Bound;
 
-use super::partial::Partial;
+use super::partial::write_groups;
 use super::{Grouped, PartLog, PartRows};
 use crate::answer::followers::Follower;
 use crate::answer::{Answer, Fallible};
@@ -39,9 +40,16 @@ pub trait Keeper: Grouped + HoldsStrings {
     /// Undoes the changes since the last commit, those of the part too.
     fn rollback(&mut self);
 
-    /// As [`View::partial`]: where values of companions are kept too, this says where.
-    fn partial(&self) -> Partial<'_> {
-        Partial::Groups(self.grouped(), Vec::new())
+    /// As [`View::partial`]: whoever keeps values of companions too says where.
+    ///
+    /// # Errors
+    /// As that.
+    fn partial(
+        &self,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        write_groups(query, self.grouped(), Vec::new(), reading)
     }
 
     /// How it is kept; how many groups there are, and bytes, are told beside it.
@@ -150,8 +158,12 @@ impl<K: Keeper + 'static> View for GroupView<K> {
         self
     }
 
-    fn partial(&self) -> Result<Partial<'_>> {
-        Ok(self.keeper.partial())
+    fn partial(
+        &self,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        self.keeper.partial(query, reading)
     }
 
     fn follow(&mut self, from_now: bool) -> Follower {

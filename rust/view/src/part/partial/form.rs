@@ -14,6 +14,7 @@ use ringview_ring::NumberKind;
 
 use super::bytes::Hash;
 use crate::answer::number_kind;
+use crate::answer::weighed::{fresh, row_schema};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -49,15 +50,6 @@ pub(super) struct CompanionForm {
 pub(super) fn companions(query: &Bound) -> impl Iterator<Item = &Companion<Bound>> {
     let categories = query.features.iter().flat_map(Features::companions);
     query.companions.iter().chain(categories)
-}
-
-/// A name that none of some fields has.
-pub(super) fn fresh(name: &str, fields: &[Field]) -> String {
-    let mut name = name.to_owned();
-    while fields.iter().any(|field| field.name == name) {
-        name.push('_');
-    }
-    name
 }
 
 fn numbers(query: &Bound) -> impl Iterator<Item = NumberKind> {
@@ -141,32 +133,10 @@ impl Form {
 /// The columns of partials of a query: of groups with payloads, or of rows, of which the query shows these.
 ///
 /// # Errors
-/// `Type` for columns that no table could have.
+/// `Unsupported` for columns that no table could have.
 pub fn partial_schema(query: &Bound, shown: &SchemaRef) -> Result<SchemaRef> {
     match query.bag {
         None => Ok(Form::of(query)?.schema()),
-        Some(_) => {
-            let (columns, multiplicity) = row_columns(shown)?;
-            let columns = columns.to_arrow();
-            let mut fields: Vec<_> = columns.fields().iter().cloned().collect();
-            let multiplicity = ArrowField::new(multiplicity, DataType::Int64, false);
-            fields.push(Arc::new(multiplicity));
-            Ok(Arc::new(ArrowSchema::new(fields)))
-        }
+        Some(_) => row_schema(shown),
     }
-}
-
-/// The columns of rows of a join, no two of one name, and the name of that of multiplicities.
-pub(super) fn row_columns(shown: &SchemaRef) -> Result<(Schema, String)> {
-    let mut fields: Vec<Field> = Vec::with_capacity(shown.fields().len());
-    for field in shown.fields() {
-        let ty = Type::from_arrow(field.data_type())?;
-        fields.push(Field::new(
-            fresh(field.name(), &fields),
-            ty,
-            field.is_nullable(),
-        ));
-    }
-    let multiplicity = fresh("multiplicity", &fields);
-    Ok((Schema::new(fields)?, multiplicity))
 }

@@ -27,10 +27,11 @@ use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Part, Spare};
 use ringview_ring::{Expansion, Number, NumberKind, Overflow, PayloadRing, SumProduct};
 
 use super::super::{GroupView, Grouped, Keeper, ListedView, PartRows, SumGroups};
-use super::Partial;
 use super::bytes::{In, refused};
-use super::form::{Form, companions, row_columns};
+use super::form::{Form, companions};
+use super::write::{write_groups, write_listed};
 use crate::answer::values::{GroupValues, Tallies, Tally, ValueSource, When, by_row, no_tallies};
+use crate::answer::weighed::row_columns;
 use crate::answer::{Further, Member, Members};
 use crate::fields::Aspect;
 use crate::rows::RowDelta;
@@ -636,12 +637,16 @@ impl Keeper for Merged {
         })
     }
 
-    fn partial(&self) -> Partial<'_> {
+    fn partial(
+        &self,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
         if self.form.is_none() {
-            return Partial::Listed(self.grouped());
+            return write_listed(self.grouped(), reading);
         }
         let values = self.values.iter().map(|own| own.sums.grouped());
-        Partial::Groups(self.grouped(), values.collect())
+        write_groups(query, self.grouped(), values.collect(), reading)
     }
 
     fn settle(&mut self, _dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {

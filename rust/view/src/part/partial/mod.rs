@@ -21,20 +21,6 @@ mod form;
 mod merged;
 mod write;
 
-use super::PartRows;
-
 pub use form::partial_schema;
 pub use merged::{Merged, merged_in, merged_view};
-pub use write::write;
-
-/// What a view adds to that over more rows.
-#[derive(Clone)]
-pub enum Partial<'a> {
-    /// Groups, with the values of each companion of the query, those of categories behind the others: parts
-    /// whose keys are the groups and the values.
-    Groups(PartRows<'a>, Vec<PartRows<'a>>),
-    /// Rows, each as often as its group counts.
-    Listed(PartRows<'a>),
-    /// Rows, as they are read.
-    Rows,
-}
+pub use write::{write_groups, write_listed};

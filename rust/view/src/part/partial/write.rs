@@ -8,17 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::builder::BinaryBuilder;
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use ringview_core::{Dictionary, Error, Meter, Result, Type};
 use ringview_query::{Bound, Companion, OutputKind, PlanOutput, VarId};
 use ringview_relation::Part;
 use ringview_ring::{Expansion, Number};
 
+use super::super::PartRows;
 use super::bytes::Out;
-use super::form::{Form, companions, partial_schema};
-use super::{PartRows, Partial};
-use crate::answer::{Answer, Members, ResultRows};
+use super::form::{Form, companions};
+use crate::answer::weighed::{row_schema, weighed};
+use crate::answer::{Members, ResultRows};
 use crate::fields::Aspect;
 
 /// Groups in a batch.
@@ -27,44 +28,29 @@ const BLOCK: usize = 1 << 14;
 /// Bytes of payloads from which on a batch ends.
 const LARGE: usize = 1 << 26;
 
-/// The partial of a view of a query, in batches of the same columns, one at least.
+/// The partial of a view of groups: `values` are those of each companion of the query, those of categories behind
+/// the others, in parts whose keys are the groups and the values. One batch at least.
 ///
 /// # Errors
-/// `Overflow` for a group of more bytes than Arrow can hold; `Value` for what the answer cannot read; what the
-/// meter says.
-pub fn write(
+/// `Overflow` for a group of more bytes than Arrow can hold; what the meter says.
+pub fn write_groups(
     query: &Bound,
-    partial: Partial<'_>,
-    answer: &dyn Answer,
+    groups: PartRows<'_>,
+    values: Vec<PartRows<'_>>,
     (dictionary, meter): (&Dictionary, &Meter<'_>),
 ) -> Result<Vec<RecordBatch>> {
-    let schema = partial_schema(query, &answer.schema())?;
-    match partial {
-        Partial::Groups(groups, values) => {
-            Groups::new(query, groups, values)?.write(dictionary, meter)
-        }
-        Partial::Listed(rows) => listed(rows, schema, (dictionary, meter)),
-        Partial::Rows => {
-            let mut cursor = answer.cursor(dictionary)?;
-            let mut batches = Vec::new();
-            while let Some(rows) = answer.next(&mut cursor, dictionary)? {
-                meter.work(rows.num_rows() as u64)?;
-                let ones = vec![1; rows.num_rows()];
-                batches.push(weighed(&schema, &rows, ones)?);
-            }
-            if batches.is_empty() {
-                batches.push(RecordBatch::new_empty(schema));
-            }
-            Ok(batches)
-        }
-    }
+    Groups::new(query, groups, values)?.write(dictionary, meter)
 }
 
-fn listed(
+/// The partial of a view of rows, each as often as its group counts. One batch at least.
+///
+/// # Errors
+/// `Unsupported` for columns that no table could have; what the meter says.
+pub fn write_listed(
     rows: PartRows<'_>,
-    schema: SchemaRef,
     (dictionary, meter): (&Dictionary, &Meter<'_>),
 ) -> Result<Vec<RecordBatch>> {
+    let schema = row_schema(&rows.schema())?;
     let slots: Vec<u32> = rows.part.iter().collect();
     let mut batches = Vec::new();
     for slots in blocks(&slots) {
@@ -75,12 +61,6 @@ fn listed(
         batches.push(weighed(&schema, &all, counts.collect())?);
     }
     Ok(batches)
-}
-
-fn weighed(schema: &SchemaRef, rows: &RecordBatch, counts: Vec<i64>) -> Result<RecordBatch> {
-    let mut columns = rows.columns().to_vec();
-    columns.push(Arc::new(Int64Array::from(counts)));
-    made(schema, columns)
 }
 
 fn made(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
