@@ -23,6 +23,7 @@ __all__ = [
     "RpaiTree",
     "__version__",
     "count_triangles",
+    "merge_samples",
     "output_schema",
 ]
 
@@ -253,6 +254,15 @@ class Database:
     def view_where(self, view: _Handle, key: dict[str, Any]) -> Rows:
         """The rows that have some values in columns that tell the groups of a view."""
 
+    def partial_schema(self, view: _Handle) -> Columns:
+        """The columns of the partials of a view, as an object with `__arrow_c_schema__`."""
+
+    def view_partials(self, view: _Handle) -> Rows:
+        """What a view adds to that over more rows, as an object with `__arrow_c_stream__`."""
+
+    def merge_partials(self, view: _Handle, partials: _Data) -> None:
+        """Adds partials of a view to it, all or none."""
+
     def view_query(self, view: _Handle) -> str:
         """The query of a view, in JSON."""
 
@@ -301,6 +311,9 @@ class Database:
 
 def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
     """How many triangles a graph has. Its edges are two columns of int64: from, and to."""
+
+def merge_samples(parts: Sequence[tuple[int, int]], k: int, seed: int) -> list[list[int]]:
+    """Which of the rows drawn from each part of a join are k of the whole, by their places."""
 
 def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:
     """The columns that a view of a query in JSON would have, over what its atoms read.
