@@ -11,9 +11,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result, Type};
 use ringview_explain::Explanation;
+use ringview_query::Bound;
 use ringview_relation::Part;
 use ringview_view::answer::followers::Followers;
 use ringview_view::answer::{Cell, KeyValue, Members, MovedRows};
+use ringview_view::part::partial::write_groups;
 use ringview_view::part::{Keeper, PartRows};
 use ringview_view::{Answer, Follower, Key, RowDelta, View};
 
@@ -199,6 +201,15 @@ impl View for GroupsOnRead {
 
     fn answer(&self) -> &dyn Answer {
         self
+    }
+
+    fn partial(
+        &self,
+        query: &Bound,
+        (dictionary, meter): (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        let part = self.all(meter)?;
+        write_groups(query, self.rows_of(&part), Vec::new(), (dictionary, meter))
     }
 
     fn follow(&mut self, _from_now: bool) -> Follower {
