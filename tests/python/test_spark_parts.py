@@ -17,9 +17,11 @@ from ringview._native import Database
 from ringview.errors import UnsupportedError
 from ringview.spark.partial import floats, split
 from ringview.spark.partition import Merge
-from ringview.spark.route import choose, covers_all, needed, variables
+from ringview.spark.planning import catalog_of
+from ringview.spark.route import Asked, Route, choose, covers_all
 from ringview.spark.session import JavaNotFoundError, check_java
 from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, Layout, rows_to_batches
+from ringview.spark.variables import Variables
 from ringview.sql import translate
 
 SCHEMAS = {
@@ -37,56 +39,76 @@ PATH = "SELECT r.a, SUM(t.y) AS y FROM r JOIN s USING (b) JOIN t USING (c) GROUP
 STAR = "SELECT b, COUNT(*) AS n FROM r JOIN s USING (b) GROUP BY b"
 
 
+def variables(of: dict[str, Any]) -> list[dict[int, str]]:
+    kind = catalog_of(of, SCHEMAS).kind
+    return [variable.atoms for variable in Variables(of, kind).all() if len(variable.columns) > 1]
+
+
+def route(sql: str, rows: dict[str, float] | None, partitions: int, **more: Any) -> Route:
+    asked = query(sql)
+    return choose(Asked(asked, catalog_of(asked, SCHEMAS), rows, partitions, splits=True, **more))
+
+
+def routed(found: Route) -> list[tuple[str, int]]:
+    return [(variable.name, d.share) for d in found.dimensions for variable in d.variables]
+
+
 def test_a_variable_is_every_column_that_is_equal() -> None:
     assert variables(query(PATH)) == [{0: "b", 1: "b"}, {1: "c", 2: "c"}]
     merged = query("SELECT COUNT(*) AS n FROM r, s, t WHERE r.b = s.b AND t.c = s.c AND s.b = t.c")
     assert variables(merged) == [{0: "b", 1: "b", 2: "c"}]
 
 
+def test_what_an_inner_query_equates_is_no_variable_of_the_outer_one() -> None:
+    """Its rows with x <> b are there all the same, and compared with a sum of nothing."""
+    asked = query(
+        "SELECT COUNT(*) AS n FROM r "
+        "WHERE x > (SELECT COUNT(*) FROM s WHERE s.b = r.b AND s.b = r.x)"
+    )
+    assert variables(asked) == []
+    found = Variables(asked, catalog_of(asked, SCHEMAS).kind)
+    (b,) = [variable for variable in found.all() if variable.name == "b"]
+    assert found.holders(b, (0,)) == {0: "b"}
+
+
 def test_a_variable_of_all_relations_routes_them_all() -> None:
-    route = choose(query(STAR), None, 4)
-    assert covers_all(query(STAR))
-    assert route.columns == {0: "b", 1: "b"}
-    assert route.broadcast(2) == []
-    assert route.separates(query(STAR))
+    asked = query(STAR)
+    assert covers_all(asked, catalog_of(asked, SCHEMAS))
+    found = route(STAR, None, 4)
+    assert (routed(found), found.whole, found.load) == ([("b", 4)], True, 0.5)
 
 
 @pytest.mark.parametrize(
-    ("rows", "routed", "broadcast"),
+    ("rows", "wanted"),
     [
-        ({"r": 10**6, "s": 10**6, "t": 10}, {0: "b", 1: "b"}, [2]),
-        ({"r": 10, "s": 10**6, "t": 10**6}, {1: "c", 2: "c"}, [0]),
-        ({"r": 10**6, "s": 10**3, "t": 10}, {0: "b", 1: "b"}, [2]),
+        ({"r": 10**6, "s": 10**6, "t": 10}, "b"),
+        ({"r": 10, "s": 10**6, "t": 10**6}, "c"),
+        ({"r": 10**6, "s": 10**3, "t": 10}, "b"),
     ],
 )
-def test_the_largest_relations_are_routed(
-    rows: dict[str, int], routed: dict[int, str], broadcast: list[int]
-) -> None:
-    assert not covers_all(query(PATH))
-    route = choose(query(PATH), rows, 8)
-    assert (route.columns, route.scattered) == (routed, None)
-    assert route.broadcast(3) == broadcast
+def test_the_largest_relations_are_routed(rows: dict[str, float], wanted: str) -> None:
+    asked = query(PATH)
+    assert not covers_all(asked, catalog_of(asked, SCHEMAS))
+    assert routed(route(PATH, rows, 8)) == [(wanted, 8)]
 
 
 def test_few_values_do_not_hold_a_large_relation_back() -> None:
-    route = choose(query(STAR), {"r": 10**6, "s": 5}, 8)
-    assert (route.columns, route.scattered, route.broadcast(2)) == ({}, 0, [1])
-    assert not route.separates(query(STAR))
+    found = route(STAR, {"r": 10**6, "s": 5}, 8)
+    assert [d.scattered for d in found.dimensions] == [0]
+    assert not found.whole
 
 
 def test_a_product_scatters_its_largest_relation() -> None:
-    route = choose(query("SELECT COUNT(*) AS n FROM r, s"), {"r": 5, "s": 50}, 8)
-    assert (route.columns, route.scattered, route.broadcast(2)) == ({}, 1, [0])
+    found = route("SELECT COUNT(*) AS n FROM r, s", {"r": 5, "s": 50}, 8)
+    assert [(d.scattered, d.share) for d in found.dimensions] == [(1, 8)]
 
 
-def test_self_joins_route_each_occurrence_by_its_own_column() -> None:
-    chain = query("SELECT COUNT(*) AS n FROM r r1 JOIN r r2 ON r1.b = r2.a")
-    assert choose(chain, None, 4).columns == {0: "b", 1: "a"}
-
-
-def test_only_used_columns_travel() -> None:
-    used = query("SELECT name, SUM(x) AS x FROM r JOIN s USING (b) WHERE c > 1 GROUP BY name")
-    assert [sorted(columns) for columns in needed(used)] == [["b", "x"], ["b", "c", "name"]]
+def test_a_large_table_stays_in_place_where_all_else_is_small() -> None:
+    rows: dict[str, float] = {"r": 10**7, "s": 10**3, "t": 10}
+    found = route(PATH, rows, 8, movable={"r", "s", "t"}, small={"s", "t"})
+    assert found.in_place == 0
+    assert route(PATH, rows, 8, movable={"r"}, small={"t"}).in_place is None
+    assert route(PATH, rows, 8, movable={"s", "t"}, small={"s", "t"}).in_place is None
 
 
 def test_slots_are_shared_by_type_and_read_back() -> None:

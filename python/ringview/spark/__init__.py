@@ -25,7 +25,7 @@ if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 1):
         "pip install --upgrade 'ringview[spark]'"
     )
 
-from ringview.spark.evaluation import Evaluation, evaluate, prepare
+from ringview.spark.evaluation import Evaluation, Views, evaluate, prepare, views
 from ringview.spark.session import JavaNotFoundError, session
 
-__all__ = ["Evaluation", "JavaNotFoundError", "evaluate", "prepare", "session"]
+__all__ = ["Evaluation", "JavaNotFoundError", "Views", "evaluate", "prepare", "session", "views"]

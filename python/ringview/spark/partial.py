@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringview.errors import UnsupportedError
-from ringview.spark.route import Query
+from ringview.spark.variables import Query
 
 PARTIALS = "partials"
 

@@ -26,9 +26,17 @@ _SAME: list[tuple[type[st.DataType], pa.DataType]] = [
 
 def to_arrow(kind: st.DataType) -> pa.DataType | None:
     """The Arrow type of Spark's ``kind``; ``None`` if ringview cannot hold it."""
+    if isinstance(kind, st.StringType) and not kind.isUTF8BinaryCollation():
+        # Texts that are equal by their collation differ for the engine.
+        return None
     if isinstance(kind, st.DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
     return next((arrow for spark, arrow in _SAME if isinstance(kind, spark)), None)
+
+
+def is_integer(kind: st.DataType) -> bool:
+    """Whether values of this type are integers."""
+    return isinstance(kind, (st.ByteType, st.ShortType, st.IntegerType, st.LongType))
 
 
 def to_spark(kind: pa.DataType) -> st.DataType:
