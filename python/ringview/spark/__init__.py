@@ -27,5 +27,17 @@ if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 1):
 
 from ringview.spark.evaluation import Evaluation, Views, evaluate, prepare, views
 from ringview.spark.session import JavaNotFoundError, session
+from ringview.spark.streaming import CheckpointError, ParquetSink, stream
 
-__all__ = ["Evaluation", "JavaNotFoundError", "Views", "evaluate", "prepare", "session", "views"]
+__all__ = [
+    "CheckpointError",
+    "Evaluation",
+    "JavaNotFoundError",
+    "ParquetSink",
+    "Views",
+    "evaluate",
+    "prepare",
+    "session",
+    "stream",
+    "views",
+]
