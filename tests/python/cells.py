@@ -14,11 +14,14 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import cloudpickle
+from ringview.spark.frames import as_sent
 from ringview.spark.grid import cells
-from ringview.spark.plan import Plan, Sizes, plan_of
 from ringview.spark.planning import Planner
+from ringview.spark.plans import Plan, Sizes, plan_of
+from ringview.spark.skew import Heavy
 from ringview.spark.slots import MULTIPLICITY, NOBODY, rows_to_batches
 from ringview.spark.stage import Stage
+from ringview.spark.steps import stream
 
 Tables = dict[str, pa.Table]
 dumps: Any = cloudpickle.dumps
@@ -37,13 +40,14 @@ def plan(
     *,
     small: Collection[str] = (),
     multiplicity: str | None = None,
+    heavy: Heavy | None = None,
 ) -> Plan:
     """The plan of views over tables of which so many rows are known."""
     planner = Planner()
     counted = {} if multiplicity is None else dict.fromkeys(tables, multiplicity)
     for name, table in tables.items():
         planner.create_table(name, table.schema, counted.get(name), [])
-    return plan_of(views, planner, counted, Sizes(rows, partitions, small))
+    return plan_of(views, planner, counted, Sizes(rows, partitions, small, heavy or {}))
 
 
 def run(made: Plan, tables: Tables, draw: random.Random) -> Tables:
@@ -56,7 +60,7 @@ def run(made: Plan, tables: Tables, draw: random.Random) -> Tables:
 
 def _run(stage: Stage, data: Tables, draw: random.Random) -> Tables:
     found: list[list[pa.RecordBatch]] = [[] for _ in stage.results]
-    sent = {table: _stream(stage, table, data[table]) for table in stage.sends}
+    sent = {table: stream(as_sent(stage, table, data[table])) for table in stage.sends}
     worker = dumps(stage.sent(sent).partition)
     for rows in _cells(stage, data, draw).values():
         for batch in pickle.loads(worker)(rows_to_batches(rows, stage.layout.schema, size=7)):
@@ -96,14 +100,3 @@ def _cells(stage: Stage, data: Tables, draw: random.Random) -> dict[int, list[tu
     for rows in found.values():
         draw.shuffle(rows)
     return found
-
-
-def _stream(stage: Stage, table: str, rows: pa.Table) -> bytes:
-    relation = next(each for each in stage.relations if each.table == table)
-    often = rows[relation.multiplicity] if relation.multiplicity else [1] * len(rows)
-    wanted = relation.schema.append(pa.field(MULTIPLICITY, pa.int64()))
-    sent = pa.table([*(rows[name] for name in relation.schema.names), often], schema=wanted)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, wanted) as writer:
-        writer.write_table(sent)
-    return bytes(sink.getvalue())

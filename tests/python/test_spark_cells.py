@@ -16,8 +16,10 @@ pytest.importorskip("pyspark", minversion="4.1")
 from cells import Tables, plan, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ringview.spark.explained import explained
 from ringview.spark.grid import Along, cells, copies
-from ringview.spark.plan import Plan
+from ringview.spark.plans import Plan
+from ringview.spark.skew import Heavy
 
 SCHEMAS = {
     "r": pa.schema({"a": pa.int64(), "b": pa.int64(), "x": pa.int64()}),
@@ -190,6 +192,33 @@ def test_small_tables_come_with_the_plan() -> None:
     assert stage.in_place == "r"
     assert stage.sends == {"s", "t"}
     assert comparable(run(made, data, draw)["v"]) == expected(sql, data)
+
+
+HEAVY: Heavy = {("r", "b"): {1: 7e5, 0: 100.0}, ("s", "b"): {1: 3e5, 2: 4e5}, ("t", "c"): {1: 9e5}}
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_heavy_values_are_split(sql: str) -> None:
+    draw = random.Random(sql)
+    data = tables(draw)
+    made = plan({"v": sql}, data, LARGE, 8, heavy=HEAVY)
+    assert comparable(run(made, data, draw)["v"]) == expected(sql, data), made
+
+
+def test_heavy_values_are_spread_on_the_larger_side() -> None:
+    sql = "SELECT r.a, SUM(s.c) AS c FROM r JOIN s USING (b) GROUP BY r.a"
+    data = tables(random.Random(8))
+    made = plan({"v": sql}, data, LARGE, 8, heavy=HEAVY)
+    (stage,) = made.stages
+    spreads = {relation.name: relation.spread for relation in stage.relations}
+    assert spreads == {
+        "r": (Along(8, ("b",), True, (1, 2)),),
+        "s": (Along(8, ("b",), False, (1, 2)),),
+    }
+    assert "heavy values of b split: 1, 2" in explained(made, "v")
+    whole = "SELECT b, MIN(x) AS x FROM r JOIN s USING (b) GROUP BY b"
+    told = explained(plan({"v": whole}, data, LARGE, 8, heavy=HEAVY), "v")
+    assert "heavy values of b not split: groups must be whole" in told
 
 
 def test_multiplicities_meet_in_a_cell() -> None:

@@ -9,37 +9,34 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from functools import reduce
 from typing import overload
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from ringview.errors import (
     InvalidValueError,
-    TypeMismatchError,
     UnknownTableError,
     UnknownViewError,
     did_you_mean,
 )
-from ringview.spark import frames, route
+from ringview.spark import frames, options, route, steps
 from ringview.spark.explained import explained
-from ringview.spark.plan import Plan, Sizes, plan_of
 from ringview.spark.planning import Planner, catalog_of, tables_below
-from ringview.spark.session import cores, use_this_python
+from ringview.spark.plans import Plan, Sizes, plan_of
+from ringview.spark.session import use_this_python
 from ringview.spark.ship import Shipped
-from ringview.spark.stage import Stage
-from ringview.spark.types import arrow_schema, is_integer, spark_schema
+from ringview.spark.skew import Heavy
+from ringview.spark.types import arrow_schema
 
 Rows = Mapping[str, int]
 
-# What one engine takes in a fraction of a second, less than a task more costs.
-_ROWS_AN_ENGINE = 100_000
 # A table is sent along with the plan up to so many rows and bytes: every task reads it anew.
 _SMALL_ROWS = 100_000
 _SMALL_BYTES = 8_000_000
+# Smaller tables load no cell for long, whatever their values.
+_SKEWED_ROWS = 100_000
 # One engine holds as many rows in some gigabytes.
 _MANY_ROWS = 20_000_000
 
@@ -124,6 +121,73 @@ def views(
     return Views(sql, tables, multiplicity, partitions, rows)
 
 
+def plan(
+    sql: str | Mapping[str, str],
+    tables: Mapping[str, pa.Schema | StructType | pa.Table],
+    *,
+    multiplicity: str | Mapping[str, str] | None = None,
+    partitions: int,
+    rows: Rows | None = None,
+) -> Plan:
+    """How views are found, without Spark and without rows: plain data that can be pickled.
+
+    For those who bring the rows to partitions themselves, or run engines under ``mapInArrow`` and
+    ``mapPartitions`` by hand.
+
+    Args:
+        sql: The SQL of a view, or of several by their names.
+        tables: The columns of every table; of a small one its rows, which go with the plan.
+        multiplicity: As for `evaluate`.
+        partitions: How many engines.
+        rows: About how many rows each table has; without it all count the same.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> made = plan(
+        ...     "SELECT a, MAX(b) AS b FROM r GROUP BY a",
+        ...     {"r": pa.schema({"a": pa.int64(), "b": pa.int64()})},
+        ...     partitions=4,
+        ... )
+        >>> made.stages[0].cells, made.partial_schema.names
+        (4, ['a', 'b'])
+    """
+    options.check_partitions(partitions)
+    columns = {name: _columns(of) for name, of in tables.items()}
+    planner, multiplicities = _planner(columns, multiplicity)
+    small = {name: of for name, of in tables.items() if isinstance(of, pa.Table)}
+    known = None if rows is None else {**rows, **{n: of.num_rows for n, of in small.items()}}
+    made = plan_of(
+        {_ONE: sql} if isinstance(sql, str) else sql,
+        planner,
+        multiplicities,
+        Sizes(known, partitions, tuple(small)),
+    )
+    stages = [
+        stage.sent({t: steps.stream(frames.as_sent(stage, t, small[t])) for t in stage.sends})
+        for stage in made.stages
+    ]
+    return Plan(tuple(stages), made.places, made.views)
+
+
+def _columns(of: pa.Schema | StructType | pa.Table) -> tuple[pa.Schema, list[str]]:
+    if isinstance(of, StructType):
+        return arrow_schema(of)
+    return (of if isinstance(of, pa.Schema) else of.schema), []
+
+
+def _planner(
+    columns: Mapping[str, tuple[pa.Schema, list[str]]],
+    multiplicity: str | Mapping[str, str] | None,
+) -> tuple[Planner, dict[str, str]]:
+    """What knows the tables, and their columns that say how often a row is there."""
+    schemas = {name: schema for name, (schema, _) in columns.items()}
+    multiplicities = options.multiplicities(multiplicity, schemas)
+    planner = Planner()
+    for name, (schema, refused) in columns.items():
+        planner.create_table(name, schema, multiplicities.get(name), refused)
+    return planner, multiplicities
+
+
 class Views:
     """Views over DataFrames, ready to run."""
 
@@ -136,13 +200,11 @@ class Views:
         rows: Rows | None,
     ) -> None:
         self.views = tuple(views)
-        self._multiplicities = _multiplicities(multiplicity, tables)
-        planner = Planner()
         for name, frame in tables.items():
-            _check(name, frame)
-            schema, refused = arrow_schema(frame.schema)
-            planner.create_table(name, schema, self._multiplicities.get(name), refused)
-        _check_partitions(partitions)
+            options.check_frame(name, frame)
+        columns = {name: arrow_schema(frame.schema) for name, frame in tables.items()}
+        planner, self._multiplicities = _planner(columns, multiplicity)
+        options.check_partitions(partitions)
         queries = planner.queries(views)
         read = list(dict.fromkeys(t for query in queries.values() for t in tables_below(query)))
         self.tables: tuple[str, ...] = tuple(read)
@@ -156,20 +218,40 @@ class Views:
             and not route.covers_all(query, catalog_of(query, planner.schemas))
             for query in queries.values()
         ):
-            rows = _counted(self._frames)
+            rows = options.counted(self._frames)
         if partitions is None:
             total = None if rows is None else sum(rows[name] for name in read)
-            partitions = _engines(self._frames[read[0]], total)
+            partitions = options.engines(self._frames[read[0]], total)
         self._small = {n for n in read if rows is not None and rows[n] <= _SMALL_ROWS}
         self._planner, self._sql, self._rows, self._partitions = planner, views, rows, partitions
         self._found: dict[str, DataFrame] | None = None
         self._kept: list[DataFrame] = []
+        self._heavy: Heavy = {}
         self.plan = self._planned()
+        self._heavy = self._frequent()
+        if self._heavy:
+            self.plan = self._planned()
         _warn_of_one_partition(self.plan, rows)
 
     def _planned(self) -> Plan:
-        sizes = Sizes(self._rows, self._partitions, self._small)
+        sizes = Sizes(self._rows, self._partitions, self._small, self._heavy)
         return plan_of(self._sql, self._planner, self._multiplicities, sizes)
+
+    def _frequent(self) -> Heavy:
+        """The frequent values of columns that route large tables."""
+        columns = {
+            (relation.table, along.columns[0]): along.share
+            for stage in self.plan.stages
+            for relation in stage.relations
+            for along in relation.spread
+            if len(along.columns) == 1 and relation.table in self._frames
+        }
+        found = {}
+        for (table, column), share in columns.items():
+            rows = self._rows[table] if self._rows else 0
+            if rows >= _SKEWED_ROWS:
+                found[table, column] = frames.frequent(self._frames[table], column, rows, share)
+        return {column: values for column, values in found.items() if values}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.tables)}; {self.explain()})"
@@ -185,9 +267,9 @@ class Views:
                     self._small -= large
                     self.plan = self._planned()
                     break
-                stages.append(stage.sent({t: _stream(found) for t, found in rows.items()}))
+                stages.append(stage.sent({t: steps.stream(found) for t, found in rows.items()}))
             else:
-                return Plan(tuple(stages), self.plan.places)
+                return Plan(tuple(stages), self.plan.places, self.views)
 
     @overload
     def to_df(self, name: str) -> DataFrame: ...
@@ -211,7 +293,7 @@ class Views:
         if self._found is None:
             self._found = dict(self._frames)
             for stage in self._ready().stages:
-                self._found |= run(stage, self._found, self._kept)
+                self._found |= steps.run(stage, self._found, self._kept)
         found = self._found
         return {each: found[each] for each in self.views} if name is None else found[name]
 
@@ -245,80 +327,29 @@ class Evaluation(Views):
     """One view over DataFrames, ready to run at once or step by step."""
 
     @property
-    def _stage(self) -> Stage:
-        if len(self.plan.stages) > 1:
-            raise InvalidValueError(
-                f"the query takes {len(self.plan.stages)} shuffles, each with steps of its own: "
-                "use result(), or take the stages one by one from .plan.stages"
-            )
-        return self._ready().stages[0]
-
-    @property
     def partition(self) -> Shipped:
         """What runs in each partition of ``slots()``.
 
         On Arrow batches as ``mapInArrow`` hands them over, or on rows (``partition.on_rows``).
         """
-        return self._stage.partition
+        return self._ready().partition
 
     @property
     def partial_schema(self) -> StructType:
         """The schema of what ``partition`` gives."""
-        return spark_schema(self._stage.schema)
+        return self.plan.partial_schema
 
     def slots(self) -> DataFrame:
         """The rows of all relations in the partitions that need them, in typed slots."""
-        return frames.in_cells(self._stage, self._frames)
+        return self._ready().slots(self._frames)
 
     def merge(self, partials: DataFrame) -> DataFrame:
         """The result: ``partials`` added in the ring, group by group."""
-        return _merged(self._stage, 0, partials)
+        return self.plan.merge(partials)
 
     def result(self) -> DataFrame:
         """The result as a DataFrame; nothing runs until it is used."""
         return self.to_df(self.views[0])
-
-
-def run(
-    stage: Stage, tables: Mapping[str, DataFrame], kept: list[DataFrame]
-) -> dict[str, DataFrame]:
-    """What a stage finds over DataFrames, by names; ``kept`` gets what persists."""
-    slots = frames.in_cells(stage, tables)
-    found = slots.mapInArrow(stage.partition, spark_schema(stage.schema))
-    if stage.output is None:
-        return {stage.wanted[0].name: _merged(stage, 0, found)}
-    found = found.persist()
-    kept.append(found)
-    return {
-        one.name: _merged(stage, number, frames.of_result(stage, number, found))
-        for number, one in enumerate(stage.wanted)
-    }
-
-
-def _merged(stage: Stage, number: int, partials: DataFrame) -> DataFrame:
-    one = stage.wanted[number]
-    merge = stage.merge(number)
-    if merge is None or one.split is None:
-        return partials
-    keys = [sf.col(key) for key in one.split.keys]
-    together = partials.repartition(stage.cells, *keys) if keys else partials.repartition(1)
-    return together.mapInArrow(merge, spark_schema(one.schema))
-
-
-def _stream(rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return bytes(sink.getvalue())
-
-
-def _counted(tables: Mapping[str, DataFrame]) -> dict[str, int]:
-    """The rows of each table, in one job."""
-    counts = [
-        frame.select(sf.count(sf.lit(1)).alias("rows")).select(sf.lit(name).alias("name"), "rows")
-        for name, frame in tables.items()
-    ]
-    return {row["name"]: row["rows"] for row in reduce(DataFrame.union, counts).collect()}
 
 
 def _warn_of_one_partition(plan: Plan, rows: Rows | None) -> None:
@@ -333,54 +364,3 @@ def _warn_of_one_partition(plan: Plan, rows: Rows | None) -> None:
                 "what they are compared with apart; group by what joins, or expect one busy core",
                 stacklevel=4,
             )
-
-
-def _check(name: str, frame: DataFrame) -> None:
-    if not isinstance(frame, DataFrame):
-        raise TypeMismatchError(f"tables: {name!r} is no DataFrame but a {type(frame).__name__}")
-    if frame.isStreaming:
-        raise InvalidValueError(
-            f"table {name!r} is a stream, which has no end to evaluate: ringview.spark.stream "
-            "keeps views over streams fresh"
-        )
-
-
-def _check_partitions(partitions: object) -> None:
-    if partitions is None:
-        return
-    if isinstance(partitions, bool) or not isinstance(partitions, int):
-        raise TypeMismatchError(f"partitions={partitions!r} is not an integer")
-    if partitions < 1:
-        raise InvalidValueError(f"partitions must be at least 1, not {partitions}")
-
-
-def _multiplicities(
-    given: str | Mapping[str, str] | None, tables: Mapping[str, DataFrame]
-) -> dict[str, str]:
-    if given is None:
-        return {}
-    named = dict.fromkeys(tables, given) if isinstance(given, str) else dict(given)
-    for name, column in named.items():
-        if name not in tables:
-            raise UnknownTableError(f'multiplicity: there is no table "{name}" in tables')
-        if column not in tables[name].columns:
-            raise InvalidValueError(f'multiplicity: table "{name}" has no column "{column}"')
-        kind = tables[name].schema[column].dataType
-        if not is_integer(kind):
-            raise TypeMismatchError(
-                f'multiplicity: column "{column}" of table "{name}" is {kind.simpleString()}; how '
-                "often a row is there is an integer"
-            )
-    return named
-
-
-def _engines(frame: DataFrame, rows: int | None) -> int:
-    """How many engines are worth their tasks."""
-    most = cores(frame.sparkSession) or _shuffle_partitions(frame)
-    return most if rows is None else max(1, min(most, -(-rows // _ROWS_AN_ENGINE)))
-
-
-def _shuffle_partitions(frame: DataFrame) -> int:
-    said = frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200")
-    # Some platforms say "auto" here.
-    return int(said) if said is not None and said.isdigit() else 200

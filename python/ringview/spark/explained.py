@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ringview.spark.partition import Relation
-from ringview.spark.plan import Plan
+from ringview.spark.plans import Plan
 from ringview.spark.stage import Stage
 
 
@@ -43,7 +43,9 @@ def _stage(stage: Stage) -> str:
                     said.append(f"shares {shares}: {_held(stage, one.name)}")
             for d in dims:
                 if d.heavy:
-                    said.append(f"heavy values of {d.variables[0].name} split: {list(d.heavy)}")
+                    split = ", ".join(map(repr, d.heavy))
+                    said.append(f"heavy values of {d.variables[0].name} split: {split}")
+            said += one.route.kept
         scattered = [
             r for r in stage.relations if any(a.scattered and not a.columns for a in r.spread)
         ]

@@ -15,6 +15,7 @@ from operator import add, and_, or_
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql import types as st
 
 from ringview.spark import conditions
 from ringview.spark.grid import Along
@@ -26,6 +27,7 @@ from ringview.spark.types import to_spark
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _FLOATS = (pa.float32(), pa.float64())
 _TARGET = "target"
+_SAMPLE = 50_000
 
 
 def in_cells(stage: Stage, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -98,8 +100,35 @@ def small(stage: Stage, table: str, frame: DataFrame) -> pa.Table:
     how_often = column(relation.multiplicity) if relation.multiplicity else sf.lit(1)
     columns = [column(field.name).cast(to_spark(field.type)) for field in relation.schema]
     rows = frame.select(*columns, how_often.cast("bigint")).toArrow()
-    wanted = relation.schema.append(pa.field(MULTIPLICITY, pa.int64()))
+    wanted = _with_multiplicity(relation.schema)
     return pa.table(rows.columns, names=wanted.names).cast(wanted)
+
+
+def as_sent(stage: Stage, table: str, rows: pa.Table) -> pa.Table:
+    """The same of rows that are here."""
+    relation = next(each for each in stage.relations if each.table == table)
+    often = relation.multiplicity
+    columns = [rows[name] for name in relation.schema.names]
+    counted = pa.array([1] * rows.num_rows, pa.int64()) if often is None else rows[often]
+    wanted = _with_multiplicity(relation.schema)
+    return pa.table([*columns, counted], names=wanted.names).cast(wanted)
+
+
+def _with_multiplicity(schema: pa.Schema) -> pa.Schema:
+    return schema.append(pa.field(MULTIPLICITY, pa.int64()))
+
+
+def frequent(frame: DataFrame, name: str, rows: int, share: int) -> dict[object, float]:
+    """About how many rows have each value that is heavy, from a sample."""
+    if isinstance(frame.schema[name].dataType, (st.FloatType, st.DoubleType)):
+        # Zeros of both signs are one value here and two in a list.
+        return {}
+    part = min(1.0, _SAMPLE / max(rows, 1))
+    drawn = frame.select(column(name).alias("value")).where(sf.col("value").isNotNull())
+    sampled = drawn if part == 1.0 else drawn.sample(fraction=part, seed=1)
+    counts = sampled.groupBy("value").agg(sf.count(sf.lit(1)).alias("rows"))
+    heavy = counts.where(sf.col("rows") > rows * part / (2 * share)).collect()
+    return {row["value"]: row["rows"] / part for row in heavy}
 
 
 def _atom(number: Column) -> Column:

@@ -33,13 +33,15 @@ class Route:
     """The grid of a query, and what it costs.
 
     ``in_place`` is an atom whose rows stay where they lie, each in one cell, while all else is
-    copied to all. ``load`` is how many rows the fullest cell gets, as far as is known.
+    copied to all. ``load`` is how many rows the fullest cell gets, as far as is known; ``kept`` is
+    what is said of heavy values that stay together.
     """
 
     dimensions: tuple[Dimension, ...]
     whole: bool
     load: float
     in_place: int | None = None
+    kept: tuple[str, ...] = ()
 
     @property
     def cells(self) -> int:

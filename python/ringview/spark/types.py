@@ -34,11 +34,6 @@ def to_arrow(kind: st.DataType) -> pa.DataType | None:
     return next((arrow for spark, arrow in _SAME if isinstance(kind, spark)), None)
 
 
-def is_integer(kind: st.DataType) -> bool:
-    """Whether values of this type are integers."""
-    return isinstance(kind, (st.ByteType, st.ShortType, st.IntegerType, st.LongType))
-
-
 def to_spark(kind: pa.DataType) -> st.DataType:
     """The Spark type of a column of a view.
 

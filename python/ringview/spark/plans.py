@@ -12,14 +12,21 @@ blocks together, apart, and without those that are one row.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ringview.errors import UnsupportedError
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from ringview.errors import InvalidValueError, UnsupportedError
+from ringview.spark import frames, steps
 from ringview.spark.partial import Split, floats, split
 from ringview.spark.place import Role
 from ringview.spark.planning import Planner, catalog_of, tables_below
 from ringview.spark.route import Asked, choose
+from ringview.spark.ship import Shipped
+from ringview.spark.skew import Heavy, split_heavy
 from ringview.spark.stage import Stage, Wanted, stage_of
+from ringview.spark.types import spark_schema
 from ringview.spark.variables import Query
 
 
@@ -30,6 +37,7 @@ class Sizes:
     rows: Mapping[str, float] | None
     partitions: int
     small: Collection[str] = ()
+    heavy: Heavy = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,41 @@ class Plan:
 
     stages: tuple[Stage, ...]
     places: Mapping[str, tuple[int, int]]
+    views: tuple[str, ...]
+
+    @property
+    def partition(self) -> Shipped:
+        """What runs in each cell, under ``mapInArrow`` or, as ``on_rows``, ``mapPartitions``."""
+        return self._stage.partition
+
+    @property
+    def partial_schema(self) -> StructType:
+        """The schema of what ``partition`` gives."""
+        return spark_schema(self._stage.schema)
+
+    def slots(self, tables: Mapping[str, DataFrame]) -> DataFrame:
+        """The rows of all relations in the cells that need them, in typed slots."""
+        return frames.in_cells(self._stage, tables)
+
+    def merge(self, partials: DataFrame) -> DataFrame:
+        """The result: ``partials`` added in the ring, group by group."""
+        return steps.merged(self._stage, 0, partials)
+
+    def run(self, tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+        """Every view over DataFrames; what several share is computed for each that is used."""
+        found = dict(tables)
+        for stage in self.stages:
+            found |= steps.run(stage, found)
+        return {name: found[name] for name in self.views}
+
+    @property
+    def _stage(self) -> Stage:
+        if len(self.stages) > 1 or len(self.views) > 1:
+            raise InvalidValueError(
+                f"{len(self.views)} views in {len(self.stages)} shuffles have no one step for all: "
+                "run() takes them one after another"
+            )
+        return self.stages[0]
 
     def reads(self, name: str) -> frozenset[str]:
         """The tables that a view reads, and what stages before it find for it."""
@@ -76,7 +119,7 @@ def plan_of(
         for number, stage in enumerate(made)
         for place, one in enumerate(stage.wanted)
     }
-    return Plan(made, places)
+    return Plan(made, places, tuple(views))
 
 
 def _together(step: Wanted, stages: list[list[Wanted]], views: Collection[str]) -> list[Wanted]:
@@ -156,7 +199,7 @@ class _Steps:
             movable={*self._tables} - {*self._multiplicities},
             small=self._sizes.small,
         )
-        route = choose(asked)
+        route = split_heavy(asked, choose(asked), self._sizes.heavy)
         schema = self._planner.result(query, self._tables)
         if route.whole or parts is None:
             return Wanted(name, query, catalog, route, schema)
