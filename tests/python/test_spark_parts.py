@@ -1,9 +1,8 @@
-"""The parts of the Spark bridge that need no Java: routes, slots, the split into two steps."""
+"""The parts of the Spark bridge that need no Java: routes, slots, Java."""
 
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,6 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
-from ringview._native import Database
-from ringview.errors import UnsupportedError
-from ringview.spark.partial import floats, split
-from ringview.spark.partition import Merge
 from ringview.spark.planning import catalog_of
 from ringview.spark.route import Asked, Route, choose, covers_all
 from ringview.spark.session import JavaNotFoundError, check_java
@@ -140,46 +135,6 @@ def test_rows_come_in_batches() -> None:
     assert [batch.num_rows for batch in batches] == [2, 2, 1]
 
 
-def test_an_average_is_kept_as_sum_and_count() -> None:
-    steps = split(query("SELECT AVG(x) AS x, a FROM r GROUP BY a, b"))
-    assert [output["name"] for output in steps.first["outputs"]] == [
-        "key0",
-        "key1",
-        "sum0",
-        "count0",
-    ]
-    summed = pa.table({"key0": [1, 2], "key1": [1, 1], "sum0": [3, None], "count0": [2, 0]})
-    schema = pa.schema({"x": pa.float64(), "a": pa.int64()})
-    assert steps.finish(summed, schema).to_pydict() == {"x": [1.5, None], "a": [1, 2]}
-
-
-def test_floats_add_up_over_partitions_without_a_loss() -> None:
-    schema = pa.schema({"a": pa.int64(), "z": pa.float64(), "i": pa.int64()})
-    sql = "SELECT a, SUM(z) AS s, AVG(z) AS m, SUM(i) AS i FROM f GROUP BY a"
-    asked = translate(sql, {"f": schema})
-
-    def run(first: dict[str, Any], rows: list[tuple[int, float | None, int]]) -> pa.Table:
-        database = Database(trust_deletes=True)
-        database.create_table("f", schema, None, False)
-        database.create_view("v", json.dumps(first))
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        database.apply([("f", 1, pa.table(columns or [[]] * 3, schema=schema), None)])
-        return pa.table(database.view_result("v"))
-
-    steps = split(asked, floats(run(split(asked).first, []).schema))
-    parts = [
-        run(steps.first, [(0, 1e16, 1), (0, 1.0, 2), (1, None, 3)]),
-        run(steps.first, [(0, -1e16, 4), (0, 0.25, 5), (1, 0.5, 6)]),
-    ]
-    result = pa.schema({"a": pa.int64(), "s": pa.float64(), "m": pa.float64(), "i": pa.int64()})
-    merge = Merge(steps, parts[0].schema, result)
-    [batch] = merge(batch for part in parts for batch in part.to_batches())
-    assert batch.to_pylist() == [
-        {"a": 0, "s": 1.25, "m": 0.3125, "i": 12},
-        {"a": 1, "s": 0.5, "m": 0.5, "i": 9},
-    ]
-
-
 def test_without_java_the_error_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -215,16 +170,3 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(ImportError, match=r"pip install 'ringview\[spark\]'"):
         importlib.import_module("ringview.spark")
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT a, MIN(x) AS lo FROM r GROUP BY a",
-        "SELECT SUM(x) / COUNT(*) AS mean FROM r",
-        "SELECT a, COUNT(*) AS n FROM r GROUP BY a HAVING COUNT(*) > 1",
-    ],
-)
-def test_what_partial_results_do_not_add_up_to_is_refused(sql: str) -> None:
-    with pytest.raises(UnsupportedError, match="over Spark yet"):
-        split(query(sql))

@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 from ringview._native import Database
 from ringview.errors import InvalidValueError
 from ringview.spark.grid import Spread
-from ringview.spark.partial import PARTIALS, Split
 from ringview.spark.slots import MULTIPLICITY, PARTITION, Layout, rows_to_batches
 from ringview.spark.variables import Query
 
@@ -109,30 +108,49 @@ class Partition:
 
     def _found(self, database: Any, number: int, result: Result) -> Iterator[pa.RecordBatch]:
         database.create_view(result.name, json.dumps(result.query))
-        stream = database.view_stream(result.name)
-        while (rows := stream.next()) is not None:
-            for batch in pa.table(rows).cast(result.schema).to_batches():
+        if result.whole:
+            found = _rows(database, result.name)
+        else:
+            found = iter([pa.table(database.view_partials(result.name))])
+        for rows in found:
+            for batch in rows.cast(result.schema).to_batches():
                 yield batch if self.output is None else self.output.filled(number, batch)
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Adds partial results in the ring, group by group, with the same engine."""
+    """Adds partial results in the ring, group by group, with the same engine.
 
-    split: Split
-    partial: pa.Schema
-    result: pa.Schema
+    ``partial`` is what cells give of ``view``, ``schema`` what it shows; ``relations`` are empty.
+    """
+
+    relations: tuple[Relation, ...]
+    view: Result
+    schema: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Partial results in, those of whole groups out."""
         database = Database(True)
-        database.create_table(PARTIALS, self.partial, None, False)
-        database.create_view("merged", json.dumps(self.split.second))
+        for relation in self.relations:
+            database.create_table(relation.name, relation.schema, None, False)
+        name, partial = self.view.name, self.view.schema
+        database.create_view(name, json.dumps(self.view.query))
+        merged = False
         for batch in batches:
-            rows = pa.table(batch.columns, names=self.partial.names).cast(self.partial)
-            database.apply([(PARTIALS, 1, rows, None)])
-        summed = pa.table(database.view_result("merged"))
-        yield from self.split.finish(summed, self.result).to_batches()
+            if batch.num_rows:
+                rows = pa.table(batch.columns, names=partial.names).cast(partial)
+                database.merge_partials(name, rows)
+                merged = True
+        # Of the partitions that got nothing none may say that there is a row.
+        if merged:
+            for rows in _rows(database, name):
+                yield from rows.cast(self.schema).to_batches()
+
+
+def _rows(database: Any, view: str) -> Iterator[pa.Table]:
+    stream = database.view_stream(view)
+    while (rows := stream.next()) is not None:
+        yield pa.table(rows)
 
 
 def _insert(

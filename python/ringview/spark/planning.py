@@ -54,7 +54,7 @@ class Planner:
                 # Cells find groups, which others add to.
                 del query["bag"]
             found[name] = _over_tables(name, query, found, taken={*catalog, *views})
-            catalog[name] = self.result(found[name], self.schemas)
+            catalog[name], _ = self.result(found[name], self.schemas)
         return {name: found[name] for name in views}
 
     def _translated(self, sql: str, catalog: Mapping[str, pa.Schema]) -> Query:
@@ -67,8 +67,8 @@ class Planner:
                 )
             raise
 
-    def result(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-        """The columns of a query's result over tables of these columns."""
+    def result(self, query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[pa.Schema, pa.Schema]:
+        """The columns of a query's result over tables of these columns, and of its parts."""
         database = _native.Database(trust_deletes=True)
         for name in tables_below(query):
             database.create_table(name, schemas[name], None, False)
@@ -76,7 +76,8 @@ class Planner:
         while view in schemas:
             view += "'"
         database.create_view(view, json.dumps(query))
-        return pa.table(database.view_result(view)).schema.remove_metadata()
+        shown = pa.table(database.view_result(view)).schema.remove_metadata()
+        return shown, pa.schema(database.partial_schema(view)).remove_metadata()
 
 
 def tables_below(query: Query) -> list[str]:

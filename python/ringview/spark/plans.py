@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from ringview.errors import InvalidValueError, UnsupportedError
+from ringview.errors import InvalidValueError
 from ringview.spark import frames, steps
-from ringview.spark.partial import Split, floats, split
 from ringview.spark.place import Role
 from ringview.spark.planning import Planner, catalog_of, tables_below
 from ringview.spark.route import Asked, choose
@@ -27,7 +26,7 @@ from ringview.spark.ship import Shipped
 from ringview.spark.skew import Heavy, split_heavy
 from ringview.spark.stage import Stage, Wanted, stage_of
 from ringview.spark.types import spark_schema
-from ringview.spark.variables import Query
+from ringview.spark.variables import Query, within
 
 
 @dataclass(frozen=True)
@@ -189,34 +188,18 @@ class _Steps:
 
     def _step(self, name: str, query: Query) -> Wanted:
         catalog = catalog_of(query, self._tables)
-        parts = _split(query)
         asked = Asked(
             query,
             catalog,
             self._rows,
             self._sizes.partitions,
-            splits=parts is not None,
+            splits=not within(query.get("condition")),
             movable={*self._tables} - {*self._multiplicities},
             small=self._sizes.small,
         )
         route = split_heavy(asked, choose(asked), self._sizes.heavy)
-        schema = self._planner.result(query, self._tables)
-        if route.whole or parts is None:
-            return Wanted(name, query, catalog, route, schema)
-        first = self._planner.result(parts.first, self._tables)
-        parts = split(query, floats(first))
-        partial = self._planner.result(parts.first, self._tables)
-        return Wanted(name, query, catalog, route, schema, partial, parts)
-
-
-def _split(query: Query) -> Split | None:
-    """The two steps of a query, if partial results add up."""
-    if "bag" in query or "condition" in query:
-        return None
-    try:
-        return split(query)
-    except UnsupportedError:
-        return None
+        schema, partial = self._planner.result(query, self._tables)
+        return Wanted(name, query, catalog, route, schema, None if route.whole else partial)
 
 
 def _is_one_row(query: Query) -> bool:

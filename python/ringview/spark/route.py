@@ -12,6 +12,7 @@ shares for each.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -26,6 +27,9 @@ _VALUES_A_SHARE = 8
 _DIMENSIONS = 3
 # A row that no shuffle moves costs about so much of one that is moved.
 _UNMOVED = 0.5
+# So many times more, if parts of groups hold the values of their rows.
+_VALUES = 4.0
+_OF_VALUES = ("min", "max", "count_distinct")
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,13 @@ def choose(asked: Asked) -> Route:
     """The route that loads the fullest cell least."""
     variables = Variables(asked.query, asked.catalog.kind)
     candidates = [*_routes(asked, variables), *_in_place(asked)]
-    alone = Route((), True, _load(asked, variables, ()))
-    # Among equals whole groups save the second step, but those of one table may be few; then fewer
-    # dimensions are simpler.
-    alone_splits = asked.splits and len(asked.query["atoms"]) == 1
+    one = Route((), True, _load(asked, variables, ()))
+    # Among equals whole groups save the second step, but those of one table may be few, and then
+    # parts are small, unless they hold values; then fewer dimensions are simpler.
+    alone = len(asked.query["atoms"]) == 1
+    alone_splits = asked.splits and alone and not _holds_values(asked.query)
     return min(
-        [alone, *candidates],
+        [one, *candidates],
         key=lambda route: (route.load, route.whole == alone_splits, len(route.dimensions)),
     )
 
@@ -144,6 +149,11 @@ def _together(variables: Sequence[Variable], query: Query) -> Iterator[tuple[Var
         if len(shared) > 1 and (together := tuple(shared)) not in seen:
             seen.add(together)
             yield together
+
+
+def _holds_values(query: Query) -> bool:
+    """Whether parts of groups are as large as their rows."""
+    return any(f'"{name}"' in json.dumps(query) for name in _OF_VALUES)
 
 
 def _is_free(asked: Asked) -> bool:
@@ -211,7 +221,8 @@ def _in_place(asked: Asked) -> Iterator[Route]:
     alone = atoms.count(atoms[atom]) == 1
     if alone and atoms[atom] in asked.movable and others <= {*asked.small}:
         dimension = Dimension((), asked.partitions, scattered=atom)
-        load = asked.size(atoms[atom]) / asked.partitions * _UNMOVED
+        unmoved = _UNMOVED * (_VALUES if _holds_values(asked.query) else 1.0)
+        load = asked.size(atoms[atom]) / asked.partitions * unmoved
         load += sum(map(asked.size, others))
         bag = "bag" in asked.query and not asked.query["bag"].get("distinct")
         yield Route((dimension,), bag, load, in_place=atom)

@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from ringview.spark.grid import copies
-from ringview.spark.partial import Split
 from ringview.spark.partition import Merge, Partition, Relation, Result
 from ringview.spark.place import Catalog, Placing, Roles
 from ringview.spark.planning import tables_below
@@ -35,9 +34,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A view that a stage finds: its query over tables, its route, and what it gives.
+    """A view that a stage finds: its query over tables, its route, and what it shows.
 
-    ``split`` are its two steps, if groups are found in parts.
+    ``partial`` are the columns of its parts, if groups are found in parts.
     """
 
     name: str
@@ -46,7 +45,11 @@ class Wanted:
     route: Route
     schema: pa.Schema
     partial: pa.Schema | None = None
-    split: Split | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of its parts that tell groups: all but the payload."""
+        return [] if self.partial is None else self.partial.names[:-1]
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,11 @@ class Stage:
     def merge(self, number: int) -> Shipped | None:
         """What adds up the parts of a result; nothing if its groups are whole."""
         wanted = self.wanted[number]
-        if wanted.split is None or wanted.partial is None:
+        if wanted.partial is None:
             return None
-        return Shipped(Merge(wanted.split, wanted.partial, wanted.schema))
+        below = {*tables_below(self.results[number].query)}
+        relations = [replace(each, sent=None) for each in self.relations if each.name in below]
+        return Shipped(Merge(tuple(relations), self.results[number], wanted.schema))
 
     @property
     def schema(self) -> pa.Schema:
@@ -138,7 +143,7 @@ def stage_of(
             for relation, column in _columns(query):
                 if relation in names:
                     used[names[relation]] |= {column}
-        whole = one.split is None
+        whole = one.partial is None
         schema = one.schema if one.partial is None else one.partial
         query = {"blocks": blocks, **found} if blocks else found
         results.append(Result(one.name, query, schema, whole, one.route.cells))
@@ -171,9 +176,8 @@ def stage_of(
 def _placed(one: Wanted, roles: Roles) -> tuple[Query, list[Query]]:
     """The query that cells run, and its blocks."""
     roles.blocks.clear()
-    query = one.query if one.split is None else one.split.first
     variables = Variables(one.query, one.catalog.kind)
-    return Placing(one.catalog, roles).view(query, variables, one.route.dimensions)
+    return Placing(one.catalog, roles).view(one.query, variables, one.route.dimensions)
 
 
 def _readings(query: Query, names: Mapping[str, str]) -> Iterator[Reading]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from ringview.spark import frames
 from ringview.spark.stage import Stage
@@ -41,9 +40,9 @@ def merged(stage: Stage, number: int, partials: DataFrame) -> DataFrame:
     """A result of a stage: parts of groups added in the ring, whole ones as they are."""
     one = stage.wanted[number]
     merge = stage.merge(number)
-    if merge is None or one.split is None:
+    if merge is None:
         return partials
-    keys = [sf.col(key) for key in one.split.keys]
+    keys = [frames.column(key) for key in one.keys]
     together = partials.repartition(stage.cells, *keys) if keys else partials.repartition(1)
     return together.mapInArrow(merge, spark_schema(one.schema))
 
