@@ -89,7 +89,7 @@ def seconds() -> float:
     """Seconds that this process and all below it have used of the processors."""
     below: dict[int, list[int]] = {}
     used: dict[int, float] = {}
-    for folder in Path("/proc").iterdir():
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
