@@ -61,7 +61,7 @@ def edges(rows: int) -> Tables:
     draw = np.random.default_rng(3)
     count = rows // 3
     tables = {}
-    for name, (one, other) in {"r": "ab", "s": "bc", "t": "ca"}.items():
+    for name, one, other in (("r", "a", "b"), ("s", "b", "c"), ("t", "c", "a")):
         ends = [(draw.random(count) ** 2 * (count // 8 + 1)).astype(np.int64) for _ in range(2)]
         tables[name] = pa.table({one: ends[0], other: ends[1]})
     return tables

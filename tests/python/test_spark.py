@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from oracle import comparable
+from test_docs import check
 
 pytest.importorskip("pyspark", minversion="4.1")
 
@@ -21,7 +22,7 @@ from ringview import errors
 from ringview.cli.commands import app
 from ringview.job import embedded, load
 from ringview.job.read import Source
-from ringview.spark import evaluate, prepare, views
+from ringview.spark import evaluate, prepare, raising, views
 from ringview.spark.types import spark_schema
 from typer.testing import CliRunner
 
@@ -304,12 +305,14 @@ def test_sums_do_not_wrap(spark: SparkSession) -> None:
         ({"multiplicity": "m"}, errors.InvalidValueError, 'no column "m"'),
         ({"multiplicity": {"q": "a"}}, errors.UnknownTableError, 'no table "q"'),
         ({"rows": {}}, errors.UnknownTableError, "rows: "),
+        ({"partitions": "4"}, errors.TypeMismatchError, "partitions='4' is not an integer"),
+        ({"multiplicity": "f"}, errors.TypeMismatchError, 'column "f" of table "r" is double'),
     ],
 )
 def test_wrong_options(
     spark: SparkSession, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    frame = spark.range(3).toDF("a")
+    frame = spark.range(3).selectExpr("id AS a", "CAST(id AS double) AS f")
     with pytest.raises(error, match=message):
         evaluate("SELECT COUNT(*) AS n FROM r", {"r": frame}, **options)
 
@@ -378,3 +381,43 @@ def test_views_over_views_in_few_shuffles(spark: SparkSession) -> None:
     found.unpersist()
     with pytest.raises(errors.UnknownViewError, match="did you mean 'best'"):
         found.to_df("bst")
+
+
+def test_the_page_prints_what_it_shows(spark: SparkSession) -> None:
+    check("docs/spark.md")
+
+
+def test_what_a_worker_raises_is_raised_as_it_was(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, 2), (1, None)], "a long, m long")
+    found = evaluate("SELECT SUM(a) AS a FROM sales", {"sales": frame}, multiplicity="m")
+    message = "'m' is NULL in a row of table 'sales'"
+    with pytest.raises(errors.InvalidValueError, match=message), raising():
+        found.collect()
+    gone = spark.createDataFrame([(1, -1)], "a long, m long")
+    found = evaluate("SELECT SUM(a) AS a FROM sales", {"sales": gone}, multiplicity="m")
+    with pytest.raises(errors.OverDeleteError, match="sales"), raising():
+        found.collect()
+
+
+def test_streams_are_refused(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(errors.InvalidValueError, match="is a stream, which has no end"):
+        evaluate("SELECT COUNT(*) AS n FROM s", {"s": stream})
+
+
+def test_texts_with_a_collation_are_refused(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT 'a' COLLATE UTF8_LCASE AS t, 1 AS n")
+    with pytest.raises(errors.UnknownColumnError) as caught:
+        evaluate("SELECT t, COUNT(*) AS n FROM s GROUP BY t", {"s": frame})
+    assert "s.t (string collate UTF8_LCASE)" in caught.value.__notes__[0]
+
+
+def test_heavy_values_are_found_and_split(spark: SparkSession) -> None:
+    left = spark.range(120_000).selectExpr("IF(id % 3 > 0, 7, id) AS k", "id % 10 AS x")
+    right = spark.range(2_000).selectExpr("IF(id < 20, 7, id) AS k", "id AS y")
+    sql = "SELECT x, COUNT(*) AS n, MAX(y) AS y FROM l JOIN r USING (k) GROUP BY x"
+    steps = prepare(sql, {"l": left, "r": right}, partitions=2, rows={"l": 120_000, "r": 150_000})
+    assert "heavy values of k split: 7" in steps.explain()
+    left.createOrReplaceTempView("l")
+    right.createOrReplaceTempView("r")
+    assert comparable(steps.result().toArrow()) == comparable(spark.sql(sql).toArrow())

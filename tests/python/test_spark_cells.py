@@ -232,9 +232,10 @@ def test_multiplicities_meet_in_a_cell() -> None:
         counted = [*often, *(1 - number for number in often)]
         data[name] = changes.append_column("m", pa.array(counted, pa.int64()))
     for sql in (QUERIES[0], QUERIES[8], "SELECT COUNT(*) AS n, SUM(x) AS x FROM r"):
-        made = plan({"v": sql}, data, LARGE, 8, multiplicity="m")
-        assert all(stage.in_place is None for stage in made.stages)
-        assert comparable(run(made, data, draw)["v"]) == expected(sql, left)
+        for rows in (LARGE, {"r": 1e6, "s": 1e3, "t": 10.0}):
+            made = plan({"v": sql}, data, rows, 8, multiplicity="m", small=("s", "t"))
+            assert all(stage.in_place is None for stage in made.stages)
+            assert comparable(run(made, data, draw)["v"]) == expected(sql, left)
 
 
 @given(st.data())

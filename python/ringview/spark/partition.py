@@ -76,13 +76,16 @@ class Partition:
         for relation in self.relations:
             # Static: rows are kept until views have read them, and views store less.
             database.create_table(relation.name, relation.schema, None, True)
-        cell = self._load(database, batches)
+        deletions: list[Op] = []
+        cell = self._load(database, batches, deletions)
         if cell is None:
             return
         for relation in self.relations:
             if relation.sent is not None:
                 rows = pa.ipc.open_stream(relation.sent).read_all()
-                _insert(database, relation, rows.to_batches(), [])
+                _insert(database, relation, rows.to_batches(), deletions)
+        if deletions:
+            database.apply(deletions)
         for number, result in enumerate(self.results):
             if cell < result.cells:
                 yield from self._found(database, number, result)
@@ -92,18 +95,17 @@ class Partition:
         for batch in self(rows_to_batches(rows, self.layout.schema)):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
-    def _load(self, database: Any, batches: Iterable[pa.RecordBatch]) -> int | None:
-        """All rows into their tables; which cell this is, if any row came."""
+    def _load(
+        self, database: Any, batches: Iterable[pa.RecordBatch], deletions: list[Op]
+    ) -> int | None:
+        """The rows that Spark brings into their tables; which cell this is, if any row came."""
         cell: int | None = None
-        deletions: list[Op] = []
         schemas = [relation.schema for relation in self.relations]
         for batch in batches:
             if cell is None and batch.num_rows:
                 cell = batch.column(PARTITION)[0].as_py()
             for number, rows in self.layout.relations(batch, schemas):
                 _insert(database, self.relations[number], [rows], deletions)
-        if deletions:
-            database.apply(deletions)
         return cell
 
     def _found(self, database: Any, number: int, result: Result) -> Iterator[pa.RecordBatch]:
