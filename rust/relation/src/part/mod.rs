@@ -14,11 +14,12 @@ mod shrink;
 mod sieve;
 
 use crate::ABSENT;
-use crate::directory::{Directory, Hashing};
+use crate::directory::{AHEAD, Directory, Hashing};
 use crate::journal::{Journal, SlotChange, Undo};
 use crate::layout::KeyLayout;
 use crate::part::index::Index;
 
+use ringview_core::prefetch;
 pub use shrink::Moved;
 
 /// Slots that are removed one by one where all are undone: their room is used again.
@@ -227,12 +228,29 @@ impl Part {
     /// are removed. A key with a zero payload is not in the relation; while the transaction runs
     /// it may stand there, since it multiplies to zero.
     pub fn commit(&mut self, candidates: &[u32], is_zero: impl Fn(&[u64]) -> bool) {
-        for &slot in candidates {
+        for (at, &slot) in candidates.iter().enumerate() {
+            self.look_ahead(candidates, at);
             if self.is_live(slot) && is_zero(self.payload(slot)) {
                 self.remove(slot);
             }
         }
         self.journal.clear(self.slots);
+    }
+
+    /// Asks for what the removal of slots that come later will touch: first the key, then where it leads.
+    #[inline(always)]
+    fn look_ahead(&self, slots: &[u32], at: usize) {
+        let Directory::Hash(hash) = &self.directory else {
+            return;
+        };
+        if let Some(&slot) = slots.get(at + 2 * AHEAD) {
+            prefetch(&self.keys, slot as usize * self.layout.words());
+            let indexes = self.indexes.iter();
+            indexes.for_each(|index| index.prefetch_place(slot));
+        }
+        if let Some(&slot) = slots.get(at + AHEAD) {
+            hash.prefetch(self.hashing.hash(self.key(slot)));
+        }
     }
 
     /// Undoes everything since the last commit.
