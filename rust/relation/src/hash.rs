@@ -396,7 +396,7 @@ impl HashDirectory {
     /// Whether far fewer entries are left than there is room for.
     pub(crate) fn is_sparse(&self) -> bool {
         const FEW: usize = 1 << 10;
-        self.capacity > FEW + 8 * self.len
+        self.capacity > FEW + 4 * self.len
     }
 
     /// Lets every entry name the slot to which `to` sends its own, in as little room as they need. One

@@ -223,6 +223,10 @@ impl RowStore {
         }
         self.rows.truncate(mark as usize);
         self.counts.truncate(mark as usize);
+        if self.directory.is_sparse() {
+            self.directory.relocate(|slot| slot);
+            self.counts.fit();
+        }
     }
 
     /// From here on everything is remembered.
