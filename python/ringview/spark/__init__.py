@@ -25,7 +25,24 @@ if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 1):
         "pip install --upgrade 'ringview[spark]'"
     )
 
-from ringview.spark.evaluation import Evaluation, evaluate, prepare
+from ringview.spark.evaluation import Evaluation, Views, evaluate, plan, prepare, views
+from ringview.spark.failure import raising
+from ringview.spark.plans import Plan
 from ringview.spark.session import JavaNotFoundError, session
+from ringview.spark.streaming import CheckpointError, ParquetSink, stream
 
-__all__ = ["Evaluation", "JavaNotFoundError", "evaluate", "prepare", "session"]
+__all__ = [
+    "CheckpointError",
+    "Evaluation",
+    "JavaNotFoundError",
+    "ParquetSink",
+    "Plan",
+    "Views",
+    "evaluate",
+    "plan",
+    "prepare",
+    "raising",
+    "session",
+    "stream",
+    "views",
+]
