@@ -72,6 +72,9 @@ fn play(mut house: House, kind: Kind, raw: &[Raw]) {
     assert_eq!(house.size(), 0);
 }
 
+/// A join, its groups, and the relation that they are read from.
+type Read<'a> = (&'a [&'a [usize]], &'a [usize], usize);
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -211,7 +214,7 @@ proptest! {
         let tuples: &[&[usize]] = &[&[0, 1, 3], &[3, 1, 2], &[2, 0]];
         let four: &[&[usize]] = &[&[0, 1, 2], &[1, 2, 3], &[2, 3, 0], &[3, 0, 1]];
         let row: &[&[usize]] = &[&[0], &[0, 1], &[1, 2], &[2]];
-        let forms: [(&[&[usize]], &[usize], usize); 9] = [
+        let forms: [Read<'_>; 9] = [
             (triangle, &[0, 1], 0),
             (triangle, &[0], 2),
             (triangle, &[2, 1], 1),
