@@ -114,6 +114,11 @@ JOINS = [
     "SELECT COUNT(*) AS n FROM r WHERE b = (SELECT COUNT(*) FROM s WHERE s.y = r.b)",
     "SELECT DISTINCT r.b FROM r, s WHERE r.a < s.y AND r.b > (SELECT AVG(y) FROM s)",
     "SELECT COUNT(*) AS n, SUM(a * y) AS t FROM r, s WHERE r.a < s.y OR r.b = s.b + 1",
+    "SELECT a, b FROM r WHERE b = ANY (SELECT y FROM s WHERE s.b = r.a)",
+    "SELECT COUNT(*) AS n FROM r WHERE a > ALL (SELECT y FROM s WHERE s.b = r.b)",
+    "SELECT COUNT(*) AS n FROM r WHERE a > ANY (SELECT b FROM s)",
+    "SELECT COUNT(*) AS n FROM r WHERE NOT b <= ALL (SELECT y FROM s)",
+    "SELECT COUNT(*) AS n FROM r WHERE b <> ANY (SELECT y FROM s) OR a = 0",
 ]
 
 
