@@ -174,7 +174,7 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
         "no table or alias 'z'",
     ),
     (
-        "SELECT COUNT(*) FROM r WHERE a > ALL (SELECT b FROM s)",
+        "SELECT COUNT(*) FROM r WHERE a + ALL (SELECT b FROM s) > 1",
         errors.UnsupportedError,
         1,
         39,

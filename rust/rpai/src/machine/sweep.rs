@@ -19,10 +19,11 @@ use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
 use super::feed::{Feed, Kinds};
-use super::index::{Index, Lanes, Reach};
-use super::number::{Kind, Quantity};
+use super::index::Index;
+use super::number::{Kind, Quantity, floor, power_of_ten};
 use super::part::Part;
 use super::plan::{Comparison, Value};
+use super::reach::Enough;
 use super::row::{Cell, RowAt};
 use super::stage::Stage;
 use crate::payload::{Payload, Sums};
@@ -102,38 +103,6 @@ pub(super) fn part(shape: Shape) -> Option<Box<dyn Part>> {
     }
 }
 
-/// When the sum of a stage, within what passed before it, is enough.
-struct Enough {
-    at: usize,
-    low: (i128, i128),
-    high: (i128, i128),
-    counts: bool,
-    bound: i128,
-}
-
-impl Enough {
-    #[inline(always)]
-    fn count(&self, sums: &impl Lanes) -> i128 {
-        sums.lane(self.at).clamp(self.low.0, self.high.0) - self.low.0
-    }
-
-    #[inline(always)]
-    fn sum(&self, sums: &impl Lanes) -> i128 {
-        sums.lane(self.at + 1).clamp(self.low.1, self.high.1) - self.low.1
-    }
-}
-
-impl Reach for Enough {
-    #[inline(always)]
-    fn reached(&self, sums: &impl Lanes) -> bool {
-        match self.counts {
-            true => self.count(sums) >= self.bound,
-            // The aggregate is NULL where nothing is counted.
-            false => self.sum(sums) >= self.bound && self.count(sums) > 0,
-        }
-    }
-}
-
 impl<const N: usize> Rows<N> {
     fn new() -> Self {
         Self {
@@ -151,7 +120,7 @@ impl<const N: usize> Rows<N> {
     }
 
     /// The place from which on a stage is passed, with the sums before it.
-    fn from(&self, enough: &Enough, admits: bool) -> (Place, Sums<N>) {
+    fn from(&self, enough: &Enough<i128>, admits: bool) -> (Place, Sums<N>) {
         let none = Sums::<N>::ZERO;
         if !admits && enough.reached(&none) {
             return (START, none);
@@ -203,6 +172,9 @@ impl<const N: usize> Rows<N> {
     }
 
     fn passing(&self, shape: &Shape, closed: &[Cell]) -> Result<Sums<N>> {
+        if closed.is_empty() {
+            return Ok(self.index.total());
+        }
         let (stages, bounds) = closed.split_at(shape.stages.len());
         let Some((cut, out)) = shape.cuts(bounds)? else {
             return Ok(Sums::<N>::ZERO);
@@ -315,15 +287,15 @@ fn place(number: Quantity, kind: Kind, inclusive: bool) -> Result<Place> {
     match (number, kind) {
         (number, Kind::Real) => Ok((number.ordinal(Kind::Real)?, inclusive)),
         (Quantity::Exact { units, scale: own }, Kind::Exact(scale)) => {
-            let power = 10i128.checked_pow(u32::from(own.abs_diff(scale)));
+            let power = power_of_ten(own.abs_diff(scale));
             let power = power.ok_or_else(|| overflow("a number"))?;
             if own <= scale {
                 let key = units.checked_mul(power).filter(|key| *key != i128::MIN);
                 return Ok(key.map_or(ends(units > 0), |key| (key, inclusive)));
             }
             // Between two keys, unless the digits behind are zeros.
-            let is_key = units.rem_euclid(power) == 0;
-            Ok((units.div_euclid(power), inclusive || !is_key))
+            let (key, is_key) = floor(units, power);
+            Ok((key, inclusive || !is_key))
         }
         (number, Kind::Exact(scale)) => {
             let how = match inclusive {
@@ -425,7 +397,7 @@ impl<const N: usize> Part for Sweep<N> {
         &self.shape.closed
     }
 
-    fn passing(&self, closed: &[Cell], into: &mut Vec<i128>) -> Result<()> {
+    fn passing(&self, closed: &[Cell], into: &mut [i128]) -> Result<()> {
         let shape = &*self.shape;
         let (own, equal) = closed.split_at(shape.stages.len() + shape.bounds.len());
         let passed = match shape.kinds.equal.is_empty() {
@@ -436,7 +408,7 @@ impl<const N: usize> Part for Sweep<N> {
             },
         };
         let first = 2 * shape.stages.len();
-        into.extend_from_slice(&passed.0[first..first + shape.width]);
+        into.copy_from_slice(&passed.0[first..first + shape.width]);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! Invariant: what is told is what the machine does, and of a view what it does now. Cost: linear in the query, and in
 //! the keys where it is kept by keys.
 
-use ringview_explain::{ChangeFacts, Choice, Explanation};
+use ringview_explain::{Beside, ChangeFacts, Choice, Explanation};
 
 use super::Plan;
 use crate::machine::{Told, Way};
@@ -12,10 +12,12 @@ use ringview_view::Cost;
 impl Plan {
     /// What a change costs, the result included.
     pub(crate) fn cost(&self) -> Cost {
-        match self.machine.told().way {
+        let own = match self.machine.told().way {
             Way::Indexed | Way::Partitioned => Cost::Logarithmic,
             Way::PartitionedGeneral | Way::General => Cost::power(self.query.atoms.len() as f64),
-        }
+        };
+        let beside = self.companions.iter().map(|one| one.plan.cost());
+        beside.fold(own, Cost::and)
     }
 
     /// The same in words.
@@ -68,7 +70,12 @@ impl Plan {
             },
             climbs: Vec::new(),
         };
+        let beside = self.companions.iter().map(|one| Beside {
+            what: format!("the values of {} by group", one.name),
+            view: one.plan.explanation(&one.plan.machine.told()),
+        });
         Explanation {
+            beside: beside.collect(),
             engine: Choice {
                 name: "rpai".to_owned(),
                 because,
