@@ -143,7 +143,9 @@ fn engine(query: &Query, events: &[Event]) -> Result<(Duration, String), String>
         black_box(row.map_err(|error| error.to_string())?);
     }
     let time = on_core() - start;
-    let end = db.view_get("view", &[]).map_err(|error| error.to_string())?;
+    let end = db
+        .view_get("view", &[])
+        .map_err(|error| error.to_string())?;
     Ok((time, format!("{end:?}")))
 }
 

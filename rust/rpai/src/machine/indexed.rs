@@ -5,11 +5,11 @@
 
 use ringview_core::{Meter, Result};
 
+use super::Machine;
 use super::plan::{Plan, Value};
 use super::row::{Cell, RowAt};
 use super::scope::{Nowhere, simple};
 use super::selector::Selector;
-use super::Machine;
 
 #[derive(Clone, Debug)]
 pub(super) struct Indexed {
@@ -81,7 +81,10 @@ impl Indexed {
     }
 
     pub(super) fn memory_usage(&self) -> usize {
-        let closed = self.closed.iter().map(|(_, machine)| machine.memory_usage());
+        let closed = self
+            .closed
+            .iter()
+            .map(|(_, machine)| machine.memory_usage());
         self.selector.memory_usage() + closed.sum::<usize>()
     }
 

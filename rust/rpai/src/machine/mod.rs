@@ -8,19 +8,23 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `plan` | [`Plan`]: blocks, values, conditions |
+//! | `plan`, `visit` | [`Plan`]: blocks, values, conditions; walks through them |
 //! | `number`, `row` | numbers, rows and bags of them |
 //! | `scope`, `exact` | values and conditions worked out, and compiled |
-//! | `recognise` | which blocks the optimisation keeps, and why others are not |
+//! | `recognise`, `chain`, `flat` | which blocks the optimisation keeps, and why others are not |
 //! | `indexed`, `selector`, `products` | the optimised form: sums of products of relations |
 //! | `part`, `feed`, `unit`, `index` | one of its relations: what rows add to which keys |
-//! | `sweep`, `stage`, `reach`, `grouped` | rows chosen by inequalities, or by equalities |
+//! | `sweep`, `rows`, `stage`, `reach`, `place` | rows chosen by inequalities |
+//! | `grouped` | rows chosen by equalities |
 //! | `local`, `partitioned` | queries in parts, each a machine |
-//! | `general`, `work`, `accumulator` | the general algorithm, combinations of rows, and aggregates |
+//! | `general`, `free`, `work`, `accumulator` | the general algorithm, combinations of rows, and aggregates |
 
 mod accumulator;
+mod chain;
 mod exact;
 mod feed;
+mod flat;
+mod free;
 mod general;
 mod grouped;
 mod index;
@@ -29,16 +33,19 @@ mod local;
 mod number;
 mod part;
 mod partitioned;
+mod place;
 mod plan;
 mod products;
 mod reach;
 mod recognise;
 mod row;
+mod rows;
 mod scope;
 mod selector;
 mod stage;
 mod sweep;
 mod unit;
+mod visit;
 mod work;
 
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use ringview_core::{Meter, Result};
 
 use super::accumulator::Accumulator;
-use super::general::FreeMap;
+use super::free::FreeMap;
 use super::plan::{Block, Column, Comparison, Condition, Value};
 use super::row::{Bag, Cell, Row};
 use super::scope::{Frame, Scope, holds, simple};

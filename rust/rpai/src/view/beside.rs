@@ -171,7 +171,9 @@ impl Further for Beside {
 
 impl HoldsStrings for Beside {
     fn mark_strings(&self, held: &mut Held) {
-        self.all.iter().for_each(|one| one.groups.mark_strings(held));
+        self.all
+            .iter()
+            .for_each(|one| one.groups.mark_strings(held));
     }
 
     fn string_words(&self) -> usize {

@@ -227,7 +227,11 @@ impl Groups {
         delta.columns.iter_mut().for_each(Vec::clear);
         delta.payload.clear();
         delta.rows = 0;
-        for (row, &slot) in slots.iter().enumerate().filter(|(_, slot)| **slot != ABSENT) {
+        for (row, &slot) in slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| **slot != ABSENT)
+        {
             for (to, from) in delta.columns.iter_mut().zip(columns) {
                 to.push(from[row]);
             }

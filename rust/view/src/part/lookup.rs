@@ -33,7 +33,11 @@ impl<'a> PartRows<'a> {
 
     /// As that of an answer whose rows are groups.
     pub(crate) fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
-        let Some(rows) = self.group(key, dictionary)? else {
+        let found = self.find(key, dictionary)?;
+        if let Some(row) = self.whole(&found) {
+            return Ok(Some(row));
+        }
+        let Some(rows) = self.group(found) else {
             return Ok(None);
         };
         let assembler = self.assembler(dictionary);
@@ -95,12 +99,30 @@ impl<'a> PartRows<'a> {
         Ok(of(&self.part.iter().filter(agrees).collect::<Vec<u32>>()))
     }
 
-    fn group(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<ResultRows>> {
-        Ok(match self.find(key, dictionary)? {
+    fn group(&self, found: Place) -> Option<ResultRows> {
+        match found {
             Place::Slot(slot) => Some(ResultRows::of(self.part, &[slot], self.further)),
             Place::Always => Some(self.all()),
             Place::Nowhere => None,
-        })
+        }
+    }
+
+    /// A row of counts and sums of integers alone, straight from its payload.
+    fn whole(&self, found: &Place) -> Option<Vec<Cell>> {
+        let slot = match found {
+            Place::Slot(slot) => *slot,
+            Place::Always => self.part.iter().next()?,
+            Place::Nowhere => return None,
+        };
+        if self.outputs.having.is_some() {
+            return None;
+        }
+        let (members, payload) = (self.further.members(), self.part.payload(slot));
+        let cell = |output| {
+            let value = members.whole(payload, output)?;
+            Some(value.map_or(Cell::Null, |value| Cell::Integer(value.into())))
+        };
+        self.outputs.columns.iter().map(cell).collect()
     }
 
     /// Where the group of a whole key is.
