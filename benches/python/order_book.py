@@ -250,14 +250,14 @@ def measure(query: str, events: list[Event], size: int, limit: float) -> None:
         print(json.dumps({**line, "tuples": done, **speed}), flush=True)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Measure each query in batches of one and of a thousand."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="few events")
     parser.add_argument("--seconds", type=float, default=4.0, help="where a stream is cut")
     parser.add_argument("--book", type=Path, help="a book as Parquet: side, mult, volume, price")
     parser.add_argument("--export", type=Path, help="write the events there, and stop")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     count = 2_000 if options.quick else 100_000
     events = given(options.book)[:count] if options.book else book(count)
     if options.export:
