@@ -51,6 +51,7 @@ impl DurableDatabase {
         if let Some(table) = self.rowless() {
             return Err(rows_are_not_kept(&table));
         }
+        self.refuse_merged()?;
         let draft = beside(path);
         let written = File::make(&draft, self.options().trust_deletes)
             .and_then(|mut file| file.rewrite(|write| self.write(write)))
@@ -85,6 +86,20 @@ impl DurableDatabase {
         }
         *self = Self::default();
         Ok(())
+    }
+
+    /// Refuses to write views whose rows are elsewhere.
+    fn refuse_merged(&self) -> Result<()> {
+        let is_merged = |name: &String| self.engine.is_merged(name) == Ok(true);
+        match self.engine.views().into_iter().find(is_merged) {
+            None => Ok(()),
+            Some(view) => Err(Error::Unsupported {
+                what: format!("saving view {view:?}, into which partials were merged"),
+                why: "a file keeps rows, from which views are made anew, and a partial has none"
+                    .to_owned(),
+                instead: "save the databases that have the rows, or drop the view first".to_owned(),
+            }),
+        }
     }
 
     /// A table whose rows are not kept.

@@ -15,7 +15,7 @@ use ringview_query::graph::ghd::{Ghd, Ratio, certified};
 use ringview_query::graph::set::Set;
 
 use super::Relation;
-use super::bag::{BagPlan, Code, PartPlan, Source};
+use super::ground::{BagPlan, Code, Kind, PartPlan, Source};
 use crate::Atom;
 
 /// See the module.
@@ -251,7 +251,6 @@ impl Planner<'_> {
                 source: Source::Relation(relation),
                 variables: of.variables.iter().map(number).zip(0..).collect(),
                 words: (of.variables.len()..of.columns).collect(),
-                copies: true,
             }
         };
         let parts: Vec<PartPlan> = relations.iter().map(part).collect();
@@ -290,7 +289,7 @@ impl Planner<'_> {
             outer: outer.len(),
             carried,
             codes,
-            whole: true,
+            kind: Kind::Keys,
         });
     }
 
@@ -349,7 +348,6 @@ impl Planner<'_> {
                     .filter_map(|&(v, column)| Some((number(v)?, column)))
                     .collect(),
                 words: Vec::new(),
-                copies: false,
             }
         };
         let of = |inside: bool| {
@@ -369,7 +367,7 @@ impl Planner<'_> {
             outer: outer.len(),
             carried: Vec::new(),
             codes: (outer.len()..variables.len()).map(Code::Value).collect(),
-            whole: false,
+            kind: Kind::Cycle,
         };
         self.plan.sources.push(Source::Bag(self.plan.bags.len()));
         self.plan.atoms.push(atom(&outer, &plan));
