@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::cases::{row, vwap};
 use crate::follow::{apply, database, parsed};
-use crate::grammar::{Random, all, atoms, column, compare, decimal, within};
+use crate::grammar::{Random, atoms, column, compare, decimal, within};
 use crate::{COLUMNS, TABLES};
 
 /// Steps of the dearest of some changes once so many rows are there, whose `v` is one of so many.

@@ -16,7 +16,7 @@
 //! | `part`, `feed`, `unit`, `index` | one of its relations: what rows add to which keys |
 //! | `sweep`, `rows`, `stage`, `reach`, `place` | rows chosen by inequalities |
 //! | `grouped` | rows chosen by equalities |
-//! | `local`, `partitioned` | queries in parts, each a machine |
+//! | `local`, `shape`, `partitioned` | queries in parts, each a machine |
 //! | `general`, `free`, `work`, `accumulator` | the general algorithm, combinations of rows, and aggregates |
 
 mod accumulator;
@@ -42,8 +42,10 @@ mod row;
 mod rows;
 mod scope;
 mod selector;
+mod shape;
 mod stage;
 mod sweep;
+mod told;
 mod unit;
 mod visit;
 mod work;
@@ -63,6 +65,7 @@ pub use general::Group;
 pub use number::{Kind, Quantity};
 pub use plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
 pub use row::Cell;
+pub use told::{Told, Way};
 
 /// What keeps a query.
 #[derive(Clone, Debug)]
@@ -103,32 +106,6 @@ pub enum Moved {
     All(Vec<Group>),
     /// Some groups, with their aggregates; none for one that went.
     Some(Vec<(Row, Option<Vec<Cell>>)>),
-}
-
-/// How a query is kept, for explanations.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
-    /// The way.
-    pub way: Way,
-    /// Why the optimisation does not keep it as it stands.
-    pub why: Option<&'static str>,
-    /// Keys that have rows of their own.
-    pub parts: usize,
-    /// How many of these have aggregates that go up and down now, so that they are walked.
-    pub walked: usize,
-}
-
-/// The ways of keeping a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// By aggregate indexes.
-    Indexed,
-    /// By aggregate indexes of each key.
-    Partitioned,
-    /// By the general algorithm for each key.
-    PartitionedGeneral,
-    /// By the general algorithm.
-    General,
 }
 
 impl Machine {

@@ -41,11 +41,13 @@ impl Plan {
         let because = match (told.way, told.why) {
             (Way::Indexed, _) => {
                 "aggregate indexes: what a row is compared by is a running sum along a tree, so one change moves \
-                 all of them at once"
+                 all of them at once; the queries within as views of their own would have every row compared again"
                     .to_owned()
             }
             (Way::Partitioned, _) => {
-                "aggregate indexes, one for each key: the query joins and correlates by equal columns".to_owned()
+                "aggregate indexes, one for each key: the query joins and correlates by equal columns; the queries \
+                 within as views of their own would have every row of a key compared again"
+                    .to_owned()
             }
             (Way::PartitionedGeneral, _) => {
                 "the general algorithm for each key, because no aggregate index serves a key as it stands".to_owned()

@@ -132,6 +132,11 @@ impl Beside {
         self.all.iter_mut().for_each(|one| one.groups.rollback());
     }
 
+    /// The values by group, as rows.
+    pub(super) fn rows(&self) -> impl Iterator<Item = PartRows<'_>> {
+        self.all.iter().map(|one| one.groups.rows())
+    }
+
     pub(super) fn memory_usage(&self) -> usize {
         let all = self.all.iter();
         all.map(|one| one.groups.memory_usage() + one.values.memory_usage())

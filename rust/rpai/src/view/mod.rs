@@ -15,9 +15,12 @@ mod groups;
 mod payload;
 mod texts;
 
+use arrow_array::RecordBatch;
 use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
+use ringview_query::Bound;
 use ringview_view::RowDelta;
+use ringview_view::part::partial::write_groups;
 use ringview_view::part::{Grouped, Keeper, PartRows};
 
 use crate::plan::Plan;
@@ -89,6 +92,15 @@ impl Keeper for Correlated {
     fn rollback(&mut self) {
         self.groups.rollback();
         self.beside.rollback();
+    }
+
+    fn partial(
+        &self,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        let values = self.beside.rows().collect();
+        write_groups(query, self.grouped(), values, reading)
     }
 
     fn explanation(&self) -> Explanation {
