@@ -118,7 +118,7 @@ JOINS = [
     "SELECT COUNT(*) AS n FROM r WHERE a > ALL (SELECT y FROM s WHERE s.b = r.b)",
     "SELECT COUNT(*) AS n FROM r WHERE a > ANY (SELECT b FROM s)",
     "SELECT COUNT(*) AS n FROM r WHERE NOT b <= ALL (SELECT y FROM s)",
-    "SELECT COUNT(*) AS n FROM r WHERE ANY (SELECT y FROM s) <> b OR a = 0",
+    "SELECT COUNT(*) AS n FROM r WHERE b <> ANY (SELECT y FROM s) OR a = 0",
 ]
 
 # Least, greatest and distinct values of rows that a condition chooses which is no join.

@@ -206,13 +206,11 @@ def _compared(comparison: str) -> Callable[[Any, Chosen], Predicate]:
     """A comparison with a value, or with ANY or ALL values of a subquery."""
 
     def handler(node: exp.Binary, scope: Chosen) -> Predicate:
-        name, looked, within = comparison, node.left, node.right
-        if isinstance(looked, (exp.Any, exp.All)):
-            name, looked, within = _MIRRORED[name], within, looked
+        within = node.right
         if isinstance(within, exp.Any):
-            return _any_of(node, name, looked, within.this, scope)
+            return _any_of(node, comparison, node.left, within.this, scope)
         if isinstance(within, exp.All):
-            found = _any_of(node, _NEGATED[name], looked, within.this, scope)
+            found = _any_of(node, _NEGATED[comparison], node.left, within.this, scope)
             return replace(found, body={"op": "not", "operand": found.body})
         compared: Predicate = HANDLERS[type(node)](node, scope)
         return compared
