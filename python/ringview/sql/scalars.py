@@ -394,8 +394,8 @@ REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
     ),
     (
         (exp.All, exp.Any),
-        "ALL and ANY stand beside a comparison in WHERE and HAVING",
-        "write x < ALL (SELECT ..), or x = ANY (SELECT ..)",
+        "ALL and ANY stand right of a comparison in WHERE and HAVING",
+        "",
     ),
     ((exp.Window,), "window functions cannot be maintained", FROM_ROWS),
     (
