@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -453,7 +454,7 @@ def test_an_engine_without_conditions_across_tables_has_them_around_a_join(
     assert AROUND in str(refused.value)
     taken, advised = setting.view(sql), setting.view(around)
     for view in (taken, advised):
-        check(setting, sql, lambda view=view: rows_of(view.to_arrow()))
+        check(setting, sql, partial(rows_of, view.to_arrow()))
 
 
 def test_a_row_that_is_deleted_is_given_whole() -> None:
