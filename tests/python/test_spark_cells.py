@@ -270,3 +270,69 @@ def test_two_rows_meet_in_one_cell_exactly(data: st.DataObject) -> None:
     assert len(left) == len({*left})
     if not any(along.heavy for along in one):
         assert len(left) == copies(tuple(one))
+
+
+NUMBERS = {"r": ["a", "b", "x"], "s": ["b", "c"], "t": ["c", "a"]}
+COLUMNS = {name: schema.names for name, schema in SCHEMAS.items()}
+AGGREGATES = ["SUM({n})", "MIN({c})", "MAX({c})", "COUNT({c})", "COUNT(DISTINCT {c})", "AVG({n})"]
+
+
+def query(draw: random.Random) -> str:
+    """A join of up to three tables, some twice, on anything or nothing, with groups and filters."""
+    atoms = [draw.choice("rst") for _ in range(draw.choice([1, 2, 2, 3, 3]))]
+
+    def one(of: dict[str, list[str]], among: int = len(atoms)) -> str:
+        place = draw.randrange(among)
+        return f"q{place}.{draw.choice(of[atoms[place]])}"
+
+    conditions = [
+        f"q{place}.{draw.choice(NUMBERS[table])} = {one(NUMBERS, place)}"
+        for place, table in enumerate(atoms)
+        if place
+        for _ in range(draw.choice([0, 1, 1, 1, 2]))
+    ]
+    conditions += [f"{one(NUMBERS)} > {draw.randrange(3)}" for _ in range(draw.choice([0, 0, 1]))]
+    groups = list(dict.fromkeys(one(COLUMNS) for _ in range(draw.choice([0, 1, 1, 2]))))
+    asked = draw.sample(AGGREGATES, draw.choice([0, 1, 2]))
+    values = [each.format(n=one(NUMBERS), c=one(COLUMNS)) for each in asked]
+    shown = [f"{each} AS c{place}" for place, each in enumerate([*groups, *values, "COUNT(*)"])]
+    tables = ", ".join(f"{table} q{place}" for place, table in enumerate(atoms))
+    sql = f"SELECT {', '.join(shown)} FROM {tables}"
+    if conditions:
+        sql += f" WHERE {' AND '.join(conditions)}"
+    if groups:
+        sql += f" GROUP BY {', '.join(groups)}"
+        sql += draw.choice(["", "", " HAVING COUNT(*) > 1"])
+    if draw.random() < 0.2:
+        count = f"c{len(shown) - 1}"
+        return f"SELECT {count}, COUNT(*) AS n FROM ({sql}) AS below GROUP BY {count}"
+    return sql
+
+
+def check_random(seed: int) -> None:
+    draw = random.Random(seed)
+    data = tables(draw, rows=20)
+    sql = query(draw)
+    rows = {name: 10.0 ** draw.randrange(1, 8) for name in SCHEMAS}
+    keys: Heavy = {(name, column): {1: 1e8} for name in SCHEMAS for column in NUMBERS[name]}
+    made = plan(
+        {"v": sql},
+        data,
+        draw.choice([None, rows, rows, rows]),
+        draw.choice([1, 3, 8, 12]),
+        small=draw.sample("rst", draw.randrange(4)),
+        heavy=draw.choice([{}, keys]),
+    )
+    assert comparable(run(made, data, draw)["v"]) == expected(sql, data), (sql, made)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_queries_equal_duckdb(block: int) -> None:
+    for seed in range(20):
+        check_random(20 * block + seed)
+
+
+@pytest.mark.long
+def test_many_random_queries_equal_duckdb() -> None:
+    for seed in range(1_000, 6_000):
+        check_random(seed)

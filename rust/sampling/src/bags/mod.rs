@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `relation` | [`Relation`]: a relation of a query |
 //! | `plan` | which relations the acyclic join has |
+//! | `units` | relations that are one by keys |
 //! | `relations` | [`Relations`]: these, and where the words of results are |
 //! | `query` | [`QuerySample`]: a sample of any join |
 //! | `cascade` | a change on its way through bags to the sample |
@@ -32,6 +33,7 @@ mod query;
 mod relation;
 mod relations;
 mod resume;
+mod units;
 
 pub use plan::Told;
 pub use query::QuerySample;
