@@ -8,8 +8,9 @@ from decimal import Decimal
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from oracle import comparable
+from oracle import comparable, plain_rows
 
 pytest.importorskip("pyspark", minversion="4.1")
 
@@ -20,6 +21,7 @@ from ringview.spark.explained import explained
 from ringview.spark.grid import Along, cells, copies
 from ringview.spark.plans import Plan
 from ringview.spark.skew import Heavy
+from ringview.spark.types import to_spark
 
 SCHEMAS = {
     "r": pa.schema({"a": pa.int64(), "b": pa.int64(), "x": pa.int64()}),
@@ -219,6 +221,26 @@ def test_heavy_values_are_spread_on_the_larger_side() -> None:
     assert "heavy values of b split: 1, 2" in explained(made, "v")
     told = explained(plan({"v": QUERIES[25]}, data, LARGE, 8, heavy=HEAVY), "v")
     assert "heavy values of b not split: they are compared" in told
+
+
+@pytest.mark.parametrize("groups", [["r.a"], ["b"], []])
+def test_cofactors_come_whole_or_in_parts(groups: list[str]) -> None:
+    by = f" GROUP BY {groups[0]}" if groups else ""
+    shown = "".join(f"{each} AS k, " for each in groups)
+    sql = f"SELECT {shown}COFACTOR(a, c) AS f FROM r JOIN s USING (b){by}"
+    draw = random.Random(10)
+    data = tables(draw)
+    data["r"] = data["r"].filter(pc.is_valid(data["r"]["a"]))
+    data["s"] = data["s"].filter(pc.is_valid(data["s"]["c"]))
+    made = plan({"v": sql}, data, LARGE, 8)
+    assert all(to_spark(field.type) for field in made.stages[0].wanted[0].schema)
+    found = run(made, data, draw)["v"].to_pylist()
+    sums = f"{shown}COUNT(*) AS n, SUM(a) AS a, SUM(c) AS c"
+    wanted = expected(f"SELECT {sums} FROM r JOIN s USING (b){by}", data)
+    numbers = [
+        (*list(row.values())[:-1], row["f"]["count"], *map(int, row["f"]["sums"])) for row in found
+    ]
+    assert plain_rows(numbers) == wanted
 
 
 def test_multiplicities_meet_in_a_cell() -> None:

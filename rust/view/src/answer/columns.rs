@@ -56,28 +56,6 @@ impl Members {
         }
     }
 
-    /// A count, or a sum of integers, in one payload; `None` for what is not as simple, or does not fit.
-    pub(crate) fn whole(&self, payload: &[u64], output: &PlanOutput) -> Option<Option<i64>> {
-        let integer = |&term: &usize| {
-            let element = self.element(term);
-            let is_integer = element.kind == NumberKind::Integer;
-            is_integer.then(|| i64::load(payload, element.word))
-        };
-        match &output.kind {
-            _ if output.ty != Type::Int64 => None,
-            OutputKind::Count { term } => integer(term).map(Some),
-            OutputKind::Sum { terms, nonnull } => {
-                let mut sum = 0i128;
-                for term in terms {
-                    sum += i128::from(integer(term)?);
-                }
-                let sum = i64::try_from(sum).ok()?;
-                Some((integer(nonnull)? != 0).then_some(sum))
-            }
-            _ => None,
-        }
-    }
-
     /// A word of what a companion says of each row.
     fn summarized(&self, rows: &ResultRows, companion: usize, word: usize) -> Vec<u64> {
         let Some(words) = self.summaries().nth(companion) else {

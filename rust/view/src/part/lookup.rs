@@ -19,7 +19,8 @@ type Wanted = (usize, u64);
 
 impl<'a> PartRows<'a> {
     /// As that of an answer whose rows are groups.
-    pub(crate) fn key_columns(&self) -> Vec<(&'a str, &'a Type)> {
+    #[must_use]
+    pub fn key_columns(&self) -> Vec<(&'a str, &'a Type)> {
         let column = |&variable: &VarId| {
             let variable_of = &self.outputs.variables[variable];
             let shown = self.outputs.columns.iter().find(
@@ -32,12 +33,11 @@ impl<'a> PartRows<'a> {
     }
 
     /// As that of an answer whose rows are groups.
-    pub(crate) fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
-        let found = self.find(key, dictionary)?;
-        if let Some(row) = self.whole(&found) {
-            return Ok(Some(row));
-        }
-        let Some(rows) = self.group(found) else {
+    ///
+    /// # Errors
+    /// As of the answer.
+    pub fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
+        let Some(rows) = self.group(key, dictionary)? else {
             return Ok(None);
         };
         let assembler = self.assembler(dictionary);
@@ -50,7 +50,10 @@ impl<'a> PartRows<'a> {
     }
 
     /// As that of an answer whose rows are groups.
-    pub(crate) fn get_rows(
+    ///
+    /// # Errors
+    /// As of the answer.
+    pub fn get_rows(
         &self,
         keys: &[Vec<(&str, KeyValue<'_>)>],
         dictionary: &Dictionary,
@@ -99,30 +102,21 @@ impl<'a> PartRows<'a> {
         Ok(of(&self.part.iter().filter(agrees).collect::<Vec<u32>>()))
     }
 
-    fn group(&self, found: Place) -> Option<ResultRows> {
-        match found {
+    /// The fields of the key of the group of a whole key; `None` where it is not whole, or none can have
+    /// it.
+    #[must_use]
+    pub fn key_words(&self, key: &Key<'_>, dictionary: &Dictionary) -> Option<Vec<u64>> {
+        let wanted = self.wanted(key, dictionary).ok()??;
+        let is_whole = wanted.len() == self.part.layout().fields();
+        is_whole.then(|| wanted.iter().map(|&(_, word)| word).collect())
+    }
+
+    fn group(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<ResultRows>> {
+        Ok(match self.find(key, dictionary)? {
             Place::Slot(slot) => Some(ResultRows::of(self.part, &[slot], self.further)),
             Place::Always => Some(self.all()),
             Place::Nowhere => None,
-        }
-    }
-
-    /// A row of counts and sums of integers alone, straight from its payload.
-    fn whole(&self, found: &Place) -> Option<Vec<Cell>> {
-        let slot = match found {
-            Place::Slot(slot) => *slot,
-            Place::Always => self.part.iter().next()?,
-            Place::Nowhere => return None,
-        };
-        if self.outputs.having.is_some() {
-            return None;
-        }
-        let (members, payload) = (self.further.members(), self.part.payload(slot));
-        let cell = |output| {
-            let value = members.whole(payload, output)?;
-            Some(value.map_or(Cell::Null, |value| Cell::Integer(value.into())))
-        };
-        self.outputs.columns.iter().map(cell).collect()
+        })
     }
 
     /// Where the group of a whole key is.
