@@ -152,6 +152,10 @@ def nested(draw: st.DrawFn, most: int = 2, depth: int = 2) -> str:
     sums = [f"SUM({query.argument(sources)}) AS s", "COUNT(*) AS n"]
     if draw(st.booleans()):
         sums.append(f"AVG({query.column(sources, whole=True)}) AS m")
+    if draw(st.integers(0, 2)) == 0:
+        function = query.one_of("MIN", "MAX", "COUNT")
+        distinct = "DISTINCT " if function == "COUNT" else ""
+        sums.append(f"{function}({distinct}{query.column(sources)}) AS v")
     query.around.append(sources)
     condition = f"{query.value(depth)} {query.one_of(*_COMPARED)} {query.subquery(depth - 1)}"
     if draw(st.integers(0, 2)) == 0:
