@@ -93,6 +93,7 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | 
     order = sorted(tables.values(), key=lambda table: table.static)
     wanted = {name: _candidates(table, queries) for name, table in tables.items()}
     reads = {name: _reads(name, queries) for name in queries}
+    read: set[str] = set().union(*reads.values())
     best: tuple[tuple[int, int, int], Placement] | None = None
 
     def search(placement: Placement) -> None:
@@ -108,7 +109,7 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | 
         if best is not None and cost >= best[0]:
             return
         if len(placement) == len(order):
-            if any(placement[table.name] for table in plan.streams):
+            if any(placement[table.name] for table in plan.streams if table.name in read):
                 best = cost, placement
             return
         name = order[len(placement)].name
