@@ -90,6 +90,11 @@ class Bench:
 
     def python(self, cell: Cell, systems: tuple[str, ...], *batches: int, **more: Any) -> None:
         """Systems of the Python program at some batch sizes, over the same rows."""
+        command = [sys.executable, str(HERE / "python" / "measure.py"), str(self.export(cell))]
+        self.measure(cell, [*command, *cell.arguments], systems, batches or (HEADLINE,), **more)
+
+    def export(self, cell: Cell) -> Path:
+        """The rows of a cell as files for other programs."""
         rows = (cell.workload.removesuffix("-join").removesuffix("-cofactor"), cell.order)
         folder = self.exported.get((*rows, cell.scale))
         if folder is None:
@@ -98,8 +103,7 @@ class Bench:
             _, problem = self.call([*export, "--export", str(folder)])
             if problem is None:
                 self.exported[(*rows, cell.scale)] = folder
-        command = [sys.executable, str(HERE / "python" / "measure.py"), str(folder)]
-        self.measure(cell, [*command, *cell.arguments], systems, batches or (HEADLINE,), **more)
+        return folder
 
     def edges(self) -> Path:
         """The graph as a file: the one that was given, or the one that the Rust side generates."""
@@ -297,6 +301,13 @@ def order_book(bench: Bench, cell: Cell) -> None:
         bench.results.add(failed)
 
 
+def files(bench: Bench, cell: Cell) -> None:
+    """Databases in files: what a batch costs beside memory, how long opening takes."""
+    folder = bench.export(Cell(cell.part, "retailer", cell.order))
+    program = [sys.executable, str(HERE / "python" / "files.py"), str(folder)]
+    keep(bench, cell, [*program, "--seconds", str(bench.options.seconds)])
+
+
 def worst(bench: Bench, cell: Cell) -> None:
     """Data made against one way of maintenance, by size: times of toggled edges, counted steps."""
     lines, problem = bench.call([bench.program, "--worst", cell.workload, *bench.share])
@@ -318,6 +329,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "chains": chains,
     "samples": samples,
     "order-book": order_book,
+    "files": files,
     "worst": worst,
 }
 
@@ -338,6 +350,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     for workload in (*render.LINES_AND_STARS, *render.SHAPED):
         yield Cell("samples", workload, "shuffled")
     yield Cell("order-book", "order-book", "-")
+    yield Cell("files", "files", "sorted")
     for workload in ("toggles", "exponents"):
         yield Cell("worst", workload, "-")
 

@@ -82,10 +82,11 @@ impl Definitions {
         self.0.iter()
     }
 
-    /// Creates all views, each behind those that it reads: one that replaced another may read what came
+    /// Creates all views that are not there, each behind those that it reads: one that replaced another may read what came
     /// after that.
     pub(crate) fn create(&self, database: &mut Database, poll: Poll<'_>) -> Result<()> {
-        let mut rest: Vec<&ViewDefinition> = self.0.iter().collect();
+        let missing = |view: &&ViewDefinition| database.view_id(&view.name).is_err();
+        let mut rest: Vec<&ViewDefinition> = self.0.iter().filter(missing).collect();
         while !rest.is_empty() {
             let mut later = Vec::new();
             for &view in &rest {

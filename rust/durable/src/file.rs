@@ -51,6 +51,8 @@ pub(crate) struct File {
     process: u32,
     pub(crate) path: PathBuf,
     pub(crate) head: Head,
+    /// How often it was written since it was opened.
+    pub(crate) commits: u64,
     /// Bytes of records since it was written anew, and those that it had then.
     pub(crate) grown: u64,
     pub(crate) base: u64,
@@ -79,10 +81,11 @@ impl File {
                 trust_deletes,
                 records: 0,
             },
+            commits: 0,
             grown: 0,
             base: 0,
         };
-        file.append(&[])?;
+        file.append([])?;
         Ok(file)
     }
 
@@ -97,14 +100,18 @@ impl File {
             process: std::process::id(),
             path: path.to_owned(),
             head,
+            commits: 0,
             grown: 0,
             base: 0,
         })
     }
 
     /// Adds records, all or none, and returns when they are on disk.
-    pub(crate) fn append(&mut self, records: &[Record]) -> Result<()> {
-        self.write(false, |write| records.iter().try_for_each(write))
+    pub(crate) fn append<'a>(
+        &mut self,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> Result<()> {
+        self.write(false, |write| records.into_iter().try_for_each(write))
     }
 
     /// Puts records in the place of all that are there; `make` is given what writes one.
@@ -176,6 +183,7 @@ impl File {
         }
         transaction.commit().map_err(|p| failed(p.into()))?;
         self.head = head;
+        self.commits += 1;
         self.grown = if anew { bytes } else { self.grown + bytes };
         Ok(())
     }

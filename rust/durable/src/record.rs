@@ -111,6 +111,14 @@ impl Record {
         })
     }
 
+    /// The identity of a transaction, if it has one, and whether its net effect counts.
+    pub(crate) fn identity(&self) -> (Option<&BatchId>, bool) {
+        match &self.entry {
+            Entry::Changes { net, id, .. } => (id.as_ref(), *net),
+            _ => (None, false),
+        }
+    }
+
     /// Rows that come to a table, each as often as a column of theirs says.
     pub(crate) fn insert(table: &str, rows: &RecordBatch, multiplicity: &str) -> Result<Self> {
         let insert = Change::Rows(Op {
@@ -175,20 +183,27 @@ impl Step {
     }
 }
 
-/// The steps of a transaction with their rows.
-#[derive(Debug)]
+/// The steps of transactions with their rows.
+#[derive(Debug, Default)]
 pub(crate) struct Steps<'a> {
-    steps: &'a [Step],
+    steps: Vec<&'a Step>,
     /// By step, by rows: the batches.
     rows: Vec<Vec<Vec<RecordBatch>>>,
 }
 
 impl<'a> Steps<'a> {
-    /// Those of a record; of one that is no transaction, none.
-    pub(crate) fn read(record: &'a Record) -> Result<Self> {
-        let steps = match &record.entry {
-            Entry::Changes { steps, .. } => &steps[..],
-            _ => &[],
+    /// Those of records, one after the other; of one that is no transaction, none.
+    pub(crate) fn read(records: impl IntoIterator<Item = &'a Record>) -> Result<Self> {
+        let mut all = Self::default();
+        for record in records {
+            all.add(record)?;
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, record: &'a Record) -> Result<()> {
+        let Entry::Changes { steps, .. } = &record.entry else {
+            return Ok(());
         };
         let mut parts = record.parts.iter();
         let mut batches = |rows: &Rows| {
@@ -199,9 +214,12 @@ impl<'a> Steps<'a> {
                 false => Err(damaged("rows of a change are missing")),
             }
         };
-        let step = |step: &'a Step| step.rows.iter().map(&mut batches).collect();
-        let rows = steps.iter().map(step).collect::<Result<_>>()?;
-        Ok(Self { steps, rows })
+        for step in steps {
+            let rows = step.rows.iter().map(&mut batches).collect::<Result<_>>()?;
+            self.steps.push(step);
+            self.rows.push(rows);
+        }
+        Ok(())
     }
 
     /// Hands them to what takes changes.

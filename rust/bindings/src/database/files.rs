@@ -37,9 +37,11 @@ impl Database {
             },
             tell_last,
         };
-        Self::opened(py, progress, |poll| {
+        let mut database = Self::opened(py, progress, |poll| {
             Engine::open(&path, options, opening, poll)
-        })
+        })?;
+        database.group = each.then(Group::default);
+        Ok(database)
     }
 
     /// Reads a database from a file into memory.
