@@ -51,7 +51,7 @@ impl Database {
             .map(|(change, factors)| change.op(&batches, factors))
             .collect::<PyResult<Vec<_>>>()?;
         let total = batches.iter().map(|batch| batch.num_rows() as u64).sum();
-        let mut watch = Progress::new(progress, total);
+        let watch = Progress::new(progress, total);
         let applied = match &self.group {
             Some(group) if !watch.is_followed() => {
                 let run = || Prepared::new(&ops, (net, id));

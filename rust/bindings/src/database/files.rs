@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use pyo3::prelude::*;
-use ringview_durable::{Durability, DurableDatabase as Engine, Opening};
+use ringview_durable::{Durability, DurableDatabase as Engine, Group, Opening};
 use ringview_engine::{Options, Poll};
 
 use super::Database;
