@@ -2,8 +2,42 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Both measure time: how long an example takes, and how long it takes to make one.
 settings.register_profile("ringview", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ringview")
+
+SPARK = {
+    "spark.master": "local[2]",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One Spark for all tests, as it takes seconds to start."""
+    pytest.importorskip("pyspark", minversion="4.1")
+    from ringview.spark import JavaNotFoundError, session
+
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    try:
+        started = session("tests", SPARK)
+    except JavaNotFoundError as error:
+        pytest.skip(str(error))
+    started.sparkContext.setLogLevel("ERROR")
+    yield started
+    started.stop()

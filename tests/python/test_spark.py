@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -23,7 +21,7 @@ from ringview import errors
 from ringview.cli.commands import app
 from ringview.job import embedded, load
 from ringview.job.read import Source
-from ringview.spark import JavaNotFoundError, evaluate, prepare, session
+from ringview.spark import evaluate, prepare
 from ringview.spark.types import spark_schema
 from typer.testing import CliRunner
 
@@ -52,27 +50,6 @@ SCHEMAS = {
     # An int64 that joins an int32.
     "customers": pa.schema({"customer": pa.int64(), "country": pa.string(), "parent": pa.int64()}),
 }
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    config = {
-        "spark.master": "local[2]",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-    }
-    try:
-        started = session("tests", config)
-    except JavaNotFoundError as error:
-        pytest.skip(str(error))
-    started.sparkContext.setLogLevel("ERROR")
-    yield started
-    started.stop()
 
 
 def tables(seed: int, orders: int = 200) -> dict[str, pa.Table]:

@@ -27,5 +27,15 @@ if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 1):
 
 from ringview.spark.evaluation import Evaluation, evaluate, prepare
 from ringview.spark.session import JavaNotFoundError, session
+from ringview.spark.streaming import CheckpointError, ParquetSink, stream
 
-__all__ = ["Evaluation", "JavaNotFoundError", "evaluate", "prepare", "session"]
+__all__ = [
+    "CheckpointError",
+    "Evaluation",
+    "JavaNotFoundError",
+    "ParquetSink",
+    "evaluate",
+    "prepare",
+    "session",
+    "stream",
+]

@@ -68,6 +68,37 @@ impl Database {
         }
     }
 
+    /// What a sample has drawn and will draw from, as bytes: with the rows of its tables it is the sample.
+    ///
+    /// # Errors
+    /// `UnknownView`; `Unsupported` if the view is no sample.
+    pub fn sample_state(&self, name: &str) -> Result<Vec<u8>> {
+        self.sample(name)?.to_bytes(&self.dictionary)
+    }
+
+    /// Lets a sample go on from such bytes, in place of what it holds. Its tables must have the rows of then, and it be
+    /// new: who follows it is not told.
+    ///
+    /// # Errors
+    /// As [`sample_state`](Self::sample_state); `Unsupported` if views read it; `Snapshot` for bytes that are no
+    /// state of this sample, which is then as before.
+    pub fn resume_sample(&mut self, name: &str, state: &[u8]) -> Result<()> {
+        self.sample(name)?;
+        let at = self.view_index(name)?;
+        if !self.views[at].readers.is_empty() {
+            return Err(Error::Unsupported {
+                what: format!("letting the sample {name:?} go on from bytes"),
+                why: "views read it, which would not be told".to_owned(),
+                instead: "do it before they are created".to_owned(),
+            });
+        }
+        let view: &mut dyn Any = &mut *self.views[at].kept;
+        match view.downcast_mut::<SampleView>() {
+            Some(sample) => sample.from_bytes(state, &self.dictionary),
+            None => unreachable!("it was one just now"),
+        }
+    }
+
     fn sample(&self, name: &str) -> Result<&SampleView> {
         let view: &dyn Any = &*self.view(name)?.kept;
         view.downcast_ref().ok_or_else(|| Error::Unsupported {

@@ -32,6 +32,7 @@
 //! Cost: O(k + k log(r / k)) stops over r real items (Theorem 3.2), O(1) each.
 
 use ringview_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::random::{Random, Skip};
 
@@ -68,7 +69,7 @@ impl Scout {
 /// assert_eq!(law.held(), 2);
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Law {
     k: u64,
     held: u64,
@@ -100,6 +101,15 @@ impl Law {
             skip: NONE,
             random: Random::new(seed),
         })
+    }
+
+    /// Whether it can be that of a reservoir of k items between two transactions.
+    pub(crate) fn is_of(&self, k: u64) -> bool {
+        let begun = match self.full {
+            true => self.held == k && self.w > 0.0 && self.w <= 1.0,
+            false => self.held < k && self.w == 1.0 && self.skip == NONE,
+        };
+        self.k == k && begun
     }
 
     /// How many items are held when it is full.

@@ -7,6 +7,7 @@
 use libm::{exp, floor, log, log1p};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 /// More items than this are never passed over at once: who has passed them draws again, which by the
 /// geometric law's lack of memory changes nothing.
@@ -15,11 +16,11 @@ const FAR: u32 = 127;
 const MANTISSA: u32 = 53;
 
 /// A seeded generator.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Random(Pcg64);
 
 /// How many items to pass over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Skip {
     pub(crate) items: u128,
     /// Whether it is only known that at least so many are passed over.

@@ -69,12 +69,14 @@ fn all_are_uniform(runs: u64, way: Way) {
             sampled(&atoms, phases, way, seed)
         });
         for seen in seen {
+            println!("{name}, {way:?}: {seen:?}");
             assert!(seen.single.min(seen.p()) > NEVER, "{name}: {seen:?}");
             values.push(seen.p());
         }
     }
     assert!(values.len() > 24, "{} moments show anything", values.len());
     let distance = distance_from_uniform(values);
+    println!("{way:?}: {distance} from uniform");
     assert!(distance < 1.95, "{distance}");
 }
 

@@ -108,6 +108,11 @@ impl BagPlan {
     pub(super) fn codes_at(&self) -> usize {
         self.outer + self.carried.len()
     }
+
+    /// The words of a part's rows.
+    pub(super) fn width(&self, part: usize) -> usize {
+        self.parts[part].variables.len() + self.parts[part].words.len()
+    }
 }
 
 impl Bag {
@@ -282,6 +287,48 @@ impl Bag {
         }
     }
 
+    /// Appends the words behind a row: those that it has, then, code by code, the value or the part's row.
+    pub(super) fn decode(&self, row: &[u64], out: &mut Vec<u64>) {
+        let plan = &self.state.plan;
+        out.extend(&row[..plan.codes_at()]);
+        for (at, code) in plan.codes.iter().enumerate() {
+            let id = (row[plan.codes_at() + at / 2] >> (32 * (at % 2))) as u32;
+            match *code {
+                Code::Value(variable) => out.push(self.value(variable, id)),
+                Code::Row(part) => {
+                    out.extend((0..plan.width(part)).map(|word| self.word(part, id, word)));
+                }
+            }
+        }
+    }
+
+    /// Appends the row that has these words behind it; None if there is none.
+    pub(super) fn encode(&self, words: &[u64], out: &mut Vec<u64>) -> Option<()> {
+        let plan = &self.state.plan;
+        let (row, mut rest) = words.split_at(plan.codes_at());
+        out.extend(row);
+        let first = out.len();
+        for (at, code) in plan.codes.iter().enumerate() {
+            let id = match *code {
+                Code::Value(variable) => {
+                    let (&word, others) = rest.split_first()?;
+                    rest = others;
+                    self.state.values[variable].find(word)?
+                }
+                Code::Row(part) => {
+                    let (words, others) = rest.split_at(plan.width(part));
+                    rest = others;
+                    self.state.find(part, words)?
+                }
+            };
+            if at % 2 == 0 {
+                out.push(0);
+            }
+            out[first + at / 2] |= u64::from(id) << (32 * (at % 2));
+        }
+        Some(())
+    }
+
     /// The rows of a part that are there.
     pub(super) fn rows(&self, part: usize) -> impl Iterator<Item = u32> {
         self.state.parts[part].rows.linked()
@@ -307,6 +354,19 @@ impl Bag {
 }
 
 impl State {
+    /// The number of a part's row by its words.
+    fn find(&self, part: usize, words: &[u64]) -> Option<u32> {
+        let variables = &self.plan.parts[part].variables;
+        let (values, further) = words.split_at(variables.len());
+        let ids = variables.iter().zip(values);
+        let ids = ids.map(|(&(variable, _), &word)| self.values[variable].find(word));
+        let mut row: Vec<u32> = ids.collect::<Option<_>>()?;
+        further
+            .iter()
+            .for_each(|&word| row.extend([(word >> 32) as u32, word as u32]));
+        self.parts[part].rows.find(&row)
+    }
+
     /// Whether one more of a row can be counted; else its values are as before.
     fn has_room(&mut self, part: usize, row: u32) -> bool {
         let count = self.parts[part].count[row as usize];

@@ -12,6 +12,7 @@
 //! | `plan` | which relations the acyclic join has |
 //! | `bag` | a join whose changes are told |
 //! | `steps` | in which order a change meets the other relations |
+//! | `resume` | what is held as words that outlive numbers |
 //! | `part` | the rows of a relation in a bag, and paths to them |
 //! | `numbers` | dense numbers for values and rows |
 
@@ -19,6 +20,7 @@ mod bag;
 mod numbers;
 mod part;
 mod plan;
+mod resume;
 mod steps;
 
 use ringview_core::{Meter, Result};
@@ -29,6 +31,7 @@ use crate::{Atom, Index};
 use bag::{Bag, Code, Source};
 use plan::Plan;
 pub use plan::Told;
+pub(crate) use resume::Kept;
 
 /// A relation of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,8 @@
 //! their relation: what they bring themselves, their deltas, depends on nothing that this changes, so it is the
 //! same as if they had come one by one. Cost: see `index`.
 
+use std::collections::BTreeMap;
+
 use ringview_core::{Error, Result};
 
 use super::Index;
@@ -131,6 +133,34 @@ impl Index {
         rows.fit(self.numbers(atom));
         self.rows[atom] = Some(rows);
         found
+    }
+
+    /// A tuple for each of so many rows, which stand one after the other; of equal rows different ones. None if there
+    /// are not as many. Linear in the relation, and nothing is kept.
+    pub(crate) fn tuples_of(
+        &mut self,
+        atom: usize,
+        rows: &[u64],
+        count: usize,
+    ) -> Option<Vec<u32>> {
+        let kept = self.rows[atom].is_some();
+        let columns = self.nodes[atom].columns;
+        let mut found = Vec::with_capacity(count);
+        // By the first tuple of equal rows, the last one that was taken.
+        let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
+        for nth in 0..count {
+            let first = self.find(atom, &rows[nth * columns..][..columns])?;
+            let tuple = match taken.get(&first) {
+                None => first,
+                Some(&last) => self.rows[atom].as_ref()?.after(last)?,
+            };
+            taken.insert(first, tuple);
+            found.push(tuple);
+        }
+        if !kept {
+            self.rows[atom] = None;
+        }
+        Some(found)
     }
 
     /// Whether a count passed its limit, so that the index must be built anew.

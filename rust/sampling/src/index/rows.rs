@@ -44,6 +44,11 @@ impl TupleWords {
         self.table.find(found, |&tuple| of(tuple) == row).copied()
     }
 
+    /// The tuple of an equal row that came before this one.
+    pub(super) fn after(&self, tuple: u32) -> Option<u32> {
+        Some(self.next[tuple as usize]).filter(|&next| next != NONE)
+    }
+
     pub(super) fn add<'a>(&mut self, row: &[u64], tuple: u32, of: impl Fn(u32) -> &'a [u64]) {
         self.fit(tuple as usize + 1);
         let found = hash(&self.hasher, row.iter().copied());

@@ -29,6 +29,7 @@ mod offer;
 mod places;
 
 use ringview_core::{Error, Meter, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::index::Search;
 use crate::{Atom, Index, Law};
@@ -59,7 +60,7 @@ impl Predicate for All {
 }
 
 /// What has happened to a sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Met {
     /// Positions that were looked at and are no results.
     pub dummies: u64,
@@ -335,6 +336,28 @@ impl<P: Predicate> JoinSample<P> {
     #[must_use]
     pub fn moved(&self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
         self.places.moved()
+    }
+
+    /// Goes on as a sample of the same rows did: with its law and what it met, holding these results, a tuple of
+    /// each relation, one after the other. Between transactions.
+    pub(crate) fn resume(&mut self, (law, met): (Law, Met), results: Vec<u32>) {
+        (self.law, self.met) = (law, met);
+        self.places.replace(results);
+    }
+
+    /// Whether a result counts; not if the predicate cannot tell.
+    pub(crate) fn counts(&self, result: &[u32]) -> bool {
+        self.predicate.holds(&self.index, result).unwrap_or(false)
+    }
+
+    /// A tuple for each of so many rows of a relation, of equal rows different ones; None if there are not as many.
+    pub(crate) fn tuples_of(
+        &mut self,
+        atom: usize,
+        rows: &[u64],
+        count: usize,
+    ) -> Option<Vec<u32>> {
+        self.index.tuples_of(atom, rows, count)
     }
 
     /// Checks the index, and that the sample holds results of the join, none twice. For tests.

@@ -130,6 +130,11 @@ impl Places {
         true
     }
 
+    /// Holds these results instead, one after the other. Between transactions.
+    pub(super) fn replace(&mut self, results: Vec<u32>) {
+        (self.results, self.held) = (results, None);
+    }
+
     /// What is written stays.
     pub(super) fn commit(&mut self) {
         self.written.clear();

@@ -12,6 +12,7 @@
 //! | `condition` | conditions across tables: which results count |
 //! | `answer`, `weights` | rows as they are read, and drawn, with weights too |
 //! | `size` | how many results there are, exactly or between bounds |
+//! | `state` | a sample as bytes, to go on from |
 //! | `log` | what moved since somebody looked |
 
 mod answer;
@@ -20,6 +21,7 @@ mod log;
 mod plan;
 mod shape;
 mod size;
+mod state;
 mod weights;
 
 use arrow_array::RecordBatch;

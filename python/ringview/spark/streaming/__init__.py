@@ -1,0 +1,28 @@
+"""Views that follow streams of Spark, exactly once.
+
+    asked = rs.stream(views={"v": sql}, tables={"r": stream, "s": static})
+    with asked.write_stream(checkpoint="folder", sink=rs.ParquetSink("out")).start() as q:
+        q["v"].to_arrow()
+
+Invariant: after each micro-batch every view is what its SQL says over all rows that came, whatever
+failed or was killed on the way. Cost: of a micro-batch, the engine's for its rows.
+
+| file | what it holds |
+|---|---|
+| face | what a user asks |
+| source | DataFrames: columns, types, Debezium's envelopes, one stream of slots |
+| plan | what is kept, as data |
+| changes | a micro-batch as changes of a database |
+| checkpoint | the folder, and whether it is of the same query |
+| state | what every mode can do |
+| driver, unsent | the state in one database on the driver |
+| sinks | where changes go |
+| query | the handle of a stream that runs |
+"""
+
+from ringview.spark.streaming.checkpoint import CheckpointError
+from ringview.spark.streaming.face import Stream, StreamWriter, stream
+from ringview.spark.streaming.query import StreamQuery
+from ringview.spark.streaming.sinks import ParquetSink
+
+__all__ = ["CheckpointError", "ParquetSink", "Stream", "StreamQuery", "StreamWriter", "stream"]

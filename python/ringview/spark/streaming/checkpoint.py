@@ -1,0 +1,179 @@
+"""The folder of a stream: Spark's own checkpoint, the state, and what they are of.
+
+    checkpoint/plan.json    what is asked, written before anything else
+    checkpoint/spark        which rows a micro-batch has, and which were done
+    checkpoint/ringview     the state
+
+Invariant: a stream goes on only with what it began with; what differs is named. Cost: of a start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from sqlglot import TokenType
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Tokenizer
+
+from ringview.errors import RingviewError, StorageError, UnsupportedError
+
+_FORMAT = 1
+
+
+class CheckpointError(RingviewError, ValueError):
+    """A checkpoint of another query, of a later version, or one that lacks a part."""
+
+
+class Checkpoint:
+    """Where a stream keeps what it must not forget."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.folder = _local(path)
+        self.spark = self.folder / "spark"
+        self.state = self.folder / "ringview"
+
+    @property
+    def location(self) -> str:
+        """What Spark calls its part, whatever its default file system is."""
+        return self.spark.absolute().as_uri()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether Spark has noted a micro-batch."""
+        return any((self.spark / "offsets").glob("[0-9]*"))
+
+    def agree(self, described: Mapping[str, Any]) -> None:
+        """Note what is asked, or compare it with what was asked when the checkpoint was made.
+
+        Raises:
+            CheckpointError: It is of another query; the message names what differs.
+            StorageError: It cannot be read or written.
+        """
+        plan = self.folder / "plan.json"
+        now = json.loads(json.dumps({"format": _FORMAT, **described}))
+        try:
+            if not plan.exists():
+                if self.has_begun:
+                    raise CheckpointError(
+                        f"the checkpoint {self.folder} is not of ringview: it has no plan.json; "
+                        "start with an empty folder"
+                    )
+                self.state.mkdir(parents=True, exist_ok=True)
+                write(plan, json.dumps(now, indent=2).encode())
+                return
+            before = json.loads(plan.read_bytes())
+        except OSError as problem:
+            raise StorageError(f"cannot open the checkpoint {self.folder}: {problem}") from problem
+        except ValueError as problem:
+            if isinstance(problem, RingviewError):
+                raise
+            raise CheckpointError(f"{plan} is damaged: {problem}") from problem
+        if before.get("format") != _FORMAT:
+            raise CheckpointError(
+                f"the checkpoint {self.folder} is of format {before.get('format')}, and this "
+                f"version of ringview knows {_FORMAT}; use the version that wrote it"
+            )
+        if differs := difference(before, now):
+            raise CheckpointError(
+                f"the checkpoint {self.folder} is of another query: {differs}; ask what was asked, "
+                "or start with an empty folder"
+            )
+
+
+def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """The first thing in which two described plans differ, in words.
+
+    >>> tables = {"r": {"columns": {"a": "int64"}, "keys": None, "changes": "rows"}}
+    >>> other = {"r": {"columns": {"a": "string"}, "keys": None, "changes": "rows"}}
+    >>> difference({"tables": tables, "views": {}}, {"tables": other, "views": {}})
+    'column "a" of table "r" was int64 and is string now'
+    """
+    if told := _names("table", before["tables"], now["tables"]):
+        return told
+    for name, table in now["tables"].items():
+        old = before["tables"][name]
+        if told := _names("column", old["columns"], table["columns"], f' of table "{name}"'):
+            return told
+        for column, kind in table["columns"].items():
+            if (was := old["columns"][column]) != kind:
+                return f'column "{column}" of table "{name}" was {was} and is {kind} now'
+        for what in table.keys() - {"columns"}:
+            if old.get(what) != table[what]:
+                return f'{what} of table "{name}" was {old.get(what)} and is {table[what]} now'
+    if told := _names("view", before["views"], now["views"]):
+        return told
+    for name, sql in now["views"].items():
+        if _tokens(before["views"][name]) != _tokens(sql):
+            return f'view "{name}" was {before["views"][name]} and is {sql} now'
+    for what in sorted(now.keys() - {"tables", "views"}):
+        if before.get(what) != now[what]:
+            return f"{what} was {before.get(what)} and is {now[what]} now"
+    return None
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file that is there whole, or not at all, and survives a crash of the machine."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def sync(folder: Path) -> None:
+    """Make the names in a folder durable, where folders can be synced."""
+    if os.name == "nt":
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _local(path: str | os.PathLike[str]) -> Path:
+    text = os.fspath(path)
+    scheme, netloc, rest, *_ = urlsplit(text)
+    if len(scheme) < 2:
+        return Path(text)
+    if scheme == "file" and netloc in ("", "localhost"):
+        return Path(unquote(rest))
+    raise UnsupportedError(
+        f"checkpoint={text!r}: the state is a file of this machine; give a folder that the driver "
+        "has mounted"
+    )
+
+
+def _names(
+    what: str, before: Mapping[str, Any], now: Mapping[str, Any], of: str = ""
+) -> str | None:
+    for name in now:
+        if name not in before:
+            return f'{what} "{name}"{of} is new'
+    for name in before:
+        if name not in now:
+            return f'{what} "{name}"{of} is gone'
+    return None
+
+
+def _tokens(sql: str) -> list[tuple[str, str]]:
+    """The words of a text: blanks, comments and the case of keywords say nothing."""
+    try:
+        tokens = Tokenizer().tokenize(sql)
+        plain = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING)
+        return [
+            (token.token_type.name, token.text if token.token_type in plain else token.text.upper())
+            for token in tokens
+        ]
+    except SqlglotError:
+        return [("text", sql)]

@@ -1,0 +1,214 @@
+"""The state of a stream in one database on the driver, in a file beside Spark's checkpoint.
+
+Invariant: a micro-batch is one transaction, and its number is in the same commit, so each counts
+once however often Spark sends it. What it moved goes to the sink until the sink took it, which is a
+commit of its own: a sink is told of every batch, of the last one maybe twice, with the same rows.
+Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, two synced commits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from ringview import Database
+from ringview.errors import RingviewError
+from ringview.follower import Follower
+from ringview.spark.streaming import source, unsent
+from ringview.spark.streaming.changes import decode, is_net
+from ringview.spark.streaming.checkpoint import Checkpoint, CheckpointError
+from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.sinks import Sink
+from ringview.spark.streaming.source import Source
+from ringview.view import View
+
+# A file is written anew where it is several times what it was, and worth it.
+_GROWN, _WORTH_IT = 3, 1 << 26
+
+
+class DriverState:
+    """The engine of a stream on the driver; it takes micro-batches until it is closed."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        sources: Mapping[str, Source],
+        checkpoint: Checkpoint,
+        sink: Sink | None,
+    ) -> None:
+        checkpoint.agree({**plan.described(), "mode": "driver"})
+        self._plan, self._sources = plan, sources
+        self._checkpoint, self._sink = checkpoint, sink
+        self._lock = threading.Lock()
+        self._closed = False
+        self._metrics: dict[str, Any] = {}
+        self._failure: BaseException | None = None
+        self._database = Database.open(checkpoint.state / "state.ringview", tell_last=True)
+        try:
+            self._open()
+        except BaseException:
+            self._database.close()
+            raise
+
+    @property
+    def batch_id(self) -> int | None:
+        """The last micro-batch that is in the state; None before the first."""
+        return None if self._last < 0 else self._last
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What a micro-batch raised, and ended the stream."""
+        return self._failure
+
+    def view(self, name: str) -> View:
+        """A view of the database."""
+        return self._database[name]
+
+    def metrics(self) -> dict[str, Any]:
+        """Of the last micro-batch, rows by table, and by view those that moved; bytes of state."""
+        if self._closed:
+            return self._metrics
+        return {**self._metrics, "state_bytes": sum(self._database.memory_usage().values())}
+
+    def writer(self) -> DataStreamWriter:
+        """All streams as one, each micro-batch a transaction."""
+        return source.slots(self._plan, self._sources).writeStream.foreachBatch(self.take)
+
+    def take(self, rows: DataFrame, batch_id: int) -> None:
+        """Apply a micro-batch, and hand on what it moved."""
+        with self._lock:
+            try:
+                self._take(rows, batch_id)
+            except BaseException as raised:
+                self._failure = raised
+                raise
+
+    def close(self) -> None:
+        """Wait for the micro-batch that runs, and let the file go."""
+        with self._lock:
+            if self._closed:
+                return
+            # A file that is written anew does not tell what its last transaction moved.
+            if self._has_sent and self._is_waiting():
+                unsent.keep(self._checkpoint.state, self._last, self._moved())
+            self._database.close()
+            self._closed = True
+
+    def _open(self) -> None:
+        database = self._database
+        self._plan.create_tables(database)
+        for table in self._plan.static:
+            loaded = f"table {table.name}"
+            if not database.is_applied(loaded):
+                rows, times = source.static_rows(table, self._sources[table.name])
+                database.insert(table.name, rows, multiplicity=times, batch_id=loaded)
+        self._plan.create_views(database)
+        self._last = _last(database)
+        if self._last >= 0 and not self._checkpoint.has_begun:
+            raise CheckpointError(
+                f"the checkpoint {self._checkpoint.folder} lacks its part of Spark, which knows "
+                f"what rows came behind micro-batch {self._last}; bring it back, or start with an "
+                "empty folder"
+            )
+        self._snapshot_bytes = 0
+        self._followers: dict[str, Follower] = {}
+        self._pending: dict[str, pa.Table] | None = None
+        self._follow()
+
+    def _follow(self) -> None:
+        """Begin where the sink ended."""
+        database, views = self._database, self._plan.views
+        self._has_sent = self._last >= 0 and any(
+            database.is_applied(_sent(batch)) for batch in (self._last, self._last - 1)
+        )
+        if self._sink is None:
+            if self._has_sent:
+                raise CheckpointError(
+                    f"the stream of the checkpoint {self._checkpoint.folder} has a sink, which "
+                    "would miss what moves without it; give sink=.., or start with an empty folder"
+                )
+            return
+        if self._has_sent and self._is_waiting():
+            kept = unsent.kept(self._checkpoint.state, self._last)
+            self._pending = kept or {name: database[name].changes() for name in views}
+        for name in views:
+            database[name].unfollow()
+            self._followers[name] = database[name].follow(initial=not self._has_sent)
+
+    def _take(self, rows: DataFrame, batch_id: int) -> None:
+        if self._closed:
+            raise RingviewError("the stream was stopped")
+        if batch_id not in (self._last, self._last + 1):
+            raise CheckpointError(
+                f"Spark's part of the checkpoint {self._checkpoint.folder} is at micro-batch "
+                f"{batch_id}, and the state at {self._last}: they are not of one time; bring back "
+                "both, or start with an empty folder"
+            )
+        if batch_id > self._last:
+            self._apply(rows, batch_id)
+        if self._sink is not None:
+            self._send(self._sink)
+        size = self._database.path.stat().st_size if self._database.path else 0
+        if size > max(_GROWN * self._snapshot_bytes, _WORTH_IT):
+            self._database.snapshot()
+            self._snapshot_bytes = self._database.path.stat().st_size if self._database.path else 0
+
+    def _apply(self, rows: DataFrame, batch_id: int) -> None:
+        changes = decode(self._plan, rows.toArrow().to_batches())
+        with self._database.transaction(net=is_net(changes), batch_id=batch_id) as transaction:
+            for change in changes:
+                change.apply(transaction)
+        self._last = batch_id
+        self._metrics = {
+            "batch_id": batch_id,
+            "rows": {change.table.name: change.rows.num_rows for change in changes},
+        }
+
+    def _send(self, sink: Sink) -> None:
+        """Hand on what the last batch moved, unless that was done."""
+        if not self._is_waiting():
+            return
+        moved = self._moved()
+        for name, changes in moved.items():
+            if changes.num_rows:
+                sink(name, self._last, changes)
+        with self._database.transaction(batch_id=_sent(self._last)):
+            pass
+        self._pending, self._has_sent = None, True
+        unsent.forget(self._checkpoint.state)
+        self._metrics["moved"] = {name: changes.num_rows for name, changes in moved.items()}
+
+    def _is_waiting(self) -> bool:
+        return self._last >= 0 and not self._database.is_applied(_sent(self._last))
+
+    def _moved(self) -> dict[str, pa.Table]:
+        """What the last batch moved; the first time, all that views hold."""
+        if self._pending is None:
+            self._pending = {name: each.changes() for name, each in self._followers.items()}
+        return self._pending
+
+
+def _sent(batch_id: int) -> int:
+    """The identity of the commit that says that a sink took a batch; that of batch -1 is free."""
+    return -2 - batch_id
+
+
+def _last(database: Database) -> int:
+    """The last micro-batch that was applied, for there are no gaps; -1 if there was none."""
+    known, above = -1, 1
+    while database.is_applied(above - 1):
+        known, above = above - 1, 2 * above
+    # Applied up to `known`, and not from `above` - 1 on.
+    above -= 1
+    while above - known > 1:
+        middle = (known + above) // 2
+        if database.is_applied(middle):
+            known = middle
+        else:
+            above = middle
+    return known

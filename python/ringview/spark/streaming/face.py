@@ -1,0 +1,199 @@
+"""`stream`: views that follow streams of Spark.
+
+Invariant: nothing runs before `start`; what is wrong with a query is told by `stream`, what is
+wrong with a checkpoint by `start`. Cost: that of planning.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+from weakref import WeakValueDictionary
+
+from pyspark.sql import DataFrame
+
+from ringview.errors import InvalidValueError
+from ringview.spark.session import use_this_python
+from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.driver import DriverState
+from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.query import StreamQuery
+from ringview.spark.streaming.sinks import Sink, sink_of
+from ringview.spark.streaming.source import Keys, Named, Source, prepare
+from ringview.spark.streaming.state import State
+
+Mode = Literal["driver", "partitioned"]
+Trigger = str | Mapping[str, Any]
+
+
+def stream(
+    views: Mapping[str, str],
+    tables: Mapping[str, DataFrame],
+    *,
+    multiplicity: Named | None = None,
+    op: Named | None = None,
+    keys: Keys | None = None,
+    order: Named | None = None,
+) -> Stream:
+    """Views over streams of Spark, exact after every micro-batch.
+
+    Args:
+        views: SQL by name, as `ringview.Database.create_view` takes it; views read tables, and
+            views before them.
+        tables: The DataFrame of every table that views name, at least one of them a stream. Those
+            that are no streams are loaded once, at the first start, and stay as they were then.
+        multiplicity: The integer column that says how often a row comes, negative where it goes;
+            of all streams, or by table. A micro-batch counts by its net effect.
+        op: The column of words that say what a row does, as `ringview.Database.apply` takes them;
+            of all streams, or by table. A frame that has `before` and `after` beside it, as
+            Debezium writes them, is read as such. Without `keys` only whole rows come and go.
+        keys: The columns that tell the rows of a table apart, by table. A stream with keys, and
+            neither `multiplicity` nor `op`, brings rows that take the place of those with their
+            key.
+        order: The column that says which of two changes of a key came first, such as an offset or
+            a time; of all streams, or by table. Spark keeps no order within a micro-batch: without
+            one, inserts come before updates, updates before deletes, and two changes of a key that
+            this does not tell apart are refused.
+
+        Columns that say how rows count are no columns of the tables.
+
+    Raises:
+        UnknownTableError, UnknownColumnError, TypeMismatchError, InvalidValueError: A name or a
+            type that does not fit.
+        UnsupportedError: Spark Connect.
+        Others: As `ringview.Database.create_view`.
+
+    Example:
+        ::
+
+            asked = rs.stream(
+                {"spent": "SELECT customer, SUM(total) AS total FROM orders GROUP BY customer"},
+                tables={"orders": spark.readStream.schema(schema).parquet("orders")},
+                multiplicity="times",
+            )
+            with asked.write_stream(checkpoint="state", sink=rs.ParquetSink("out")).start() as q:
+                q.process_all_available()
+                q["spent"].to_arrow()
+    """
+    plan, sources = prepare(views, tables, multiplicity, op, keys, order)
+    return Stream(plan, sources)
+
+
+class Stream:
+    """Views and the streams that they follow, as `stream` was asked for them."""
+
+    def __init__(self, plan: Plan, sources: Mapping[str, Source]) -> None:
+        self.plan = plan
+        self._sources = sources
+
+    def write_stream(
+        self,
+        checkpoint: str | os.PathLike[str],
+        sink: Sink | Mapping[str, Sink] | None = None,
+        *,
+        mode: Mode = "driver",
+        trigger: Trigger | None = None,
+        name: str | None = None,
+    ) -> StreamWriter:
+        """How the stream runs; `start` begins it.
+
+        Args:
+            checkpoint: A folder of this stream alone, on the driver's machine or mounted there. A
+                stream that is started with it again goes on where it was.
+            sink: Where changes go: called as ``sink(view, batch_id, changes)`` for each view that a
+                micro-batch moved, with an Arrow table as `ringview.View.changes` gives; a
+                `ParquetSink`; or a dict of these by view. The first batch it is told of comes with
+                all that views hold. After a crash it may be told of the last batch again, with the
+                same rows.
+            mode: Where the state is. "driver": in one engine on the driver. "partitioned": in one
+                engine for each partition.
+            trigger: How often a micro-batch begins: "5 seconds"; "available now" ends the stream
+                once all that is there was taken; or what `DataStreamWriter.trigger` takes, as a
+                dict. By default as soon as the one before is done.
+            name: Of the query, in Spark's progress and pages.
+        """
+        return StreamWriter(
+            self.plan,
+            self._sources,
+            Checkpoint(checkpoint),
+            sink_of(sink, self.plan.views),
+            _mode(mode),
+            _trigger(trigger),
+            name,
+        )
+
+    def __repr__(self) -> str:
+        return f"Stream({', '.join(self.plan.views)})"
+
+
+# By folder, so that a stream that ended lets its state go when the next one is started.
+_started: WeakValueDictionary[str, StreamQuery] = WeakValueDictionary()
+
+
+class StreamWriter:
+    """A stream with its checkpoint and its sink, ready to start."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        sources: Mapping[str, Source],
+        checkpoint: Checkpoint,
+        sink: Sink | None,
+        mode: Mode,
+        trigger: Mapping[str, Any] | None,
+        name: str | None,
+    ) -> None:
+        self._plan, self._sources = plan, sources
+        self._checkpoint, self._sink = checkpoint, sink
+        self._mode, self._trigger, self._name = mode, trigger, name
+
+    def start(self) -> StreamQuery:
+        """Begin, or go on where the stream with this checkpoint was.
+
+        Raises:
+            CheckpointError: The checkpoint is of another query, or lacks a part; the message says
+                what.
+            StorageError: It cannot be opened, or another stream has it open.
+            UnsupportedError: The mode cannot keep these views.
+        """
+        place = str(self._checkpoint.folder.resolve())
+        before = _started.get(place)
+        if before is not None and not before.is_active:
+            before.stop()
+        for source in self._sources.values():
+            use_this_python(source.frame.sparkSession)
+        state = self._state()
+        try:
+            writer = state.writer().option("checkpointLocation", self._checkpoint.location)
+            if self._trigger is not None:
+                writer = writer.trigger(**self._trigger)
+            if self._name is not None:
+                writer = writer.queryName(self._name)
+            query = StreamQuery(writer.start(), state, list(self._plan.views))
+        except BaseException:
+            state.close()
+            raise
+        _started[place] = query
+        return query
+
+    def _state(self) -> State:
+        if self._mode == "driver":
+            return DriverState(self._plan, self._sources, self._checkpoint, self._sink)
+        raise InvalidValueError('mode="partitioned" is not there yet; use mode="driver"')
+
+
+def _mode(given: Mode) -> Mode:
+    if given not in ("driver", "partitioned"):
+        raise InvalidValueError(f'mode is "driver" or "partitioned", not {given!r}')
+    return given
+
+
+def _trigger(given: Trigger | None) -> Mapping[str, Any] | None:
+    if given is None or isinstance(given, Mapping):
+        return given
+    if not isinstance(given, str):
+        raise InvalidValueError(
+            f'trigger={given!r}; give "available now", an interval such as "5 seconds", or a dict'
+        )
+    return {"availableNow": True} if given == "available now" else {"processingTime": given}

@@ -1,0 +1,136 @@
+"""What a stream keeps, as data: tables, views, and the slots that rows travel in.
+
+Invariant: a plan can be pickled and knows no Spark, so that the driver and the workers cannot
+disagree; two plans that describe themselves alike keep the same state. Cost: O(columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from ringview import Database
+from ringview.spark.slots import MULTIPLICITY, Layout
+
+Changes = Literal["rows", "upserts", "signs", "words"]
+"""How rows of a stream change their table.
+
+"rows": each as often as its multiplicity says; "upserts": each takes the place of the one with its
+key; "signs": a word says whether the row comes or goes; "words": a word says what happens to the
+row with its key.
+"""
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """A table: the columns that are kept, and how the rows of its DataFrame change it."""
+
+    name: str
+    columns: pa.Schema
+    keys: tuple[str, ...] | None
+    changes: Changes
+    static: bool
+    order: pa.DataType | None = None
+    """The type of the column that says which of two changes came first; None if none does."""
+
+    @cached_property
+    def op(self) -> str | None:
+        """The column of words on its way; None if there are none."""
+        return self._fresh("op") if self.changes in ("signs", "words") else None
+
+    @cached_property
+    def order_column(self) -> str | None:
+        """The column to order by on its way; None if there is none."""
+        return None if self.order is None else self._fresh("order")
+
+    @cached_property
+    def multiplicity(self) -> str:
+        """The column of multiplicities once it has arrived."""
+        return self._fresh(MULTIPLICITY)
+
+    @cached_property
+    def travelling(self) -> pa.Schema:
+        """The columns that travel in slots: what is kept, and what says how it changes."""
+        schema = self.columns
+        if self.op is not None:
+            schema = schema.append(pa.field(self.op, pa.string()))
+        if self.order_column is not None:
+            schema = schema.append(pa.field(self.order_column, self.order))
+        return schema
+
+    def _fresh(self, name: str) -> str:
+        while name in self.columns.names:
+            name += "_"
+        return name
+
+    def described(self) -> dict[str, Any]:
+        """What a checkpoint remembers of the table."""
+        return {
+            "columns": {field.name: str(field.type) for field in self.columns},
+            "keys": self.keys and list(self.keys),
+            "changes": self.changes,
+            "static": self.static,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Tables, streams first, and views by name, each over tables and views before it."""
+
+    tables: tuple[TablePlan, ...]
+    views: Mapping[str, str]
+
+    @property
+    def streams(self) -> tuple[TablePlan, ...]:
+        """The tables that change; the place of one is its ``atom`` in the slots."""
+        return tuple(table for table in self.tables if not table.static)
+
+    @property
+    def static(self) -> tuple[TablePlan, ...]:
+        """The tables that are loaded once."""
+        return tuple(table for table in self.tables if table.static)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Which slot holds which column of which stream."""
+        return Layout.of([table.travelling for table in self.streams])
+
+    def arrived(self, batches: Iterable[pa.RecordBatch]) -> dict[str, pa.Table]:
+        """The rows of a micro-batch by table, each with its multiplicity as last column."""
+        schemas = [table.travelling for table in self.streams]
+        parts: list[list[pa.RecordBatch]] = [[] for _ in schemas]
+        for batch in batches:
+            for atom, rows in self.layout.relations(batch, schemas):
+                parts[atom].append(rows)
+        found = {}
+        for table, schema, rows in zip(self.streams, schemas, parts, strict=True):
+            if rows:
+                wanted = schema.append(pa.field(table.multiplicity, pa.int64()))
+                named = [pa.RecordBatch.from_arrays(part.columns, schema=wanted) for part in rows]
+                found[table.name] = pa.Table.from_batches(named, wanted)
+        return found
+
+    def create_tables(self, database: Database) -> None:
+        """Declare the tables that are not there yet."""
+        for table in self.tables:
+            if table.name not in database.tables:
+                database.create_table(
+                    table.name, table.columns, unique=table.keys, static=table.static
+                )
+
+    def create_views(self, database: Database) -> None:
+        """Create the views that are not there yet; static tables are loaded by then."""
+        for name, sql in self.views.items():
+            if name not in database.views:
+                database.create_view(name, sql)
+
+    def described(self) -> dict[str, Any]:
+        """What a checkpoint remembers of the plan, for JSON."""
+        return {
+            "tables": {table.name: table.described() for table in self.tables},
+            "views": dict(self.views),
+        }
