@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from typing import Literal
 
 import crashes
 import pyarrow as pa
@@ -280,6 +282,66 @@ def test_where_rows_are_not_kept_a_snapshot_counts_them(tmp_path: Path) -> None:
         with pytest.raises(UnsupportedError, match="no file of its changes tells them"):
             db.save(tmp_path / "copy")
         db.snapshot()
+
+
+@pytest.mark.parametrize("durability", ["transaction", "snapshot"])
+def test_a_sample_goes_on_where_it_was(tmp_path: Path, durability: Literal["transaction"]) -> None:
+    path = tmp_path / "db"
+    model = rv.Database()
+
+    def define(db: rv.Database) -> None:
+        db.create_table("e", {"a": "int64", "b": "string"})
+        db.create_table("f", {"b": "string", "c": "int64"})
+        db.create_sample("s", "SELECT a, c FROM e JOIN f ON e.b = f.b", k=10, seed=3)
+
+    def held(db: rv.Database) -> list[tuple[int, int]]:
+        return sorted((row["a"], row["c"]) for row in db["s"].to_arrow().to_pylist())
+
+    def fill(db: rv.Database, first: int) -> None:
+        names = [f"name {n % 5}" for n in range(40)]
+        numbers = list(range(first, first + 40))
+        db.insert("e", {"a": numbers, "b": names})
+        db.insert("f", {"b": names, "c": numbers})
+
+    define(model)
+    fill(model, 0)
+    with rv.Database.open(path, durability=durability) as db:
+        define(db)
+        fill(db, 0)
+        assert held(db) == held(model)
+    before, seen = held(model), set()
+    for round_ in range(1, 6):
+        with rv.Database.open(path, durability=durability) as db:
+            assert held(db) == before
+            fill(db, 40 * round_)
+            before = held(db)
+            assert len(before) == 10
+            seen.update(before)
+            if round_ == 3:
+                db.snapshot()
+    assert len(seen) > 10
+    assert max(a for a, _ in seen) >= 200
+
+
+def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    kept = Path(__file__).parent / "data" / "version-1.ringview.xz"
+    path.write_bytes(lzma.decompress(kept.read_bytes()))
+    for _ in range(2):
+        with rv.Database.open(path) as db:
+            assert sorted(db["v"].to_arrow().to_pylist(), key=str) == [
+                {"shop": "north", "units": 10},
+                {"shop": "south", "units": 15},
+                {"shop": "west", "units": 1},
+            ]
+            assert {row["town"]: row["n"] for row in db["w"].to_arrow().to_pylist()} == {
+                "a": 1,
+                "b": 2,
+            }
+            assert [len(db.tables["sales"]), len(db["s"])] == [4, 2]
+            assert [db.is_applied(n) for n in ("first", 2, 3, 4, 5)] == [True] * 4 + [False]
+            db.insert("sales", {"id": [9], "shop": ["east"], "units": [1]})
+            db.delete("sales", {"id": [9]})
 
 
 def run(code: str, *arguments: object) -> str:

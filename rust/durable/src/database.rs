@@ -61,7 +61,7 @@ pub struct DurableDatabase {
     pub(crate) applied: Applied,
     pub(crate) file: Option<File>,
     pub(crate) durability: Durability,
-    /// Whether something happened that is not in the file.
+    /// Whether something happened since the file was written anew, or opened.
     pub(crate) ahead: bool,
 }
 
@@ -218,6 +218,7 @@ impl DurableDatabase {
         };
         Steps::read(records.clone())?
             .with(|changes| engine.apply_kept(changes, net, poll, &mut keep))?;
+        self.ahead = true;
         let ids = records.into_iter().filter_map(|record| record.identity().0);
         self.applied.extend(ids.cloned());
         Ok(())

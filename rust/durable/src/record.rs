@@ -19,6 +19,9 @@ use crate::file::damaged;
 /// Rows of a part: few enough to be copied in one piece.
 pub(crate) const PART: usize = 1 << 16;
 
+/// Bytes of a part of a sample's state.
+const SAMPLE_PART: usize = 1 << 24;
+
 /// What happened, but for rows.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -35,6 +38,8 @@ pub(crate) enum Entry {
         steps: Vec<Step>,
     },
     Applied(Applied),
+    /// The state of a sample over the rows that are there by then.
+    Sample(String),
 }
 
 /// What a table was created with.
@@ -116,6 +121,15 @@ impl Record {
         match &self.entry {
             Entry::Changes { net, id, .. } => (id.as_ref(), *net),
             _ => (None, false),
+        }
+    }
+
+    /// What a sample holds and will draw from.
+    pub(crate) fn sample(name: &str, state: Vec<u8>) -> Self {
+        let parts = state.chunks(SAMPLE_PART).map(Buffer::from).collect();
+        Self {
+            entry: Entry::Sample(name.to_owned()),
+            parts,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the outcome is that of the calls which wrote them. Views of tables that keep their rows come
 //! last, all at once, each filled from all rows; where rows are not kept each comes when it came, those that came
-//! with nothing between them at once. Cost: O(rows of the changes), and what filling the views costs.
+//! with nothing between them at once. A sample goes on from its state over the rows of then, so all views come there. Cost: O(rows of the changes), and what filling the views costs.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -68,9 +68,10 @@ impl DurableDatabase {
             poll(before.get() + done)
         };
         file.read(|record, is_last| {
-            let is_view = matches!(record.entry, Entry::View(_));
+            let is_view = matches!(record.entry, Entry::View(_) | Entry::Sample(_));
+            let is_due = options.trust_deletes || database.definitions.has_states();
             let to_be_told = !told && is_last && matches!(record.entry, Entry::Changes { .. });
-            if to_be_told || options.trust_deletes && !is_view {
+            if to_be_told || is_due && !is_view {
                 database.create_views(&mut poll)?;
             }
             if to_be_told {
@@ -140,6 +141,10 @@ impl DurableDatabase {
                 self.applied = applied.clone();
                 Ok(())
             }
+            Entry::Sample(name) => {
+                let state = record.parts.iter().flat_map(|part| &**part).copied();
+                self.definitions.resume(name, state.collect(), engine)
+            }
         }
     }
 }
@@ -165,7 +170,7 @@ impl File {
                 let steps = Steps::read([&record])?;
                 steps.with(|changes| rows.apply_kept(changes, true, poll, &mut || Ok(())))
             }
-            Entry::View(_) | Entry::DropView(_) | Entry::Applied(_) => Ok(()),
+            _ => Ok(()),
         })?;
         Ok(rows)
     }

@@ -88,6 +88,11 @@ impl DurableDatabase {
             });
         if due {
             self.snapshot()?;
+        } else if self.ahead && self.is_written() {
+            let samples = self.samples()?;
+            if let Some(file) = self.file.as_mut().filter(|_| !samples.is_empty()) {
+                file.append(&samples)?;
+            }
         }
         *self = Self::default();
         Ok(())
@@ -132,7 +137,14 @@ impl DurableDatabase {
             write(&Entry::View(Box::new(view.clone())).into())?;
         }
         write_rows(rows, false, write)?;
-        write(&Entry::Applied(self.applied.clone()).into())
+        write(&Entry::Applied(self.applied.clone()).into())?;
+        self.samples()?.iter().try_for_each(write)
+    }
+
+    /// The states of all samples.
+    fn samples(&self) -> Result<Vec<Record>> {
+        let state = |name: &str| Ok(Record::sample(name, self.engine.sample_state(name)?));
+        self.definitions.samples().map(state).collect()
     }
 }
 
