@@ -22,6 +22,7 @@ __all__ = [
     "Rows",
     "RpaiTree",
     "__version__",
+    "merge_samples",
     "output_schema",
 ]
 
@@ -252,6 +253,15 @@ class Database:
     def view_where(self, view: _Handle, key: dict[str, Any]) -> Rows:
         """The rows that have some values in columns that tell the groups of a view."""
 
+    def partial_schema(self, view: _Handle) -> Columns:
+        """The columns of the partials of a view, as an object with `__arrow_c_schema__`."""
+
+    def view_partials(self, view: _Handle) -> Rows:
+        """What a view adds to that over more rows, as an object with `__arrow_c_stream__`."""
+
+    def merge_partials(self, view: _Handle, partials: _Data) -> None:
+        """Adds partials of a view to it, all or none."""
+
     def view_query(self, view: _Handle) -> str:
         """The query of a view, in JSON."""
 
@@ -297,6 +307,9 @@ class Database:
 
     def plan(self, query_json: str, format: str, engine: str | None = None) -> str:
         """How a view of a query in JSON would be maintained, in a form. `engine`: as there."""
+
+def merge_samples(parts: Sequence[tuple[int, int]], k: int, seed: int) -> list[list[int]]:
+    """Which of the rows drawn from each part of a join are k of the whole, by their places."""
 
 def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:
     """The columns that a view of a query in JSON would have, over what its atoms read.

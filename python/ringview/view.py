@@ -213,6 +213,82 @@ class View(Reading):
         except UnsupportedError:
             return lookup.filtered(self.to_reader(), values, types)
 
+    def partial(self) -> pa.Table:
+        """What this view adds to the same view over more rows, to be added by `merge`.
+
+        A row a group: the columns of GROUP BY, each under the name that the view shows it by (its
+        own if it does not), then `payload` (binary), all that is kept of the group: exact numbers,
+        sums of floats with all their digits, a COFACTOR, every value of MIN, MAX and
+        COUNT(DISTINCT), what HAVING and expressions need; groups that HAVING leaves out too.
+        Without GROUP BY one row. Of a join that the view shows row by row: the rows, each with
+        `multiplicity`. Names that are taken get a `_`.
+
+        The bytes are the same whatever engine keeps the view, and begin with a version.
+
+        Raises:
+            UnsupportedError: The view is a sample.
+            OutOfMemoryError: There is no room for it.
+
+        Complexity: O(groups and values); of a join O(rows).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "string", "x": "int64"})
+        >>> view = db.create_view("v", "SELECT a, MAX(x) AS most FROM r GROUP BY a")
+        >>> db.insert("r", {"a": ["Ada", "Ada"], "x": [3, 4]})
+        >>> partial = view.partial()
+        >>> partial.schema.names, partial["a"].to_pylist()
+        (['a', 'payload'], ['Ada'])
+        """
+        import pyarrow as pa
+
+        return pa.table(self._native.view_partials(self._handle))
+
+    def merge(self, partial: arrow.Arrow) -> None:
+        """Add what the same view over other rows has: its `partial()`, or several of them as one.
+
+        The view becomes the sum of what it was and of what is merged, as if one database had all
+        rows, in whatever order parts come: if each row of the join was made in one part. So parts
+        are made by what joins and correlates (a subquery must see in one part all that it looks
+        at), or by splitting one table that the query reads once and copying the others. A merge is
+        a transaction; views that read this one move with it. From the first merge on partials alone
+        come to the view: changing its tables is refused, and so is saving the database.
+
+        Numbers and rows are exact; sums of floats are the same to the last bit as long as three
+        doubles hold them, whatever the order, and a COFACTOR of whole numbers below 2^53. Counts
+        below 0, of rows that were deleted where they were not inserted, are taken by
+        `Database(trust_deletes=True)` alone; sums of floats must be deleted where they were
+        inserted, and a COFACTOR too.
+
+        Args:
+            partial: Arrow data with the columns of `partial()`, in any order.
+
+        Raises:
+            InvalidValueError: A payload of another view, of another version, cut off or damaged; a
+                count below 0.
+            UnknownColumnError, TypeMismatchError: Columns of another view.
+            UnsupportedError: A group whose condition compares with subqueries comes in two parts;
+                somebody follows the view already; the database is in a file.
+            ArithmeticOverflowError: A sum does not fit. The view is as it was, in any case.
+
+        Complexity: O(groups of the partial), and O(log n) for each value of MIN and MAX; the first
+        merge reads the view too.
+
+        >>> import ringview as rv
+        >>> def part(rows):
+        ...     db = rv.Database()
+        ...     _ = db.create_table("r", {"a": "int64", "x": "int64"})
+        ...     sql = "SELECT a, MAX(x) AS most, COUNT(*) AS n FROM r GROUP BY a"
+        ...     view = db.create_view("v", sql)
+        ...     db.insert("r", rows)
+        ...     return view
+        >>> whole = part([{"a": 1, "x": 3}])
+        >>> whole.merge(part([{"a": 1, "x": 5}, {"a": 2, "x": 4}]).partial())
+        >>> whole.to_arrow().sort_by("a").to_pylist()
+        [{'a': 1, 'most': 5, 'n': 2}, {'a': 2, 'most': 4, 'n': 1}]
+        """
+        self._native.merge_partials(self._handle, partial)
+
     @property
     def sql(self) -> str:
         """The SQL that the view was created with.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,8 @@ import pytest
 pytest.importorskip("pyspark", minversion="4.1")
 
 import ringview as rv
-from oracle import plain_rows
+import state_crashes as crashes
+from oracle import Oracle, comparable, plain_rows
 from ringview.errors import (
     InvalidValueError,
     NullKeyError,
@@ -31,6 +35,7 @@ from ringview.spark.streaming.checkpoint import Checkpoint, difference
 from ringview.spark.streaming.driver import DriverState, _last
 from ringview.spark.streaming.plan import Changes, Plan, TablePlan
 from ringview.spark.streaming.sinks import sink_of
+from shop import replayed
 
 COLUMNS = pa.schema({"id": pa.int64(), "x": pa.int64()})
 
@@ -255,16 +260,6 @@ def begun(checkpoint: Checkpoint, of: Plan | None = None) -> Checkpoint:
     return checkpoint
 
 
-class Frame:
-    """What a micro-batch is asked for."""
-
-    def __init__(self, rows: pa.Table) -> None:
-        self.rows = rows
-
-    def toArrow(self) -> pa.Table:  # noqa: N802
-        return self.rows
-
-
 VIEWS = {
     "v": "SELECT id, COUNT(*) AS n, SUM(x) AS x FROM t GROUP BY id",
     "w": "SELECT COUNT(*) AS groups FROM v",
@@ -320,7 +315,7 @@ def test_a_state_counts_each_batch_once(tmp_path: Path, seed: int) -> None:
         again = True
         while again:
             with contextlib.suppress(ZeroDivisionError):
-                state.take(Frame(batch), batch_id)  # type: ignore[arg-type]
+                state.take(crashes.Frame(batch), batch_id)  # type: ignore[arg-type]
                 again = drawn.random() < 0.2
             if drawn.random() < 0.4:
                 state.close()
@@ -337,7 +332,7 @@ def test_a_state_counts_each_batch_once(tmp_path: Path, seed: int) -> None:
 def test_a_poison_batch_changes_nothing(tmp_path: Path) -> None:
     of, log = plan(table("rows"), **VIEWS), Log()
     state = DriverState(of, {}, begun(Checkpoint(tmp_path), of), log)
-    state.take(Frame(slots(of, (1, 10, 1))), 0)  # type: ignore[arg-type]
+    state.take(crashes.Frame(slots(of, (1, 10, 1))), 0)  # type: ignore[arg-type]
     before = {name: shown(state, name) for name in VIEWS}
     for poison, said in (
         ([(2, 5, 1), (1, 11, -1)], r'table "t" holds 0 of the row \(id = 1, x = 11\)'),
@@ -345,11 +340,11 @@ def test_a_poison_batch_changes_nothing(tmp_path: Path) -> None:
         ([(1, 2**63 - 1, 3)], "overflow in a sum or count"),
     ):
         with pytest.raises(RingviewError, match=said):
-            state.take(Frame(slots(of, *poison)), 1)  # type: ignore[arg-type]
+            state.take(crashes.Frame(slots(of, *poison)), 1)  # type: ignore[arg-type]
         assert {name: shown(state, name) for name in VIEWS} == before
         assert state.batch_id == 0
     assert {batch for _, batch in log.told} == {0}
-    state.take(Frame(slots(of, (1, 11, 1))), 1)  # type: ignore[arg-type]
+    state.take(crashes.Frame(slots(of, (1, 11, 1))), 1)  # type: ignore[arg-type]
     assert shown(state, "v") == log.replayed("v")
     state.close()
 
@@ -360,13 +355,13 @@ def test_a_sink_may_come_later_and_not_go(tmp_path: Path) -> None:
     for number, sink in enumerate([None, None, log, log]):
         state = DriverState(of, {}, checkpoint, sink)
         for _ in range(2):
-            state.take(Frame(slots(of, (number, 1, 1))), number)  # type: ignore[arg-type]
+            state.take(crashes.Frame(slots(of, (number, 1, 1))), number)  # type: ignore[arg-type]
         if sink is not None:
             assert log.replayed("v") == shown(state, "v")
         state.close()
         state.close()
         with pytest.raises(RingviewError, match="stopped"):
-            state.take(Frame(slots(of)), number + 1)  # type: ignore[arg-type]
+            state.take(crashes.Frame(slots(of)), number + 1)  # type: ignore[arg-type]
     with pytest.raises(CheckpointError, match=r"has a sink, .* give sink="):
         DriverState(of, {}, checkpoint, None)
 
@@ -378,17 +373,48 @@ def test_parts_of_different_times_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="open elsewhere"):
         DriverState(of, {}, checkpoint, None)
     for number in range(3):
-        state.take(Frame(slots(of, (1, 1, 1))), number)  # type: ignore[arg-type]
+        state.take(crashes.Frame(slots(of, (1, 1, 1))), number)  # type: ignore[arg-type]
     for number in (1, 4):
         with pytest.raises(
             CheckpointError, match=f"is at micro-batch {number}, and the state at 2"
         ):
-            state.take(Frame(slots(of, (1, 1, 1))), number)  # type: ignore[arg-type]
+            state.take(crashes.Frame(slots(of, (1, 1, 1))), number)  # type: ignore[arg-type]
     assert shown(state, "v") == [(1, 3, 3)]
     state.close()
     (checkpoint.spark / "offsets" / "0").unlink()
     with pytest.raises(CheckpointError, match=r"behind micro-batch 2"):
         DriverState(of, {}, checkpoint, None)
+
+
+def killed_while_it_takes(folder: Path, times: int, seed: int) -> None:
+    drawn = random.Random(seed)
+    checkpoint = Checkpoint(folder / "checkpoint")
+    for _ in range(times):
+        steps = drawn.randrange(1, 20_000)
+        done = subprocess.run([sys.executable, crashes.__file__, str(folder), str(steps)])
+        assert done.returncode == -signal.SIGKILL
+    state = crashes.state(checkpoint, folder)
+    number = crashes.noted(checkpoint)
+    state.take(crashes.frame(number), number)
+    oracle = Oracle({"t": crashes.COLUMNS})
+    rows = [dict(zip(("a", "x"), row, strict=True)) for row in crashes.left(number + 1)]
+    for name, sql in crashes.VIEWS.items():
+        found = comparable(state.view(name).to_arrow())
+        if name == "above":
+            sql = sql.replace("sums", f"({crashes.VIEWS['sums']})")
+        assert found == oracle.rows(sql, {"t": rows}), name
+        assert replayed(ParquetSink(folder / "out").read(name)) == found, name
+    state.close()
+    assert number
+
+
+def test_a_state_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    killed_while_it_takes(tmp_path, times=6, seed=5)
+
+
+@pytest.mark.long
+def test_a_state_that_is_killed_200_times_loses_nothing(tmp_path: Path) -> None:
+    killed_while_it_takes(tmp_path, times=200, seed=6)
 
 
 def test_the_last_batch_is_found() -> None:

@@ -17,7 +17,7 @@
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `handle` | what tables and views are called by |
 //! | `follower` | the class `Follower`: what moved in a view, for one reader |
-//! | `reservoir` | the class `ReservoirLaw` |
+//! | `reservoir` | the class `ReservoirLaw`; samples of parts to one |
 //! | `lookup` | keys from Python values, and rows to them |
 //! | `errors` | errors to the exceptions of `ringview.errors` |
 
@@ -53,7 +53,7 @@ mod _native {
     #[pymodule_export]
     use super::output::output_schema;
     #[pymodule_export]
-    use super::reservoir::ReservoirLaw;
+    use super::reservoir::{ReservoirLaw, merge_samples};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, Schema};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -51,12 +51,25 @@ impl Columns {
 #[pyclass(frozen, module = "ringview._native")]
 #[derive(Debug)]
 pub(crate) struct Rows {
-    batch: RecordBatch,
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
 }
 
 impl Rows {
     pub(crate) fn new(batch: RecordBatch) -> Rows {
-        Rows { batch }
+        Rows {
+            schema: batch.schema(),
+            batches: vec![batch],
+        }
+    }
+
+    /// Batches of the same columns.
+    pub(crate) fn of(schema: SchemaRef, batches: Vec<RecordBatch>) -> Rows {
+        Rows { schema, batches }
+    }
+
+    fn count(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 }
 
@@ -71,24 +84,27 @@ impl Rows {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let schema = self.batch.schema();
-        let batches = vec![Ok::<_, ArrowError>(self.batch.clone())];
-        let reader = Box::new(RecordBatchIterator::new(batches, Arc::clone(&schema)));
+        let batches: Vec<_> = self
+            .batches
+            .iter()
+            .cloned()
+            .map(Ok::<_, ArrowError>)
+            .collect();
+        let reader = Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema)));
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
     }
 
     /// The schema as an `arrow_schema` capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule(py, self.batch.schema_ref())
+        capsule(py, &self.schema)
     }
 
     fn __len__(&self) -> usize {
-        self.batch.num_rows()
+        self.count()
     }
 
     fn __repr__(&self) -> String {
-        let rows = self.batch.num_rows();
-        format!("Rows({}, rows={rows})", names(self.batch.schema_ref()))
+        format!("Rows({}, rows={})", names(&self.schema), self.count())
     }
 }
 

@@ -1,12 +1,12 @@
-//! The class `ReservoirLaw`: which items of a stream a reservoir looks at, and where each goes. The items
-//! are Python's.
+//! The class `ReservoirLaw`: which items of a stream a reservoir looks at, and where each goes; and how samples
+//! of parts become one. The items are Python's.
 //!
 //! Cost: well under a microsecond a call; the interpreter stays in its hands.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use ringview_engine::ReservoirLaw as Law;
+use ringview_engine::{ReservoirLaw as Law, SampledPart};
 
 use crate::errors::OrRaise;
 
@@ -89,4 +89,23 @@ impl ReservoirLaw {
     fn w(&self) -> f64 {
         self.law().w()
     }
+}
+
+/// Which of the rows that were drawn from each part of a join are k of the whole, by their places among those:
+/// `parts` says of each how many rows it has, and how many of them were drawn, k or all.
+///
+/// >>> from ringview._native import merge_samples
+/// >>> [len(places) for places in merge_samples([(2, 2), (10**30, 5)], 5, 7)]
+/// [0, 5]
+#[pyfunction]
+pub(crate) fn merge_samples(
+    py: Python<'_>,
+    parts: Vec<(u128, u64)>,
+    k: u64,
+    seed: u64,
+) -> PyResult<Vec<Vec<u64>>> {
+    let part = |(results, drawn)| SampledPart { results, drawn };
+    let parts: Vec<SampledPart> = parts.into_iter().map(part).collect();
+    py.detach(|| ringview_engine::merge_samples(&parts, k, seed))
+        .or_raise(py)
 }

@@ -7,7 +7,8 @@
 use std::ops::Deref;
 use std::path::Path;
 
-use ringview_core::{Result, Schema};
+use arrow_array::RecordBatch;
+use ringview_core::{Error, Result, Schema};
 use ringview_engine::{Change, Database, Options, Poll};
 
 use crate::applied::{Applied, BatchId};
@@ -233,6 +234,27 @@ impl DurableDatabase {
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.file.as_ref().map_or(0, |file| file.commits)
+    }
+
+    /// As [`Database::merge_partials`], of a database in memory.
+    ///
+    /// # Errors
+    /// The same; `Unsupported` with a file, which keeps rows.
+    pub fn merge_partials(
+        &mut self,
+        name: &str,
+        rows: &[RecordBatch],
+        poll: Poll<'_>,
+    ) -> Result<()> {
+        if self.file.is_some() {
+            return Err(Error::Unsupported {
+                what: "merging partials in a database with a file".to_owned(),
+                why: "its file keeps rows, from which views are made anew, and a partial has none"
+                    .to_owned(),
+                instead: "merge into a view of Database()".to_owned(),
+            });
+        }
+        self.engine.merge_partials(name, rows, poll)
     }
 
     /// Whether a change of this identity was applied.

@@ -51,6 +51,7 @@ impl DurableDatabase {
     /// # Errors
     /// `Storage` if it cannot be written; `Unsupported` where rows are not kept.
     pub fn save(&self, path: &Path) -> Result<()> {
+        self.refuse_merged()?;
         let counted = self.counted()?;
         let rows = match &counted {
             Rows::Kept => &self.engine,
@@ -110,6 +111,20 @@ impl DurableDatabase {
                 }
             }
             (Some(table), _) => Err(rows_are_not_kept(&table)),
+        }
+    }
+
+    /// Refuses to write views whose rows are elsewhere.
+    fn refuse_merged(&self) -> Result<()> {
+        let is_merged = |name: &String| self.engine.is_merged(name) == Ok(true);
+        match self.engine.views().into_iter().find(is_merged) {
+            None => Ok(()),
+            Some(view) => Err(Error::Unsupported {
+                what: format!("saving view {view:?}, into which partials were merged"),
+                why: "a file keeps rows, from which views are made anew, and a partial has none"
+                    .to_owned(),
+                instead: "save the databases that have the rows, or drop the view first".to_owned(),
+            }),
         }
     }
 

@@ -29,6 +29,7 @@ impl Database {
     pub fn follow(&mut self, view: &str, from_now: bool) -> Result<ViewFollower> {
         let index = self.view_index(view)?;
         let view = &mut self.views[index];
+        view.followed = true;
         let place = view.kept.follow(from_now);
         Ok(view.follower(place))
     }
@@ -40,6 +41,7 @@ impl Database {
     pub fn own_follower(&mut self, view: &str) -> Result<ViewFollower> {
         let index = self.view_index(view)?;
         let view = &mut self.views[index];
+        view.followed = true;
         let place = view.own.get_or_insert_with(|| view.kept.follow(false));
         let place = place.clone();
         Ok(view.follower(place))
@@ -48,6 +50,7 @@ impl Database {
     /// Lets `view_changes` begin with what moves from here on, in all views.
     pub fn begin_changes(&mut self) {
         for view in self.views.iter_mut().filter(|view| view.owner.is_none()) {
+            view.followed = true;
             view.own = Some(view.kept.follow(true));
         }
     }

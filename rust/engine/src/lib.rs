@@ -22,6 +22,7 @@
 //! | `factors` | a change that is a [`Product`], encoded |
 //! | `keyed`, `words` | changes by the unique key, and what the words of a feed of changes mean |
 //! | `net` | a transaction of which the net effect counts |
+//! | `partials` | what a view over a part of the rows adds to that over all, and sums of that |
 //! | `sample` | samples of joins |
 //! | `chain` | the class of a chain of matrices |
 
@@ -37,6 +38,7 @@ mod load;
 mod memory;
 mod names;
 mod net;
+mod partials;
 mod replace;
 mod rows;
 mod sample;
@@ -54,7 +56,7 @@ pub use keyed::{ByKey, Keyed};
 pub use ringview_chain::{Matrix, MatrixChain};
 pub use ringview_epsilon::HeavyLight;
 pub use ringview_rpai::{Cut, Expansion, Key, PaiMap, Payload, Real, RpaiTree};
-pub use ringview_sampling::{JoinSize, Law as ReservoirLaw};
+pub use ringview_sampling::{JoinSize, Law as ReservoirLaw, SampledPart, merge_samples};
 pub use ringview_view::{Cell, KeyValue};
 pub use ringview_viewtree::ViewTrees;
 pub use ringview_viewtree::plan::Planning;

@@ -5,7 +5,7 @@
 //! it, and no view reads itself. Cost: a look-up is O(tables and views).
 
 use ringview_core::{Error, Result};
-use ringview_query::{Block, Catalog, PlanAtom, Query, TableInfo, bind};
+use ringview_query::{Block, Bound, Catalog, PlanAtom, Query, TableInfo, bind};
 
 use crate::choose::{By, Chosen};
 use crate::database::Database;
@@ -25,6 +25,8 @@ pub(crate) struct Planned<'q> {
     pub(crate) id: u64,
     pub(crate) query: &'q Query,
     pub(crate) chosen: Chosen,
+    /// Its names and types.
+    pub(crate) bound: Bound,
     /// Those of queries within too, by their numbers.
     pub(crate) atoms: Vec<PlanAtom>,
     /// The names of its columns.
@@ -90,9 +92,10 @@ impl Database {
                 atoms: bound.all_atoms().cloned().collect(),
                 columns: bound
                     .outputs
-                    .into_iter()
-                    .map(|output| output.name)
+                    .iter()
+                    .map(|output| output.name.clone())
                     .collect(),
+                bound,
                 sources,
                 info,
             });

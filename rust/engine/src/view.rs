@@ -2,7 +2,7 @@
 
 use ringview_core::Result;
 use ringview_explain::Explanation;
-use ringview_query::{PlanAtom, Query, TableInfo};
+use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_view::{Answer, Follower, View};
 
 use crate::choose::Told;
@@ -20,6 +20,12 @@ pub(crate) struct NamedView {
     /// As what it was written.
     pub(crate) text: Option<String>,
     pub(crate) query: Query,
+    /// The same with names and types, as partials are of it.
+    pub(crate) bound: Bound,
+    /// Whether it is a sum of partials, which rows of its tables do not come to.
+    pub(crate) merged: bool,
+    /// Whether somebody was given a place in its changes.
+    pub(crate) followed: bool,
     /// What it reads, by the atoms of its query.
     pub(crate) atoms: Vec<PlanAtom>,
     /// The same, by number.
@@ -47,6 +53,9 @@ impl NamedView {
             own: None,
             text: None,
             query: planned.query.clone(),
+            bound: planned.bound,
+            merged: false,
+            followed: false,
             sources: planned.sources,
             info: planned.info,
             readers: Vec::new(),

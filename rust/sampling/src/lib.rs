@@ -13,6 +13,7 @@
 //! | `held` | which places of a sample hold a tuple, for deletes |
 //! | `sample` | [`JoinSample`]: k results of a join, under inserts and deletes |
 //! | `bags/` | [`QuerySample`]: the same of any join: relations that keys combine, bags in the place of cycles |
+//! | `merge` | samples of parts to a sample of the whole |
 //! | `weighted` | draws with chances in proportion to weights |
 //! | `view/` | [`Samples`], [`SampleView`]: the same as a view of the database |
 
@@ -20,6 +21,7 @@ mod bags;
 mod held;
 mod index;
 mod law;
+mod merge;
 mod random;
 mod reservoir;
 mod sample;
@@ -30,6 +32,7 @@ mod weighted;
 pub use bags::{Place, QuerySample, Relation, Relations, Told};
 pub use index::Index;
 pub use law::Law;
+pub use merge::{SampledPart, merge_samples};
 pub use random::Random;
 pub use reservoir::{Items, Reservoir};
 pub use sample::{All, JoinSample, Met, Predicate};

@@ -12,10 +12,12 @@ use std::fmt::Debug;
 
 use ringview_core::{Batch, Dictionary, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
+use ringview_query::Bound;
 
 use arrow_array::RecordBatch;
 
 use crate::answer::followers::Follower;
+use crate::answer::weighed::each_once;
 use crate::answer::{Answer, encoded};
 use crate::rows::{FactorRows, ProductDelta, RowDelta};
 
@@ -69,6 +71,19 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
 
     /// What can be read of it. Between transactions only.
     fn answer(&self) -> &dyn Answer;
+
+    /// What it adds to the view of its query over more rows; by default its rows, as they are read. One batch
+    /// at least. Between transactions. See `part/partial`.
+    ///
+    /// # Errors
+    /// What the answer cannot read; what the meter says.
+    fn partial(
+        &self,
+        _query: &Bound,
+        (dictionary, meter): (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        each_once(self.answer(), dictionary, meter)
+    }
 
     /// One more who follows the changes. What it is given first is the whole answer as it is at that
     /// moment; or, `from_now`, what moves from here on. Freed with its last copy.

@@ -64,7 +64,8 @@ impl Beside {
         })
     }
 
-    fn companions(&self) -> impl Iterator<Item = &Companion> {
+    /// Those that values are read from, those of categories behind the others.
+    pub(crate) fn companions(&self) -> impl Iterator<Item = &Companion> {
         self.summarized.iter().chain(&self.tallied)
     }
 

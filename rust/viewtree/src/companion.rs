@@ -7,11 +7,13 @@
 use std::sync::Arc;
 
 use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
-use ringview_query::{self as query, OutputKind, VarId};
+use ringview_query::VarId;
 use ringview_relation::Part;
 use ringview_view::RowDelta;
-use ringview_view::answer::values::{GroupValues, SUMMARY, Tally, ValueFields, ValueSource, When};
-use ringview_view::fields::{Aspect, Fields};
+use ringview_view::answer::Members;
+use ringview_view::answer::values::{GroupValues, SUMMARY, Tally, ValueSource, When};
+use ringview_view::fields::Fields;
+use ringview_view::part::PartRows;
 
 use crate::maintained::{Maintained, NodeStatus};
 use crate::plan;
@@ -22,6 +24,8 @@ use crate::tree::payloads::SumProductPayloads;
 pub(crate) struct Companion {
     tree: Tree<SumProductPayloads>,
     values: GroupValues,
+    /// What the payloads of its root are made of.
+    members: Members,
 }
 
 impl Companion {
@@ -35,38 +39,34 @@ impl Companion {
         let payloads = SumProductPayloads::compile(&plan)?;
         let tree = Tree::new(Arc::clone(&plan), payloads);
         let inner_keys = &plan.tree.nodes[plan.tree.root].keys;
-        let (mut key, mut asked) = (Vec::new(), Vec::new());
-        for (variable, inner) in &companion.groups {
-            asked.extend(fields.positions(keys, *variable));
-            key.extend(tree.fields.positions(inner_keys, *inner));
-        }
         let all = tree.fields.of_all(inner_keys);
-        let value = |value: &query::CompanionValue| {
-            let mut at = tree.fields.positions(inner_keys, value.variable);
-            // The plan leaves NULLs out.
-            at.retain(|&at| tree.fields.field(all[at]).aspect != Aspect::Null);
-            ValueFields {
-                fields: at,
-                ty: value.ty.clone(),
-            }
-        };
         let members = plan.members();
-        let sums = plan.outputs.iter().filter_map(|output| match &output.kind {
-            // One product, of one column.
-            OutputKind::Sum { terms, .. } => Some(members.words(*terms.first()?)),
-            _ => None,
-        });
-        let source = ValueSource {
-            key,
-            asked,
-            values: companion.values.iter().map(value).collect(),
-            sums: sums.collect(),
-            ordered: companion.ordered,
-        };
+        let source = ValueSource::new(
+            companion,
+            (fields, keys),
+            (&tree.fields, inner_keys),
+            (|term| members.words(term), &plan.outputs),
+        );
         Ok(Self {
             values: GroupValues::new(source, &tree.fields.layout(&all)),
+            members,
             tree,
         })
+    }
+
+    /// Its groups with their values, each with its count and sums.
+    pub(crate) fn rows(&self) -> PartRows<'_> {
+        let plan = &self.tree.plan;
+        let Some(part) = self.tree.result() else {
+            unreachable!("a root is kept")
+        };
+        PartRows {
+            outputs: plan.shown(),
+            fields: &self.tree.fields,
+            keys: &plan.tree.nodes[plan.tree.root].keys,
+            part,
+            further: &self.members,
+        }
     }
 
     pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {

@@ -3,10 +3,14 @@
 //! Invariant: what is kept can be shown. Cost: a transaction looks at the groups that it moved if anything
 //! of them might not fit its column.
 
-use ringview_core::{Batch, Dictionary, Result};
+use arrow_array::RecordBatch;
+use ringview_core::{Batch, Dictionary, Meter, Result};
+use ringview_query::Bound;
 use ringview_view::answer::Fallible;
+use ringview_view::part::partial::write_groups;
 use ringview_view::part::{Grouped, PartRows, Reading};
 
+use crate::companion::Companion;
 use crate::logged::{Logged, Shows};
 use crate::plan::Plan;
 use crate::view_tree::{Kept, ViewTree};
@@ -47,6 +51,16 @@ impl Shows for Groups {
         reading: Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)> {
         kept.rows().rows_from(place, needed, reading)
+    }
+
+    fn partial(
+        &self,
+        kept: &Kept,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        let values = kept.beside.companions().map(Companion::rows);
+        write_groups(query, kept.rows(), values.collect(), reading)
     }
 
     fn size(&self, kept: &Kept) -> String {

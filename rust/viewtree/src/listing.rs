@@ -5,8 +5,10 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Meter, Result};
+use ringview_query::Bound;
 use ringview_view::answer::{ResultRows, listing};
 use ringview_view::part::Reading;
+use ringview_view::part::partial::write_listed;
 use ringview_view::{Answer, Key};
 
 use crate::logged::{Logged, Shows};
@@ -33,6 +35,15 @@ impl Shows for Listing {
         reading: Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)> {
         kept.rows().listing_from(place, needed, reading)
+    }
+
+    fn partial(
+        &self,
+        kept: &Kept,
+        _query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        write_listed(kept.rows(), reading)
     }
 
     fn size(&self, kept: &Kept) -> String {

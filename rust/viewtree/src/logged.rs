@@ -3,7 +3,8 @@
 //! Invariant and cost: those of the log (`ringview_view::part`).
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Held, Result};
+use ringview_core::{Batch, Dictionary, Held, Meter, Result};
+use ringview_query::Bound;
 use ringview_view::Follower;
 use ringview_view::answer::ResultRows;
 use ringview_view::part::{PartLog, Reading};
@@ -41,6 +42,14 @@ pub(crate) trait Shows: std::fmt::Debug + Send + Sync {
         reading: Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)>;
 
+    /// As that of a view.
+    fn partial(
+        &self,
+        kept: &Kept,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>>;
+
     /// As that of a form.
     fn size(&self, kept: &Kept) -> String;
 }
@@ -57,6 +66,15 @@ impl<S> Logged<S> {
 impl<S: Shows> Form for Logged<S> {
     fn settle(&mut self, kept: &Kept, dictionary: &Dictionary) -> Result<()> {
         self.shows.settle(kept, dictionary)
+    }
+
+    fn partial(
+        &self,
+        kept: &Kept,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Option<Result<Vec<RecordBatch>>> {
+        Some(self.shows.partial(kept, query, reading))
     }
 
     fn before_commit(&mut self, kept: &Kept, all_move: bool) {

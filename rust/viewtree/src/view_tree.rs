@@ -10,8 +10,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Held, Meter, Result};
 use ringview_explain::Explanation;
-use ringview_query::{Representation, VarId};
+use ringview_query::{Bound, Representation, VarId};
 use ringview_relation::Part;
+use ringview_view::answer::weighed::each_once;
 use ringview_view::part::{PartRows, Reading};
 use ringview_view::{Answer, Follower, ProductDelta, RowDelta, View, multiplied_out};
 
@@ -64,6 +65,16 @@ pub(crate) trait Form: fmt::Debug + Send + Sync {
 
     /// The running transaction's changes are undone, those of the tree already.
     fn rollback(&mut self, _kept: &mut Kept) {}
+
+    /// As [`View::partial`]; `None` for rows as they are read.
+    fn partial(
+        &self,
+        _kept: &Kept,
+        _query: &Bound,
+        _reading: (&Dictionary, &Meter<'_>),
+    ) -> Option<Result<Vec<RecordBatch>>> {
+        None
+    }
 
     /// As [`View::follow`], and so on.
     fn follow(&mut self, kept: &mut Kept, from_now: bool) -> Follower;
@@ -239,6 +250,15 @@ where
 
     fn answer(&self) -> &dyn Answer {
         self
+    }
+
+    fn partial(
+        &self,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        let partial = self.form.partial(&self.kept, query, reading);
+        partial.unwrap_or_else(|| each_once(self, reading.0, reading.1))
     }
 
     fn follow(&mut self, from_now: bool) -> Follower {

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,18 @@ class Checkpoint:
     def has_begun(self) -> bool:
         """Whether Spark has noted a micro-batch."""
         return any((self.spark / "offsets").glob("[0-9]*"))
+
+    def clear(self) -> None:
+        """Remove what Spark left of a start that noted no micro-batch, which it would stumble over.
+
+        Raises:
+            StorageError: It cannot be removed.
+        """
+        try:
+            if self.spark.exists() and not self.has_begun:
+                shutil.rmtree(self.spark)
+        except OSError as problem:
+            raise StorageError(f"cannot remove {self.spark}: {problem}") from problem
 
     def agree(self, described: Mapping[str, Any]) -> None:
         """Note what is asked, or compare it with what was asked when the checkpoint was made.

@@ -115,6 +115,7 @@ class DriverState:
                 f"what rows came behind micro-batch {self._last}; bring it back, or start with an "
                 "empty folder"
             )
+        self._checkpoint.clear()
         self._snapshot_bytes = 0
         self._followers: dict[str, Follower] = {}
         self._pending: dict[str, pa.Table] | None = None
@@ -175,7 +176,8 @@ class DriverState:
             return
         moved = self._moved()
         for name, changes in moved.items():
-            if changes.num_rows:
+            # The first time it is told of every view, for what columns they have.
+            if changes.num_rows or not self._has_sent:
                 sink(name, self._last, changes)
         with self._database.transaction(batch_id=_sent(self._last)):
             pass

@@ -104,8 +104,8 @@ class Stream:
             sink: Where changes go: called as ``sink(view, batch_id, changes)`` for each view that a
                 micro-batch moved, with an Arrow table as `ringview.View.changes` gives; a
                 `ParquetSink`; or a dict of these by view. The first batch it is told of comes with
-                all that views hold. After a crash it may be told of the last batch again, with the
-                same rows.
+                all that views hold, be it nothing. After a crash it may be told of the last batch
+                again, with the same rows.
             mode: Where the state is. "driver": in one engine on the driver. "partitioned": in one
                 engine for each partition.
             trigger: How often a micro-batch begins: "5 seconds"; "available now" ends the stream

@@ -8,11 +8,13 @@
 //! | `changes` | rows in |
 //! | `views` | what is read of views |
 //! | `files` | databases in files |
+//! | `partials` | what a view over a part of the rows adds to that over all |
 //! | `follower`, `stream` | the classes of a reader of changes and of a stream of rows |
 
 mod changes;
 mod files;
 mod follower;
+mod partials;
 mod stream;
 mod views;
 

@@ -126,9 +126,9 @@ impl Layout {
     fn of(ty: &DataType) -> Checked<Layout> {
         Ok(match ty {
             DataType::Boolean => Layout::Bits,
-            DataType::Utf8 => Layout::Offsets(4),
-            DataType::LargeUtf8 => Layout::Offsets(8),
-            DataType::Utf8View => Layout::Views,
+            DataType::Utf8 | DataType::Binary => Layout::Offsets(4),
+            DataType::LargeUtf8 | DataType::LargeBinary => Layout::Offsets(8),
+            DataType::Utf8View | DataType::BinaryView => Layout::Views,
             DataType::Dictionary(key, _) => return Layout::of(key),
             other => match other.primitive_width() {
                 Some(width) => Layout::Fixed(width),
@@ -136,6 +136,14 @@ impl Layout {
             },
         })
     }
+}
+
+/// Whether values are bytes, as no column of a table is: those of partials.
+pub(super) fn is_bytes(ty: &DataType) -> bool {
+    matches!(
+        ty,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+    )
 }
 
 /// An array that holds a column, or a dictionary.
@@ -191,10 +199,15 @@ impl Part<'_> {
             _ => Vec::new(),
         };
         // SAFETY: the buffers are as many as the type has, aligned, and as long as the rows need;
-        // NULLs are counted here. What the values point to is checked where they are read.
-        Ok(unsafe {
+        // NULLs are counted here. What the values point to is checked where they are read, or here.
+        let data = unsafe {
             ArrayData::new_unchecked(ty.clone(), rows, None, validity, skip, buffers, children)
-        })
+        };
+        if is_bytes(ty) {
+            data.validate_full()
+                .map_err(|why| format!("is not whole: {why}"))?;
+        }
+        Ok(data)
     }
 
     fn check_buffers(&self, layout: &Layout) -> Checked<()> {

@@ -12,6 +12,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use ringview_core::Type;
 
+use super::array::is_bytes;
 use super::refused;
 use crate::errors::named;
 
@@ -28,6 +29,8 @@ const DEEPEST: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     known: Vec<Known>,
+    /// Whether columns of bytes may come.
+    bytes: bool,
 }
 
 #[derive(Debug)]
@@ -37,6 +40,14 @@ struct Known {
 }
 
 impl Schemas {
+    /// Those of partials, which have a column of bytes.
+    pub(crate) fn of_partials() -> Self {
+        Self {
+            bytes: true,
+            ..Self::default()
+        }
+    }
+
     /// The schema behind a C schema, whose columns are all of types that tables hold.
     pub(super) fn find(&mut self, py: Python<'_>, schema: &FFI_ArrowSchema) -> PyResult<SchemaRef> {
         let found = self
@@ -48,7 +59,8 @@ impl Schemas {
         }
         let shape = shape(py, schema)?;
         let parsed = Arc::new(parse(py, schema, &shape)?);
-        for field in parsed.fields() {
+        let fields = parsed.fields().iter();
+        for field in fields.filter(|field| !self.bytes || !is_bytes(field.data_type())) {
             check(py, field)?;
         }
         if self.known.len() == REMEMBERED {

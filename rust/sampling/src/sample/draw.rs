@@ -74,14 +74,14 @@ impl<P: Predicate> JoinSample<P> {
 /// Positions in random order, none twice: the walk of Fisher and Yates over an array of which only what
 /// was exchanged is kept.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(crate) struct Walk {
     /// How many positions are left.
-    pub(super) left: u128,
+    pub(crate) left: u128,
     exchanged: HashMap<u128, u128>,
 }
 
 impl Walk {
-    pub(super) fn new(positions: u128) -> Walk {
+    pub(crate) fn new(positions: u128) -> Walk {
         Walk {
             left: positions,
             exchanged: HashMap::new(),
@@ -89,7 +89,7 @@ impl Walk {
     }
 
     /// The position at a place of those that are left.
-    pub(super) fn take(&mut self, place: u128) -> u128 {
+    pub(crate) fn take(&mut self, place: u128) -> u128 {
         self.left -= 1;
         let last = self.exchanged.remove(&self.left).unwrap_or(self.left);
         if place == self.left {

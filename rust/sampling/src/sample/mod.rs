@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::index::Search;
 use crate::{Atom, Index, Law};
-use draw::Walk;
+pub(crate) use draw::Walk;
 use events::Events;
 use places::Places;
 

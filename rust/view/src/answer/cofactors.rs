@@ -85,11 +85,18 @@ impl FeatureColumns {
     }
 
     /// The same where the payload is kept as sums: `at` are the words of the sum of each feature, then of
-    /// the sums of products, each an expansion. Origins are their means, so that no digit is lost.
-    pub(crate) fn column_of_moments(&self, rows: &ResultRows, at: &[usize]) -> Result<Cells> {
+    /// the sums of products, each an expansion; `ends` is where reaches may stand, behind origins. Origins are
+    /// their means, so that no digit is lost.
+    pub(crate) fn column_of_moments(
+        &self,
+        rows: &ResultRows,
+        (at, ends): (&[usize], Range<usize>),
+        dictionary: &Dictionary,
+    ) -> Result<Cells> {
         let m = self.order.len();
         let mut shifted = ResultRows::new(0, self.shape().words() + 2 * m);
         shifted.rows = rows.rows;
+        shifted.tallies.clone_from(&rows.tallies);
         for row in rows.payloads() {
             let moments: Vec<Expansion> = at.iter().map(|&at| Expansion::load(row, at)).collect();
             let (sums, products) = moments.split_at(m);
@@ -112,11 +119,13 @@ impl FeatureColumns {
                 }
             }
             words.extend(origins.iter().map(|origin| origin.to_bits()));
-            words.extend(std::iter::repeat_n(0, m));
+            match row.get(ends.clone()) {
+                Some([]) | None => words.extend(std::iter::repeat_n(0, m)),
+                Some(ends) => words.extend(&ends[m..]),
+            }
         }
         let words = self.shape().words();
-        let column = self.numbers(&shifted, (0..words, words..words + 2 * m))?;
-        Ok(Cells::Array(Arc::new(column)))
+        self.column(&shifted, (0..words, words..words + 2 * m), dictionary)
     }
 
     /// That of the numeric features.

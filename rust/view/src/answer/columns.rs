@@ -36,7 +36,9 @@ impl Members {
     ) -> Result<Cells> {
         match (&output.kind, self.features()) {
             (OutputKind::Cofactor, Some((words, features))) => match self.moments() {
-                Some(moments) => features.column_of_moments(rows, &moments),
+                Some(moments) => {
+                    features.column_of_moments(rows, (&moments, self.origins()), dictionary)
+                }
                 None => features.column(rows, (words, self.origins()), dictionary),
             },
             (

@@ -19,6 +19,7 @@
 //! | `cofactors`, `categories` | the column of a COFACTOR |
 //! | `cells`, `computed` | values by row, and what is computed of them |
 //! | `listing` | the rows of a join, each with its multiplicity |
+//! | `weighed` | rows with multiplicities, on their way to a view over more rows |
 //! | `key`, `cursor` | values to look for; places to read on from |
 //! | `encoded` | rows of an answer as rows of a table |
 //! | `changes`, `moved_rows`, `followers` | what moved in groups and in rows of a join, and who is told |
@@ -43,6 +44,7 @@ mod moved_rows;
 mod rows;
 mod statistics;
 pub mod values;
+pub mod weighed;
 
 use std::fmt::Debug;
 

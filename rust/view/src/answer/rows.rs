@@ -97,6 +97,14 @@ impl ResultRows {
         Self::keyed(part, slots, further).filled(further)
     }
 
+    /// The rows at some slots of a part, without tallies.
+    #[must_use]
+    pub fn untallied(part: &Part, slots: &[u32], further: &dyn Further) -> Self {
+        let mut rows = Self::keyed(part, slots, further);
+        rows.fill(further, When::Now);
+        rows
+    }
+
     fn keyed(part: &Part, slots: &[u32], further: &dyn Further) -> Self {
         let fields = part.layout().fields();
         Self::gather(part, slots, fields, further.members().width())

@@ -6,7 +6,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
+use ringview_query::Bound;
 
+use super::partial::write_listed;
 use super::{GroupView, Grouped, Keeper};
 use crate::answer::followers::Follower;
 use crate::answer::{Answer, Key, listing};
@@ -22,6 +24,11 @@ impl<K: Keeper> ListedView<K> {
     #[must_use]
     pub fn new(keeper: K) -> Self {
         Self(GroupView::new(keeper))
+    }
+
+    /// What keeps the groups.
+    pub(crate) fn keeper_mut(&mut self) -> &mut K {
+        self.0.keeper_mut()
     }
 
     fn count(&self) -> Result<u64> {
@@ -92,6 +99,14 @@ impl<K: Keeper + 'static> View for ListedView<K> {
 
     fn answer(&self) -> &dyn Answer {
         self
+    }
+
+    fn partial(
+        &self,
+        _query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        write_listed(self.0.grouped(), reading)
     }
 
     fn follow(&mut self, from_now: bool) -> Follower {

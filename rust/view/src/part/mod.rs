@@ -13,12 +13,14 @@
 //! | `moved` | what moved, as rows for the views that read it |
 //! | `log` | what moved, for those who follow it |
 //! | `sums` | groups of sums as such a part |
+//! | `partial/` | what a view over a part of the rows adds to that over all, and what keeps the sum |
 //! | `view`, `listed` | views of whatever keeps such a part: of groups, of rows that groups count |
 
 mod listed;
 mod log;
 mod lookup;
 mod moved;
+pub mod partial;
 mod sums;
 mod view;
 

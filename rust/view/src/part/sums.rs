@@ -1,13 +1,14 @@
-//! Groups of sums as a relation: a component for each term of the query.
+//! Groups of sums as a relation: a component for each term of the query, then, of a COFACTOR, one for the sum of
+//! each feature and of products of each two.
 //!
 //! Invariant and cost: those of the relation.
 
-use ringview_query::{Bound, VarId};
+use ringview_query::{Bound, Companion, Features, Kind, VarId};
 use ringview_relation::{Part, Relation};
 use ringview_ring::{PayloadRing, SumProduct};
 
 use super::{Grouped, PartRows};
-use crate::answer::{Member, Members, Outputs, TermSums};
+use crate::answer::{Categories, FeatureColumns, Member, Members, Outputs, TermSums};
 use crate::fields::Fields;
 
 /// The groups of a query.
@@ -30,7 +31,10 @@ impl SumGroups {
         let fields = Fields::new(&query.variables);
         let ids = 0..query.variables.len();
         let keys: Vec<VarId> = ids.filter(|&id| query.variables[id].free).collect();
-        let sums = TermSums::of_terms(&query.terms);
+        let sums = match &query.features {
+            Some(features) => with_moments(&query, features),
+            None => TermSums::of_terms(&query.terms),
+        };
         let shape = sums.shape().clone();
         let layout = fields.layout(&fields.of_all(&keys));
         let part = Part::new(layout, SumProduct::stride(&shape));
@@ -50,6 +54,39 @@ impl SumGroups {
     pub fn key_fields(&self) -> Vec<usize> {
         self.fields.of_all(&self.keys)
     }
+}
+
+/// The terms of a query, and the moments of its features behind them.
+fn with_moments(query: &Bound, features: &Features) -> TermSums {
+    let (terms, m) = (query.terms.len(), features.numeric.len());
+    let moments = m + m * (m + 1) / 2;
+    let kinds = query.terms.iter().map(|term| term.kind);
+    let kinds = kinds.chain(std::iter::repeat_n(Kind::Real, moments));
+    let categories = |companion: &Companion<Bound>, sums| Categories {
+        name: companion.name.clone(),
+        types: companion
+            .values
+            .iter()
+            .map(|value| value.ty.clone())
+            .collect(),
+        sums,
+    };
+    let columns = FeatureColumns {
+        names: features.names.clone(),
+        order: (0..m).collect(),
+        categories: features
+            .categories
+            .iter()
+            .map(|one| categories(one, m))
+            .collect(),
+        pairs: features
+            .pairs
+            .iter()
+            .map(|pair| categories(&pair.counts, 0))
+            .collect(),
+    };
+    let sums = TermSums::new(kinds.collect(), (0..terms).collect());
+    sums.with_moments(columns, (terms..terms + moments).collect())
 }
 
 impl Grouped for SumGroups {

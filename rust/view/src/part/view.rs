@@ -8,7 +8,9 @@ use std::fmt::Debug;
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
+use ringview_query::Bound;
 
+use super::partial::write_groups;
 use super::{Grouped, PartLog, PartRows};
 use crate::answer::followers::Follower;
 use crate::answer::{Answer, Fallible};
@@ -37,6 +39,18 @@ pub trait Keeper: Grouped + HoldsStrings {
 
     /// Undoes the changes since the last commit, those of the part too.
     fn rollback(&mut self);
+
+    /// As [`View::partial`]: whoever keeps values of companions too says where.
+    ///
+    /// # Errors
+    /// As that.
+    fn partial(
+        &self,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        write_groups(query, self.grouped(), Vec::new(), reading)
+    }
 
     /// How it is kept; how many groups there are, and bytes, are told beside it.
     fn explanation(&self) -> Explanation;
@@ -81,6 +95,11 @@ impl<K: Keeper> GroupView<K> {
     /// The groups, and who follows them.
     pub(super) fn logged(&self) -> (PartRows<'_>, &PartLog) {
         (self.keeper.grouped(), &self.log)
+    }
+
+    /// What keeps the groups.
+    pub(crate) fn keeper_mut(&mut self) -> &mut K {
+        &mut self.keeper
     }
 
     /// Which columns of the result other views read, if some do.
@@ -137,6 +156,14 @@ impl<K: Keeper + 'static> View for GroupView<K> {
 
     fn answer(&self) -> &dyn Answer {
         self
+    }
+
+    fn partial(
+        &self,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        self.keeper.partial(query, reading)
     }
 
     fn follow(&mut self, from_now: bool) -> Follower {

@@ -22,8 +22,10 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use ringview_core::{Dictionary, Type};
+use ringview_query::{Companion, CompanionValue, OutputKind, PlanOutput, VarId};
 use ringview_relation::{KeyLayout, KeyScratch, Keys, Moved, Part, SlotChange};
 
+use crate::fields::{Aspect, Fields};
 use ordered::OrderedSlots;
 pub use summary::SUMMARY;
 pub(crate) use summary::{GREATEST, LEAST};
@@ -63,6 +65,46 @@ pub struct ValueFields {
     pub fields: Vec<usize>,
     /// Its type.
     pub ty: Type,
+}
+
+impl ValueSource {
+    /// Where the values of a companion stand in a part of these variables, which shows `outputs`; `words` says
+    /// where each term stands in its payloads, and `groups` are the variables of the view's groups.
+    #[must_use]
+    pub fn new<P>(
+        companion: &Companion<P>,
+        (groups, asks): (&Fields, &[VarId]),
+        (fields, keys): (&Fields, &[VarId]),
+        (words, outputs): (impl Fn(usize) -> Range<usize>, &[PlanOutput]),
+    ) -> Self {
+        let (mut key, mut asked) = (Vec::new(), Vec::new());
+        for (variable, inner) in &companion.groups {
+            asked.extend(groups.positions(asks, *variable));
+            key.extend(fields.positions(keys, *inner));
+        }
+        let all = fields.of_all(keys);
+        let value = |value: &CompanionValue| {
+            let mut at = fields.positions(keys, value.variable);
+            // The plan leaves NULLs out.
+            at.retain(|&at| fields.field(all[at]).aspect != Aspect::Null);
+            ValueFields {
+                fields: at,
+                ty: value.ty.clone(),
+            }
+        };
+        let sums = outputs.iter().filter_map(|output| match &output.kind {
+            // One product, of one column.
+            OutputKind::Sum { terms, .. } => Some(words(*terms.first()?)),
+            _ => None,
+        });
+        Self {
+            key,
+            asked,
+            values: companion.values.iter().map(value).collect(),
+            sums: sums.collect(),
+            ordered: companion.ordered,
+        }
+    }
 }
 
 /// The values of each group.

@@ -1,0 +1,115 @@
+"""A process that gives micro-batches to the state of a stream and kills itself; no Spark runs.
+
+Run as `python state_crashes.py FOLDER STEPS`: it is killed after so many calls of functions, which
+is at the same place on every machine, however busy. As Spark does, it notes a batch once it was
+taken, and after a start gives the first one that is not noted, which may have been taken.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from ringview.spark import ParquetSink
+from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
+from ringview.spark.streaming.checkpoint import Checkpoint, write
+from ringview.spark.streaming.driver import DriverState
+from ringview.spark.streaming.plan import Plan, TablePlan
+
+COLUMNS = pa.schema({"a": pa.int64(), "x": pa.float64()})
+VIEWS = {
+    "sums": "SELECT a, COUNT(*) AS n, SUM(x) AS x FROM t GROUP BY a",
+    "above": "SELECT COUNT(*) AS groups, MAX(x) AS most FROM sums",
+    "rows": "SELECT a, x FROM t",
+}
+PLAN = Plan((TablePlan("t", COLUMNS, None, "rows", False),), VIEWS)
+
+
+class Frame:
+    """What a micro-batch is asked for."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+
+    def toArrow(self) -> pa.Table:  # noqa: N802
+        return self.rows
+
+
+def inserted(number: int) -> list[tuple[int, float]]:
+    """The rows that come with a batch: always the same."""
+    drawn = random.Random(number)
+    return [(drawn.randrange(9), drawn.random()) for _ in range(drawn.randrange(60))]
+
+
+def deleted(number: int) -> list[tuple[int, float]]:
+    """The rows that go with it: some of the batch before."""
+    return inserted(number - 1)[::3] if number else []
+
+
+def frame(number: int) -> Any:
+    """A batch in slots."""
+    rows = [(*row, 1) for row in inserted(number)] + [(*row, -1) for row in deleted(number)]
+    a, x, times = ([row[place] for row in rows] for place in range(3))
+    places = [PLAN.layout.names[place] for place in PLAN.layout.places[0]]
+    columns = dict(zip(places, (a, x), strict=True))
+    same = {ATOM: [0] * len(rows), PARTITION: [0] * len(rows), MULTIPLICITY: times}
+    return Frame(pa.table({**same, **columns}, PLAN.layout.schema))
+
+
+def left(batches: int) -> list[tuple[int, float]]:
+    """The rows after so many batches."""
+    rows = [row for number in range(batches) for row in inserted(number)]
+    for number in range(batches):
+        for row in deleted(number):
+            rows.remove(row)
+    return rows
+
+
+def noted(checkpoint: Checkpoint) -> int:
+    """The first batch that is not noted."""
+    path = checkpoint.spark / "offsets" / "0"
+    return int(path.read_text() or 0) if path.exists() else 0
+
+
+def state(checkpoint: Checkpoint, folder: Path) -> DriverState:
+    """The state with a sink, as a start makes it."""
+    found = DriverState(PLAN, {}, checkpoint, ParquetSink(folder / "out"))
+    (checkpoint.spark / "offsets").mkdir(parents=True, exist_ok=True)
+    if not (checkpoint.spark / "offsets" / "0").exists():
+        write(checkpoint.spark / "offsets" / "0", b"")
+    return found
+
+
+def main() -> None:
+    """Until it is killed."""
+    folder, steps = Path(sys.argv[1]), int(sys.argv[2])
+    checkpoint = Checkpoint(folder / "checkpoint")
+
+    def step(*_: object) -> None:
+        nonlocal steps
+        steps -= 1
+        if not steps:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    # What is imported when it is first used has been by then.
+    with tempfile.TemporaryDirectory() as elsewhere:
+        other = state(Checkpoint(Path(elsewhere) / "checkpoint"), Path(elsewhere))
+        other.take(frame(0), 0)
+        other.close()
+    sys.setprofile(step)
+    going = state(checkpoint, folder)
+    number = noted(checkpoint)
+    while True:
+        going.take(frame(number), number)
+        number += 1
+        write(checkpoint.spark / "offsets" / "0", str(number).encode())
+
+
+if __name__ == "__main__":
+    main()
