@@ -80,7 +80,7 @@ CHAINS = {
     "sql-factors": "SQL, `update_factorised`",
     "sql-rows": "SQL, rows",
 }
-LINES_AND_STARS = ("line-3", "line-4", "line-5", "star-4", "star-6")
+OF_EDGES = ("line-3", "line-4", "line-5", "star-4", "star-6", "dumbbell")
 # The one that is measured by size of the sample and after each tenth of its stream.
 SCALED = "line-3"
 SAMPLE_SIZES = (1, 1_000, 10_000, 1_000_000)
@@ -387,7 +387,7 @@ def chains(lines: list[Line]) -> list[str]:
 
 def samples(lines: list[Line]) -> list[str]:
     """Samples: of a graph, one row at a time, by size of the sample, on the way, of sales."""
-    names = (*LINES_AND_STARS, *SHAPED)
+    names = (*OF_EDGES, *SHAPED)
     lines = [line for line in lines if line["workload"] in names]
     failures = [
         f"{line['workload']}: failed: {line['failed']}" for line in lines if "failed" in line
@@ -415,7 +415,7 @@ class Samples:
     def speeds(self) -> str:
         """By query: speed, memory, results and how many positions were none."""
         rows = []
-        for name in LINES_AND_STARS:
+        for name in OF_EDGES:
             speed_there, bytes_there = anchors.SAMPLES[name]
             rows.append(
                 [
@@ -453,7 +453,7 @@ class Samples:
         shares = ("median", "90%", "99%", "99.9%", "longest")
         rows = [
             [name, *(self.of(quantile(at), workload=name, batch=1) for at in range(len(shares)))]
-            for name in LINES_AND_STARS
+            for name in OF_EDGES
         ]
         return table(["one row at a time, us a row", *shares], rows, 1)
 

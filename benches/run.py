@@ -347,7 +347,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     for workload, order in product(render.TRIANGLES, ORDERS):
         yield Cell("triangles", workload, order, flags=options.edges_flags)
     yield Cell("chains", "chain", "-")
-    for workload in (*render.LINES_AND_STARS, *render.SHAPED):
+    for workload in (*render.OF_EDGES, *render.SHAPED):
         yield Cell("samples", workload, "shuffled")
     yield Cell("order-book", "order-book", "-")
     yield Cell("files", "files", "sorted")

@@ -83,7 +83,7 @@ def measure(query: Query, options: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     """A line for each query."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("queries", nargs="+", help="line-N, star-N, QX, QY, QZ, Q10")
+    parser.add_argument("queries", nargs="+", help="line-N, star-N, dumbbell, QX, QY, QZ, Q10")
     parser.add_argument("--edges", type=Path, help="sources, then targets, as raw int32")
     parser.add_argument("--scale", type=float, default=0.05, help="of QX, QY, QZ and Q10")
     parser.add_argument("--k", type=int, default=100_000)

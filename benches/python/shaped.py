@@ -21,7 +21,7 @@ class Query:
 
     name: str
     tables: dict[str, pa.RecordBatch]
-    unique: dict[str, str]
+    unique: dict[str, str | list[str]]
     sql: str
 
 
@@ -173,20 +173,32 @@ def relational(name: str, scale: float) -> Query:
 
 
 def of_edges(name: str, edges: Ids) -> Query:
-    """A line or a star over copies of the edges: line-3, star-4, ...
+    """A line, a star or the dumbbell over copies of the edges: line-3, star-4, ...
 
     Raises:
-        ValueError: It is neither.
+        ValueError: It is none of these.
     """
     kind, _, number = name.partition("-")
+    if name == "dumbbell":
+        return _over(edges, 7, name, _DUMBBELL, unique=True)
     if kind not in ("line", "star") or not number.isdecimal() or int(number) < 2:
-        raise ValueError(f"{name} is not line-N or star-N")
+        raise ValueError(f"{name} is not line-N, star-N or dumbbell")
     copies = range(1, int(number) + 1)
     end = "dst" if kind == "line" else "src"
     joined = "".join(
         f" JOIN g{at} ON g{at - 1 if kind == 'line' else 1}.{end} = g{at}.src" for at in copies[1:]
     )
     columns = ", ".join(f"g{at}.src AS s{at}, g{at}.dst AS d{at}" for at in copies)
-    table = batch(src=edges[0], dst=edges[1])
-    tables = {f"g{at}": table for at in copies}
-    return Query(name, tables, {}, f"SELECT {columns} FROM g1{joined}")
+    return _over(edges, int(number), name, f"SELECT {columns} FROM g1{joined}", unique=False)
+
+
+_DUMBBELL = """SELECT g1.src AS a, g1.dst AS b, g2.dst AS c, g4.src AS d, g4.dst AS e, g5.dst AS f
+    FROM g1 JOIN g2 ON g1.dst = g2.src JOIN g3 ON g2.dst = g3.src AND g3.dst = g1.src
+    JOIN g7 ON g7.src = g1.src
+    JOIN g4 ON g4.src = g7.dst JOIN g5 ON g4.dst = g5.src JOIN g6 ON g5.dst = g6.src
+        AND g6.dst = g4.src"""
+
+
+def _over(edges: Ids, copies: int, name: str, sql: str, *, unique: bool) -> Query:
+    tables = {f"g{at}": batch(src=edges[0], dst=edges[1]) for at in range(1, copies + 1)}
+    return Query(name, tables, {of: ["src", "dst"] for of in tables if unique}, sql)

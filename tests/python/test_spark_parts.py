@@ -1,9 +1,8 @@
-"""The parts of the Spark bridge that need no Java: routes, slots, the split into two steps."""
+"""The parts of the Spark bridge that need no Java: routes, slots, Java."""
 
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,11 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
-from ringview._native import Database
-from ringview.errors import UnsupportedError
-from ringview.spark.partial import floats, split
-from ringview.spark.partition import Merge
-from ringview.spark.route import choose, covers_all, needed, variables
+from ringview.spark.planning import catalog_of
+from ringview.spark.route import Asked, Route, choose, covers_all
 from ringview.spark.session import JavaNotFoundError, check_java
 from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, Layout, rows_to_batches
+from ringview.spark.variables import Variables
 from ringview.sql import translate
 
 SCHEMAS = {
@@ -37,56 +34,76 @@ PATH = "SELECT r.a, SUM(t.y) AS y FROM r JOIN s USING (b) JOIN t USING (c) GROUP
 STAR = "SELECT b, COUNT(*) AS n FROM r JOIN s USING (b) GROUP BY b"
 
 
+def variables(of: dict[str, Any]) -> list[dict[int, str]]:
+    kind = catalog_of(of, SCHEMAS).kind
+    return [variable.atoms for variable in Variables(of, kind).all() if len(variable.columns) > 1]
+
+
+def route(sql: str, rows: dict[str, float] | None, partitions: int, **more: Any) -> Route:
+    asked = query(sql)
+    return choose(Asked(asked, catalog_of(asked, SCHEMAS), rows, partitions, splits=True, **more))
+
+
+def routed(found: Route) -> list[tuple[str, int]]:
+    return [(variable.name, d.share) for d in found.dimensions for variable in d.variables]
+
+
 def test_a_variable_is_every_column_that_is_equal() -> None:
     assert variables(query(PATH)) == [{0: "b", 1: "b"}, {1: "c", 2: "c"}]
     merged = query("SELECT COUNT(*) AS n FROM r, s, t WHERE r.b = s.b AND t.c = s.c AND s.b = t.c")
     assert variables(merged) == [{0: "b", 1: "b", 2: "c"}]
 
 
+def test_what_an_inner_query_equates_is_no_variable_of_the_outer_one() -> None:
+    """Its rows with x <> b are there all the same, and compared with a sum of nothing."""
+    asked = query(
+        "SELECT COUNT(*) AS n FROM r "
+        "WHERE x > (SELECT COUNT(*) FROM s WHERE s.b = r.b AND s.b = r.x)"
+    )
+    assert variables(asked) == []
+    found = Variables(asked, catalog_of(asked, SCHEMAS).kind)
+    (b,) = [variable for variable in found.all() if variable.name == "b"]
+    assert found.holders(b, (0,)) == {0: "b"}
+
+
 def test_a_variable_of_all_relations_routes_them_all() -> None:
-    route = choose(query(STAR), None, 4)
-    assert covers_all(query(STAR))
-    assert route.columns == {0: "b", 1: "b"}
-    assert route.broadcast(2) == []
-    assert route.separates(query(STAR))
+    asked = query(STAR)
+    assert covers_all(asked, catalog_of(asked, SCHEMAS))
+    found = route(STAR, None, 4)
+    assert (routed(found), found.whole, found.load) == ([("b", 4)], True, 0.5)
 
 
 @pytest.mark.parametrize(
-    ("rows", "routed", "broadcast"),
+    ("rows", "wanted"),
     [
-        ({"r": 10**6, "s": 10**6, "t": 10}, {0: "b", 1: "b"}, [2]),
-        ({"r": 10, "s": 10**6, "t": 10**6}, {1: "c", 2: "c"}, [0]),
-        ({"r": 10**6, "s": 10**3, "t": 10}, {0: "b", 1: "b"}, [2]),
+        ({"r": 10**6, "s": 10**6, "t": 10}, "b"),
+        ({"r": 10, "s": 10**6, "t": 10**6}, "c"),
+        ({"r": 10**6, "s": 10**3, "t": 10}, "b"),
     ],
 )
-def test_the_largest_relations_are_routed(
-    rows: dict[str, int], routed: dict[int, str], broadcast: list[int]
-) -> None:
-    assert not covers_all(query(PATH))
-    route = choose(query(PATH), rows, 8)
-    assert (route.columns, route.scattered) == (routed, None)
-    assert route.broadcast(3) == broadcast
+def test_the_largest_relations_are_routed(rows: dict[str, float], wanted: str) -> None:
+    asked = query(PATH)
+    assert not covers_all(asked, catalog_of(asked, SCHEMAS))
+    assert routed(route(PATH, rows, 8)) == [(wanted, 8)]
 
 
 def test_few_values_do_not_hold_a_large_relation_back() -> None:
-    route = choose(query(STAR), {"r": 10**6, "s": 5}, 8)
-    assert (route.columns, route.scattered, route.broadcast(2)) == ({}, 0, [1])
-    assert not route.separates(query(STAR))
+    found = route(STAR, {"r": 10**6, "s": 5}, 8)
+    assert [d.scattered for d in found.dimensions] == [0]
+    assert not found.whole
 
 
 def test_a_product_scatters_its_largest_relation() -> None:
-    route = choose(query("SELECT COUNT(*) AS n FROM r, s"), {"r": 5, "s": 50}, 8)
-    assert (route.columns, route.scattered, route.broadcast(2)) == ({}, 1, [0])
+    found = route("SELECT COUNT(*) AS n FROM r, s", {"r": 5, "s": 50}, 8)
+    assert [(d.scattered, d.share) for d in found.dimensions] == [(1, 8)]
 
 
-def test_self_joins_route_each_occurrence_by_its_own_column() -> None:
-    chain = query("SELECT COUNT(*) AS n FROM r r1 JOIN r r2 ON r1.b = r2.a")
-    assert choose(chain, None, 4).columns == {0: "b", 1: "a"}
-
-
-def test_only_used_columns_travel() -> None:
-    used = query("SELECT name, SUM(x) AS x FROM r JOIN s USING (b) WHERE c > 1 GROUP BY name")
-    assert [sorted(columns) for columns in needed(used)] == [["b", "x"], ["b", "c", "name"]]
+def test_a_large_table_stays_in_place_where_all_else_is_small() -> None:
+    rows: dict[str, float] = {"r": 10**7, "s": 10**3, "t": 10}
+    found = route(PATH, rows, 8, movable={"r", "s", "t"}, small={"s", "t"})
+    assert found.in_place == 0
+    assert route(PATH, rows, 8, movable={"r"}, small={"t"}).in_place is None
+    assert route(PATH, rows, 8, movable={"s", "t"}, small={"s", "t"}).in_place is None
 
 
 def test_slots_are_shared_by_type_and_read_back() -> None:
@@ -116,46 +133,6 @@ def test_rows_come_in_batches() -> None:
     schema = pa.schema({"a": pa.int64()})
     batches = list(rows_to_batches(((i,) for i in range(5)), schema, size=2))
     assert [batch.num_rows for batch in batches] == [2, 2, 1]
-
-
-def test_an_average_is_kept_as_sum_and_count() -> None:
-    steps = split(query("SELECT AVG(x) AS x, a FROM r GROUP BY a, b"))
-    assert [output["name"] for output in steps.first["outputs"]] == [
-        "key0",
-        "key1",
-        "sum0",
-        "count0",
-    ]
-    summed = pa.table({"key0": [1, 2], "key1": [1, 1], "sum0": [3, None], "count0": [2, 0]})
-    schema = pa.schema({"x": pa.float64(), "a": pa.int64()})
-    assert steps.finish(summed, schema).to_pydict() == {"x": [1.5, None], "a": [1, 2]}
-
-
-def test_floats_add_up_over_partitions_without_a_loss() -> None:
-    schema = pa.schema({"a": pa.int64(), "z": pa.float64(), "i": pa.int64()})
-    sql = "SELECT a, SUM(z) AS s, AVG(z) AS m, SUM(i) AS i FROM f GROUP BY a"
-    asked = translate(sql, {"f": schema})
-
-    def run(first: dict[str, Any], rows: list[tuple[int, float | None, int]]) -> pa.Table:
-        database = Database(trust_deletes=True)
-        database.create_table("f", schema, None, False)
-        database.create_view("v", json.dumps(first))
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        database.apply([("f", 1, pa.table(columns or [[]] * 3, schema=schema), None)])
-        return pa.table(database.view_result("v"))
-
-    steps = split(asked, floats(run(split(asked).first, []).schema))
-    parts = [
-        run(steps.first, [(0, 1e16, 1), (0, 1.0, 2), (1, None, 3)]),
-        run(steps.first, [(0, -1e16, 4), (0, 0.25, 5), (1, 0.5, 6)]),
-    ]
-    result = pa.schema({"a": pa.int64(), "s": pa.float64(), "m": pa.float64(), "i": pa.int64()})
-    merge = Merge(steps, parts[0].schema, result)
-    [batch] = merge(batch for part in parts for batch in part.to_batches())
-    assert batch.to_pylist() == [
-        {"a": 0, "s": 1.25, "m": 0.3125, "i": 12},
-        {"a": 1, "s": 0.5, "m": 0.5, "i": 9},
-    ]
 
 
 def test_without_java_the_error_says_how_to_get_it(
@@ -193,16 +170,3 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(ImportError, match=r"pip install 'ringview\[spark\]'"):
         importlib.import_module("ringview.spark")
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT a, MIN(x) AS lo FROM r GROUP BY a",
-        "SELECT SUM(x) / COUNT(*) AS mean FROM r",
-        "SELECT a, COUNT(*) AS n FROM r GROUP BY a HAVING COUNT(*) > 1",
-    ],
-)
-def test_what_partial_results_do_not_add_up_to_is_refused(sql: str) -> None:
-    with pytest.raises(UnsupportedError, match="over Spark yet"):
-        split(query(sql))

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("pyspark", minversion="4.1")
 
 from pyspark import cloudpickle
-from ringview.spark.partition import Partition, table_name
+from ringview.spark.partition import Partition, Relation, Result
 from ringview.spark.ship import Shipped
 from ringview.spark.slots import Layout
 from ringview.sql import translate
@@ -53,9 +53,10 @@ def bare_worker(shipped: Shipped, folder: Path) -> list[str]:
 def count_of_rows() -> Shipped:
     schema = pa.schema({"a": pa.int64()})
     query = translate("SELECT COUNT(*) AS n, COUNT(a) AS k FROM r", {"r": schema})
-    query["atoms"][0]["table"] = table_name(0)
-    result = pa.schema({"n": pa.int64(), "k": pa.int64()})
-    return Shipped(Partition(query, Layout.of([schema]), (schema,), result))
+    shown = pa.schema({"n": pa.int64(), "k": pa.int64()})
+    relations = (Relation("r", "r", (), schema),)
+    result = Result("result", query, shown, whole=True, cells=1)
+    return Shipped(Partition(relations, (result,), Layout.of([schema])))
 
 
 def test_a_worker_finds_ringview_where_the_driver_has_it(tmp_path: Path) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 import ringview as rv
-from ringview import errors, plot
+from ringview import plot
 from ringview.cli.commands import app
-from ringview.job import embedded, load, parse
+from ringview.job import embedded, load
 from ringview.job.model import ViewSpec
 from ringview.job.read import Source
 from typer.testing import CliRunner
@@ -64,38 +63,12 @@ def test_a_job_s_views_do_not_read_those_below_them(folder: Path, command: str) 
     assert "a view does not read itself" in err
 
 
-def test_a_job_on_spark_has_views_over_tables_alone(folder: Path) -> None:
-    pytest.importorskip("pyspark", minversion="4.1")
-    from ringview.job.on_spark import check_reads
-
-    job = parse('engine = "spark"\n' + TABLE + SPENT + BEST, folder / "job.toml")
-    with pytest.raises(rv.job.JobError, match=r"'best' reads the view 'spent'.*\"embedded\""):
-        check_reads(job)
-    check_reads(parse(TABLE + SPENT, folder / "job.toml"))
-
-
 def test_what_a_view_s_text_names() -> None:
     view = ViewSpec("v", "WITH a AS (SELECT 1 FROM B) SELECT COUNT(*) FROM a, (SELECT c FROM d) e")
     others = {name: ViewSpec(name, "") for name in "bcde"}
     assert view.reads([others["c"], others["e"]]) is None
     assert view.reads([others["c"], others["d"], others["b"]]) == "d"
     assert view.reads([others["b"]]) == "b"
-
-
-def test_spark_refuses_blocks_with_what_to_do() -> None:
-    pytest.importorskip("pyspark", minversion="4.1")
-    from ringview.spark.planning import Planner
-
-    planner = Planner()
-    planner.create_table("r", pa.schema({"a": pa.int64(), "b": pa.int64()}), None, [])
-    for sql in (
-        "SELECT MAX(n) AS n FROM (SELECT a, COUNT(*) AS n FROM r GROUP BY a) AS q",
-        "WITH q AS (SELECT a, COUNT(*) AS n FROM r GROUP BY a) SELECT COUNT(*) AS n FROM q",
-    ):
-        with pytest.raises(errors.UnsupportedError, match=r"tables=\{\*\*tables, 'q': inner\}"):
-            planner.query(sql)
-    # What nobody reads has no effect.
-    assert "blocks" not in planner.query("WITH q AS (SELECT a FROM r) SELECT COUNT(*) AS n FROM r")
 
 
 def stacked() -> tuple[rv.Database, rv.View]:

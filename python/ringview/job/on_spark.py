@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from ringview.job.model import Job, ViewSpec
+from ringview.job.model import Job
 from ringview.job.parse import JobError
 from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
-from ringview.spark import Evaluation, prepare, session
+from ringview.spark import Views, session, views
 from ringview.spark.frames import column
 from ringview.spark.types import spark_schema, to_spark
 
@@ -27,61 +27,43 @@ _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None]) -> Outcome:
     """Evaluate the views one after another; a view is a step of the progress."""
-    check_reads(job)
     start = time.perf_counter()
     frames = _frames(sources)
     rows = _rows(sources, frames)
-    evaluations = _evaluations(job, sources, frames, rows)
-    read = {name: sum(rows[table] for table in e.tables) for name, e in evaluations.items()}
+    found = _views(job, sources, frames, rows)
+    read = {view.name: sum(rows[table] for table in found.reads(view.name)) for view in job.views}
     now = Progress(0, sum(read.values()), 0, 0.0)
     results: dict[str, pa.Table] = {}
     seconds: dict[str, float] = {}
-    for name, evaluation in evaluations.items():
+    for name in read:
         begun = time.perf_counter()
-        results[name] = evaluation.to_df().toArrow()
+        results[name] = found.to_df(name).toArrow()
         ended = time.perf_counter()
         seconds[name] = ended - begun
         now = Progress(now.rows + read[name], now.total, now.batches + 1, ended - start)
         progress(now)
+    found.unpersist()
     return Outcome(now, results, read, seconds)
-
-
-def check_reads(job: Job) -> None:
-    """Refuse a view that reads another."""
-    tables = {table.name for table in job.tables}
-    views = [view for view in job.views if view.name not in tables]
-    for view in job.views:
-        below = view.reads(views)
-        if below is not None:
-            raise JobError(
-                f"view {view.name!r} reads the view {below!r}, and on Spark a view reads tables "
-                'alone; set engine = "embedded"'
-            )
 
 
 def explain(job: Job, sources: Sequence[Source]) -> dict[str, str]:
     """How the rows of each view's tables are routed."""
-    check_reads(job)
     frames = _frames(sources)
-    evaluations = _evaluations(job, sources, frames, _rows(sources, frames))
-    return {name: evaluation.explain() for name, evaluation in evaluations.items()}
+    found = _views(job, sources, frames, _rows(sources, frames))
+    return {view.name: found.explain(view.name) for view in job.views}
 
 
-def _evaluations(
+def _views(
     job: Job,
     sources: Sequence[Source],
     frames: Mapping[str, DataFrame],
     rows: Mapping[str, int],
-) -> dict[str, Evaluation]:
+) -> Views:
     multiplicity = {s.spec.name: s.spec.multiplicity for s in sources if s.spec.multiplicity}
-
-    def evaluation(view: ViewSpec) -> Evaluation:
-        # An engine a core: more would broadcast more, and start more Python workers.
-        cores = session().sparkContext.defaultParallelism
-        with view.named():
-            return prepare(view.sql, frames, multiplicity=multiplicity, partitions=cores, rows=rows)
-
-    return {view.name: evaluation(view) for view in job.views}
+    # An engine a core: more would copy more, and start more Python workers.
+    cores = session().sparkContext.defaultParallelism
+    sql = {view.name: view.sql for view in job.views}
+    return views(sql, frames, multiplicity=multiplicity, partitions=cores, rows=rows)
 
 
 def _frames(sources: Sequence[Source]) -> dict[str, DataFrame]:

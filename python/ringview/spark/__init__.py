@@ -25,7 +25,9 @@ if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 1):
         "pip install --upgrade 'ringview[spark]'"
     )
 
-from ringview.spark.evaluation import Evaluation, evaluate, prepare
+from ringview.spark.evaluation import Evaluation, Views, evaluate, plan, prepare, views
+from ringview.spark.failure import raising
+from ringview.spark.plans import Plan
 from ringview.spark.session import JavaNotFoundError, session
 from ringview.spark.streaming import CheckpointError, ParquetSink, stream
 
@@ -34,8 +36,13 @@ __all__ = [
     "Evaluation",
     "JavaNotFoundError",
     "ParquetSink",
+    "Plan",
+    "Views",
     "evaluate",
+    "plan",
     "prepare",
+    "raising",
     "session",
     "stream",
+    "views",
 ]

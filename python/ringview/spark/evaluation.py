@@ -1,28 +1,44 @@
-"""One query over DataFrames: planned on the driver, run in the partitions.
+"""Views over DataFrames: planned on the driver, run in the cells.
 
-Invariant: the result is that of one engine over all the rows, exactly, however many there are.
-Cost: rows are counted (a Spark job a table) only if no variable is in every
-relation and ``rows`` was not given. A partition is a task and an engine: few rows get few.
+Invariant: the result is that of one engine over all the rows, however many cells there are.
+Cost: rows are counted in one Spark job, unless ``rows`` is given or every table has a variable that
+all have; small tables are collected, to be sent along with the plan.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from typing import overload
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from ringview.errors import InvalidValueError, UnknownTableError
-from ringview.spark import frames, route
-from ringview.spark.partial import floats, split
-from ringview.spark.partition import Merge, Partition, table_name
-from ringview.spark.planning import Planner
-from ringview.spark.session import cores, use_this_python
+from ringview.errors import (
+    InvalidValueError,
+    UnknownTableError,
+    UnknownViewError,
+    did_you_mean,
+)
+from ringview.spark import frames, options, route, steps
+from ringview.spark.explained import explained
+from ringview.spark.planning import Planner, catalog_of, tables_below
+from ringview.spark.plans import Plan, Sizes, plan_of
+from ringview.spark.session import use_this_python
 from ringview.spark.ship import Shipped
-from ringview.spark.slots import Layout
-from ringview.spark.types import arrow_schema, spark_schema
+from ringview.spark.skew import Heavy
+from ringview.spark.types import arrow_schema
+
+Rows = Mapping[str, int]
+
+# A table is sent along with the plan up to so many rows and bytes: every task reads it anew.
+_SMALL_ROWS = 100_000
+_SMALL_BYTES = 8_000_000
+# Smaller tables load no cell for long, whatever their values.
+_SKEWED_ROWS = 100_000
+# One engine holds as many rows in some gigabytes.
+_MANY_ROWS = 20_000_000
 
 
 def evaluate(
@@ -31,7 +47,7 @@ def evaluate(
     *,
     multiplicity: str | Mapping[str, str] | None = None,
     partitions: int | None = None,
-    rows: Mapping[str, int] | None = None,
+    rows: Rows | None = None,
 ) -> DataFrame:
     """The result of ``sql`` over ``tables``, as a DataFrame.
 
@@ -40,10 +56,9 @@ def evaluate(
         tables: The DataFrame of every table that ``sql`` names. Columns of types that
             ringview does not hold (arrays, binary, ..) may be there, but not be used.
         multiplicity: The integer column that says how often a row is there (negative:
-            it is deleted), for all tables or for those named. What is left of a row
-            must not be negative; this is not checked.
-        partitions: How many engines; by default at most ``spark.sql.shuffle.partitions``, on one
-            machine at most one a core, and where rows are counted or given, one for each 100,000.
+            it is deleted), for all tables or for those named.
+        partitions: How many engines; by default one a core, and where rows are counted or given, at
+            most one for each 100,000.
         rows: About how many rows each table has, if known: saves counting them.
 
     Example:
@@ -51,7 +66,7 @@ def evaluate(
         3
     """
     prepared = prepare(sql, tables, multiplicity=multiplicity, partitions=partitions, rows=rows)
-    return prepared.to_df()
+    return prepared.result()
 
 
 def prepare(
@@ -60,7 +75,7 @@ def prepare(
     *,
     multiplicity: str | Mapping[str, str] | None = None,
     partitions: int | None = None,
-    rows: Mapping[str, int] | None = None,
+    rows: Rows | None = None,
 ) -> Evaluation:
     """The steps of `evaluate` one by one, for those who run them themselves.
 
@@ -71,159 +86,281 @@ def prepare(
             partials = steps.slots().rdd.mapPartitions(steps.partition.on_rows)
             result = steps.merge(spark.createDataFrame(partials, steps.partial_schema))
     """
-    multiplicities = _multiplicities(multiplicity, tables)
-    planner = Planner()
-    for name, frame in tables.items():
-        schema, refused = arrow_schema(frame.schema)
-        planner.create_table(name, schema, multiplicities.get(name), refused)
-    query = planner.query(sql)
-    atoms = [atom["table"] for atom in query["atoms"]]
-    if partitions is not None and partitions < 1:
-        raise InvalidValueError(f"partitions must be at least 1, not {partitions}")
-    if rows is not None and (missing := set(atoms) - set(rows)):
-        raise UnknownTableError(f"rows: the number of rows of {sorted(missing)} is not given")
-    if rows is None and len(set(atoms)) > 1 and not route.covers_all(query):
-        rows = {name: tables[name].count() for name in set(atoms)}
-    frame = tables[atoms[0]]
-    use_this_python(frame.sparkSession)
-    if partitions is None:
-        partitions = _engines(frame, None if rows is None else sum(rows[atom] for atom in atoms))
-    return Evaluation(query, dict(tables), multiplicities, planner, partitions, rows)
+    return Evaluation({_ONE: sql}, tables, multiplicity, partitions, rows)
 
 
-class Evaluation:
-    """A query over DataFrames, ready to run.
+_ONE = "result"
 
-    ``partition`` is what runs in each partition of ``slots()``, on Arrow batches as
-    ``mapInArrow`` hands them over, or on rows (``partition.on_rows``).
+
+def views(
+    sql: Mapping[str, str],
+    tables: Mapping[str, DataFrame],
+    *,
+    multiplicity: str | Mapping[str, str] | None = None,
+    partitions: int | None = None,
+    rows: Rows | None = None,
+) -> Views:
+    """Several views, which may read each other by their names.
+
+    Views that move the same rows the same way are found in one shuffle, whose results are kept
+    until `Views.unpersist`.
+
+    Args:
+        sql: The SQL of each view by its name.
+        tables: As for `evaluate`.
+        multiplicity: As there.
+        partitions: As there.
+        rows: As there.
+
+    Example:
+        >>> found = views({"spent": a, "best": b}, tables).to_df()  # doctest: +SKIP
+        >>> found["best"].show()  # doctest: +SKIP
     """
+    if not sql:
+        raise InvalidValueError("views: there is none; give the SQL of each by its name")
+    return Views(sql, tables, multiplicity, partitions, rows)
+
+
+def plan(
+    sql: str | Mapping[str, str],
+    tables: Mapping[str, pa.Schema | StructType | pa.Table],
+    *,
+    multiplicity: str | Mapping[str, str] | None = None,
+    partitions: int,
+    rows: Rows | None = None,
+) -> Plan:
+    """How views are found, without Spark and without rows: plain data that can be pickled.
+
+    For those who bring the rows to partitions themselves, or run engines under ``mapInArrow`` and
+    ``mapPartitions`` by hand.
+
+    Args:
+        sql: The SQL of a view, or of several by their names.
+        tables: The columns of every table; of a small one its rows, which go with the plan.
+        multiplicity: As for `evaluate`.
+        partitions: How many engines.
+        rows: About how many rows each table has; without it all count the same.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> made = plan(
+        ...     "SELECT a, MAX(b) AS b FROM r GROUP BY a",
+        ...     {"r": pa.schema({"a": pa.int64(), "b": pa.int64()})},
+        ...     partitions=4,
+        ... )
+        >>> made.stages[0].cells, made.partial_schema.names
+        (4, ['a', 'b'])
+    """
+    options.check_partitions(partitions)
+    columns = {name: _columns(of) for name, of in tables.items()}
+    planner, multiplicities = _planner(columns, multiplicity)
+    small = {name: of for name, of in tables.items() if isinstance(of, pa.Table)}
+    known = None if rows is None else {**rows, **{n: of.num_rows for n, of in small.items()}}
+    made = plan_of(
+        {_ONE: sql} if isinstance(sql, str) else sql,
+        planner,
+        multiplicities,
+        Sizes(known, partitions, tuple(small)),
+    )
+    stages = [
+        stage.sent({t: steps.stream(frames.as_sent(stage, t, small[t])) for t in stage.sends})
+        for stage in made.stages
+    ]
+    return Plan(tuple(stages), made.places, made.views)
+
+
+def _columns(of: pa.Schema | StructType | pa.Table) -> tuple[pa.Schema, list[str]]:
+    if isinstance(of, StructType):
+        return arrow_schema(of)
+    return (of if isinstance(of, pa.Schema) else of.schema), []
+
+
+def _planner(
+    columns: Mapping[str, tuple[pa.Schema, list[str]]],
+    multiplicity: str | Mapping[str, str] | None,
+) -> tuple[Planner, dict[str, str]]:
+    """What knows the tables, and their columns that say how often a row is there."""
+    schemas = {name: schema for name, (schema, _) in columns.items()}
+    multiplicities = options.multiplicities(multiplicity, schemas)
+    planner = Planner()
+    for name, (schema, refused) in columns.items():
+        planner.create_table(name, schema, multiplicities.get(name), refused)
+    return planner, multiplicities
+
+
+class Views:
+    """Views over DataFrames, ready to run."""
 
     def __init__(
         self,
-        query: route.Query,
+        views: Mapping[str, str],
         tables: Mapping[str, DataFrame],
-        multiplicities: Mapping[str, str],
-        planner: Planner,
-        partitions: int,
-        rows: Mapping[str, int] | None,
+        multiplicity: str | Mapping[str, str] | None,
+        partitions: int | None,
+        rows: Rows | None,
     ) -> None:
-        self._query = query
-        self._partitions = partitions
-        self.route = route.choose(query, rows, partitions)
-        atoms = [atom["table"] for atom in query["atoms"]]
-        self.tables: tuple[str, ...] = tuple(dict.fromkeys(atoms))
-        self._multiplicities = [multiplicities.get(name) for name in atoms]
-        # A relation of which no column is used still has rows to count.
-        columns = [
-            used or planner.schema(name).names[:1]
-            for used, name in zip(route.needed(query), atoms, strict=True)
-        ]
-        self._schemas = tuple(
-            pa.schema([planner.schema(name).field(c) for c in used])
-            for used, name in zip(columns, atoms, strict=True)
-        )
-        self._frames = [
-            frames.without_nulls(tables[name], self.route.columns, atom)
-            for atom, name in enumerate(atoms)
-        ]
-        self._layout = Layout.of(self._schemas)
-        self._result = planner.result(query)
-        # A row of a join is made in one partition; groups may be made in several.
-        self._whole = "bag" in query or (len(atoms) > 1 and self.route.separates(query))
-        steps = split(query)
-        if not self._whole:
-            steps = split(query, floats(planner.result(steps.first)))
-        self._split = steps
-        runs = query if self._whole else self._split.first
-        self._partial = planner.result(runs)
-        renamed = [{**atom, "table": table_name(i)} for i, atom in enumerate(query["atoms"])]
-        self.partition = Shipped(
-            Partition({**runs, "atoms": renamed}, self._layout, self._schemas, self._partial)
-        )
+        self.views = tuple(views)
+        for name, frame in tables.items():
+            options.check_frame(name, frame)
+        columns = {name: arrow_schema(frame.schema) for name, frame in tables.items()}
+        planner, self._multiplicities = _planner(columns, multiplicity)
+        options.check_partitions(partitions)
+        queries = planner.queries(views)
+        read = list(dict.fromkeys(t for query in queries.values() for t in tables_below(query)))
+        self.tables: tuple[str, ...] = tuple(read)
+        self._frames = {name: tables[name] for name in read}
+        spark = next(iter(self._frames.values())).sparkSession
+        use_this_python(spark)
+        if rows is not None and (missing := set(read) - set(rows)):
+            raise UnknownTableError(f"rows: the number of rows of {sorted(missing)} is not given")
+        if rows is None and any(
+            len(tables_below(query)) > 1
+            and not route.covers_all(query, catalog_of(query, planner.schemas))
+            for query in queries.values()
+        ):
+            rows = options.counted(self._frames)
+        if partitions is None:
+            total = None if rows is None else sum(rows[name] for name in read)
+            partitions = options.engines(self._frames[read[0]], total)
+        self._small = {n for n in read if rows is not None and rows[n] <= _SMALL_ROWS}
+        self._planner, self._sql, self._rows, self._partitions = planner, views, rows, partitions
+        self._found: dict[str, DataFrame] | None = None
+        self._kept: list[DataFrame] = []
+        self._heavy: Heavy = {}
+        self.plan = self._planned()
+        self._heavy = self._frequent()
+        if self._heavy:
+            self.plan = self._planned()
+        _warn_of_one_partition(self.plan, rows)
+
+    def _planned(self) -> Plan:
+        sizes = Sizes(self._rows, self._partitions, self._small, self._heavy)
+        return plan_of(self._sql, self._planner, self._multiplicities, sizes)
+
+    def _frequent(self) -> Heavy:
+        """The frequent values of columns that route large tables."""
+        columns = {
+            (relation.table, along.columns[0]): along.share
+            for stage in self.plan.stages
+            for relation in stage.relations
+            for along in relation.spread
+            if len(along.columns) == 1 and relation.table in self._frames
+        }
+        found = {}
+        for (table, column), share in columns.items():
+            rows = self._rows[table] if self._rows else 0
+            if rows >= _SKEWED_ROWS:
+                found[table, column] = frames.frequent(self._frames[table], column, rows, share)
+        return {column: values for column, values in found.items() if values}
 
     def __repr__(self) -> str:
-        return f"Evaluation({', '.join(self.tables)}; {self.explain()})"
+        return f"{type(self).__name__}({', '.join(self.tables)}; {self.explain()})"
+
+    def _ready(self) -> Plan:
+        """The plan with the rows of small tables in it; those that turn out large are none."""
+        while True:
+            stages = []
+            for stage in self.plan.stages:
+                rows = {t: frames.small(stage, t, self._frames[t]) for t in sorted(stage.sends)}
+                large = {table for table, found in rows.items() if found.nbytes > _SMALL_BYTES}
+                if large:
+                    self._small -= large
+                    self.plan = self._planned()
+                    break
+                stages.append(stage.sent({t: steps.stream(found) for t, found in rows.items()}))
+            else:
+                return Plan(tuple(stages), self.plan.places, self.views)
+
+    @overload
+    def to_df(self, name: str) -> DataFrame: ...
+
+    @overload
+    def to_df(self, name: None = None) -> dict[str, DataFrame]: ...
+
+    def to_df(self, name: str | None = None) -> DataFrame | dict[str, DataFrame]:
+        """A view by its name as a DataFrame, or all by theirs.
+
+        Small tables are collected; nothing else runs until a DataFrame is used.
+
+        Raises:
+            UnknownViewError: There is no such view.
+        """
+        if name is not None and name not in self.views:
+            raise UnknownViewError(
+                f"there is no view {name!r} among {', '.join(self.views)}"
+                + did_you_mean(name, self.views)
+            )
+        if self._found is None:
+            self._found = dict(self._frames)
+            for stage in self._ready().stages:
+                self._found |= steps.run(stage, self._found, self._kept)
+        found = self._found
+        return {each: found[each] for each in self.views} if name is None else found[name]
+
+    def __getitem__(self, name: str) -> DataFrame:
+        """A view by its name."""
+        return self.to_df(name)
+
+    def reads(self, name: str) -> list[str]:
+        """The tables that a view reads."""
+        return [table for table in self.tables if table in self.plan.reads(name)]
+
+    def unpersist(self) -> None:
+        """Free what is kept of shuffles that found several views."""
+        while self._kept:
+            self._kept.pop().unpersist()
+        self._found = None
+
+    def explain(self, name: str | None = None) -> str:
+        """How rows reach cells, and what is found in which shuffle: a line a stage.
+
+        Args:
+            name: Of one view alone, without what it reads.
+
+        Example:
+            ``routed by orderkey: o, l; sent along: n; 8 partitions``
+        """
+        return explained(self.plan, name)
+
+
+class Evaluation(Views):
+    """One view over DataFrames, ready to run at once or step by step."""
+
+    @property
+    def partition(self) -> Shipped:
+        """What runs in each partition of ``slots()``.
+
+        On Arrow batches as ``mapInArrow`` hands them over, or on rows (``partition.on_rows``).
+        """
+        return self._ready().partition
 
     @property
     def partial_schema(self) -> StructType:
         """The schema of what ``partition`` gives."""
-        return spark_schema(self._partial)
+        return self.plan.partial_schema
 
     def slots(self) -> DataFrame:
         """The rows of all relations in the partitions that need them, in typed slots."""
-        return frames.union_of_slots(
-            self._frames,
-            self._schemas,
-            self._multiplicities,
-            self._layout,
-            self.route,
-            self._partitions,
-        )
+        return self._ready().slots(self._frames)
 
     def merge(self, partials: DataFrame) -> DataFrame:
         """The result: ``partials`` added in the ring, group by group."""
-        if self._whole:
-            return partials
-        keys = [sf.col(key) for key in self._split.keys]
-        together = (
-            partials.repartition(self._partitions, *keys) if keys else partials.repartition(1)
-        )
-        step = Shipped(Merge(self._split, self._partial, self._result))
-        return together.mapInArrow(step, spark_schema(self._result))
+        return self.plan.merge(partials)
 
-    def to_df(self) -> DataFrame:
+    def result(self) -> DataFrame:
         """The result as a DataFrame; nothing runs until it is used."""
-        return self.merge(self.slots().mapInArrow(self.partition, self.partial_schema))
-
-    def explain(self) -> str:
-        """How rows are routed.
-
-        Example:
-            ``routed by orderkey: o, l; broadcast: n; 8 partitions``
-        """
-        names = [atom["alias"] for atom in self._query["atoms"]]
-        said = []
-        if self.route.columns:
-            variable = next(iter(self.route.columns.values()))
-            routed = ", ".join(names[atom] for atom in self.route.columns)
-            said.append(f"routed by {variable}: {routed}")
-        if self.route.scattered is not None:
-            said.append(f"anywhere: {names[self.route.scattered]}")
-        if everywhere := self.route.broadcast(len(names)):
-            said.append("broadcast: " + ", ".join(names[atom] for atom in everywhere))
-        if len(names) > 1:
-            said.append(f"{self._partitions} partitions")
-        return "; ".join(said)
+        return self.to_df(self.views[0])
 
 
-def _multiplicities(
-    given: str | Mapping[str, str] | None, tables: Mapping[str, DataFrame]
-) -> dict[str, str]:
-    if given is None:
-        return {}
-    named = dict.fromkeys(tables, given) if isinstance(given, str) else dict(given)
-    for name, column in named.items():
-        if name not in tables:
-            raise UnknownTableError(f'multiplicity: there is no table "{name}" in tables')
-        if column not in tables[name].columns:
-            raise InvalidValueError(f'multiplicity: table "{name}" has no column "{column}"')
-    return named
-
-
-# What one engine takes in a fraction of a second, less than a task more costs.
-_ROWS_AN_ENGINE = 100_000
-
-
-def _engines(frame: DataFrame, rows: int | None) -> int:
-    """How many engines are worth their tasks."""
-    most = _shuffle_partitions(frame)
-    here = cores(frame.sparkSession)
-    if here is not None:
-        most = min(most, here)
-    return most if rows is None else max(1, min(most, -(-rows // _ROWS_AN_ENGINE)))
-
-
-def _shuffle_partitions(frame: DataFrame) -> int:
-    said = frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200")
-    # Some platforms say "auto" here.
-    return int(said) if said is not None and said.isdigit() else 200
+def _warn_of_one_partition(plan: Plan, rows: Rows | None) -> None:
+    for stage in plan.stages:
+        if stage.cells > 1 or rows is None:
+            continue
+        number = sum(rows.get(relation.table, 0) for relation in stage.relations)
+        if number > _MANY_ROWS:
+            names = ", ".join(one.name for one in stage.wanted)
+            warnings.warn(
+                f"{names}: {number:,} rows go to one partition, for no variable tells groups and "
+                "what they are compared with apart; group by what joins, or expect one busy core",
+                stacklevel=4,
+            )

@@ -1,52 +1,58 @@
-"""DataFrames in and out of the slots that partitions read.
+"""DataFrames in and out of the slots that cells read.
 
-Invariant: a row of a routed relation reaches one partition, a row of a broadcast
-relation reaches every partition, and no partition is split or merged on the way.
-Cost: one shuffle of the needed columns; none if there is one relation.
+Invariant: each row is scanned once, and goes to the cells that `grid.cells` tells, once for each
+role that it has there; no cell is split or merged on the way. Rows that no reader takes, by its
+filter or for a NULL in what it joins on, are left out before they move.
+Cost: one shuffle of the needed columns; none where a table stays in place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from operator import add, and_, or_
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql import types as st
 
-from ringview.spark.route import Route
+from ringview.spark import conditions
+from ringview.spark.grid import Along
+from ringview.spark.partition import Relation
 from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, PARTITION, Layout
+from ringview.spark.stage import Stage
 from ringview.spark.types import to_spark
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _FLOATS = (pa.float32(), pa.float64())
+_TARGET = "target"
+_SAMPLE = 50_000
 
 
-def union_of_slots(
-    frames: Sequence[DataFrame],
-    schemas: Sequence[pa.Schema],
-    multiplicities: Sequence[str | None],
-    layout: Layout,
-    route: Route,
-    partitions: int,
-) -> DataFrame:
-    """The rows of every atom's frame, in slots and in the partitions they are needed in."""
-    parts = [
-        frame.select(
-            sf.lit(atom).cast("smallint").alias(ATOM),
-            _partition(atom, schema, route, partitions).alias(PARTITION),
-            (column(name) if name else sf.lit(1)).cast("bigint").alias(MULTIPLICITY),
-            *_slots(layout, layout.places[atom], schema),
-        )
-        for atom, (frame, schema, name) in enumerate(
-            zip(frames, schemas, multiplicities, strict=True)
+def in_cells(stage: Stage, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """The rows of every relation of a stage, in slots and in the cells they are needed in."""
+    moved = stage.moved
+    # In the order of the tables, so that the same query is the same job.
+    parts = [_table(stage, numbers, frames[table]) for table, numbers in moved.items()]
+    union = reduce(DataFrame.union, [*parts, _nobody(next(iter(frames.values())), stage.layout)])
+    if stage.in_place is not None:
+        return union.coalesce(stage.cells)
+    return union.repartitionById(stage.cells, sf.col(PARTITION))
+
+
+def of_result(stage: Stage, number: int, found: DataFrame) -> DataFrame:
+    """The rows of one of several results."""
+    if stage.output is None:
+        return found
+    names = stage.output.names
+    columns = [
+        sf.col(names[place]).alias(name)
+        for place, name in zip(
+            stage.output.places[number], stage.results[number].schema.names, strict=True
         )
     ]
-    union = reduce(DataFrame.union, [*parts, _nobody(frames[0], layout)])
-    if len(frames) == 1:
-        # One relation may lie anywhere: its partial results are added anyway.
-        return union
-    return union.repartitionById(partitions, sf.col(PARTITION))
+    return found.where(sf.col(ATOM) == number).select(*columns)
 
 
 def column(name: str) -> Column:
@@ -54,9 +60,149 @@ def column(name: str) -> Column:
     return sf.col("`" + name.replace("`", "``") + "`")
 
 
-def without_nulls(frame: DataFrame, names: Mapping[int, str], atom: int) -> DataFrame:
-    """``frame`` without the rows that cannot join: NULL never does."""
-    return frame.where(column(names[atom]).isNotNull()) if atom in names else frame
+def _table(stage: Stage, numbers: Sequence[int], frame: DataFrame) -> DataFrame:
+    """The rows of one table for all of its relations."""
+    relations = [stage.relations[number] for number in numbers]
+    first = relations[0]
+    taken = [_taken(stage, relation) for relation in relations]
+    how_often = column(first.multiplicity) if first.multiplicity else sf.lit(1)
+    slots = _slots(stage.layout, stage.layout.places[numbers[0]], first.schema)
+    rest = [how_often.cast("bigint").alias(MULTIPLICITY), *slots]
+    takers = [each for each in taken if each is not None]
+    wanted = frame.where(reduce(or_, takers)) if len(takers) == len(taken) else frame
+    if stage.in_place is not None:
+        return wanted.select(_atom(sf.lit(numbers[0])), sf.lit(0).alias(PARTITION), *rest)
+    targets = [_targets(relation, stage.cells) for relation in relations]
+    if len(relations) == 1 and isinstance(targets[0], Column):
+        return wanted.select(_atom(sf.lit(numbers[0])), targets[0].alias(PARTITION), *rest)
+    coded = [
+        _coded(number, target, take if len(relations) > 1 else None, stage.cells)
+        for number, target, take in zip(numbers, targets, taken, strict=True)
+    ]
+    exploded = wanted.select(
+        sf.explode(sf.concat(*coded) if len(coded) > 1 else coded[0]).alias(_TARGET), *rest
+    )
+    code, cells = sf.col(_TARGET), sf.lit(stage.cells)
+    return exploded.select(
+        _atom(sf.floor(code / cells)),
+        sf.pmod(code, cells).cast("int").alias(PARTITION),
+        *(sf.col(name) for name in [MULTIPLICITY, *stage.layout.names]),
+    )
+
+
+def small(stage: Stage, table: str, frame: DataFrame) -> pa.Table:
+    """The rows of a table for one of its relations, on the driver."""
+    relation = next(each for each in stage.relations if each.table == table)
+    readers = [_taken(stage, each) for each in stage.relations if each.table == table]
+    takers = [each for each in readers if each is not None]
+    if len(takers) == len(readers):
+        frame = frame.where(reduce(or_, takers))
+    how_often = column(relation.multiplicity) if relation.multiplicity else sf.lit(1)
+    columns = [column(field.name).cast(to_spark(field.type)) for field in relation.schema]
+    rows = frame.select(*columns, how_often.cast("bigint")).toArrow()
+    wanted = _with_multiplicity(relation.schema)
+    return pa.table(rows.columns, names=wanted.names).cast(wanted)
+
+
+def as_sent(stage: Stage, table: str, rows: pa.Table) -> pa.Table:
+    """The same of rows that are here."""
+    relation = next(each for each in stage.relations if each.table == table)
+    often = relation.multiplicity
+    columns = [rows[name] for name in relation.schema.names]
+    counted = pa.array([1] * rows.num_rows, pa.int64()) if often is None else rows[often]
+    wanted = _with_multiplicity(relation.schema)
+    return pa.table([*columns, counted], names=wanted.names).cast(wanted)
+
+
+def _with_multiplicity(schema: pa.Schema) -> pa.Schema:
+    return schema.append(pa.field(MULTIPLICITY, pa.int64()))
+
+
+def frequent(frame: DataFrame, name: str, rows: int, share: int) -> dict[object, float]:
+    """About how many rows have each value that is heavy, from a sample."""
+    if isinstance(frame.schema[name].dataType, (st.FloatType, st.DoubleType)):
+        # Zeros of both signs are one value here and two in a list.
+        return {}
+    part = min(1.0, _SAMPLE / max(rows, 1))
+    drawn = frame.select(column(name).alias("value")).where(sf.col("value").isNotNull())
+    sampled = drawn if part == 1.0 else drawn.sample(fraction=part, seed=1)
+    counts = sampled.groupBy("value").agg(sf.count(sf.lit(1)).alias("rows"))
+    heavy = counts.where(sf.col("rows") > rows * part / (2 * share)).collect()
+    return {row["value"]: row["rows"] / part for row in heavy}
+
+
+def _atom(number: Column) -> Column:
+    return number.cast("smallint").alias(ATOM)
+
+
+def _taken(stage: Stage, relation: Relation) -> Column | None:
+    """Whether some reader of a relation takes a row; nothing if one takes all."""
+    found = None
+    for reading in stage.readings:
+        if reading.relation != relation.name:
+            continue
+        conjuncts = [column(name).isNotNull() for name in reading.joined]
+        filtered = conditions.pushed(reading.filter, relation.schema)
+        if filtered is not None:
+            conjuncts.append(filtered)
+        if not conjuncts:
+            return None
+        taken = reduce(and_, conjuncts)
+        found = taken if found is None else found | taken
+    return found
+
+
+def _targets(relation: Relation, cells: int) -> Column | list[Column]:
+    """The cell of each row, or for each dimension the cells that it goes to, to be combined."""
+    fixed: list[Column] = []
+    several: list[Column] = []
+    stride = 1
+    for along in relation.spread:
+        share = _share(relation, along)
+        if isinstance(share, Column):
+            fixed.append(share * sf.lit(stride))
+        else:
+            several.append(share[0] if stride == 1 else _times(share[0], stride))
+        stride *= along.share
+    one = reduce(add, fixed) if fixed else sf.lit(0)
+    return [one.cast("int"), *several] if several else one.cast("int")
+
+
+def _times(shares: Column, stride: int) -> Column:
+    return sf.transform(shares, lambda share: share * sf.lit(stride))
+
+
+def _share(relation: Relation, along: Along) -> Column | list[Column]:
+    """The share of each row along one dimension, or in a list the array of its shares."""
+    everywhere = sf.sequence(sf.lit(0), sf.lit(along.share - 1))
+    # By value and not by position, so that a task that runs twice does the same.
+    anywhere = _hashed([column(name) for name in relation.schema.names], along.share)
+    if not along.columns:
+        return anywhere if along.scattered else [everywhere]
+    values = [_alike(column(c), relation.schema.field(c).type) for c in along.columns]
+    hashed = _hashed(values, along.share)
+    if not along.heavy:
+        return hashed
+    heavy = column(along.columns[0]).isin(list(along.heavy))
+    if along.scattered:
+        return sf.when(heavy, anywhere).otherwise(hashed)
+    return [sf.when(heavy, everywhere).otherwise(sf.array(hashed))]
+
+
+def _coded(number: int, target: Column | list[Column], taken: Column | None, cells: int) -> Column:
+    """The array of what tells relation and cell of each copy of a row."""
+    first, *several = target if isinstance(target, list) else [target]
+    found = sf.array(first + sf.lit(number * cells))
+    for shares in several:
+        found = _sums(found, shares)
+    if taken is None:
+        return found
+    return sf.when(taken, found).otherwise(sf.array().cast("array<int>"))
+
+
+def _sums(one: Column, other: Column) -> Column:
+    """Every sum of two numbers, one of each array."""
+    return sf.flatten(sf.transform(one, lambda a: sf.transform(other, lambda b: a + b)))
 
 
 def _slots(layout: Layout, places: Sequence[int], schema: pa.Schema) -> list[Column]:
@@ -67,18 +213,8 @@ def _slots(layout: Layout, places: Sequence[int], schema: pa.Schema) -> list[Col
     ]
 
 
-def _partition(atom: int, schema: pa.Schema, route: Route, partitions: int) -> Column:
-    if atom in route.columns:
-        name = route.columns[atom]
-        return _hashed([_alike(column(name), schema.field(name).type)], partitions)
-    if atom == route.scattered:
-        # By value and not by position, so that a task that runs twice does the same.
-        return _hashed([column(name) for name in schema.names], partitions)
-    return sf.explode(sf.sequence(sf.lit(0), sf.lit(partitions - 1)))
-
-
-def _hashed(columns: list[Column], partitions: int) -> Column:
-    return sf.pmod(sf.hash(*columns), sf.lit(partitions)).cast("int")
+def _hashed(columns: list[Column], share: int) -> Column:
+    return sf.pmod(sf.hash(*columns), sf.lit(share)).cast("int")
 
 
 def _alike(value: Column, kind: pa.DataType) -> Column:
@@ -89,9 +225,9 @@ def _alike(value: Column, kind: pa.DataType) -> Column:
 
 
 def _nobody(frame: DataFrame, layout: Layout) -> DataFrame:
-    """One row of no relation: over empty tables too, a partition runs and says COUNT = 0."""
+    """One row of no relation: over empty tables too, a cell runs and says COUNT = 0."""
     return frame.sparkSession.range(1).select(
-        sf.lit(NOBODY).cast("smallint").alias(ATOM),
+        _atom(sf.lit(NOBODY)),
         sf.lit(0).alias(PARTITION),
         sf.lit(0).cast("bigint").alias(MULTIPLICITY),
         *_slots(layout, (), pa.schema([])),

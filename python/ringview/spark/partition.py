@@ -1,11 +1,11 @@
-"""What runs in a Spark worker: one engine a partition, and the step that adds results.
+"""What runs in a Spark worker: one engine a cell, and the step that adds up what cells found.
 
-Both steps are plain callables from Arrow batches to Arrow batches. They hold the
-query and schemas, never an engine: a worker builds its own.
+Both steps are plain callables from Arrow batches to Arrow batches. They hold queries and schemas,
+never an engine: a worker builds its own.
 
-Invariant: in a partition all insertions are applied before the first deletion, for
-Spark keeps no order, and a group that loses rows it does not yet have would be
-taken for empty. Cost: the engine's, for the rows of the partition.
+Invariant: rows come first and views after them, for a cell needs one answer and not one after each
+change; insertions come before deletions, for Spark keeps no order. Cost: the engine's, for the rows
+of the cell; they are held until the views are there.
 """
 
 from __future__ import annotations
@@ -19,81 +19,155 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringview._native import Database
-from ringview.spark.partial import PARTIALS, Split
-from ringview.spark.route import Query
-from ringview.spark.slots import MULTIPLICITY, Layout, rows_to_batches
+from ringview.errors import InvalidValueError
+from ringview.spark.grid import Spread
+from ringview.spark.slots import MULTIPLICITY, PARTITION, Layout, rows_to_batches
+from ringview.spark.variables import Query
 
-_VIEW = "result"
 Op = tuple[str, int, pa.RecordBatch, str | None]
 
 
 @dataclass(frozen=True)
-class Partition:
-    """Runs the query over the rows of one partition.
+class Relation:
+    """Rows of a table as a cell holds them: under a name, by a spread, and which columns.
 
-    As it is for ``mapInArrow``; ``on_rows`` does the same for ``mapPartitions``.
+    ``multiplicity`` is the column of the table that says how often a row is there; ``sent`` are its
+    rows as an Arrow stream, if they come with the plan.
     """
 
+    name: str
+    table: str
+    spread: Spread
+    schema: pa.Schema
+    multiplicity: str | None = None
+    sent: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """A view as a cell finds it: all of its groups that are there, or parts of them.
+
+    Of the cells only the first ``cells`` have rows for it.
+    """
+
+    name: str
     query: Query
+    schema: pa.Schema
+    whole: bool
+    cells: int
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Runs views over the rows of one cell.
+
+    As it is for ``mapInArrow``; ``on_rows`` does the same for ``mapPartitions``. Several results
+    come in the slots of ``output``.
+    """
+
+    relations: tuple[Relation, ...]
+    results: tuple[Result, ...]
     layout: Layout
-    schemas: tuple[pa.Schema, ...]
-    result: pa.Schema
+    output: Layout | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Slots in, the partition's result out."""
-        database = Database(trust_deletes=True)
-        for atom, schema in enumerate(self.schemas):
-            database.create_table(table_name(atom), schema, None, False)
-        database.create_view(_VIEW, json.dumps(self.query))
+        """Slots in, results out."""
+        database = Database(True)
+        for relation in self.relations:
+            # Static: rows are kept until views have read them, and views store less.
+            database.create_table(relation.name, relation.schema, None, True)
         deletions: list[Op] = []
-        for batch in batches:
-            insertions: list[Op] = []
-            for atom, rows in self.layout.relations(batch, self.schemas):
-                inserted, deleted = _by_sign(rows)
-                insertions.append((table_name(atom), 1, inserted, MULTIPLICITY))
-                if deleted is not None:
-                    deletions.append((table_name(atom), 1, deleted, MULTIPLICITY))
-            database.apply(insertions)
+        cell = self._load(database, batches, deletions)
+        if cell is None:
+            return
+        for relation in self.relations:
+            if relation.sent is not None:
+                rows = pa.ipc.open_stream(relation.sent).read_all()
+                _insert(database, relation, rows.to_batches(), deletions)
         if deletions:
             database.apply(deletions)
-        stream = database.view_stream(_VIEW)
-        while (rows := stream.next()) is not None:
-            yield from pa.table(rows).cast(self.result).to_batches()
+        for number, result in enumerate(self.results):
+            if cell < result.cells:
+                yield from self._found(database, number, result)
 
     def on_rows(self, rows: Iterable[Sequence[object]]) -> Iterator[tuple[Any, ...]]:
         """The same for plain rows, as ``rdd.mapPartitions`` hands them over."""
         for batch in self(rows_to_batches(rows, self.layout.schema)):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
+    def _load(
+        self, database: Any, batches: Iterable[pa.RecordBatch], deletions: list[Op]
+    ) -> int | None:
+        """The rows that Spark brings into their tables; which cell this is, if any row came."""
+        cell: int | None = None
+        schemas = [relation.schema for relation in self.relations]
+        for batch in batches:
+            if cell is None and batch.num_rows:
+                cell = batch.column(PARTITION)[0].as_py()
+            for number, rows in self.layout.relations(batch, schemas):
+                _insert(database, self.relations[number], [rows], deletions)
+        return cell
+
+    def _found(self, database: Any, number: int, result: Result) -> Iterator[pa.RecordBatch]:
+        database.create_view(result.name, json.dumps(result.query))
+        if result.whole:
+            found = _rows(database, result.name)
+        else:
+            found = iter([pa.table(database.view_partials(result.name))])
+        for rows in found:
+            for batch in rows.cast(result.schema).to_batches():
+                yield batch if self.output is None else self.output.filled(number, batch)
+
 
 @dataclass(frozen=True)
 class Merge:
-    """Adds partial results in the ring, group by group, with the same engine."""
+    """Adds partial results in the ring, group by group, with the same engine.
 
-    split: Split
-    partial: pa.Schema
-    result: pa.Schema
+    ``partial`` is what cells give of ``view``, ``schema`` what it shows; ``relations`` are empty.
+    """
+
+    relations: tuple[Relation, ...]
+    view: Result
+    schema: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Partial results in, those of whole groups out."""
-        database = Database(trust_deletes=True)
-        database.create_table(PARTIALS, self.partial, None, False)
-        database.create_view(_VIEW, json.dumps(self.split.second))
+        database = Database(True)
+        for relation in self.relations:
+            database.create_table(relation.name, relation.schema, None, False)
+        name, partial = self.view.name, self.view.schema
+        database.create_view(name, json.dumps(self.view.query))
+        merged = False
         for batch in batches:
-            rows = pa.table(batch.columns, names=self.partial.names).cast(self.partial)
-            database.apply([(PARTIALS, 1, rows, None)])
-        summed = pa.table(database.view_result(_VIEW))
-        yield from self.split.finish(summed, self.result).to_batches()
+            if batch.num_rows:
+                rows = pa.table(batch.columns, names=partial.names).cast(partial)
+                database.merge_partials(name, rows)
+                merged = True
+        # Of the partitions that got nothing none may say that there is a row.
+        if merged:
+            for rows in _rows(database, name):
+                yield from rows.cast(self.schema).to_batches()
 
 
-def table_name(atom: int) -> str:
-    """The table that holds the rows of ``atom``: one each, for they are routed apart."""
-    return f"atom{atom}"
+def _rows(database: Any, view: str) -> Iterator[pa.Table]:
+    stream = database.view_stream(view)
+    while (rows := stream.next()) is not None:
+        yield pa.table(rows)
 
 
-def _by_sign(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
-    multiplicity = rows.column(MULTIPLICITY)
-    if not len(rows) or pc.min(multiplicity).as_py() >= 0:
-        return rows, None
-    negative = pc.less(multiplicity, 0)
-    return rows.filter(pc.invert(negative)), rows.filter(negative)
+def _insert(
+    database: Any, relation: Relation, batches: Iterable[pa.RecordBatch], deletions: list[Op]
+) -> None:
+    """Rows that come into a table; those that leave wait in ``deletions``."""
+    for rows in batches:
+        multiplicity = rows.column(MULTIPLICITY)
+        if multiplicity.null_count:
+            raise InvalidValueError(
+                f"multiplicity: {relation.multiplicity!r} is NULL in a row of table "
+                f"{relation.table!r}; how often a row is there is an integer"
+            )
+        if relation.multiplicity is not None and len(rows) and pc.min(multiplicity).as_py() < 0:
+            negative = pc.less(multiplicity, 0)
+            deletions.append((relation.name, 1, rows.filter(negative), MULTIPLICITY))
+            rows = rows.filter(pc.invert(negative))
+        database.apply([(relation.name, 1, rows, MULTIPLICITY)])

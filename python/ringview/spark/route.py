@@ -1,109 +1,234 @@
-"""Which partition a row goes to.
+"""Which variables make the grid, and with how many shares.
 
-A result row of a join has one value for each variable. So if every row of the
-relations that hold a variable X goes to the partition of its X value, and the
-relations without X go to all partitions, each result row is made in exactly one
-partition, and the partitions' results add up in the ring to the whole.
+Every set of up to three dimensions is placed, and for each the integer shares whose product is at
+most the number of partitions are searched one by one: exact, and quick for so few dimensions. What
+is minimised is the load of a cell: the rows it gets of every relation. A variable cannot be spread
+over more shares than a few of its values fill, so a small relation limits the shares of its own.
 
-Invariant: at least one relation is not sent everywhere. Cost: O(atoms * variables).
+Invariant: at least one relation is not sent everywhere, unless the grid has one cell.
+Cost: O(variables^3) placements of O(length of the query), and O(partitions log^2 partitions)
+shares for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from math import prod
 
-Query = dict[str, Any]
-"""The logical query as the engine takes it (JSON as Python objects)."""
+from ringview.spark.place import Catalog, Dimension, Placing, Role, Roles, is_whole
+from ringview.spark.variables import Query, Variable, Variables, queries
 
-Column = tuple[int, str]
-"""A column of an atom: the atom's number and the column's name."""
-
-# With fewer values than this a partition, hashing leaves some partitions idle.
-_VALUES_A_PARTITION = 8
+# With fewer values than this a share, hashing leaves some shares idle.
+_VALUES_A_SHARE = 8
+# More dimensions than this are worth it only in grids of hundreds of cells.
+_DIMENSIONS = 3
+# A row that no shuffle moves costs about so much of one that is moved.
+_UNMOVED = 0.5
+# So many times more, if parts of groups hold the values of their rows.
+_VALUES = 4.0
+_OF_VALUES = ("min", "max", "count_distinct")
 
 
 @dataclass(frozen=True)
 class Route:
-    """The columns by which rows are routed, at most one an atom.
+    """The grid of a query, and what it costs.
 
-    ``columns`` maps an atom to its column of the root variable. Atoms that are not
-    in it are broadcast, but for ``scattered``: the rows of that atom may lie anywhere.
+    ``in_place`` is an atom whose rows stay where they lie, each in one cell, while all else is
+    copied to all. ``load`` is how many rows the fullest cell gets, as far as is known; ``kept`` is
+    what is said of heavy values that stay together.
     """
 
-    columns: dict[int, str]
-    scattered: int | None = None
+    dimensions: tuple[Dimension, ...]
+    whole: bool
+    load: float
+    in_place: int | None = None
+    kept: tuple[str, ...] = ()
 
-    def broadcast(self, atoms: int) -> list[int]:
-        """The atoms whose rows go to every partition."""
-        return [a for a in range(atoms) if a not in self.columns and a != self.scattered]
-
-    def separates(self, query: Query) -> bool:
-        """Whether no group of the result is made in two partitions."""
-        return any(self.columns.get(c["atom"]) == c["column"] for c in query["group_by"])
+    @property
+    def cells(self) -> int:
+        """How many cells the grid has."""
+        return prod(dimension.share for dimension in self.dimensions)
 
 
-def choose(query: Query, rows: Mapping[str, int] | None, partitions: int) -> Route:
-    """The route that loads the fullest partition least.
+@dataclass(frozen=True)
+class Asked:
+    """What a route is chosen for: a query over tables of so many rows, in so many partitions.
 
-    Without ``rows`` (how many each table has) relations count the same.
+    ``splits`` says whether partial results of the query can be added up, so that its groups need
+    not be whole. ``movable`` are the tables whose rows may lie anywhere as they are, and ``small``
+    those that may be sent along with the plan.
     """
-    atoms = range(len(query["atoms"]))
-    size = {a: rows[query["atoms"][a]["table"]] if rows else 1 for a in atoms}
-    total = sum(size.values())
 
-    def load(route: Route) -> float:
-        routed = sum(size[a] for a in route.columns)
-        if route.scattered is not None:
-            return size[route.scattered] / partitions + total - size[route.scattered]
-        values = min(size[a] for a in route.columns) if rows else partitions * _VALUES_A_PARTITION
-        spread = max(1.0, min(partitions, values / _VALUES_A_PARTITION))
-        return routed / spread + total - routed
+    query: Query
+    catalog: Catalog
+    rows: Mapping[str, float] | None
+    partitions: int
+    splits: bool
+    movable: Collection[str] = ()
+    small: Collection[str] = ()
 
-    by_variable = [Route(columns) for columns in variables(query)]
-    scattered = Route({}, scattered=max(atoms, key=lambda a: size[a]))
-    # Among equals, a variable of the result is best: it saves the second step.
-    by_variable.sort(key=lambda route: not route.separates(query))
-    return min([*by_variable, scattered], key=load)
+    def size(self, table: str) -> float:
+        """About how many rows a table has; without counts all have the same."""
+        return self.rows[table] if self.rows else 1.0
 
 
-def covers_all(query: Query) -> bool:
+def choose(asked: Asked) -> Route:
+    """The route that loads the fullest cell least."""
+    variables = Variables(asked.query, asked.catalog.kind)
+    candidates = [*_routes(asked, variables), *_in_place(asked)]
+    one = Route((), True, _load(asked, variables, ()))
+    # Among equals whole groups save the second step, but those of one table may be few, and then
+    # parts are small, unless they hold values; then fewer dimensions are simpler.
+    alone = len(asked.query["atoms"]) == 1
+    alone_splits = asked.splits and alone and not _holds_values(asked.query)
+    return min(
+        [one, *candidates],
+        key=lambda route: (route.load, route.whole == alone_splits, len(route.dimensions)),
+    )
+
+
+def covers_all(query: Query, catalog: Catalog) -> bool:
     """Whether some variable is in every relation, so that sizes need not be known."""
-    return any(len(columns) == len(query["atoms"]) for columns in variables(query))
+    variables = Variables(query, catalog.kind)
+    everywhere = range(len(query["atoms"]))
+    return "condition" not in query and any(
+        all(
+            atom in variable.atoms
+            and catalog.can_lie_by(query["atoms"][atom]["table"], [variable.atoms[atom]])
+            for atom in everywhere
+        )
+        for variable in variables.all()
+    )
 
 
-def variables(query: Query) -> list[dict[int, str]]:
-    """The join variables: for each the first column that an atom has of it."""
-    classes: list[set[Column]] = []
-    for join in query["joins"]:
-        joined = {(column["atom"], column["column"]) for column in join}
-        apart = [c for c in classes if not c & joined]
-        classes = [*apart, joined.union(*(c for c in classes if c & joined))]
-    return [_first_of_each_atom(columns) for columns in classes]
+def _routes(asked: Asked, variables: Variables) -> Iterator[Route]:
+    for dimensions in _dimensions(asked, variables):
+        whole = is_whole(asked.query, variables, [d.of(2) for d in dimensions])
+        if not whole and not asked.splits:
+            continue
+        roles = _placed(asked, variables, dimensions)
+        if roles is None:
+            continue
+        values = [_values(asked, dimensions, roles, place) for place in range(len(dimensions))]
+        for shares in _shares(len(dimensions), asked.partitions):
+            filled = [max(1.0, min(pair)) for pair in zip(shares, values, strict=True)]
+            load = sum(_in_a_cell(asked, role, filled) for role in roles)
+            made = [each.of(share) for each, share in zip(dimensions, shares, strict=True)]
+            yield Route(tuple(made), whole, load)
 
 
-def _first_of_each_atom(columns: set[Column]) -> dict[int, str]:
-    first: dict[int, str] = {}
-    for atom, column in sorted(columns):
-        first.setdefault(atom, column)
-    return first
+def _dimensions(asked: Asked, variables: Variables) -> Iterator[tuple[Dimension, ...]]:
+    """Sets of dimensions that could be a grid."""
+    atoms = asked.query["atoms"]
+    for atom, one in enumerate(atoms):
+        for output in asked.catalog.blocks.get(one["table"], {}).get("outputs", ()):
+            variables.of(atom, output["name"])
+    # First, for among equals more values fill shares better.
+    for several in _together(variables.all(), asked.query):
+        yield (Dimension(several, 1),)
+    single = [Dimension((variable,), 1) for variable in variables.all()]
+    most = min(_DIMENSIONS, asked.partitions.bit_length() - 1)
+    for number in range(1, most + 1):
+        yield from combinations(single, number)
+    if _is_free(asked):
+        largest = max(range(len(atoms)), key=lambda a: asked.size(atoms[a]["table"]))
+        yield (Dimension((), 1, scattered=largest),)
 
 
-def needed(query: Query) -> list[list[str]]:
-    """The columns that the query uses of each atom."""
-    found: list[dict[str, None]] = [{} for _ in query["atoms"]]
-    for atom, column in _columns(query):
-        found[atom][column] = None
-    return [list(columns) for columns in found]
+def _together(variables: Sequence[Variable], query: Query) -> Iterator[tuple[Variable, ...]]:
+    """Variables that two atoms share, or that group one: their values together are more."""
+    seen = set()
+    for atoms in [(a, b) for a in range(len(query["atoms"])) for b in range(a + 1)]:
+        shared = [v for v in variables if all(atom in v.atoms for atom in atoms)]
+        if atoms[0] == atoms[1]:
+            groups = {(c["atom"], c["column"]) for c in query["group_by"]}
+            shared = [v for v in shared if groups & set(v.columns)]
+        if len(shared) > 1 and (together := tuple(shared)) not in seen:
+            seen.add(together)
+            yield together
 
 
-def _columns(part: object) -> Sequence[Column]:
-    """Every ``{"atom": .., "column": ..}`` in a part of a query, in order."""
-    if isinstance(part, list):
-        return [column for entry in part for column in _columns(entry)]
-    if not isinstance(part, dict):
-        return []
-    if isinstance(part.get("atom"), int) and isinstance(part.get("column"), str):
-        return [(part["atom"], part["column"])]
-    return [column for entry in part.values() for column in _columns(entry)]
+def _holds_values(query: Query) -> bool:
+    """Whether parts of groups are as large as their rows."""
+    return any(f'"{name}"' in json.dumps(query) for name in _OF_VALUES)
+
+
+def _is_free(asked: Asked) -> bool:
+    """Whether an atom of the query can be a table whose rows lie anywhere."""
+    bag = "bag" in asked.query and not asked.query["bag"].get("distinct")
+    tables = asked.catalog.tables
+    return (asked.splits or bag) and all(a["table"] in tables for a in asked.query["atoms"])
+
+
+def _placed(
+    asked: Asked, variables: Variables, dimensions: Sequence[Dimension]
+) -> list[Role] | None:
+    """The roles of a grid whose shares are all two, if some atom holds each dimension."""
+    placing = Placing(asked.catalog, Roles(set()))
+    # Shares of different sizes, so that the dimensions are told apart.
+    wide = [each.of(2 + place) for place, each in enumerate(dimensions)]
+    for each in wide:
+        held = [
+            placing.along(each, variables, (), asked.query, atom).held
+            for atom in range(len(asked.query["atoms"]))
+        ]
+        if not any(held):
+            return None
+    placing.view(asked.query, variables, wide)
+    return list(placing.roles.names)
+
+
+def _values(
+    asked: Asked, dimensions: Sequence[Dimension], roles: Sequence[Role], place: int
+) -> float:
+    """How many shares of a dimension values fill: those of the smallest relation that has it."""
+    if asked.rows is None or dimensions[place].scattered is not None:
+        return float("inf")
+    holding = [
+        asked.size(role.table)
+        for role in roles
+        if any(along.held and along.share == 2 + place for along in role.spread)
+    ]
+    return min(holding) / _VALUES_A_SHARE
+
+
+def _in_a_cell(asked: Asked, role: Role, filled: Sequence[float]) -> float:
+    """How many rows of a role a cell gets."""
+    held = [filled[along.share - 2] for along in role.spread if along.held]
+    return asked.size(role.table) / prod(held)
+
+
+def _shares(dimensions: int, partitions: int) -> Iterator[tuple[int, ...]]:
+    """Shares of two and more for each dimension, whose product is at most ``partitions``."""
+    if not dimensions:
+        yield ()
+        return
+    for share in range(2, partitions // 2 ** (dimensions - 1) + 1):
+        for others in _shares(dimensions - 1, partitions // share):
+            yield (share, *others)
+
+
+def _in_place(asked: Asked) -> Iterator[Route]:
+    """The largest table stays where it is, and small ones are sent along with the plan."""
+    atoms = [atom["table"] for _, query in queries(asked.query) for atom in query["atoms"]]
+    if not _is_free(asked) or (asked.rows is None and len(atoms) > 1):
+        return
+    atom = max(range(len(asked.query["atoms"])), key=lambda a: asked.size(atoms[a]))
+    others = {*atoms} - {atoms[atom]}
+    alone = atoms.count(atoms[atom]) == 1
+    if alone and atoms[atom] in asked.movable and others <= {*asked.small}:
+        dimension = Dimension((), asked.partitions, scattered=atom)
+        unmoved = _UNMOVED * (_VALUES if _holds_values(asked.query) else 1.0)
+        load = asked.size(atoms[atom]) / asked.partitions * unmoved
+        load += sum(map(asked.size, others))
+        bag = "bag" in asked.query and not asked.query["bag"].get("distinct")
+        yield Route((dimension,), bag, load, in_place=atom)
+
+
+def _load(asked: Asked, variables: Variables, dimensions: Sequence[Dimension]) -> float:
+    placing = Placing(asked.catalog, Roles(set()))
+    placing.view(asked.query, variables, dimensions)
+    return sum(asked.size(role.table) for role in placing.roles.names)

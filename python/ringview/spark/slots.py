@@ -6,7 +6,7 @@ is (``atom``), where it goes (``partition``) and how often it is there
 a type as the relation with most columns of it needs.
 
 Invariant: a slot has one type, and an atom uses a slot for at most one column.
-Cost: reading back slices a batch where the atom changes; no row is copied.
+Cost: reading back slices a batch where the atom changes; rows are copied only where that is often.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Layout:
     def relations(
         self, batch: pa.RecordBatch, schemas: Sequence[pa.Schema]
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The runs of rows of one relation, with the relation's columns and multiplicity."""
-        for atom, rows in _runs(batch):
+        """The rows of one relation after another, with its columns and multiplicity."""
+        for atom, rows in _by_relation(batch, len(schemas)):
             if atom == NOBODY:
                 continue
             schema, first = schemas[atom], len(self.schema) - len(self.slots)
@@ -75,6 +75,17 @@ class Layout:
             wanted = schema.append(pa.field(MULTIPLICITY, pa.int64()))
             multiplicity = rows.column(MULTIPLICITY)
             yield atom, pa.RecordBatch.from_arrays([*columns, multiplicity], schema=wanted)
+
+    def filled(self, atom: int, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows of one relation in the slots, once each."""
+        number = rows.num_rows
+        arrays = [pa.nulls(number, kind) for kind in self.schema.types]
+        for place, value in ((0, atom), (1, 0), (2, 1)):
+            arrays[place] = pa.repeat(pa.scalar(value, self.schema.types[place]), number)
+        first = len(self.schema) - len(self.slots)
+        for place, column in zip(self.places[atom], rows.columns, strict=True):
+            arrays[first + place] = column
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def rows_to_batches(
@@ -97,12 +108,22 @@ def _from_rows(rows: list[Sequence[object]], schema: pa.Schema) -> pa.RecordBatc
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _by_relation(batch: pa.RecordBatch, relations: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Slices where relations come in runs; where they alternate, what is filtered."""
     runs = pc.run_end_encode(batch.column(ATOM))
+    atoms = runs.values
+    if len(atoms) > _RUNS * relations + 1:
+        for atom in pc.unique(atoms).to_pylist():
+            yield atom, batch.filter(pc.equal(batch.column(ATOM), atom))
+        return
     start = 0
-    for atom, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+    for atom, end in zip(atoms.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         yield atom, batch.slice(start, end - start)
         start = end
+
+
+# So many slices of a batch cost about as much as a filter.
+_RUNS = 4
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -26,6 +26,9 @@ _SAME: list[tuple[type[st.DataType], pa.DataType]] = [
 
 def to_arrow(kind: st.DataType) -> pa.DataType | None:
     """The Arrow type of Spark's ``kind``; ``None`` if ringview cannot hold it."""
+    if isinstance(kind, st.StringType) and not kind.isUTF8BinaryCollation():
+        # Texts that are equal by their collation differ for the engine.
+        return None
     if isinstance(kind, st.DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
     return next((arrow for spark, arrow in _SAME if isinstance(kind, spark)), None)
@@ -46,6 +49,13 @@ def to_spark(kind: pa.DataType) -> st.DataType:
     for spark, arrow in _SAME:
         if arrow == kind:
             return spark()
+    # What COFACTOR shows, and the bytes of partial results.
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return st.BinaryType()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return st.ArrayType(to_spark(kind.value_type), kind.value_field.nullable)
+    if pa.types.is_struct(kind):
+        return st.StructType([st.StructField(f.name, to_spark(f.type), f.nullable) for f in kind])
     raise TypeError(f"Spark has no type for {kind}")
 
 

@@ -104,3 +104,46 @@ fn a_view_reads_a_sample_whatever_comes_and_goes() {
         "{refused:?}"
     );
 }
+
+#[test]
+fn more_copies_of_a_row_than_there_is_room_for_are_refused() {
+    let mut db = Database::new(Options::default());
+    let fields = ["a", "n"].map(|name| Field::new(name, Type::Int64, true));
+    db.create_table("r", Schema::new(fields.to_vec()).unwrap(), None, false)
+        .unwrap();
+    let query = Query::from_json(
+        r#"{"atoms": [{"table": "r", "alias": "r"}],
+            "group_by": [{"atom": 0, "column": "a"}, {"atom": 0, "column": "n"}],
+            "outputs": [
+                {"kind": "group", "name": "a", "column": {"atom": 0, "column": "a"}},
+                {"kind": "group", "name": "n", "column": {"atom": 0, "column": "n"}}],
+            "bag": {}}"#,
+    );
+    db.create_sample("few", &query.unwrap(), (2, 7), &mut |_| Ok(()))
+        .unwrap();
+    let numbers = |values: [i64; 2]| Arc::new(Int64Array::from(values.to_vec())) as _;
+    let rows = RecordBatch::try_from_iter([
+        ("a", numbers([1, 2])),
+        ("n", numbers([3, 1_000_000_000_000_000])),
+        ("times", numbers([3, 1_000_000_000_000_000])),
+    ]);
+    let rows = [rows.unwrap()];
+    let copied = Op {
+        multiplicity: Some("times"),
+        ..op("r", Direction::Insert, &rows)
+    };
+    let refused = db.apply(&[copied], &mut |_| Ok(()));
+    let told = refused.unwrap_err().to_string();
+    assert!(
+        told.contains("copies of rows") && told.contains("weight="),
+        "{told}"
+    );
+    assert_eq!(db.view_result("few").unwrap().num_rows(), 0);
+    // What the message advises.
+    let rows = [rows[0].project(&[0, 1]).unwrap()];
+    db.apply(&[op("r", Direction::Insert, &rows)], &mut |_| Ok(()))
+        .unwrap();
+    let weight = ["n".to_owned()];
+    let drawn = db.sample_draw("few", (20, 1, true), Some(&weight), &mut |_| Ok(()));
+    assert_eq!(column(&drawn.unwrap(), "a"), [2; 20]);
+}

@@ -263,14 +263,18 @@ impl HashDirectory {
     /// Removes the entry that `seek` found.
     #[inline(always)]
     pub(crate) fn remove_at(&mut self, at: usize) {
-        let mut end = at + 1;
-        while self.entries[end] != EMPTY && self.home(self.entries[end] >> 32) < end {
-            end += 1;
+        // Those behind it move up, as far as they stand behind their homes.
+        let mut gap = at;
+        while let Some(&next) = self.entries.get(gap + 1)
+            && next != EMPTY
+            && self.home(next >> 32) <= gap
+        {
+            self.entries[gap] = next;
+            gap += 1;
         }
-        self.entries.copy_within(at + 1..end, at);
-        self.entries[end - 1] = EMPTY;
+        self.entries[gap] = EMPTY;
         self.len -= 1;
-        self.note(end - at, 0);
+        self.note(gap + 1 - at, 0);
     }
 
     /// Makes room for 40% more.
@@ -400,12 +404,16 @@ impl HashDirectory {
     pub(crate) fn relocate(&mut self, to: impl Fn(u32) -> u32) {
         let mut all = self.with_room_for(self.len);
         (all.len, all.account) = (self.len, self.account);
+        // First they come together: that needs no branch for a gap, and gaps come as they like.
+        let mut live = 0;
+        for at in 0..self.entries.len() {
+            let entry = self.entries[at];
+            self.entries[live] = entry;
+            live += usize::from(entry != EMPTY);
+        }
         let mut next = 0;
-        for &entry in &self.entries {
-            let moved = match entry {
-                EMPTY => EMPTY,
-                _ => (entry >> 32) << 32 | u64::from(to(entry as u32)),
-            };
+        for &entry in &self.entries[..live] {
+            let moved = (entry >> 32) << 32 | u64::from(to(entry as u32));
             next = all.settle(moved, next);
         }
         *self = all;

@@ -103,6 +103,16 @@ impl KeyLayout {
         self.places[field].get(words)
     }
 
+    /// Packs one key, given field by field.
+    #[inline(always)]
+    pub(crate) fn pack_one(&self, field: impl Fn(usize) -> u64, out: &mut Vec<u64>) {
+        out.clear();
+        out.resize(self.words, 0);
+        for (at, place) in self.places.iter().enumerate() {
+            out[place.word] |= (field(at) & place.mask()) << place.shift;
+        }
+    }
+
     /// Packs rows given column by column; `column(f)` holds at least `rows` values of field f.
     /// `out` becomes `rows * words()` long.
     pub(crate) fn pack<'a>(

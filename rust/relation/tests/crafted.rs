@@ -118,6 +118,43 @@ fn coming_and_going_before_a_long_run_passes_few_places() {
     assert!(passed < 200 * rounds, "{passed} places");
 }
 
+/// Keys that stand side by side, each a few places behind its home, go: each that goes moves all behind
+/// it, until they are hashed anew, those that are to go in the same commit with them.
+#[test]
+fn going_from_the_front_of_a_long_run_passes_few_places() {
+    const ROOM: usize = 20_000;
+    let state = FixedState::with_seed(0x5269_6e67_5669_6577);
+    let places = (ROOM * 5 / 4 + 1) as u64;
+    let home = |key: u64| {
+        let mut hasher = state.build_hasher();
+        hasher.write_u64(key);
+        ((hasher.finish() >> 32) * places) >> 32
+    };
+    let mut keys = colliding(40_000, 3);
+    keys.sort_by_key(|&key| home(key));
+    // One for each home, behind some more for the first of them.
+    let (mut last, mut more) = (0, 0);
+    keys.retain(|&key| {
+        let same = std::mem::replace(&mut last, home(key)) == last;
+        more += u32::from(same);
+        !same || more <= 25
+    });
+    let mut part = part();
+    part.reserve(ROOM);
+    let slots = locate(&mut part, &keys);
+    part.commit(&[], |_| true);
+    let (reseeds, before) = part.strain();
+    assert_eq!(reseeds, 0, "they came in their order");
+    let stays = slots.len() as u64;
+    part.commit(&slots, |payload| payload[0] != stays);
+    part.check();
+    assert!(part.iter().eq(slots.last().copied()));
+    let (reseeds, passed) = part.strain();
+    assert_eq!(reseeds, 1);
+    let passed = passed - before;
+    assert!(passed < 64 * stays, "{passed} places");
+}
+
 #[test]
 fn a_dense_range_that_breaks_up_is_watched_too() {
     // They fill their range well enough for an array, and then a key far away comes.

@@ -161,6 +161,35 @@ fn what_is_remembered_is_bounded_by_the_rows_that_were_there() {
     assert!(store.memory_usage() < 200_000, "{}", store.memory_usage());
 }
 
+/// Multiplicities of one byte, four and eight, changed so often that notes are reduced.
+#[test]
+fn multiplicities_of_any_size_are_undone() {
+    let dict = Dictionary::new();
+    let mut store = RowStore::new("t", &two_ints(), None);
+    let all = |multiplicity: &dyn Fn(usize) -> i64| Batch {
+        multiplicity: Some((0..1_000).map(multiplicity).collect()),
+        ..ints((0..1_000).map(|row| (row, 0)))
+    };
+    let times = |row: usize| [1, 300, i64::from(u32::MAX), 1 << 40][row % 4];
+    store.insert(&all(&times), &dict).unwrap();
+    store.commit();
+    let before = contents(&mut store);
+    assert_eq!(before[&(3, 0)], 1 << 40);
+    let room = store.memory_usage();
+    for _ in 0..100 {
+        store.insert(&all(&|row| row as i64 + 1), &dict).unwrap();
+        store.delete(&all(&|row| row as i64 + 1), &dict).unwrap();
+    }
+    assert!(store.memory_usage() < room + 2_000_000);
+    store.delete(&all(&times), &dict).unwrap();
+    assert!(store.is_empty());
+    store.rollback();
+    assert_eq!(contents(&mut store), before);
+    store.delete(&all(&times), &dict).unwrap();
+    store.commit();
+    assert!(store.is_empty() && store.distinct() == 0);
+}
+
 fn contents(store: &mut RowStore) -> BTreeMap<(i32, i32), u64> {
     let mut all = BTreeMap::new();
     let take = |batch: &Batch| {

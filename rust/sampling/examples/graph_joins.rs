@@ -1,5 +1,5 @@
-//! How fast samples of joins of a graph with itself are kept: the paper's line and star queries, each over
-//! a copy of the edges for each relation, in one shuffled stream.
+//! How fast samples of joins of a graph with itself are kept: the paper's line and star queries and its dumbbell, and
+//! triangles, 4-cycles and bow-ties, each over a copy of the edges for each relation, in one shuffled stream.
 //!
 //! `cargo run --release -p ringview-sampling --example graph_joins -- EDGES [--k K] [--batch N] [--seconds S] [QUERY ..]`,
 //! where EDGES holds sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file), and N tuples
@@ -10,24 +10,42 @@ use std::error::Error;
 use std::time::Instant;
 
 use ringview_core::Meter;
-use ringview_sampling::{All, Atom, JoinSample, Random};
+use ringview_sampling::{All, QuerySample, Random, Relation};
 
 /// The relations of a query, and which end of an edge each column is: 0 the source, 1 the target.
-fn query(name: &str) -> Option<(Vec<Atom>, Vec<[usize; 2]>)> {
+fn query(name: &str) -> Option<(Vec<Relation>, Vec<[usize; 2]>)> {
+    let edges = |variables: &[[usize; 2]]| {
+        let relation = |ends: &[usize; 2]| Relation::distinct(ends.to_vec(), 2);
+        (
+            variables.iter().map(relation).collect(),
+            vec![[0, 1]; variables.len()],
+        )
+    };
+    Some(match name {
+        "triangle" => edges(&[[0, 1], [1, 2], [2, 0]]),
+        "4-cycle" => edges(&[[0, 1], [1, 2], [2, 3], [3, 0]]),
+        "bow-tie" => edges(&[[0, 1], [1, 2], [2, 0], [0, 3], [3, 4], [4, 0]]),
+        "dumbbell" => edges(&[[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]]),
+        _ => return acyclic(name),
+    })
+}
+
+/// Lines and stars of so many relations.
+fn acyclic(name: &str) -> Option<(Vec<Relation>, Vec<[usize; 2]>)> {
     let (kind, relations) = name.split_once('-')?;
     let n: usize = relations.parse().ok().filter(|&n| n > 1)?;
+    let relation = |variables: &[usize]| Relation::distinct(variables.to_vec(), 2);
     match kind {
         "line" => {
-            let middle = (1..n - 1).map(|at| Atom::new(vec![at - 1, at], 2));
-            let mut atoms = vec![Atom::new(vec![0], 2)];
-            atoms.extend(middle);
-            atoms.push(Atom::new(vec![n - 2], 2));
+            let mut all = vec![relation(&[0])];
+            all.extend((1..n - 1).map(|at| relation(&[at - 1, at])));
+            all.push(relation(&[n - 2]));
             // The first edge joins by its target.
             let mut ends = vec![[0, 1]; n];
             ends[0] = [1, 0];
-            Some((atoms, ends))
+            Some((all, ends))
         }
-        "star" => Some((vec![Atom::new(vec![0], 2); n], vec![[0, 1]; n])),
+        "star" => Some((vec![relation(&[0]); n], vec![[0, 1]; n])),
         _ => None,
     }
 }
@@ -65,7 +83,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<d
         }
     }
     if options.queries.is_empty() {
-        let all = ["line-3", "line-4", "line-5", "star-4", "star-6"];
+        let all = ["line-3", "line-4", "line-5", "star-4", "star-6", "dumbbell"];
         options.queries = all.map(String::from).to_vec();
     }
     Ok(options)
@@ -78,55 +96,67 @@ fn on_core() -> Option<f64> {
     Some(nanoseconds / 1e9)
 }
 
+fn between(before: Option<f64>, after: Option<f64>) -> f64 {
+    after
+        .zip(before)
+        .map_or(0.0, |(after, before)| after - before)
+}
+
 /// What was seen on the way: tuples so far, seconds, bytes, results of the join.
 type Moment = (usize, f64, usize, u128);
 
 fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<dyn Error>> {
-    let (atoms, ends) = query(name).ok_or(format!("{name} is not line-N or star-N"))?;
-    let copy = |atom| edges.iter().map(move |&edge| (atom, edge));
-    let mut stream: Vec<(usize, [u64; 2])> = (0..atoms.len()).flat_map(copy).collect();
+    let (relations, ends) = query(name).ok_or(format!("{name} is no query"))?;
+    let copy = |relation| edges.iter().map(move |&edge| (relation, edge));
+    let mut stream: Vec<(usize, [u64; 2])> = (0..relations.len()).flat_map(copy).collect();
     let mut random = Random::new(1);
     for at in (1..stream.len()).rev() {
         stream.swap(at, random.below(at as u128 + 1) as usize);
     }
-    for (atom, edge) in &mut stream {
-        *edge = ends[*atom].map(|end| edge[end]);
+    for (relation, edge) in &mut stream {
+        *edge = ends[*relation].map(|end| edge[end]);
     }
-    let mut sample = JoinSample::new(&atoms, options.k, 7, All)?;
-    let mut rows = vec![Vec::new(); atoms.len()];
+    let mut sample = QuerySample::new(&relations, options.k, 7, All)?;
+    let meter = Meter::free();
+    let mut rows = vec![Vec::new(); relations.len()];
     let mut taken = Vec::new();
     let mut moments: Vec<Moment> = Vec::new();
-    let (mut done, mut seconds, mut cpu) = (0, 0.0, 0.0);
+    let (mut done, mut seconds, mut counting) = (0, 0.0, 0.0);
+    // Once for all: to ask the system takes as long as a row.
+    let core = on_core();
     for batch in stream.chunks(options.batch) {
-        let (started, core) = (Instant::now(), on_core());
-        batch.iter().for_each(|(atom, row)| rows[*atom].extend(row));
-        for (atom, rows) in rows.iter_mut().enumerate() {
+        let started = Instant::now();
+        batch.iter().for_each(|(of, row)| rows[*of].extend(row));
+        for (relation, rows) in rows.iter_mut().enumerate() {
             if !rows.is_empty() {
-                sample.insert_all(atom, rows, rows.len() / 2)?;
+                sample.insert_all(relation, rows, rows.len() / 2, &meter)?;
                 rows.clear();
             }
         }
-        sample.settle(&Meter::free())?;
+        sample.settle(&meter)?;
         sample.commit();
         let took = started.elapsed().as_secs_f64();
-        cpu += on_core()
-            .zip(core)
-            .map_or(took, |(after, before)| after - before);
         seconds += took;
         taken.push(took);
         done += batch.len();
         if done * 10 / stream.len() > moments.len() {
+            let before = on_core();
             moments.push((
                 done,
                 seconds,
                 sample.memory_usage(),
-                sample.index().results(),
+                sample.sample().index().results(),
             ));
+            counting += between(before, on_core());
         }
         if seconds > options.seconds {
             break;
         }
     }
+    let cpu = match core {
+        None => seconds,
+        core => between(core, on_core()) - counting,
+    };
     taken.sort_unstable_by(f64::total_cmp);
     let tuples = taken.len();
     let quantile = |share: f64| taken[((tuples - 1) as f64 * share) as usize] * 1e6;
@@ -136,7 +166,7 @@ fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<
             format!("[{tuples}, {seconds:.4}, {bytes}, {results}]")
         })
         .collect();
-    let met = sample.met();
+    let met = sample.sample().met();
     println!(
         "{{\"workload\": \"{name}\", \"system\": \"rust\", \"k\": {}, \"batch\": {}, \"edges\": {}, \
          \"tuples\": {done}, \"complete\": {}, \"seconds\": {seconds:.4}, \"cpu_seconds\": {cpu:.4}, \
@@ -148,11 +178,11 @@ fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<
         done == stream.len(),
         done as f64 / seconds,
         sample.memory_usage(),
-        sample.index().results(),
-        sample.len(),
+        sample.sample().index().results(),
+        sample.sample().len(),
         met.came,
         met.dummies,
-        sample.index().steps(),
+        sample.steps(),
         quantile(0.5),
         quantile(0.9),
         quantile(0.99),

@@ -147,6 +147,12 @@ impl Index {
         }
     }
 
+    /// Asks for where a slot stands, which is about to be taken out.
+    #[inline(always)]
+    pub(super) fn prefetch_place(&self, slot: u32) {
+        prefetch(&self.place, slot as usize);
+    }
+
     /// Takes a slot out, while the part still holds its key.
     pub(crate) fn removed(&mut self, slot: u32, field: impl Fn(usize) -> u64) {
         let Some(&place) = self.place.get(slot as usize) else {
@@ -156,16 +162,8 @@ impl Index {
             return;
         }
         self.place[slot as usize] = ABSENT;
-        let columns: Vec<Vec<u64>> = self.fields.iter().map(|&f| vec![field(f)]).collect();
-        let all: Vec<usize> = (0..columns.len()).collect();
-        let mut found = Vec::new();
-        let keys = Keys {
-            columns: &columns,
-            fields: &all,
-            rows: 1,
-        };
-        self.groups.find(keys, &mut self.scratch, &mut found);
-        let group = found[0];
+        let key = |at: usize| field(self.fields[at]);
+        let group = self.groups.find_one(key, &mut self.scratch.packed);
         let payload = self.groups.payload_mut(group);
         let run = Run::from_word(payload[0]);
         let (length, mut left) = (

@@ -38,6 +38,19 @@ impl Part {
         }
     }
 
+    /// The slot of one key, given field by field; `ABSENT` if there is none.
+    #[inline(always)]
+    pub(super) fn find_one(&self, field: impl Fn(usize) -> u64, packed: &mut Vec<u64>) -> u32 {
+        match &self.directory {
+            Directory::Dense(dense) => dense.code(field).map_or(ABSENT, |code| dense.slots[code]),
+            Directory::Hash(hash) => {
+                self.layout.pack_one(field, packed);
+                let found = hash.find(self.hashing.hash(packed), |slot| self.key(slot) == packed);
+                found.unwrap_or(ABSENT)
+            }
+        }
+    }
+
     /// Compares the key of `slot` with row `row` of a packed batch; K words, or any number for 0.
     #[inline(always)]
     fn same<const K: usize>(

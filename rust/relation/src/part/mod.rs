@@ -23,6 +23,8 @@ pub use shrink::Moved;
 
 /// Slots that are removed one by one where all are undone: their room is used again.
 const FEW: u32 = 1 << 10;
+/// Slots that are removed together.
+const BLOCK: usize = 32;
 
 /// A relation part. See the module for its invariant.
 #[derive(Clone, Debug)]
@@ -198,13 +200,22 @@ impl Part {
 
     /// Removes the key of a live slot. Not journalled: see `commit`.
     pub(crate) fn remove(&mut self, slot: u32) {
+        let hash = match &self.directory {
+            Directory::Hash(_) => self.hashing.hash(self.key(slot)),
+            Directory::Dense(_) => 0,
+        };
+        self.remove_hashed(slot, hash);
+    }
+
+    /// Removes the key of a live slot, whose hash it is where keys are hashed.
+    fn remove_hashed(&mut self, slot: u32, hash: u64) {
         let key = &self.keys[slot as usize * self.layout.words()..][..self.layout.words()];
         for index in &mut self.indexes {
             index.removed(slot, |f| self.layout.get(key, f));
         }
         match &mut self.directory {
-            Directory::Hash(hash) => {
-                hash.remove(self.hashing.hash(key), slot);
+            Directory::Hash(directory) => {
+                directory.remove(hash, slot);
             }
             Directory::Dense(dense) => {
                 if let Some(code) = dense.code(|f| self.layout.get(key, f)) {
@@ -227,12 +238,32 @@ impl Part {
     /// are removed. A key with a zero payload is not in the relation; while the transaction runs
     /// it may stand there, since it multiplies to zero.
     pub fn commit(&mut self, candidates: &[u32], is_zero: impl Fn(&[u64]) -> bool) {
-        for &slot in candidates {
-            if self.is_live(slot) && is_zero(self.payload(slot)) {
-                self.remove(slot);
-            }
+        for slots in candidates.chunks(BLOCK) {
+            self.remove_zero(slots, &is_zero);
         }
         self.journal.clear(self.slots);
+    }
+
+    /// Removes some keys if their payloads are zero. Where they stand is asked for before the first goes.
+    fn remove_zero(&mut self, slots: &[u32], is_zero: impl Fn(&[u64]) -> bool) {
+        let (mut hashes, reseeds) = ([0; BLOCK], self.reseeds);
+        if let Directory::Hash(directory) = &self.directory {
+            for (hash, &slot) in hashes.iter_mut().zip(slots) {
+                *hash = self.hashing.hash(self.key(slot));
+                directory.prefetch(*hash);
+                let indexes = self.indexes.iter();
+                indexes.for_each(|index| index.prefetch_place(slot));
+            }
+        }
+        for (&slot, &hash) in slots.iter().zip(&hashes) {
+            if !self.is_live(slot) || !is_zero(self.payload(slot)) {
+                continue;
+            }
+            match self.reseeds == reseeds {
+                true => self.remove_hashed(slot, hash),
+                false => self.remove(slot),
+            }
+        }
     }
 
     /// Undoes everything since the last commit.

@@ -4,7 +4,7 @@
 //! the order that they had, so that what comes out in the order of the slots comes out as before. Who
 //! keeps slots beside a part calls this between transactions and follows them ([`Moved`]).
 //! A change that is undone leaves no slots behind, and moves none.
-//! Cost: O(slots), once three quarters of them at the least have been given up: O(1) amortised a key
+//! Cost: O(slots), once five sixths of them at the least have been given up: O(1) amortised a key
 //! that goes.
 
 use super::Part;
@@ -15,7 +15,7 @@ use crate::journal::Journal;
 /// Words that a part may always take.
 const FEW: usize = 1 << 12;
 /// Slots for each key that is left where a part shrinks.
-const SPARSE: usize = 4;
+const SPARSE: usize = 6;
 
 /// Where the slots of a part went.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -160,8 +160,9 @@ impl RowStore {
             Ok(_) if self.unique.is_some() => return Err(Refusal::Duplicate),
             Ok(at) => {
                 let slot = self.directory.slot_at(at);
-                self.note(slot);
-                self.counts.set(slot, self.counts.get(slot) + amount);
+                let present = self.counts.get(slot);
+                self.note(slot, present);
+                self.counts.set(slot, present + amount);
             }
             Err(at) => {
                 let slot = self.fill_slot(packed).ok_or(Refusal::Overflow)?;
@@ -181,12 +182,13 @@ impl RowStore {
         let left = present
             .checked_sub(amount)
             .ok_or(Refusal::OverDelete(present))?;
-        self.note(slot);
-        self.counts.set(slot, left);
         self.len -= amount;
         if left == 0 {
+            self.leave(slot, present);
             self.directory.remove_at(at);
-            self.journal.release(slot);
+        } else {
+            self.note(slot, present);
+            self.counts.set(slot, left);
         }
         Ok(())
     }
@@ -204,7 +206,7 @@ impl RowStore {
     #[inline(always)]
     pub(super) fn fill_slot(&mut self, packed: &[u8]) -> Option<u32> {
         if let Some(slot) = self.journal.reuse().or_else(|| self.free.pop()) {
-            self.note(slot);
+            self.note(slot, 0);
             self.rows.row_mut(slot).copy_from_slice(packed);
             return Some(slot);
         }

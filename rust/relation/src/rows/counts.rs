@@ -66,20 +66,6 @@ impl Counts {
         }
     }
 
-    /// Adds a slot of this multiplicity.
-    #[inline(always)]
-    pub(super) fn push(&mut self, count: u64) {
-        match self {
-            Counts::Byte(all) if count <= u8::MAX.into() => extend_tightly(all, 1, count as u8),
-            Counts::Half(all) if count <= u32::MAX.into() => extend_tightly(all, 1, count as u32),
-            Counts::Word(all) => extend_tightly(all, 1, count),
-            _ => {
-                self.widen();
-                self.push(count);
-            }
-        }
-    }
-
     /// Adds a free slot.
     #[inline(always)]
     pub(super) fn push_free(&mut self) {

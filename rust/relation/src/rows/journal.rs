@@ -4,12 +4,11 @@
 //! is noted with the count that it had, and the bytes of a row that was there are as they were: a
 //! slot whose row left is not filled again before the next commit. Slots made since need no note,
 //! they are cut off; so a bulk load notes nothing.
-//! Cost: five bytes for a change of a slot that was there, at most some bytes a slot however many
+//! Cost: eight bytes for a change of a slot that was there, at most some bytes a slot however many
 //! changes there are, given back at the commit. Undoing costs O(1) for each change.
 
 use ringview_core::empty;
 
-use super::counts::Counts;
 use super::pending::PASS;
 use super::{RowStore, give_back};
 
@@ -18,12 +17,23 @@ const FEW: usize = 1 << 16;
 /// Room that is kept between transactions.
 const ROOM: usize = 1 << 14;
 
+/// A slot, and the count that it had before a change.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    slot: u32,
+    /// `LARGE` if it stands in `Journal::large`.
+    was: u32,
+}
+
+/// A count that a note has no room for.
+const LARGE: u32 = u32::MAX;
+
 #[derive(Clone, Debug)]
 pub(super) struct Journal {
-    /// Slots, and the counts that they had before a change.
-    slots: Vec<u32>,
-    was: Counts,
-    /// Notes at which those of one slot are reduced to the first.
+    notes: Vec<Note>,
+    /// The counts of the notes that have no room for theirs, in their order.
+    large: Vec<u64>,
+    /// Notes at which those of one slot are reduced to the first, before there is room for more.
     limit: usize,
     /// Slots at the last commit.
     mark: u32,
@@ -40,8 +50,8 @@ pub(super) struct Journal {
 impl Journal {
     pub(super) fn new() -> Journal {
         Journal {
-            slots: Vec::new(),
-            was: Counts::new(),
+            notes: Vec::new(),
+            large: Vec::new(),
             limit: FEW,
             mark: 0,
             waiting: 0,
@@ -96,46 +106,75 @@ impl Journal {
     }
 
     #[inline(always)]
-    fn note(&mut self, slot: u32, was: u64) {
-        if self.slots.len() == self.limit {
+    fn note(&mut self, slot: u32, count: u64) {
+        if self.notes.len() == self.notes.capacity() && self.notes.len() >= self.limit {
             self.reduce();
         }
-        self.slots.push(slot);
-        self.was.push(was);
+        let was = match u32::try_from(count) {
+            Ok(was) if was < LARGE => was,
+            _ => self.note_large(count),
+        };
+        self.notes.push(Note { slot, was });
+    }
+
+    #[cold]
+    fn note_large(&mut self, count: u64) -> u32 {
+        self.large.push(count);
+        LARGE
+    }
+
+    /// Takes the last note back.
+    fn pop(&mut self) -> Option<(u32, u64)> {
+        let Note { slot, was } = self.notes.pop()?;
+        let large = match was {
+            LARGE => self.large.pop(),
+            _ => None,
+        };
+        Some((slot, large.unwrap_or(was.into())))
     }
 
     /// Keeps the first note of each slot, which is the one that counts.
     #[cold]
     fn reduce(&mut self) {
         let mut seen = vec![false; self.mark as usize];
-        let mut kept = 0;
-        for at in 0..self.slots.len() {
-            let slot = self.slots[at];
-            if !std::mem::replace(&mut seen[slot as usize], true) {
-                self.slots[kept] = slot;
-                self.was.set(kept as u32, self.was.get(at as u32));
-                kept += 1;
+        let mut counts = std::mem::take(&mut self.large).into_iter();
+        let large = &mut self.large;
+        self.notes.retain(|note| {
+            let first = !std::mem::replace(&mut seen[note.slot as usize], true);
+            if note.was == LARGE {
+                large.extend(counts.next().filter(|_| first));
             }
-        }
-        self.slots.truncate(kept);
-        self.was.truncate(kept);
-        self.limit = FEW.max(2 * kept).max(self.mark as usize / 4);
+            first
+        });
+        self.limit = FEW.max(2 * self.notes.len()).max(self.mark as usize / 4);
     }
 
     pub(super) fn memory_usage(&self) -> usize {
-        let slots = [&self.slots, &self.left, &self.reusable];
-        let slots: usize = slots.map(Vec::capacity).iter().sum();
-        slots * size_of::<u32>() + self.was.memory_usage()
+        self.notes.capacity() * size_of::<Note>()
+            + self.large.capacity() * size_of::<u64>()
+            + (self.left.capacity() + self.reusable.capacity()) * size_of::<u32>()
     }
 }
 
 impl RowStore {
     /// Remembers the count of a slot that is about to change.
     #[inline(always)]
-    pub(super) fn note(&mut self, slot: u32) {
+    pub(super) fn note(&mut self, slot: u32, was: u64) {
         if self.journal.was_there(slot) {
-            self.journal.note(slot, self.counts.get(slot));
+            self.journal.note(slot, was);
         }
+    }
+
+    /// The row of a slot, which was there so many times, is gone.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, slot: u32, was: u64) {
+        if self.journal.was_there(slot) {
+            self.journal.note(slot, was);
+            self.journal.left.push(slot);
+        } else {
+            self.journal.reusable.push(slot);
+        }
+        self.counts.set(slot, 0);
     }
 
     /// What was done since the last commit stays. O(rows that left since), or O(1).
@@ -150,9 +189,7 @@ impl RowStore {
     pub fn rollback(&mut self) {
         self.pending.truncate(self.journal.waiting);
         self.cut_off();
-        let slots = std::mem::take(&mut self.journal.slots);
-        for (at, &slot) in slots.iter().enumerate().rev() {
-            let was = self.journal.was.get(at as u32);
+        while let Some((slot, was)) = self.journal.pop() {
             let hash = self.hash(self.rows.row(slot));
             if was == 0 {
                 // It may wait, or have come together with an equal row: then it is not there.
@@ -167,7 +204,6 @@ impl RowStore {
             }
         }
         self.len = self.journal.len;
-        self.journal.slots = slots;
         self.journal.left.clear();
         self.journal.reusable.clear();
         self.shrink();
@@ -187,6 +223,10 @@ impl RowStore {
         }
         self.rows.truncate(mark as usize);
         self.counts.truncate(mark as usize);
+        if self.directory.is_sparse() {
+            self.directory.relocate(|slot| slot);
+            self.counts.fit();
+        }
     }
 
     /// From here on everything is remembered.
@@ -194,14 +234,12 @@ impl RowStore {
         empty(&mut self.scratch.packed);
         empty(&mut self.scratch.hashes);
         let journal = &mut self.journal;
-        journal.slots.clear();
-        give_back(&mut journal.slots, ROOM);
+        journal.notes.clear();
+        journal.large.clear();
+        give_back(&mut journal.notes, ROOM);
+        give_back(&mut journal.large, ROOM);
         give_back(&mut journal.left, ROOM);
         give_back(&mut journal.reusable, ROOM);
-        if journal.was.memory_usage() > ROOM {
-            journal.was = Counts::new();
-        }
-        journal.was.truncate(0);
         journal.limit = FEW;
         journal.mark = self.counts.len() as u32;
         journal.waiting = self.pending.len();

@@ -176,7 +176,7 @@ impl RowStore {
             (Action::Delete, Ok(at)) => {
                 let slot = self.directory.slot_at(at);
                 moved.push(self.rows.row(slot), -1, row);
-                self.leave(slot);
+                self.leave(slot, 1);
                 self.directory.remove_at(at);
                 self.len -= 1;
                 Ok(())
@@ -213,21 +213,13 @@ impl RowStore {
         moved.push(packed, 1, row);
         if self.journal.was_there(slot) {
             let fresh = self.fill_slot(packed).ok_or(Refusal::Overflow)?;
-            self.leave(slot);
+            self.leave(slot, 1);
             self.counts.set(fresh, 1);
             self.directory.set_slot(at, fresh);
         } else {
             self.rows.row_mut(slot).copy_from_slice(packed);
         }
         Ok(())
-    }
-
-    /// The row of a slot, which is there once, goes.
-    #[inline(always)]
-    fn leave(&mut self, slot: u32) {
-        self.note(slot);
-        self.counts.set(slot, 0);
-        self.journal.release(slot);
     }
 
     fn refused(

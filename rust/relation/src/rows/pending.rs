@@ -152,10 +152,11 @@ impl RowStore {
     }
 
     fn unite(&mut self, known: u32, slot: u32, undoable: bool) {
-        let both = self.counts.get(known) + self.counts.get(slot);
+        let present = self.counts.get(known);
+        let both = present + self.counts.get(slot);
         if undoable {
             // That `slot` was filled has been noted already.
-            self.note(known);
+            self.note(known, present);
             self.journal.release(slot);
         } else {
             self.free.push(slot);

@@ -2,7 +2,8 @@
 //!
 //! Between transactions, where three quarters of the slots are free, the rows that are left move to the
 //! front, in the order that they had: nobody keeps slots but the directory and the rows that wait for
-//! it. Cost: O(slots), so O(1) amortised a row that goes.
+//! it. The directory shrinks with them; it never has room for more than some entries a slot, but where
+//! rows are undone (`journal`). Cost: O(slots), so O(1) amortised a row that goes.
 
 use super::RowStore;
 
@@ -17,9 +18,6 @@ impl RowStore {
         let rows = self.counts.len() - self.free.len();
         if self.counts.len() > FEW + SPARSE * rows {
             self.close_up(rows);
-        } else if self.directory.is_sparse() {
-            self.directory.relocate(|slot| slot);
-            self.counts.fit();
         }
     }
 

@@ -10,12 +10,13 @@
 //! not cover a bag as well as all relations do, those of the cover are projected on it, too.
 //! Cost: decompositions, one for each pair that a key could combine.
 
-use ringview_core::{Error, Result};
+use ringview_core::Result;
 use ringview_query::graph::ghd::{Ghd, Ratio, certified};
 use ringview_query::graph::set::Set;
 
 use super::Relation;
-use super::bag::{BagPlan, Code, PartPlan, Source};
+use super::ground::{BagPlan, Code, Kind, PartPlan, Source};
+use super::units::{Classes, Unit, units};
 use crate::Atom;
 
 /// See the module.
@@ -41,14 +42,6 @@ pub struct Told {
     pub narrows: Vec<usize>,
     /// The largest number of rows, as a power of that of its relations; none where keys combine them.
     pub width: Option<Ratio>,
-}
-
-/// Relations that are one by keys: the first meets all others.
-#[derive(Clone, Debug)]
-struct Unit {
-    relations: Vec<usize>,
-    /// Sets of variables that no two rows agree on.
-    keys: Vec<Vec<usize>>,
 }
 
 struct Planner<'a> {
@@ -111,100 +104,6 @@ impl Plan {
     }
 }
 
-/// Variables by which relations they are in; those of the same ones are one to a decomposition.
-struct Classes {
-    /// By class: its variables.
-    variables: Vec<Vec<usize>>,
-    /// By relation: its classes.
-    of: Vec<Set>,
-}
-
-impl Classes {
-    fn new(relations: &[Relation]) -> Result<Classes> {
-        let mut all: Vec<usize> = relations.iter().flat_map(|r| r.variables.clone()).collect();
-        all.sort_unstable();
-        all.dedup();
-        let mut known: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
-        for variable in all {
-            let has = |r: &usize| relations[*r].variables.contains(&variable);
-            let with: Vec<usize> = (0..relations.len()).filter(has).collect();
-            match known.iter_mut().find(|(of, _)| *of == with) {
-                Some((_, class)) => class.push(variable),
-                None => known.push((with, vec![variable])),
-            }
-        }
-        if known.len() > Set::CAPACITY {
-            return Err(Error::Unsupported {
-                what: format!("a sample of a join by {} variables", known.len()),
-                why: format!("it has at most {}", Set::CAPACITY),
-                instead: "join on fewer columns".to_owned(),
-            });
-        }
-        let of = |r: usize| {
-            (0..known.len())
-                .filter(|&class| known[class].0.contains(&r))
-                .collect()
-        };
-        Ok(Classes {
-            of: (0..relations.len()).map(of).collect(),
-            variables: known.into_iter().map(|(_, class)| class).collect(),
-        })
-    }
-
-    /// The classes of a unit that another has, too.
-    fn edge(&self, unit: &Unit, units: &[Unit]) -> Set {
-        let of = |unit: &Unit| {
-            let all = unit.relations.iter();
-            all.fold(Set::default(), |all, &relation| all | self.of[relation])
-        };
-        let others = units
-            .iter()
-            .filter(|other| other.relations != unit.relations);
-        of(unit) & others.fold(Set::default(), |all, other| all | of(other))
-    }
-}
-
-/// Relations combined by keys, as far as that makes the query no wider.
-fn units(relations: &[Relation]) -> Result<Vec<Unit>> {
-    let classes = Classes::new(relations)?;
-    let single = |(at, relation): (usize, &Relation)| Unit {
-        relations: vec![at],
-        keys: relation.keys_of_variables(),
-    };
-    let mut units: Vec<Unit> = relations.iter().enumerate().map(single).collect();
-    let width = |units: &[Unit]| {
-        let edges: Vec<Set> = units.iter().map(|unit| classes.edge(unit, units)).collect();
-        Ghd::new(&edges).width
-    };
-    let variables = |unit: &Unit| -> Vec<usize> {
-        let all = unit.relations.iter();
-        all.flat_map(|&relation| relations[relation].variables.clone())
-            .collect()
-    };
-    'again: loop {
-        for host in 0..units.len() {
-            for guest in (0..units.len()).filter(|&guest| guest != host) {
-                let has = variables(&units[host]);
-                let key = units[guest].keys.iter().find(|key| {
-                    !key.is_empty() && key.iter().all(|variable| has.contains(variable))
-                });
-                if key.is_none() {
-                    continue;
-                }
-                let mut combined = units.clone();
-                let taken = combined[guest].relations.clone();
-                combined[host].relations.extend(taken);
-                combined.remove(guest);
-                if width(&combined) <= width(&units) {
-                    units = combined;
-                    continue 'again;
-                }
-            }
-        }
-        return Ok(units);
-    }
-}
-
 impl Planner<'_> {
     /// The variables of a unit that another one has.
     /// And those whose words are carried.
@@ -251,7 +150,6 @@ impl Planner<'_> {
                 source: Source::Relation(relation),
                 variables: of.variables.iter().map(number).zip(0..).collect(),
                 words: (of.variables.len()..of.columns).collect(),
-                copies: true,
             }
         };
         let parts: Vec<PartPlan> = relations.iter().map(part).collect();
@@ -290,7 +188,7 @@ impl Planner<'_> {
             outer: outer.len(),
             carried,
             codes,
-            whole: true,
+            kind: Kind::Keys,
         });
     }
 
@@ -349,7 +247,6 @@ impl Planner<'_> {
                     .filter_map(|&(v, column)| Some((number(v)?, column)))
                     .collect(),
                 words: Vec::new(),
-                copies: false,
             }
         };
         let of = |inside: bool| {
@@ -369,7 +266,7 @@ impl Planner<'_> {
             outer: outer.len(),
             carried: Vec::new(),
             codes: (outer.len()..variables.len()).map(Code::Value).collect(),
-            whole: false,
+            kind: Kind::Cycle,
         };
         self.plan.sources.push(Source::Bag(self.plan.bags.len()));
         self.plan.atoms.push(atom(&outer, &plan));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::bag::{Code, Source};
+use super::ground::{Code, Source};
 use super::{QuerySample, Relations};
 use crate::sample::{Met, Predicate};
 use crate::{Index, Law};

@@ -21,7 +21,7 @@ const FEW: usize = 1024;
 
 /// The numbers of the keys over some variables.
 #[derive(Clone, Debug)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     /// Words a key.
     width: usize,
     /// By the word of a key, its number; NONE where there is none, or it stands in the table.
@@ -36,7 +36,7 @@ pub(super) struct Keys {
 
 /// The hash of some words.
 #[inline]
-pub(super) fn hash(hasher: &SeedableRandomState, words: impl IntoIterator<Item = u64>) -> u64 {
+pub(crate) fn hash(hasher: &SeedableRandomState, words: impl IntoIterator<Item = u64>) -> u64 {
     let mut state = hasher.build_hasher();
     for word in words {
         state.write_u64(word);
@@ -45,7 +45,7 @@ pub(super) fn hash(hasher: &SeedableRandomState, words: impl IntoIterator<Item =
 }
 
 impl Keys {
-    pub(super) fn new(width: usize) -> Keys {
+    pub(crate) fn new(width: usize) -> Keys {
         let mut keys = Keys {
             width,
             direct: Vec::new(),
@@ -63,13 +63,13 @@ impl Keys {
     }
 
     /// One more than the largest number.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.tuples.len()
     }
 
     /// The number of the key whose words are those at `columns` of a row, for one more tuple.
     #[inline]
-    pub(super) fn enter(&mut self, row: &[u64], columns: &[usize]) -> u32 {
+    pub(crate) fn enter(&mut self, row: &[u64], columns: &[usize]) -> u32 {
         if self.width == 0 {
             return 0;
         }
@@ -124,6 +124,21 @@ impl Keys {
         id
     }
 
+    /// The number of a key of one word, if some tuple has it.
+    pub(crate) fn find(&self, word: u64) -> Option<u32> {
+        let direct = self.direct.get(word as usize).copied();
+        direct.filter(|&id| id != NONE).or_else(|| {
+            let found = hash(&self.hasher, [word]);
+            self.table.find(found, |&id| self.word(id) == word).copied()
+        })
+    }
+
+    /// The word of a key of one word.
+    #[inline]
+    pub(crate) fn word(&self, id: u32) -> u64 {
+        self.words[id as usize]
+    }
+
     /// Whether a new key of one word has a place in the array, which grows for it.
     fn is_direct(&mut self, word: u64) -> bool {
         let most = FEW + SPARSE * self.tuples.len();
@@ -137,14 +152,14 @@ impl Keys {
 
     /// Asks for what the key of a row touches.
     #[inline]
-    pub(super) fn prefetch(&self, row: &[u64], columns: &[usize]) {
+    pub(crate) fn prefetch(&self, row: &[u64], columns: &[usize]) {
         if let &[column] = columns {
             prefetch(&self.direct, row[column] as usize);
         }
     }
 
     /// One tuple fewer has the key.
-    pub(super) fn leave(&mut self, id: u32) {
+    pub(crate) fn leave(&mut self, id: u32) {
         if self.width == 0 {
             return;
         }
@@ -167,7 +182,7 @@ impl Keys {
         }
     }
 
-    pub(super) fn memory_usage(&self) -> usize {
+    pub(crate) fn memory_usage(&self) -> usize {
         self.table.allocation_size()
             + self.words.capacity() * 8
             + (self.direct.capacity() + self.tuples.capacity() + self.free.capacity()) * 4

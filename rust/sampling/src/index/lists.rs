@@ -6,16 +6,18 @@
 
 use ringview_core::prefetch;
 
+use crate::room::make_room;
+
 /// No block, no value.
-pub(super) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 /// A list fills this share of its block, or it moves to a smaller one.
 const SHRINK: usize = 4;
 
 /// A list: where it lies, and how long it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct List {
+pub(crate) struct List {
     start: u32,
-    pub(super) len: u32,
+    pub(crate) len: u32,
     /// Log of the words of its block; no block before the first value.
     class: u8,
 }
@@ -32,7 +34,7 @@ impl Default for List {
 
 /// The blocks of all lists.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lists {
+pub(crate) struct Lists {
     words: Vec<u32>,
     /// Blocks that nobody uses, by class.
     free: Vec<Vec<u32>>,
@@ -40,14 +42,14 @@ pub(super) struct Lists {
 
 impl Lists {
     #[inline]
-    pub(super) fn get(&self, list: List, at: u32) -> u32 {
+    pub(crate) fn get(&self, list: List, at: u32) -> u32 {
         debug_assert!(at < list.len, "a place behind a list's end");
         self.words[list.start as usize + at as usize]
     }
 
     /// The values of a list.
     #[inline]
-    pub(super) fn values(&self, list: List) -> &[u32] {
+    pub(crate) fn values(&self, list: List) -> &[u32] {
         match list.len {
             0 => &[],
             len => &self.words[list.start as usize..][..len as usize],
@@ -56,18 +58,18 @@ impl Lists {
 
     /// The block of a list.
     #[inline]
-    pub(super) fn block(&self, list: List) -> &[u32] {
+    pub(crate) fn block(&self, list: List) -> &[u32] {
         &self.words[list.start as usize..][..1 << list.class]
     }
 
     #[inline]
-    pub(super) fn block_mut(&mut self, list: List) -> &mut [u32] {
+    pub(crate) fn block_mut(&mut self, list: List) -> &mut [u32] {
         &mut self.words[list.start as usize..][..1 << list.class]
     }
 
     /// Asks for the line where a list begins, and for the one where it ends.
     #[inline]
-    pub(super) fn prefetch(&self, list: List) {
+    pub(crate) fn prefetch(&self, list: List) {
         if list.start != NONE {
             prefetch(&self.words, list.start as usize);
             prefetch(&self.words, list.start as usize + list.len as usize);
@@ -76,7 +78,7 @@ impl Lists {
 
     /// Asks for the line of a place, and for what is kept at the block's end.
     #[inline]
-    pub(super) fn prefetch_place(&self, list: List, place: u32) {
+    pub(crate) fn prefetch_place(&self, list: List, place: u32) {
         if list.start != NONE {
             let start = list.start as usize;
             prefetch(&self.words, start + place as usize);
@@ -86,7 +88,7 @@ impl Lists {
 
     /// Appends a value; tells its place.
     #[inline]
-    pub(super) fn push(&mut self, list: &mut List, value: u32) -> u32 {
+    pub(crate) fn push(&mut self, list: &mut List, value: u32) -> u32 {
         self.make_room(list, 0, 1);
         let place = list.len;
         self.words[(list.start + place) as usize] = value;
@@ -96,7 +98,7 @@ impl Lists {
 
     /// Takes the value at a place out. Tells the value that now stands there.
     #[inline]
-    pub(super) fn take(&mut self, list: &mut List, place: u32) -> Option<u32> {
+    pub(crate) fn take(&mut self, list: &mut List, place: u32) -> Option<u32> {
         let last = self.get(*list, list.len - 1);
         self.words[(list.start + place) as usize] = last;
         list.len -= 1;
@@ -107,7 +109,7 @@ impl Lists {
 
     /// Room for `more` words beside the values and the `tail` words at the end.
     #[inline]
-    pub(super) fn make_room(&mut self, list: &mut List, tail: usize, more: usize) {
+    pub(crate) fn make_room(&mut self, list: &mut List, tail: usize, more: usize) {
         if list.start == NONE || list.len as usize + tail + more > 1 << list.class {
             let mut class = if list.start == NONE {
                 0
@@ -123,7 +125,7 @@ impl Lists {
 
     /// Gives back a block that is far too large.
     #[inline]
-    pub(super) fn fit(&mut self, list: &mut List, tail: usize) {
+    pub(crate) fn fit(&mut self, list: &mut List, tail: usize) {
         if list.len == 0 {
             self.give_back(list.start, list.class);
             *list = List::default();
@@ -152,6 +154,7 @@ impl Lists {
             return start;
         }
         let start = self.words.len();
+        make_room(&mut self.words, 1 << class);
         self.words.resize(start + (1 << class), NONE);
         // Whoever links tuples has seen to it that there is room; see `Index::link_all`.
         u32::try_from(start).expect("lists of fewer than 2^32 words")
@@ -166,11 +169,11 @@ impl Lists {
     }
 
     /// Whether every list could double.
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.words.len() < 1 << 31
     }
 
-    pub(super) fn memory_usage(&self) -> usize {
+    pub(crate) fn memory_usage(&self) -> usize {
         let free: usize = self.free.iter().map(Vec::capacity).sum();
         (self.words.capacity() + free) * size_of::<u32>()
     }

@@ -12,6 +12,7 @@ use ringview_core::random_hasher;
 use super::keys::hash;
 use super::lists::{List, NONE};
 use super::record::ZERO;
+use crate::room::make_room;
 
 /// What the groups of a relation are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +176,10 @@ impl Node {
                 let at = tuple as usize * self.columns;
                 self.words[at..][..self.columns].copy_from_slice(row);
             }
-            None => self.words.extend_from_slice(row),
+            None => {
+                make_room(&mut self.words, row.len());
+                self.words.extend_from_slice(row);
+            }
         }
         let spot = |of| Spot { of, place: NONE };
         let own = match self.kind {
@@ -188,7 +192,10 @@ impl Node {
         };
         match free {
             Some(_) => self.own[tuple as usize] = own,
-            None => self.own.push(own),
+            None => {
+                make_room(&mut self.own, 1);
+                self.own.push(own);
+            }
         }
         tuple
     }
@@ -197,6 +204,7 @@ impl Node {
         let first = group as usize * keys.len();
         let spots = keys.iter().map(|&of| Spot { of, place: NONE });
         if first == self.spots.len() {
+            make_room(&mut self.spots, keys.len());
             self.spots.extend(spots);
         } else {
             for (held, spot) in self.spots[first..].iter_mut().zip(spots) {

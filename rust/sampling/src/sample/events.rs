@@ -38,6 +38,18 @@ impl Events {
         runs.map(|(run, end)| (run.atom, run.came, &self.tuples[run.begin..end]))
     }
 
+    /// Calls `see` with each tuple that left, and its relation.
+    pub(super) fn each_left(&self, mut see: impl FnMut(usize, u32)) {
+        for (at, run) in self.runs.iter().enumerate().filter(|(_, run)| !run.came) {
+            let end = self
+                .runs
+                .get(at + 1)
+                .map_or(self.tuples.len(), |next| next.begin);
+            let tuples = self.tuples[run.begin..end].iter();
+            tuples.for_each(|&tuple| see(run.atom, tuple));
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         self.runs.clear();
         ringview_core::empty(&mut self.tuples);

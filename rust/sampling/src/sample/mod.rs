@@ -270,13 +270,9 @@ impl<P: Predicate> JoinSample<P> {
 
     /// Ends a transaction.
     pub fn commit(&mut self) {
-        for (atom, came, tuples) in self.events.back() {
-            if !came {
-                tuples
-                    .iter()
-                    .for_each(|&tuple| self.index.forget(atom, tuple));
-            }
-        }
+        let index = &mut self.index;
+        self.events
+            .each_left(|atom, tuple| index.forget(atom, tuple));
         self.events.clear();
         self.places.commit();
         self.before = None;

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `plan` | [`Samples`]: what queries can be sampled |
 //! | `shape` | which words are kept of a row, and where the columns of the sample lie in them |
+//! | `rows` | rows of tables come and go |
 //! | `condition` | conditions across tables: which results count |
 //! | `answer`, `weights` | rows as they are read, and drawn, with weights too |
 //! | `size` | how many results there are, exactly or between bounds |
@@ -19,17 +20,18 @@ mod answer;
 mod condition;
 mod log;
 mod plan;
+mod rows;
 mod shape;
 mod size;
 mod state;
 mod weights;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
 use ringview_query::nested::Where;
 use ringview_view::answer::followers::Followers;
-use ringview_view::read::{AtomProgram, Selection, key_column};
+use ringview_view::read::Selection;
 use ringview_view::{Answer, Follower, RowDelta, View};
 
 use crate::{Place, QuerySample, Relations};
@@ -38,9 +40,6 @@ use log::Moved;
 pub use plan::Samples;
 use shape::Shape;
 pub use size::JoinSize;
-
-/// So many rows come together, between two looks at the meter.
-const TOGETHER: usize = 4096;
 
 /// A sample that a database keeps.
 #[derive(Debug)]
@@ -134,25 +133,6 @@ impl SampleView {
     }
 }
 
-/// Whether each of the selected rows passes, as words.
-fn judge(
-    verdict: &mut AtomProgram,
-    rows: &RowDelta<'_>,
-    selected: &Selection,
-    words: &mut Vec<u64>,
-) -> Result<()> {
-    let mut passing = Selection::default();
-    verdict.select(rows.batch, rows.dictionary, &mut passing)?;
-    let mut passes = vec![passing.rows().is_none(); rows.batch.rows];
-    for &row in passing.rows().unwrap_or_default() {
-        passes[row as usize] = true;
-    }
-    let row = |at: usize| selected.rows().map_or(at, |rows| rows[at] as usize);
-    words.clear();
-    words.extend((0..selected.len()).map(|at| u64::from(passes[row(at)])));
-    Ok(())
-}
-
 /// A condition that finds what it reads in the rows of the acyclic join.
 fn placed(condition: Where, shape: &Shape, relations: &Relations) -> Condition {
     let word = |(relation, word): (usize, usize)| {
@@ -183,30 +163,7 @@ fn merged(into: &mut Moved, from: &Moved, _: &[(u64, Moved)]) -> bool {
 
 impl View for SampleView {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        let relation = &mut self.shape.readings[rows.atom];
-        relation
-            .program
-            .select(rows.batch, rows.dictionary, &mut self.selection)?;
-        self.columns
-            .resize_with(self.columns.len().max(relation.width()), Vec::new);
-        for (&(column, part), words) in relation.words.iter().zip(&mut self.columns) {
-            words.clear();
-            key_column(part, rows.batch.column(column), &self.selection, words);
-        }
-        let width = relation.width();
-        let behind = &mut self.columns[relation.words.len()..];
-        for (verdict, words) in relation.verdicts.iter_mut().zip(behind) {
-            judge(verdict, &rows, &self.selection, words)?;
-        }
-        // What comes goes first: a row may come and leave in one batch.
-        self.come(&rows, width, meter)?;
-        for at in 0..self.selection.len() {
-            for _ in 0..self.times(&rows, at, -1) {
-                meter.work(1)?;
-                self.leave(rows.atom, width, at, meter)?;
-            }
-        }
-        Ok(())
+        self.take(&rows, meter)
     }
 
     fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
@@ -317,62 +274,6 @@ impl View for SampleView {
 }
 
 impl SampleView {
-    /// How often a selected row comes, or leaves.
-    fn times(&self, rows: &RowDelta<'_>, at: usize, direction: i64) -> i64 {
-        let row = self.selection.rows().map_or(at, |rows| rows[at] as usize);
-        rows.sign.saturating_mul(rows.batch.multiplicity(row)) * direction
-    }
-
-    /// The rows that come, so many together that an interrupt is heard.
-    fn come(&mut self, rows: &RowDelta<'_>, width: usize, meter: &Meter<'_>) -> Result<()> {
-        // Who died is replaced before anybody comes; here it hears an interrupt.
-        self.sample.settle(meter)?;
-        let mut words = std::mem::take(&mut self.rows);
-        words.clear();
-        let mut count = 0;
-        let mut done = Ok(());
-        'rows: for at in 0..self.selection.len() {
-            for _ in 0..self.times(rows, at, 1) {
-                words.extend(self.columns[..width].iter().map(|column| column[at]));
-                count += 1;
-                if count == TOGETHER {
-                    done = self.bring(rows.atom, &words, count, meter);
-                    words.clear();
-                    count = 0;
-                }
-                if done.is_err() {
-                    break 'rows;
-                }
-            }
-        }
-        let done = done.and_then(|()| self.bring(rows.atom, &words, count, meter));
-        self.rows = words;
-        done
-    }
-
-    fn bring(&mut self, atom: usize, words: &[u64], count: usize, meter: &Meter<'_>) -> Result<()> {
-        meter.work(count as u64)?;
-        self.sample.insert_all(atom, words, count, meter)
-    }
-
-    fn leave(&mut self, atom: usize, width: usize, at: usize, meter: &Meter<'_>) -> Result<()> {
-        let words: Vec<u64> = self.columns[..width].iter().map(|c| c[at]).collect();
-        if self.sample.delete(atom, &words, meter)? {
-            return Ok(());
-        }
-        let relation = &self.shape.readings[atom];
-        Err(Error::Value {
-            place: format!(
-                "a delete from table {:?} that a sample reads",
-                relation.table
-            ),
-            problem: format!(
-                "there is no such row as {}; delete what was inserted",
-                relation.alias
-            ),
-        })
-    }
-
     fn size(&self) -> String {
         let sample = self.sample.sample();
         let (law, met) = (sample.law(), sample.met());

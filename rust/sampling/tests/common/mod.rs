@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file needs some of it")]
 
 pub mod naive;
+pub mod queries;
 pub mod sampled;
 pub mod statistics;
 

@@ -5,7 +5,7 @@
 //! was. Cost: O(1) expected a row and path; the places that only removals need are
 //! made, linear in the part, by the first of these.
 
-use super::numbers::Numbers;
+use super::super::numbers::Numbers;
 
 const NONE: u32 = u32::MAX;
 
@@ -13,7 +13,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// Ids first, then the halves of further words.
-    pub(super) rows: Numbers<u32>,
+    pub(super) rows: Numbers,
     /// How many ids a row begins with.
     pub(super) ids: usize,
     pub(super) count: Vec<u32>,
@@ -25,7 +25,7 @@ pub(super) struct Part {
 struct Path {
     columns: Vec<usize>,
     /// The numbers of the groups, where these are not the ids of one column.
-    groups: Option<Numbers<u32>>,
+    groups: Option<Numbers>,
     lists: Vec<Vec<u32>>,
     /// By row, its place in its list, once rows have left.
     place: Option<Vec<u32>>,
@@ -40,11 +40,6 @@ impl Part {
             count: Vec::new(),
             paths: Vec::new(),
         }
-    }
-
-    /// Whether a row has more than ids.
-    pub(super) fn has_words(&self) -> bool {
-        self.rows.width() > self.ids
     }
 
     /// A way to the rows by some columns; the same for the same ones. Before any row.
@@ -178,7 +173,7 @@ impl Path {
         list.push(number);
     }
 
-    fn leave(&mut self, number: u32, rows: &Numbers<u32>) {
+    fn leave(&mut self, number: u32, rows: &Numbers) {
         let row = rows.row(number);
         let group = match &self.groups {
             None => row[self.columns[0]],

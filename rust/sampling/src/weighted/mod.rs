@@ -6,156 +6,26 @@
 //! order, has then the law of the results of the least keys E / w, E exponential (Efraimidis and Spirakis), by which a
 //! join of few results is drawn at once. A weight is 0 or more, and finite. Cost: O(N) once, then
 //! O(log N) a draw; nothing is kept.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `tree` | what every row weighs, and a draw |
 
-use std::collections::{HashMap, HashSet};
+mod tree;
+
+use std::collections::HashSet;
 
 use ringview_core::{Error, Meter, Result};
 
 use crate::random::Random;
-use crate::shape::join_tree;
-use crate::{Atom, Index};
+pub(crate) use tree::Weighted;
 
 /// Joins of so many results, or of four times as many as are asked for, are drawn without replacement by keys.
 const FEW: u128 = 1 << 16;
 /// So often a draw may meet what it has, or what does not count.
 const TRIES: u64 = 1 << 22;
 
-/// A join tree with weights.
-#[derive(Debug)]
-pub(crate) struct Weighted {
-    /// By relation.
-    nodes: Vec<Node>,
-    root: usize,
-}
-
-#[derive(Debug, Default)]
-struct Node {
-    /// The tuples that weigh something, those of a group together.
-    tuples: Vec<u32>,
-    /// The running sums within a group.
-    sums: Vec<f64>,
-    /// What each group weighs, where it is, and how many results it has.
-    groups: Vec<Group>,
-    /// The relations below; by tuple in the order of `tuples`, the group of each.
-    below: Vec<usize>,
-    group_below: Vec<u32>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Group {
-    weight: f64,
-    start: usize,
-    end: usize,
-    results: u128,
-}
-
 impl Weighted {
-    /// Weighs all rows: `weight` tells what a tuple of a relation does.
-    ///
-    /// # Errors
-    /// What `weight` and the meter say; `Overflow` where the weights of all results add up to no double.
-    pub(crate) fn new(
-        (atoms, index): (&[Atom], &Index),
-        weight: &mut dyn FnMut(usize, u32) -> Result<f64>,
-        meter: &Meter<'_>,
-    ) -> Result<Weighted> {
-        let edges = join_tree(atoms)?;
-        let root = edges.first().map_or(0, |edge| edge.0);
-        let mut nodes: Vec<Node> = atoms.iter().map(|_| Node::default()).collect();
-        let mut keys: Vec<Groups> = vec![Groups::new(); atoms.len()];
-        // Each relation stands behind the one that it hangs at.
-        let order = edges.iter().rev().map(|edge| edge.1).chain([root]);
-        for node in order {
-            let below: Vec<Below> = edges
-                .iter()
-                .filter(|edge| edge.0 == node)
-                .map(|(_, child, key)| (*child, columns(&atoms[node], key)))
-                .collect();
-            let above = edges.iter().find(|edge| edge.1 == node && node != root);
-            let above = above.map_or_else(Vec::new, |edge| columns(&atoms[node], &edge.2));
-            let mut rows: Vec<Weighed> = Vec::new();
-            for tuple in index.tuples(node) {
-                meter.work(1)?;
-                let row = index.row(node, tuple);
-                let found = Weighed::new((&below, &nodes, &keys), row, tuple, &mut || {
-                    weight(node, tuple)
-                })?;
-                if let Some(mut weighed) = found {
-                    let key: Vec<u64> = above.iter().map(|&column| row[column]).collect();
-                    let groups = keys[node].len() as u32;
-                    weighed.group = *keys[node].entry(key).or_insert(groups);
-                    rows.push(weighed);
-                }
-            }
-            nodes[node] = Node::of(rows, below.into_iter().map(|(child, _)| child).collect())?;
-        }
-        Ok(Weighted { nodes, root })
-    }
-
-    /// How many results weigh something, at most.
-    fn results(&self) -> u128 {
-        self.nodes[self.root]
-            .groups
-            .first()
-            .map_or(0, |group| group.results)
-    }
-
-    /// A result.
-    fn draw(&self, random: &mut Random, out: &mut [u32]) {
-        self.descend((self.root, 0), random, out);
-    }
-
-    fn descend(&self, (node, group): (usize, u32), random: &mut Random, out: &mut [u32]) {
-        let of = &self.nodes[node];
-        let Group {
-            weight, start, end, ..
-        } = of.groups[group as usize];
-        // Above 0, so that what weighs nothing is behind no sum.
-        let wanted = random.unit() * weight;
-        let within = of.sums[start..end].partition_point(|&sum| sum < wanted);
-        let at = (start + within).min(end - 1);
-        out[node] = of.tuples[at];
-        for (place, &child) in of.below.iter().enumerate() {
-            let group = of.group_below[at * of.below.len() + place];
-            self.descend((child, group), random, out);
-        }
-    }
-
-    /// Calls `see` with every result that weighs something.
-    fn each(&self, see: &mut dyn FnMut(&[u32]) -> Result<()>) -> Result<()> {
-        let mut out = vec![0; self.nodes.len()];
-        if self.results() == 0 {
-            return Ok(());
-        }
-        self.all(&mut vec![(self.root, 0)], &mut out, see)
-    }
-
-    /// All ways to choose from the groups that are open.
-    fn all(
-        &self,
-        open: &mut Vec<(usize, u32)>,
-        out: &mut [u32],
-        see: &mut dyn FnMut(&[u32]) -> Result<()>,
-    ) -> Result<()> {
-        let Some((node, group)) = open.pop() else {
-            return see(out);
-        };
-        let of = &self.nodes[node];
-        let Group { start, end, .. } = of.groups[group as usize];
-        for at in start..end {
-            out[node] = of.tuples[at];
-            let before = open.len();
-            for (place, &child) in of.below.iter().enumerate() {
-                open.push((child, of.group_below[at * of.below.len() + place]));
-            }
-            let mut next = open.clone();
-            self.all(&mut next, out, see)?;
-            open.truncate(before);
-        }
-        open.push((node, group));
-        Ok(())
-    }
-
     /// Draws results that count, one after the other: each is told to `take`.
     ///
     /// # Errors
@@ -215,7 +85,7 @@ impl Weighted {
         meter: &Meter<'_>,
     ) -> Result<()> {
         let mut drawn: HashSet<Vec<u32>> = HashSet::new();
-        let mut out = vec![0; self.nodes.len()];
+        let mut out = vec![0; self.relations()];
         let (mut left, mut tries) = (m, 0);
         while left > 0 {
             meter.work(16)?;
@@ -249,94 +119,12 @@ pub(crate) struct Results<'a> {
     pub(crate) take: &'a mut dyn FnMut(&[u32]),
 }
 
-/// A relation below another, and the columns there of the key that they share.
-type Below = (usize, Vec<usize>);
-
-/// The groups of a relation by their keys.
-type Groups = HashMap<Vec<u64>, u32>;
-
-/// A tuple with what it weighs.
-struct Weighed {
-    tuple: u32,
-    group: u32,
-    weight: f64,
-    results: u128,
-    below: Vec<u32>,
-}
-
-impl Weighed {
-    /// None where it weighs nothing, or meets nothing that does.
-    fn new(
-        (below, nodes, keys): (&[Below], &[Node], &[Groups]),
-        row: &[u64],
-        tuple: u32,
-        own: &mut dyn FnMut() -> Result<f64>,
-    ) -> Result<Option<Weighed>> {
-        let mut found = Weighed {
-            tuple,
-            group: 0,
-            weight: own()?,
-            results: 1,
-            below: Vec::with_capacity(below.len()),
-        };
-        for (child, columns) in below {
-            let key: Vec<u64> = columns.iter().map(|&column| row[column]).collect();
-            let Some(&group) = keys[*child].get(&key) else {
-                return Ok(None);
-            };
-            let of = &nodes[*child].groups[group as usize];
-            found.weight *= of.weight;
-            found.results = found.results.saturating_mul(of.results);
-            found.below.push(group);
-        }
-        Ok((found.weight > 0.0).then_some(found))
-    }
-}
-
-impl Node {
-    fn of(mut rows: Vec<Weighed>, below: Vec<usize>) -> Result<Node> {
-        rows.sort_by_key(|row| row.group);
-        let mut node = Node {
-            below,
-            ..Node::default()
-        };
-        for row in rows {
-            if row.group as usize == node.groups.len() {
-                let start = node.tuples.len();
-                node.groups.push(Group {
-                    start,
-                    ..Group::default()
-                });
-            }
-            node.tuples.push(row.tuple);
-            node.group_below.extend(&row.below);
-            if let Some(group) = node.groups.last_mut() {
-                group.weight += row.weight;
-                group.results = group.results.saturating_add(row.results);
-                group.end = node.tuples.len();
-                node.sums.push(group.weight);
-                if !group.weight.is_finite() {
-                    return Err(Error::Overflow {
-                        place: "the weight of all results of a join".to_owned(),
-                    });
-                }
-            }
-        }
-        Ok(node)
-    }
-}
-
-/// The columns of a relation that hold the variables of a key.
-fn columns(atom: &Atom, key: &[usize]) -> Vec<usize> {
-    let place = |variable: &usize| atom.variables.iter().position(|other| other == variable);
-    key.iter().filter_map(place).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::{Atom, Index};
 
     /// Four rows each of r(b, x) and s(b, y) over two values of b; what a tuple weighs is its second column.
     fn index() -> (Vec<Atom>, Index) {
@@ -438,5 +226,35 @@ mod tests {
             let (sum, degrees) = against(way, one_by_one);
             assert!(sum < bound(degrees), "{sum} of {degrees}");
         }
+    }
+
+    #[test]
+    fn what_weighs_nearly_nothing_is_not_drawn_for_ever() {
+        let atoms = vec![Atom::new(vec![], 1)];
+        let mut index = Index::new(&atoms).unwrap();
+        let weights = [1.0, 1e-300];
+        for row in 0..2 {
+            index.insert(0, &[row]).unwrap();
+        }
+        let mut own = |_, tuple: u32| Ok(weights[tuple as usize]);
+        let weighted = Weighted::new((&atoms, &index), &mut own, &Meter::free()).unwrap();
+        let mut found = Vec::new();
+        let mut of = Results {
+            counts: &mut |_| Ok(true),
+            weight: &mut |r| weights[r[0] as usize],
+            take: &mut |result| found.push(result[0]),
+        };
+        let mut random = Random::new(1);
+        let refused = weighted.by_draws((2, false), &mut random, &mut of, &Meter::free());
+        let told = refused.unwrap_err().to_string();
+        assert!(
+            told.contains("drawing 2 weighted rows") && told.contains("draw fewer"),
+            "{told}"
+        );
+        // What the message advises: fewer, or with replacement. A join this small is drawn by keys anyway.
+        for advised in [(1, false, 1), (2, true, 1), (2, false, 1)] {
+            weighted.take(advised, &mut of, &Meter::free()).unwrap();
+        }
+        assert_eq!(found.len(), 1 + 1 + 2 + 2);
     }
 }

@@ -1,0 +1,82 @@
+"""What a caller says beside views and tables, checked before anything runs.
+
+Invariant: what is wrong is told at once, in a sentence. Cost: none of Spark's, but for counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from ringview.errors import InvalidValueError, TypeMismatchError, UnknownTableError
+from ringview.spark.session import cores
+
+# What one engine takes in a fraction of a second, less than a task more costs.
+_ROWS_AN_ENGINE = 100_000
+
+
+def check_frame(name: str, frame: DataFrame) -> None:
+    """Refuse what is no DataFrame with an end."""
+    if not isinstance(frame, DataFrame):
+        raise TypeMismatchError(f"tables: {name!r} is no DataFrame but a {type(frame).__name__}")
+    if frame.isStreaming:
+        raise InvalidValueError(
+            f"table {name!r} is a stream, which has no end to evaluate: ringview.spark.stream "
+            "keeps views over streams fresh"
+        )
+
+
+def check_partitions(partitions: object) -> None:
+    """Refuse what is no number of partitions."""
+    if partitions is None:
+        return
+    if isinstance(partitions, bool) or not isinstance(partitions, int):
+        raise TypeMismatchError(f"partitions={partitions!r} is not an integer")
+    if partitions < 1:
+        raise InvalidValueError(f"partitions must be at least 1, not {partitions}")
+
+
+def multiplicities(
+    given: str | Mapping[str, str] | None, tables: Mapping[str, pa.Schema]
+) -> dict[str, str]:
+    """The column that says how often a row is there, of each table that has one."""
+    if given is None:
+        return {}
+    named = dict.fromkeys(tables, given) if isinstance(given, str) else dict(given)
+    for name, column in named.items():
+        if name not in tables:
+            raise UnknownTableError(f'multiplicity: there is no table "{name}" in tables')
+        if column not in tables[name].names:
+            raise InvalidValueError(f'multiplicity: table "{name}" has no column "{column}"')
+        kind = tables[name].field(column).type
+        if not pa.types.is_integer(kind):
+            raise TypeMismatchError(
+                f'multiplicity: column "{column}" of table "{name}" is {kind}; how often a row is '
+                "there is an integer"
+            )
+    return named
+
+
+def engines(frame: DataFrame, rows: int | None) -> int:
+    """How many engines are worth their tasks."""
+    most = cores(frame.sparkSession) or _shuffle_partitions(frame)
+    return most if rows is None else max(1, min(most, -(-rows // _ROWS_AN_ENGINE)))
+
+
+def _shuffle_partitions(frame: DataFrame) -> int:
+    said = frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200")
+    # Some platforms say "auto" here.
+    return int(said) if said is not None and said.isdigit() else 200
+
+
+def counted(tables: Mapping[str, DataFrame]) -> dict[str, int]:
+    """The rows of each table, in one job."""
+    counts = [
+        frame.select(sf.count(sf.lit(1)).alias("rows")).select(sf.lit(name).alias("name"), "rows")
+        for name, frame in tables.items()
+    ]
+    return {row["name"]: row["rows"] for row in reduce(DataFrame.union, counts).collect()}

@@ -1,0 +1,201 @@
+"""One shuffle: which rows go where, and which views are found in the cells.
+
+Invariant: what a stage holds is plain data, made without Spark and without rows; only what it gives
+to workers has the rows of small tables in it. Cost: O(length of the queries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from ringview.spark.grid import copies
+from ringview.spark.partition import Merge, Partition, Relation, Result
+from ringview.spark.place import Catalog, Placing, Roles
+from ringview.spark.planning import tables_below
+from ringview.spark.route import Route
+from ringview.spark.ship import Shipped
+from ringview.spark.slots import Layout
+from ringview.spark.variables import Query, Variables, queries, references
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way in which an atom reads a relation: its filter, and the columns that it joins on."""
+
+    relation: str
+    alias: str
+    filter: Any
+    joined: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A view that a stage finds: its query over tables, its route, and what it shows.
+
+    ``partial`` are the columns of its parts, if groups are found in parts.
+    """
+
+    name: str
+    query: Query
+    catalog: Catalog
+    route: Route
+    schema: pa.Schema
+    partial: pa.Schema | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of its parts that tell groups: all but the payload."""
+        return [] if self.partial is None else self.partial.names[:-1]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What happens in one shuffle.
+
+    Results come one a row, or in the slots of ``output`` if there are several.
+    """
+
+    wanted: tuple[Wanted, ...]
+    relations: tuple[Relation, ...]
+    results: tuple[Result, ...]
+    readings: tuple[Reading, ...]
+    layout: Layout
+    output: Layout | None
+    cells: int
+    in_place: str | None
+    sends: frozenset[str] = frozenset()
+
+    @property
+    def moved(self) -> dict[str, list[int]]:
+        """The relations of each table whose rows Spark brings, by their numbers."""
+        return {table: found for table, found in self._tables.items() if table not in self.sends}
+
+    @property
+    def _tables(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, relation in enumerate(self.relations):
+            found.setdefault(relation.table, []).append(number)
+        return found
+
+    def read_by(self, number: int) -> frozenset[str]:
+        """The tables that a result reads."""
+        query = self.results[number].query
+        below = {*tables_below(query)}
+        return frozenset(each.table for each in self.relations if each.name in below)
+
+    def sending(self, small: Collection[str]) -> Stage:
+        """The same where small tables come with the plan, if all cells need all of them."""
+        spreads = [relation.spread for relation in self.relations]
+        sends = frozenset(
+            table
+            for table, numbers in self._tables.items()
+            if table in small
+            and self.cells > 1
+            and all(copies(spreads[number]) == self.cells for number in numbers)
+        )
+        return replace(self, sends=sends)
+
+    def sent(self, rows: Mapping[str, bytes]) -> Stage:
+        """The same with the rows of the tables that come with the plan."""
+        relations = tuple(
+            replace(relation, sent=rows[relation.table]) if relation.table in rows else relation
+            for relation in self.relations
+        )
+        return replace(self, relations=relations)
+
+    @property
+    def partition(self) -> Shipped:
+        """What runs in each cell."""
+        return Shipped(Partition(self.relations, self.results, self.layout, self.output))
+
+    def merge(self, number: int) -> Shipped | None:
+        """What adds up the parts of a result; nothing if its groups are whole."""
+        wanted = self.wanted[number]
+        if wanted.partial is None:
+            return None
+        below = {*tables_below(self.results[number].query)}
+        relations = [replace(each, sent=None) for each in self.relations if each.name in below]
+        return Shipped(Merge(tuple(relations), self.results[number], wanted.schema))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of what a cell gives."""
+        return self.results[0].schema if self.output is None else self.output.schema
+
+
+def stage_of(
+    wanted: Sequence[Wanted], schemas: Mapping[str, pa.Schema], multiplicities: Mapping[str, str]
+) -> Stage:
+    """The stage that finds some views."""
+    roles = Roles({one.name for one in wanted})
+    results: list[Result] = []
+    readings: list[Reading] = []
+    used = dict.fromkeys(schemas, frozenset[str]())
+    for one in wanted:
+        found, blocks = _placed(one, roles)
+        names = {name: role.table for role, name in roles.names.items()}
+        for query in [found, *(block["query"] for block in blocks)]:
+            readings += _readings(query, names)
+            for relation, column in _columns(query):
+                if relation in names:
+                    used[names[relation]] |= {column}
+        whole = one.partial is None
+        schema = one.schema if one.partial is None else one.partial
+        query = {"blocks": blocks, **found} if blocks else found
+        results.append(Result(one.name, query, schema, whole, one.route.cells))
+    relations = tuple(
+        Relation(
+            name,
+            role.table,
+            role.spread,
+            _only(schemas[role.table], used[role.table]),
+            multiplicities.get(role.table),
+        )
+        for role, name in roles.names.items()
+    )
+    route = wanted[0].route
+    in_place = None
+    if route.in_place is not None:
+        in_place = wanted[0].query["atoms"][route.in_place]["table"]
+    return Stage(
+        tuple(wanted),
+        relations,
+        tuple(results),
+        tuple(readings),
+        Layout.of([relation.schema for relation in relations]),
+        None if len(results) == 1 else Layout.of([result.schema for result in results]),
+        max(one.route.cells for one in wanted),
+        in_place,
+    )
+
+
+def _placed(one: Wanted, roles: Roles) -> tuple[Query, list[Query]]:
+    """The query that cells run, and its blocks."""
+    roles.blocks.clear()
+    variables = Variables(one.query, one.catalog.kind)
+    return Placing(one.catalog, roles).view(one.query, variables, one.route.dimensions)
+
+
+def _readings(query: Query, names: Mapping[str, str]) -> Iterator[Reading]:
+    for _, one in queries(query):
+        for number, atom in enumerate(one["atoms"]):
+            if atom["table"] in names:
+                joins = [column for join in one.get("joins", ()) for column in join]
+                joined = {c["column"]: None for c in joins if c["atom"] == number}
+                yield Reading(atom["table"], atom["alias"], atom.get("filter"), tuple(joined))
+
+
+def _columns(query: Query) -> Iterator[tuple[str, str]]:
+    atoms = {path: one["atoms"] for path, one in queries(query)}
+    for path, atom, column in references(query):
+        yield atoms[path][atom]["table"], column
+
+
+def _only(schema: pa.Schema, used: frozenset[str]) -> pa.Schema:
+    """The columns that are used; a relation of which none is still has rows to count."""
+    fields = [field for field in schema if field.name in used]
+    return pa.schema(fields or [schema.field(0)])

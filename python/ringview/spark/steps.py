@@ -1,0 +1,55 @@
+"""A stage over DataFrames: rows to cells, an engine a cell, parts added up.
+
+Invariant: nothing runs until a DataFrame is used. Cost: one shuffle of rows, and one of parts where
+groups are found in several cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from ringview.spark import frames
+from ringview.spark.stage import Stage
+from ringview.spark.types import spark_schema
+
+
+def run(
+    stage: Stage, tables: Mapping[str, DataFrame], kept: list[DataFrame] | None = None
+) -> dict[str, DataFrame]:
+    """What a stage finds over DataFrames, by names.
+
+    What several results share persists, if there is a list for it, ``kept``.
+    """
+    slots = frames.in_cells(stage, tables)
+    found = slots.mapInArrow(stage.partition, spark_schema(stage.schema))
+    if stage.output is None:
+        return {stage.wanted[0].name: merged(stage, 0, found)}
+    if kept is not None:
+        found = found.persist()
+        kept.append(found)
+    return {
+        one.name: merged(stage, number, frames.of_result(stage, number, found))
+        for number, one in enumerate(stage.wanted)
+    }
+
+
+def merged(stage: Stage, number: int, partials: DataFrame) -> DataFrame:
+    """A result of a stage: parts of groups added in the ring, whole ones as they are."""
+    one = stage.wanted[number]
+    merge = stage.merge(number)
+    if merge is None:
+        return partials
+    keys = [frames.column(key) for key in one.keys]
+    together = partials.repartition(stage.cells, *keys) if keys else partials.repartition(1)
+    return together.mapInArrow(merge, spark_schema(one.schema))
+
+
+def stream(rows: pa.Table) -> bytes:
+    """Rows as the bytes of an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue())

@@ -1,0 +1,197 @@
+"""The variables of a query: columns that are equal in every row that counts.
+
+A query may hold others in its condition, so a column is told by a path (which query, within which),
+an atom and a name. Within one query joins make columns equal. Between a query and the one around it
+only an equality that stands alone or under AND in the condition of the inner one does, and one way:
+the inner rows that differ add nothing for this outer row, but the outer row is there all the same.
+
+Invariant: columns of one variable have types that hash alike. Cost: O(length of the query).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+Query = dict[str, Any]
+"""The logical query as the engine takes it (JSON as Python objects)."""
+
+Path = tuple[int, ...]
+"""A query: () is the outermost, (1,) the second within its condition."""
+
+Column = tuple[Path, int, str]
+"""A column: the query, the atom, the name."""
+
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the outermost query: its columns there, the first of each atom."""
+
+    name: str
+    columns: tuple[tuple[int, str], ...]
+
+    @property
+    def atoms(self) -> dict[int, str]:
+        """The column of each atom that has the variable."""
+        return dict(self.columns)
+
+
+def within(part: object) -> list[Query]:
+    """The queries in a condition, but not those within them, from left to right."""
+    if isinstance(part, list):
+        return [query for entry in part for query in within(entry)]
+    if not isinstance(part, dict):
+        return []
+    if part.get("op") == "query":
+        return [part["query"]]
+    return [query for entry in part.values() for query in within(entry)]
+
+
+def queries(query: Query, path: Path = ()) -> Iterator[tuple[Path, Query]]:
+    """A query and all within its condition, the outer ones first."""
+    yield path, query
+    for number, inner in enumerate(within(query.get("condition"))):
+        yield from queries(inner, (*path, number))
+
+
+def references(query: Query) -> Iterator[Column]:
+    """Every column that a query names, or one within its condition."""
+    for path, one in queries(query):
+        for depth, atom, column in _named({k: v for k, v in one.items() if k != "blocks"}):
+            yield path[: len(path) - depth], atom, column
+
+
+def _named(part: object) -> Iterator[tuple[int, int, str]]:
+    """Every ``{"atom": .., "column": ..}`` of a query, without those of queries within."""
+    if isinstance(part, list):
+        for entry in part:
+            yield from _named(entry)
+    elif isinstance(part, dict) and part.get("op") != "query":
+        if isinstance(part.get("atom"), int) and isinstance(part.get("column"), str):
+            yield part.get("depth", 0), part["atom"], part["column"]
+        else:
+            for entry in part.values():
+                yield from _named(entry)
+
+
+class Variables:
+    """The variables of a query, and which atoms have them, of those within its condition too.
+
+    Args:
+        query: The query; its blocks are not looked into.
+        kind: The type of a column of what an atom reads.
+    """
+
+    def __init__(self, query: Query, kind: Callable[[str, str], pa.DataType]) -> None:
+        self._parent: dict[Column, Column] = {}
+        self._linked: dict[Column, set[Column]] = {}
+        self._queries = dict(queries(query))
+        self._kind = kind
+        for path, one in self._queries.items():
+            for join in one.get("joins", ()):
+                first, *others = [(path, column["atom"], column["column"]) for column in join]
+                self._find(first)
+                for column in others:
+                    self._union(first, column)
+        equal = [
+            (left, right)
+            for path, one in self._queries.items()
+            for left, right in _equalities(one.get("condition"), path)
+            if self._alike(left, right)
+        ]
+        for left, right in equal:
+            if left[0] == right[0]:
+                self._union(left, right)
+        for left, right in equal:
+            inner, outer = sorted((left, right), key=lambda column: -len(column[0]))
+            if len(outer[0]) < len(inner[0]):
+                self._linked.setdefault(self._find(inner), set()).add(self._find(outer))
+
+    def all(self) -> list[Variable]:
+        """The variables by which rows of the outermost query may be told apart."""
+        (_, outermost), *_ = self._queries.items()
+        for column in outermost["group_by"]:
+            self._find(((), column["atom"], column["column"]))
+        classes: dict[Column, list[tuple[int, str]]] = {}
+        for column in sorted(self._parent):
+            if not column[0]:
+                classes.setdefault(self._find(column), []).append(column[1:])
+        return [
+            self._variable(columns)
+            for columns in classes.values()
+            if all(self._alike(((), *columns[0]), ((), *column)) for column in columns[1:])
+        ]
+
+    def of(self, atom: int, column: str) -> Variable | None:
+        """The variable of a column of the outermost query, if rows can be told apart by it."""
+        self._find(((), atom, column))
+        return next((each for each in self.all() if self._has(each, atom, column)), None)
+
+    def is_of(self, variable: Variable, atom: int, column: str) -> bool:
+        """Whether a column of the outermost query is of the variable."""
+        return self._has(variable, atom, column)
+
+    def holders(self, variable: Variable, path: Path) -> dict[int, str]:
+        """The atoms of a query that have the variable, each with its first column of it."""
+        atom, name = variable.columns[0]
+        wanted = self._find(((), atom, name))
+        found: dict[int, str] = {}
+        for column in sorted(self._parent):
+            if column[0] == path and wanted in self._reached(self._find(column)):
+                found.setdefault(column[1], column[2])
+        return found
+
+    def _variable(self, columns: list[tuple[int, str]]) -> Variable:
+        first: dict[int, str] = {}
+        for atom, column in columns:
+            first.setdefault(atom, column)
+        return Variable(next(iter(first.values())), tuple(first.items()))
+
+    def _has(self, variable: Variable, atom: int, column: str) -> bool:
+        first, name = variable.columns[0]
+        return self._find(((), atom, column)) == self._find(((), first, name))
+
+    def _reached(self, column: Column) -> set[Column]:
+        """The classes that this one is equal to: itself, and what it is linked to further out."""
+        found = {column}
+        for outer in self._linked.get(column, ()):
+            found |= self._reached(self._find(outer))
+        return found
+
+    def _find(self, column: Column) -> Column:
+        parent = self._parent.setdefault(column, column)
+        return column if parent == column else self._find(parent)
+
+    def _union(self, one: Column, other: Column) -> None:
+        a, b = sorted((self._find(one), self._find(other)))
+        self._parent[b] = a
+
+    def _alike(self, one: Column, other: Column) -> bool:
+        kinds = [self._kind(self._table(c), c[2]) for c in (one, other)]
+        return kinds[0] == kinds[1] or all(kind in _INTEGERS for kind in kinds)
+
+    def _table(self, column: Column) -> str:
+        table: str = self._queries[column[0]]["atoms"][column[1]]["table"]
+        return table
+
+
+def _equalities(condition: Any, path: Path) -> Iterator[tuple[Column, Column]]:
+    """What a condition says to be equal: alone, or under AND."""
+    if not isinstance(condition, dict):
+        return
+    if condition["op"] == "and":
+        for operand in condition["operands"]:
+            yield from _equalities(operand, path)
+    if condition["op"] == "compare" and condition["comparison"] == "eq":
+        sides = [condition["left"], condition["right"]]
+        if all(side["op"] == "column" for side in sides):
+            left, right = (
+                (path[: len(path) - side.get("depth", 0)], side["atom"], side["column"])
+                for side in sides
+            )
+            yield left, right

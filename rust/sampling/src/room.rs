@@ -1,0 +1,24 @@
+//! Room for long arrays of which there is one a relation.
+//!
+//! Invariant: an array that grows has an eighth to spare at most, once it is long. Cost: eight moves a value instead of
+//! two, which the system does by pages where arrays are long.
+
+/// From here on little is spared.
+const LONG: usize = 1 << 12;
+
+/// Makes room for so many values more.
+#[inline]
+pub(crate) fn make_room<T>(list: &mut Vec<T>, values: usize) {
+    if list.capacity() - list.len() < values {
+        grow(list, values);
+    }
+}
+
+#[cold]
+fn grow<T>(list: &mut Vec<T>, values: usize) {
+    let more = match list.len() < LONG {
+        true => list.len(),
+        false => list.len() / 8,
+    };
+    list.reserve_exact(more.max(values));
+}
