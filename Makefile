@@ -15,10 +15,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 CRATES := $(shell find rust -name '*.rs' -not -path '*/tests/*' -not -path '*/examples/*' -not -path '*/benches/*') \
 	$(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: demo test test-rust test-python test-long bench lint docs wheel wheel-test setup clean
+.PHONY: demo demo-spark test test-rust test-python test-long bench lint docs wheel wheel-test setup clean
 
 demo: $(VENV)/native-release  ## the TPC-H stream with deletes, its views fresh after every batch
 	$(BIN)/ringview run examples/tpch_stream/job.toml
+
+demo-spark: $(VENV)/native-release $(VENV)/spark  ## TPC-H as a stream of Spark, with a restart; needs Java 17
+	$(BIN)/python examples/spark_stream/tpch.py
 
 test: test-rust test-python  ## everything that must hold before a change lands
 
@@ -72,6 +75,10 @@ $(VENV)/base: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
 
 $(VENV)/development: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
 	$(BIN)/python .ci/requirements.py cli ml plot test spark | $(BIN)/pip install --quiet -r /dev/stdin
+	touch $@
+
+$(VENV)/spark: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
+	$(BIN)/python .ci/requirements.py spark | $(BIN)/pip install --quiet -r /dev/stdin
 	touch $@
 
 $(VENV)/native-%: $(CRATES) $(VENV)/base

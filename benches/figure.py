@@ -1,4 +1,5 @@
-"""The exponents of time and space over epsilon, as counted, beside the theorem (figures 1 and 7).
+"""The exponents of time and space over epsilon, as counted, beside the theorem (figures 1 and 7 of
+the paper on epsilon); what an event of an order book costs (figure 8 of the paper on RPAI).
 
 Invariant: the same counts give the same file. Cost: small.
 """
@@ -42,4 +43,28 @@ def draw(lines: list[Line], path: Path) -> None:
         axes.grid(visible=True, alpha=0.4)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize="small", ncols=2, loc="lower center")
+        picture.savefig(path, format="svg", metadata={"Date": None})
+
+
+def draw_costs(lines: list[Line], path: Path) -> None:
+    """Write what an event costs against the orders that are there, a line for each query."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    if not lines:
+        return
+    with matplotlib.rc_context({"svg.hashsalt": "ringview", "svg.fonttype": "none"}):
+        picture = Figure(figsize=(6.4, 4), layout="constrained")
+        axes = picture.subplots()
+        for query in dict.fromkeys(line["query"] for line in lines):
+            own = [line for line in lines if line["query"] == query]
+            costs = [line["nanoseconds"] / 1e3 for line in own]
+            axes.plot([line["orders"] for line in own], costs, "o-", markersize=4, label=query)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("orders of each side")
+        axes.set_ylabel("microseconds an event, result included")
+        axes.grid(visible=True, alpha=0.4)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize="small", ncols=2)
         picture.savefig(path, format="svg", metadata={"Date": None})

@@ -87,7 +87,9 @@ SAMPLE_SIZES = (1, 1_000, 10_000, 1_000_000)
 SHAPED = ("QX", "QY", "QZ", "Q10")
 SHAPED_SIZES = (0.01, 0.03, 0.1)
 BOOK = {
-    "ringview": "ringview",
+    "machine": "machine alone, Rust",
+    "engine": "ringview, Rust",
+    "ringview": "ringview, Python",
     "first-order": "first order, NumPy",
     "duckdb": "DuckDB recomputing",
 }
@@ -502,8 +504,12 @@ def on_core(line: Line) -> float | None:
 
 def order_book(lines: list[Line]) -> list[str]:
     """Events a second of an order book, the result read after each batch."""
-    lines = [line for line in lines if line["workload"] == "order-book"]
-    failures = [f"order book: failed: {line['failed']}" for line in lines if "failed" in line]
+    costs = [line for line in lines if line["workload"] == "order-book-cost"]
+    lines = [line for line in lines if line["workload"] in ("order-book", "q17")]
+    both = (*lines, *costs)
+    failures = [
+        f"{line['workload']}: failed: {line['failed']}" for line in both if "failed" in line
+    ]
     lines = [line for line in lines if "failed" not in line]
     parts = ("query", "batch", "system")
     taken = {tuple(line[part] for part in parts): line["tuples_per_second"] for line in lines}
@@ -512,8 +518,21 @@ def order_book(lines: list[Line]) -> list[str]:
         found = [taken.get((query, size, system)) for system in BOOK]
         cells = [NONE if speed is None else figure(speed / 1e3) for speed in found]
         rows.append([query, f"{size:,}", *cells])
-    head = ["order book, thousand events/s from Python", "batch", *BOOK.values()]
-    return [table(head, rows, 2), *failures]
+    head = ["order book and Q17, thousand rows/s, read after each batch", "batch", *BOOK.values()]
+    return [table(head, rows, 2), book_costs(costs), *failures]
+
+
+def book_costs(lines: list[Line]) -> str:
+    """What an event costs against the number of orders that are there."""
+    lines = [line for line in lines if "failed" not in line]
+    sizes = sorted({line["orders"] for line in lines})
+    taken = {(line["query"], line["orders"]): line["nanoseconds"] for line in lines}
+    rows = []
+    for query in dict.fromkeys(line["query"] for line in lines):
+        found = [taken.get((query, size)) for size in sizes]
+        rows.append([query, *(NONE if cost is None else figure(cost / 1e3) for cost in found)])
+    head = ["microseconds an event, machine alone, by orders of a side"]
+    return table([*head, *(f"{size:,}" for size in sizes)], rows, 1)
 
 
 def compiled(workload: str, order: str, size: int = 1_000) -> str:

@@ -279,7 +279,7 @@ def samples(bench: Bench, cell: Cell) -> None:
             keep(bench, cell, [*by_rust, *limit, "--k", str(k)])
 
 
-def keep(bench: Bench, cell: Cell, command: list[str]) -> None:
+def keep(bench: Bench, cell: Cell, command: list[str]) -> list[Line]:
     """Run a program whose lines say what they are of."""
     lines, problem = bench.call(command)
     for line in lines:
@@ -287,18 +287,27 @@ def keep(bench: Bench, cell: Cell, command: list[str]) -> None:
     if problem is not None:
         failed = {"workload": cell.workload, "order": cell.order, "failed": problem}
         bench.results.add(failed)
+    return lines
 
 
 def order_book(bench: Bench, cell: Cell) -> None:
-    """Aggregates whose conditions hold correlated aggregates, over an order book."""
-    command = [sys.executable, str(HERE / "python" / "order_book.py")]
-    quick = ["--quick"] if bench.options.quick else []
-    lines, problem = bench.call([*command, *quick, "--seconds", str(bench.options.seconds)])
-    for line in lines:
-        bench.results.add({**line, "order": cell.order})
-    if problem is not None:
-        failed = {"workload": cell.workload, "order": cell.order, "failed": problem}
-        bench.results.add(failed)
+    """Aggregates whose conditions hold correlated aggregates: an order book's, and TPC-H Q17."""
+    quick = bench.options.quick
+    seconds = ["--seconds", str(bench.options.seconds)]
+    if cell.workload == "order-book-cost":
+        lines = keep(bench, cell, [bench.program, "--correlated", "cost", *bench.share])
+        figure.draw_costs(lines, (bench.folder if quick else HERE.parent / "docs") / "rpai.svg")
+        return
+    if cell.workload == "q17":
+        script = [sys.executable, str(HERE / "python" / "q17.py"), *seconds]
+        keep(bench, cell, [*script, "--scale", str(0.01 if quick else bench.options.tpch_scale)])
+        return
+    script = [sys.executable, str(HERE / "python" / "order_book.py"), *(["--quick"] * quick)]
+    script += ["--book", str(bench.options.book)] if bench.options.book else []
+    events = bench.folder / "book.csv"
+    bench.call([*script, "--export", str(events)])
+    keep(bench, cell, [bench.program, "--correlated", "book", "--events", str(events)])
+    keep(bench, cell, [*script, *seconds])
 
 
 def files(bench: Bench, cell: Cell) -> None:
@@ -349,7 +358,8 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     yield Cell("chains", "chain", "-")
     for workload in (*render.OF_EDGES, *render.SHAPED):
         yield Cell("samples", workload, "shuffled")
-    yield Cell("order-book", "order-book", "-")
+    for workload in ("order-book", "order-book-cost", "q17"):
+        yield Cell("order-book", workload, "-")
     yield Cell("files", "files", "sorted")
     for workload in ("toggles", "exponents"):
         yield Cell("worst", workload, "-")
@@ -369,6 +379,8 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=3, help="of headline figures")
     parser.add_argument("--timeout", type=float, default=300.0, help="where a program is stopped")
     parser.add_argument("--edges", type=Path, help="a graph: Parquet, or text as SNAP has it")
+    parser.add_argument("--book", type=Path, help="an order book as Parquet, else a generated one")
+    parser.add_argument("--tpch-scale", type=float, default=1.0, help="TPC-H's scale factor")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the rows, once")
     parser.add_argument("--list", action="store_true", help="only print the names of all cells")
     parser.add_argument("--render", action="store_true", help="only render the newest results")

@@ -12,8 +12,10 @@
 //! | `ringview` | ringview under those streams |
 //! | `harness` | the matrix of a run, and its lines |
 //! | `worst` | data made against one way of maintenance, by size |
+//! | `correlated` | an order book under queries with correlated aggregates |
 
 mod common;
+mod correlated;
 mod harness;
 mod ringview;
 mod rivals;
@@ -24,6 +26,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::common::data::Order;
+use crate::correlated::Correlated;
 use crate::harness::{Phase, Settings, SystemName, matrix};
 use crate::workloads::Workload;
 use crate::worst::Worst;
@@ -31,6 +34,7 @@ use crate::worst::Worst;
 const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [--batch LIST] [--system LIST] [--scale N]
                         [--deletes back|again] [--repeat N] [--seconds S] [--edges FILE] [--share N] [--export DIR]
        ringview-benches --worst toggles|exponents [--share N]
+       ringview-benches --correlated book|cost [--events FILE] [--share N]
   workloads: retailer retailer-fact housing triangles triangles-own, each as it is, with -float, -cofactor or -join behind
   orders: sorted shuffled        batches: rows, 1000        scale: of Housing, 20
   systems: handwritten-arrays handwritten-tables ringview-trusted ringview-checked ringview-scalars ringview-plain
@@ -39,6 +43,8 @@ const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [-
   --seconds: stop a stream after that time and report the rows done so far (no results are compared then)
   --edges FILE: sources, then targets, as raw little-endian int32: the graph of the triangles, else a generated one
   --share N: only an Nth of the rows
+  --correlated: an order book: its events one at a time; what one costs against the orders that are there
+  --events FILE: lines of table (0 or 1), times (1 or -1), volume, price behind a head: the book, else a short one
   --worst: hubs and cliques whose edges come and go, in time; steps and keys over epsilon, counted
   --export DIR: write the rows of the first workload and order, and stop";
 
@@ -56,6 +62,7 @@ fn run() -> Result<(), String> {
     let mut settings = Settings::default();
     let mut export: Option<PathBuf> = None;
     let mut worst: Option<Worst> = None;
+    let (mut correlated, mut events): (Option<Correlated>, Option<PathBuf>) = (None, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{flag} needs a value"));
@@ -71,12 +78,17 @@ fn run() -> Result<(), String> {
             "--edges" => settings.size.edges = Some(value()?.into()),
             "--share" => settings.size.share = number(&value()?)?,
             "--worst" => worst = Some(Worst::parse(&value()?)?),
+            "--correlated" => correlated = Some(Correlated::parse(&value()?)?),
+            "--events" => events = Some(value()?.into()),
             "--export" => export = Some(value()?.into()),
             _ => return Err(format!("unknown flag {flag}")),
         }
     }
     if let Some(worst) = worst {
         return worst.run(settings.size.share);
+    }
+    if let Some(correlated) = correlated {
+        return correlated.run(events.as_deref(), settings.size.share);
     }
     if let Some(folder) = export {
         let data = settings.workloads[0].stream;

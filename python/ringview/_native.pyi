@@ -22,6 +22,7 @@ __all__ = [
     "Rows",
     "RpaiTree",
     "__version__",
+    "count_triangles",
     "merge_samples",
     "output_schema",
 ]
@@ -307,6 +308,9 @@ class Database:
 
     def plan(self, query_json: str, format: str, engine: str | None = None) -> str:
         """How a view of a query in JSON would be maintained, in a form. `engine`: as there."""
+
+def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
+    """How many triangles a graph has. Its edges are two columns of int64: from, and to."""
 
 def merge_samples(parts: Sequence[tuple[int, int]], k: int, seed: int) -> list[list[int]]:
     """Which of the rows drawn from each part of a join are k of the whole, by their places."""

@@ -90,8 +90,8 @@ def _aggregate(function: str, argument: Row | None, rows: list[tuple[Row, ...]])
     if argument is None:
         return len(rows)
     values = [v for r in rows if (v := value(argument, r)) is not None]
-    if function == "count":
-        return len(values)
+    if function in ("count", "count_distinct"):
+        return len(values if function == "count" else set(values))
     if not values:
         return None
     if function in ("min", "max"):

@@ -2,7 +2,8 @@
 
 The grammar is that of section 4.1 of the RPAI paper: values are constants, columns, arithmetic and
 aggregates of queries, which may be correlated with any query around them; comparisons are joined
-by AND, OR and NOT, and IN and EXISTS stand beside them. Values are few: zeros, negatives, NULL.
+by AND, OR and NOT, and IN, EXISTS, ANY and ALL stand beside them. Values are few: zeros, negatives,
+NULL.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class Query:
         return text + (" WHERE " + " AND ".join(parts) if parts else "")
 
     def condition(self, depth: int, left: int = 2) -> str:
-        form = self.draw(st.integers(0 if left else 3, 11))
+        form = self.draw(st.integers(0 if left else 3, 12))
         if form == 0:
             return f"NOT ({self.condition(depth, left - 1)})"
         if form <= 2:
@@ -132,6 +133,11 @@ class Query:
             word, shown = self.one_of("IN", "NOT IN"), self.column(query, whole=True)
             looked = self.column(self.around[-1], whole=True)
             return f"{looked} {word} (SELECT {shown}{self.rest(query, depth - 1)})"
+        if form == 12 and depth:
+            query = self.sources(1)
+            word, shown = self.one_of("ANY", "ALL"), self.column(query, whole=True)
+            looked, how = self.column(self.around[-1], whole=True), self.one_of(*_COMPARED)
+            return f"{looked} {how} {word} (SELECT {shown}{self.rest(query, depth - 1)})"
         if form == 5:
             return f"{self.value(depth)} IS {self.one_of('', 'NOT ')}NULL"
         return f"{self.value(depth)} {self.one_of(*_COMPARED)} {self.value(depth)}"
@@ -146,6 +152,10 @@ def nested(draw: st.DrawFn, most: int = 2, depth: int = 2) -> str:
     sums = [f"SUM({query.argument(sources)}) AS s", "COUNT(*) AS n"]
     if draw(st.booleans()):
         sums.append(f"AVG({query.column(sources, whole=True)}) AS m")
+    if draw(st.integers(0, 2)) == 0:
+        function = query.one_of("MIN", "MAX", "COUNT")
+        distinct = "DISTINCT " if function == "COUNT" else ""
+        sums.append(f"{function}({distinct}{query.column(sources)}) AS v")
     query.around.append(sources)
     condition = f"{query.value(depth)} {query.one_of(*_COMPARED)} {query.subquery(depth - 1)}"
     if draw(st.integers(0, 2)) == 0:

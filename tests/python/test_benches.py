@@ -21,8 +21,10 @@ import data  # noqa: E402
 import duckdb  # noqa: E402
 import edges  # noqa: E402
 import numpy as np  # noqa: E402
+import order_book  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
+import q17  # noqa: E402
 import render  # noqa: E402
 import run  # noqa: E402
 import samples  # noqa: E402
@@ -258,3 +260,27 @@ def test_sampled_queries_have_the_results_of_duckdb(name: str) -> None:
     assert line["complete"]
     assert line["results"] == expected
     assert line["held"] == min(5, line["results"])
+
+
+def test_systems_agree_on_correlated_aggregates(capsys: pytest.CaptureFixture[str]) -> None:
+    q17.main(["--scale", "0.001", "--batch", "500"])
+    order_book.main(["--quick"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    # Whoever has another result stops the program.
+    assert [line["system"] for line in lines[:3]] == ["ringview", "first-order", "duckdb"]
+    assert {line["query"] for line in lines} == {
+        "Q17",
+        "Q17, half of one part",
+        *order_book.QUERIES,
+    }
+    assert all(line["tuples_per_second"] > 0 for line in lines)
+    text = render.tables({"machine": MACHINE, "lines": lines})
+    assert cells(text, "order book and Q17", "VWAP", "1")["ringview, Python"] != render.NONE
+
+
+def test_a_book_becomes_events_for_the_program_in_rust(tmp_path: Path) -> None:
+    columns = {"side": ["bids", "asks"], "mult": [1, -1], "volume": [10, 20], "price": [3, 4]}
+    pq.write_table(pa.table(columns), tmp_path / "book.parquet")
+    events = tmp_path / "events.csv"
+    order_book.main(["--book", str(tmp_path / "book.parquet"), "--export", str(events)])
+    assert events.read_text() == "table,times,volume,price\n0,1,10,3\n1,-1,20,4\n"

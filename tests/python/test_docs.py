@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```(python|text|mermaid)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Those need Java, and are read where Spark is started.
-SPARK = ["docs/spark.md"]
+SPARK = ["docs/spark.md", "docs/spark-streaming.md"]
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in DOCS.glob("*.md"))]
 # What an engine keeps is said, priced and drawn; measurements and pictures are elsewhere.
 ENGINES = [

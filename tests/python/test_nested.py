@@ -114,10 +114,25 @@ JOINS = [
     "SELECT COUNT(*) AS n FROM r WHERE b = (SELECT COUNT(*) FROM s WHERE s.y = r.b)",
     "SELECT DISTINCT r.b FROM r, s WHERE r.a < s.y AND r.b > (SELECT AVG(y) FROM s)",
     "SELECT COUNT(*) AS n, SUM(a * y) AS t FROM r, s WHERE r.a < s.y OR r.b = s.b + 1",
+    "SELECT a, b FROM r WHERE b = ANY (SELECT y FROM s WHERE s.b = r.a)",
+    "SELECT COUNT(*) AS n FROM r WHERE a > ALL (SELECT y FROM s WHERE s.b = r.b)",
+    "SELECT COUNT(*) AS n FROM r WHERE a > ANY (SELECT b FROM s)",
+    "SELECT COUNT(*) AS n FROM r WHERE NOT b <= ALL (SELECT y FROM s)",
+    "SELECT COUNT(*) AS n FROM r WHERE b <> ANY (SELECT y FROM s) OR a = 0",
+]
+
+# Least, greatest and distinct values of rows that a condition chooses which is no join.
+EXTREMES = [
+    "SELECT MIN(b) AS l, MAX(d) AS g, COUNT(DISTINCT a) AS n FROM r "
+    "WHERE 0.5 * (SELECT SUM(y) FROM s) < (SELECT SUM(z.a) FROM r z WHERE z.a <= r.a)",
+    "SELECT b, MAX(a) AS g, SUM(a) AS t FROM r WHERE a > (SELECT AVG(z.a) FROM r z "
+    "WHERE z.b = r.b) GROUP BY b HAVING MAX(a) > 1",
+    "SELECT MIN(r.a) AS l, MAX(s.f) AS g FROM r, s WHERE r.a < s.y",
+    "SELECT s.b, COUNT(DISTINCT r.d) AS n FROM r, s WHERE r.a < s.y GROUP BY s.b",
 ]
 
 
-@pytest.mark.parametrize("sql", [*HAVING, *JOINS])
+@pytest.mark.parametrize("sql", [*HAVING, *JOINS, *EXTREMES])
 @settings(max_examples=5, deadline=None)
 @given(stream=batches(4))
 def test_forms_of_conditions_equal_duckdb(sql: str, stream: list[Batch]) -> None:

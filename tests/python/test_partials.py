@@ -305,6 +305,25 @@ def test_changes_follow_merges() -> None:
     assert view.get({"a": "a"}) == {"a": "a", "s": 8, "lo": 3, "d": 1, "f": 1.0}
 
 
+def test_a_merged_view_is_told_of() -> None:
+    view = database(ALL, {}, R)["v"]
+    view.merge(database(ALL, {"r": [row("a", 5)]}, R)["v"].partial())
+    assert "partials" in view.explain()
+    for format in ("mermaid", "graphviz", "json", "html"):
+        assert view.explain(format)  # type: ignore[arg-type]
+    assert "1 groups" in view.explain("html")
+    assert [batch.num_rows for batch in view.to_reader()] == [1]
+    assert view[0:1].num_rows == len(view.where(a="a")) == 1
+
+
+def test_views_above_are_made_of_merged_ones() -> None:
+    db = database(ALL, {"r": [row("a", 5)]}, R)
+    db["v"].merge(database(ALL, {"r": [row("a", 7), row("b", 1)]}, R)["v"].partial())
+    above = db.create_view("above", "SELECT lo, SUM(s) AS s FROM v GROUP BY lo")
+    db["v"].merge(database(ALL, {"r": [row("b", 4), row("c", 5)]}, R)["v"].partial())
+    assert exact(above.to_arrow()) == ["{'lo': 1, 's': 5}", "{'lo': 5, 's': 17}"]
+
+
 def test_a_view_that_is_followed_is_merged_into_elsewhere() -> None:
     view = database(ALL, {}, R)["v"]
     view.changes()

@@ -8,8 +8,9 @@ from decimal import Decimal
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from oracle import comparable
+from oracle import comparable, plain_rows
 
 pytest.importorskip("pyspark", minversion="4.1")
 
@@ -20,6 +21,7 @@ from ringview.spark.explained import explained
 from ringview.spark.grid import Along, cells, copies
 from ringview.spark.plans import Plan
 from ringview.spark.skew import Heavy
+from ringview.spark.types import to_spark
 
 SCHEMAS = {
     "r": pa.schema({"a": pa.int64(), "b": pa.int64(), "x": pa.int64()}),
@@ -221,6 +223,26 @@ def test_heavy_values_are_spread_on_the_larger_side() -> None:
     assert "heavy values of b not split: they are compared" in told
 
 
+@pytest.mark.parametrize("groups", [["r.a"], ["b"], []])
+def test_cofactors_come_whole_or_in_parts(groups: list[str]) -> None:
+    by = f" GROUP BY {groups[0]}" if groups else ""
+    shown = "".join(f"{each} AS k, " for each in groups)
+    sql = f"SELECT {shown}COFACTOR(a, c) AS f FROM r JOIN s USING (b){by}"
+    draw = random.Random(10)
+    data = tables(draw)
+    data["r"] = data["r"].filter(pc.is_valid(data["r"]["a"]))
+    data["s"] = data["s"].filter(pc.is_valid(data["s"]["c"]))
+    made = plan({"v": sql}, data, LARGE, 8)
+    assert all(to_spark(field.type) for field in made.stages[0].wanted[0].schema)
+    found = run(made, data, draw)["v"].to_pylist()
+    sums = f"{shown}COUNT(*) AS n, SUM(a) AS a, SUM(c) AS c"
+    wanted = expected(f"SELECT {sums} FROM r JOIN s USING (b){by}", data)
+    numbers = [
+        (*list(row.values())[:-1], row["f"]["count"], *map(int, row["f"]["sums"])) for row in found
+    ]
+    assert plain_rows(numbers) == wanted
+
+
 def test_multiplicities_meet_in_a_cell() -> None:
     """Rows with multiplicities do not stay where they lie: what came and left must meet."""
     draw = random.Random(7)
@@ -270,3 +292,69 @@ def test_two_rows_meet_in_one_cell_exactly(data: st.DataObject) -> None:
     assert len(left) == len({*left})
     if not any(along.heavy for along in one):
         assert len(left) == copies(tuple(one))
+
+
+NUMBERS = {"r": ["a", "b", "x"], "s": ["b", "c"], "t": ["c", "a"]}
+COLUMNS = {name: schema.names for name, schema in SCHEMAS.items()}
+AGGREGATES = ["SUM({n})", "MIN({c})", "MAX({c})", "COUNT({c})", "COUNT(DISTINCT {c})", "AVG({n})"]
+
+
+def query(draw: random.Random) -> str:
+    """A join of up to three tables, some twice, on anything or nothing, with groups and filters."""
+    atoms = [draw.choice("rst") for _ in range(draw.choice([1, 2, 2, 3, 3]))]
+
+    def one(of: dict[str, list[str]], among: int = len(atoms)) -> str:
+        place = draw.randrange(among)
+        return f"q{place}.{draw.choice(of[atoms[place]])}"
+
+    conditions = [
+        f"q{place}.{draw.choice(NUMBERS[table])} = {one(NUMBERS, place)}"
+        for place, table in enumerate(atoms)
+        if place
+        for _ in range(draw.choice([0, 1, 1, 1, 2]))
+    ]
+    conditions += [f"{one(NUMBERS)} > {draw.randrange(3)}" for _ in range(draw.choice([0, 0, 1]))]
+    groups = list(dict.fromkeys(one(COLUMNS) for _ in range(draw.choice([0, 1, 1, 2]))))
+    asked = draw.sample(AGGREGATES, draw.choice([0, 1, 2]))
+    values = [each.format(n=one(NUMBERS), c=one(COLUMNS)) for each in asked]
+    shown = [f"{each} AS c{place}" for place, each in enumerate([*groups, *values, "COUNT(*)"])]
+    tables = ", ".join(f"{table} q{place}" for place, table in enumerate(atoms))
+    sql = f"SELECT {', '.join(shown)} FROM {tables}"
+    if conditions:
+        sql += f" WHERE {' AND '.join(conditions)}"
+    if groups:
+        sql += f" GROUP BY {', '.join(groups)}"
+        sql += draw.choice(["", "", " HAVING COUNT(*) > 1"])
+    if draw.random() < 0.2:
+        count = f"c{len(shown) - 1}"
+        return f"SELECT {count}, COUNT(*) AS n FROM ({sql}) AS below GROUP BY {count}"
+    return sql
+
+
+def check_random(seed: int) -> None:
+    draw = random.Random(seed)
+    data = tables(draw, rows=20)
+    sql = query(draw)
+    rows = {name: 10.0 ** draw.randrange(1, 8) for name in SCHEMAS}
+    keys: Heavy = {(name, column): {1: 1e8} for name in SCHEMAS for column in NUMBERS[name]}
+    made = plan(
+        {"v": sql},
+        data,
+        draw.choice([None, rows, rows, rows]),
+        draw.choice([1, 3, 8, 12]),
+        small=draw.sample("rst", draw.randrange(4)),
+        heavy=draw.choice([{}, keys]),
+    )
+    assert comparable(run(made, data, draw)["v"]) == expected(sql, data), (sql, made)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_queries_equal_duckdb(block: int) -> None:
+    for seed in range(20):
+        check_random(20 * block + seed)
+
+
+@pytest.mark.long
+def test_many_random_queries_equal_duckdb() -> None:
+    for seed in range(1_000, 6_000):
+        check_random(seed)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 import shop as shops
+import test_docs as docs
 from shop import VIEWS, Shop, asked, replayed, shown
 
 pytest.importorskip("pyspark", minversion="4.1")
@@ -287,6 +288,10 @@ def test_spark_connect_is_refused() -> None:
     DataFrame.__module__ = "pyspark.sql.connect.dataframe"
     with pytest.raises(UnsupportedError, match=r"Connect: .* cannot see the engine"):
         rs.stream({"v": "SELECT COUNT(*) FROM t"}, {"t": DataFrame()})  # type: ignore[dict-item]
+
+
+def test_the_page_prints_what_it_shows(spark: SparkSession) -> None:
+    docs.check("docs/spark-streaming.md")
 
 
 def kill(folder: Path, times: int, seed: int) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from ringview.errors import (
 )
 from ringview.spark import CheckpointError, ParquetSink
 from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
-from ringview.spark.streaming import unsent
+from ringview.spark.streaming import driver, unsent
 from ringview.spark.streaming.changes import decode, is_net
 from ringview.spark.streaming.checkpoint import Checkpoint, difference
 from ringview.spark.streaming.driver import DriverState, _last
@@ -243,6 +245,9 @@ def test_a_checkpoint_is_of_one_query(tmp_path: Path) -> None:
     begun(checkpoint)
     with pytest.raises(CheckpointError, match=r"not of ringview: it has no plan\.json"):
         checkpoint.agree(plan(table("rows")).described())
+    (tmp_path / "spark" / "offsets").mkdir(parents=True)
+    with pytest.raises(CheckpointError, match="not of ringview"):
+        Checkpoint(tmp_path / "spark").agree(plan(table("rows")).described())
     assert Checkpoint((tmp_path / "a b").as_uri()).folder == tmp_path / "a b"
     with pytest.raises(UnsupportedError, match="give a folder that the driver has mounted"):
         Checkpoint("s3://bucket/folder")
@@ -296,8 +301,14 @@ def shown(state: DriverState, view: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_state_counts_each_batch_once(tmp_path: Path, seed: int) -> None:
+def test_a_state_counts_each_batch_once(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Batches that come again, sinks that fail, restarts in between, in a random order."""
+    if seed % 2:
+        # The file is written anew behind every batch.
+        monkeypatch.setattr(driver, "_WORTH_IT", 0)
+        monkeypatch.setattr(driver, "_GROWN", 0)
     drawn, log = random.Random(seed), Log()
     of = plan(table("rows"), **VIEWS)
     checkpoint = begun(Checkpoint(tmp_path / "checkpoint"), of)
@@ -347,6 +358,45 @@ def test_a_poison_batch_changes_nothing(tmp_path: Path) -> None:
     state.take(crashes.Frame(slots(of, (1, 11, 1))), 1)  # type: ignore[arg-type]
     assert shown(state, "v") == log.replayed("v")
     state.close()
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    code = """
+        import resource, signal, sys
+        from pathlib import Path
+        import pyarrow as pa
+        import state_crashes as crashes
+        from ringview.errors import StorageError
+        from ringview.spark.streaming.checkpoint import Checkpoint
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        folder = Path(sys.argv[1])
+        checkpoint = Checkpoint(folder / "checkpoint")
+        state = crashes.state(checkpoint, folder)
+        state.take(crashes.frame(0), 0)
+        large = crashes.frame(1)
+        large.rows = pa.concat_tables([large.rows, *[crashes.frame(0).rows] * 5_000])
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, hard))
+        before = state.view("sums").to_arrow()
+        try:
+            state.take(large, 1)
+        except StorageError as problem:
+            print(problem)
+        print(state.batch_id, state.view("sums").to_arrow() == before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        state.close()
+        state = crashes.state(checkpoint, folder)
+        print(state.batch_id, sorted(state.view("rows").to_arrow().to_pylist(), key=str) ==
+            [{"a": a, "x": x} for a, x in sorted(crashes.left(1), key=str)])
+        state.take(crashes.frame(1), 1)
+        print(state.batch_id)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=here)
+    problem, *states = done.stdout.splitlines()
+    assert "cannot write" in problem
+    assert states == ["0 True", "0 True", "1"]
 
 
 def test_a_sink_may_come_later_and_not_go(tmp_path: Path) -> None:

@@ -395,6 +395,34 @@ def test_a_window_over_a_slice_of_epinions() -> None:
     assert counter.count > 10_000
 
 
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("multigraph", [False, True])
+@pytest.mark.parametrize("names", [int, str, lambda at: (at, "object")])
+def test_triangles_counted_at_once_are_those_of_the_counter(
+    directed: bool, multigraph: bool, names: Any
+) -> None:
+    dice = random.Random(7)
+    for size in (0, 3, 60):
+        pairs = [(dice.randrange(9), dice.randrange(9)) for _ in range(size)]
+        edges = [(names(u), names(v)) for u, v in pairs]
+        counter = TriangleCounter(directed=directed, multigraph=multigraph)
+        counter.insert(edges)
+        found = rv.graph.count_triangles(edges, directed=directed, multigraph=multigraph)
+        assert found == counter.count
+    graph = nx.gnm_random_graph(60, 400, seed=3)
+    assert rv.graph.count_triangles(graph) == sum(nx.triangles(graph).values()) // 3
+
+
+def test_counting_at_once_refuses_what_are_no_edges() -> None:
+    with pytest.raises(rv.errors.InvalidValueError, match="edge 1 has no vertex"):
+        rv.graph.count_triangles([(1, 2), (1, None)])
+    with pytest.raises(rv.errors.InvalidValueError, match="two columns"):
+        rv.graph.count_triangles(pa.table({"u": [1]}))
+    # Columns of one type go as they are, in chunks of different lengths too.
+    chunks = pa.table({"u": pa.chunked_array([[1], [2, 3]]), "v": pa.chunked_array([[2, 3], [1]])})
+    assert rv.graph.count_triangles(chunks) == 1
+
+
 @pytest.mark.long
 @pytest.mark.skipif("RINGVIEW_EPINIONS" not in os.environ, reason="needs the file of all edges")
 def test_all_of_epinions_with_deletes() -> None:

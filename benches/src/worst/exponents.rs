@@ -84,6 +84,7 @@ fn measure(kind: &'static str, (base, epsilon): (u64, f64), data: &Data) -> Resu
         fields: vec![vec![0, 1], vec![1, 2], vec![2, 0]],
         packing: vec![vertex; 3],
         groups: Vec::new(),
+        read_from: None,
     };
     let exponent = Epsilon::new(epsilon).map_err(|refused| refused.why)?;
     let count = Algebra::pointwise(&[NumberKind::Integer]);

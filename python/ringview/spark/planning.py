@@ -15,6 +15,7 @@ import pyarrow as pa
 from ringview import _native
 from ringview.errors import ExistsError, QueryError, RingviewError, UnknownColumnError
 from ringview.spark.place import Catalog
+from ringview.spark.types import shown
 from ringview.spark.variables import Query, queries
 from ringview.sql import named_in, translate
 from ringview.sql.blocks import tables_of
@@ -76,8 +77,9 @@ class Planner:
         while view in schemas:
             view += "'"
         database.create_view(view, json.dumps(query))
-        shown = pa.table(database.view_result(view)).schema.remove_metadata()
-        return shown, pa.schema(database.partial_schema(view)).remove_metadata()
+        columns = pa.table(database.view_result(view)).schema
+        result = pa.schema([pa.field(field.name, shown(field.type)) for field in columns])
+        return result, pa.schema(database.partial_schema(view)).remove_metadata()
 
 
 def tables_below(query: Query) -> list[str]:

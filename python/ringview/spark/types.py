@@ -53,10 +53,25 @@ def to_spark(kind: pa.DataType) -> st.DataType:
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return st.BinaryType()
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return st.ArrayType(to_spark(kind.value_type), kind.value_field.nullable)
+        return st.ArrayType(to_spark(kind.value_type))
     if pa.types.is_struct(kind):
-        return st.StructType([st.StructField(f.name, to_spark(f.type), f.nullable) for f in kind])
+        return st.StructType([st.StructField(f.name, to_spark(f.type)) for f in kind])
     raise TypeError(f"Spark has no type for {kind}")
+
+
+def shown(kind: pa.DataType) -> pa.DataType:
+    """The type in which Spark shows a column: it has no lists of a fixed length.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> shown(pa.list_(pa.int64(), 3))
+        ListType(list<item: int64>)
+    """
+    if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
+        return pa.list_(shown(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, shown(field.type)) for field in kind])
+    return kind
 
 
 def arrow_schema(schema: st.StructType) -> tuple[pa.Schema, list[str]]:

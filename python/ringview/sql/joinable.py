@@ -1,10 +1,11 @@
 """Subqueries of conditions that are joins with a block: IN, EXISTS, and equality with MIN or MAX.
 
-`x IN (SELECT y FROM s WHERE s.b = r.b AND ..)` that must hold is the join with `SELECT DISTINCT y,
-b FROM s WHERE ..` on x = y and r.b = b: a row has at most one partner there, and none where the
-condition is not TRUE, NULL or not. `x = (SELECT MIN(y) ..)` joins on the least of each group; over
-no rows it is NULL, which equals nothing. Invariant: what is offered means the same; whoever asked
-joins only where columns have one type, and all the rest of the subquery is its own. Cost: O(nodes).
+`x IN (SELECT y FROM s WHERE s.b = r.b AND ..)`, or `= ANY`, that must hold is the join with `SELECT
+DISTINCT y, b FROM s WHERE ..` on x = y and r.b = b: a row has at most one partner there, and none
+where the condition is not TRUE, NULL or not. `x = (SELECT MIN(y) ..)` joins on the least of each
+group; over no rows it is NULL, which equals nothing. Invariant: what is offered means the
+same; whoever asked joins only where columns have one type, and all the rest of the subquery is its
+own. Cost: O(nodes).
 """
 
 from __future__ import annotations
@@ -35,9 +36,12 @@ def joinable(
     `known` tells, for a SELECT, which columns are of its own FROM.
     """
     node = node.unnest()
-    if isinstance(node, exp.In) and node.args.get("query") is not None:
+    within = node.args.get("query")
+    if isinstance(node, exp.EQ) and isinstance(node.right, exp.Any):
+        within = node.right.this
+    if within is not None:
         looked = node.this.unnest()
-        tree = select_of(node.args["query"])
+        tree = select_of(within)
         if tree is None or not isinstance(looked, exp.Column) or len(tree.expressions) != 1:
             return None
         if not is_plain(tree):

@@ -392,7 +392,11 @@ REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [
         "subqueries stand in FROM, WHERE and HAVING",
         IN_FROM,
     ),
-    ((exp.All, exp.Any), "ALL and ANY are not supported", ""),
+    (
+        (exp.All, exp.Any),
+        "ALL and ANY stand right of a comparison in WHERE and HAVING",
+        "",
+    ),
     ((exp.Window,), "window functions cannot be maintained", FROM_ROWS),
     (
         (exp.Filter,),

@@ -1,9 +1,10 @@
-"""Subqueries in conditions: one value for each row of the query around; IN and EXISTS as counts.
+"""Subqueries in conditions: one value for each row of the query around; the others as counts.
 
 Invariant: a subquery's names are its own columns first, then those of the queries around, outwards.
-What is compared is one aggregate, or one expression over aggregates. EXISTS is `COUNT(*) > 0`; `x
-IN (SELECT y ..)` is true where a y equals x, else unknown where NULL is among the ys, or x is NULL
-and there is a y, else false: NOT IN follows. Cost: that of translating each subquery once.
+What is compared is one aggregate, or one expression over aggregates. EXISTS is `COUNT(*) > 0`; `x <
+ANY (SELECT y ..)` is true where x is less than some y, else unknown where NULL is among the ys, or
+x is NULL and there is a y, else false; `x IN ..` is `x = ANY ..`, and `x < ALL ..` is `NOT x >= ANY
+..`. Cost: that of translating each subquery once.
 """
 
 from __future__ import annotations
@@ -28,6 +29,17 @@ _NUMBER = (int, float, Decimal)
 # What a subquery with groups is called in FROM.
 _GROUPS = "groups"
 _READ_APART = "keep it as a view, and read that in FROM"
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "eq",
+    exp.NEQ: "ne",
+    exp.LT: "lt",
+    exp.LTE: "le",
+    exp.GT: "gt",
+    exp.GTE: "ge",
+}
+# With the sides exchanged, and what holds where a comparison of two values that are known does not.
+_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +182,40 @@ def _in(node: exp.In, scope: Chosen) -> Predicate:
     if within is None:
         found: Predicate = HANDLERS[exp.In](node, scope)
         return found
+    return _any_of(node, "eq", node.this, within, scope)
+
+
+def _any_of(
+    node: exp.Expr, comparison: str, looked: exp.Expr, within: exp.Expr, scope: Chosen
+) -> Predicate:
+    """Whether a value compares so with one of those that a subquery has."""
     tree = _plain(_select(within, scope))
-    operand = scalar(node.this, scope)
+    operand = scalar(looked, scope)
     query, inner = scope.reads.selects.rows(tree, _inside(scope), scope)
     left, right = alike(operand, one(tree, inner), scope)
-    sought, found_there = _deepened(left.json()), right.json()
-    equal = {"op": "compare", "comparison": "eq", "left": found_there, "right": sought}
-    nulls = [{"op": "is_null", "operand": side} for side in (found_there, sought)]
+    sought, there = _deepened(left.json()), right.json()
+    holds = {"op": "compare", "comparison": _MIRRORED[comparison], "left": there, "right": sought}
+    nulls = [{"op": "is_null", "operand": side} for side in (there, sought)]
     unknown = {"op": "compare", "comparison": "eq", "left": _NULL, "right": _ZERO}
     may_be = _some(_count(query, {"op": "or", "operands": nulls}))
-    operands = [_some(_count(query, equal)), {"op": "and", "operands": [may_be, unknown]}]
+    operands = [_some(_count(query, holds)), {"op": "and", "operands": [may_be, unknown]}]
     return Predicate(node, operand.atoms, {"op": "or", "operands": operands})
+
+
+def _compared(comparison: str) -> Callable[[Any, Chosen], Predicate]:
+    """A comparison with a value, or with ANY or ALL values of a subquery."""
+
+    def handler(node: exp.Binary, scope: Chosen) -> Predicate:
+        within = node.right
+        if isinstance(within, exp.Any):
+            return _any_of(node, comparison, node.left, within.this, scope)
+        if isinstance(within, exp.All):
+            found = _any_of(node, _NEGATED[comparison], node.left, within.this, scope)
+            return replace(found, body={"op": "not", "operand": found.body})
+        compared: Predicate = HANDLERS[type(node)](node, scope)
+        return compared
+
+    return handler
 
 
 def _deepened(body: Any, level: int = 0) -> Any:
@@ -208,4 +243,5 @@ SCALARS: dict[type[exp.Expr], Callable[[Any, Chosen], Scalar]] = {
 CONDITIONS: dict[type[exp.Expr], Callable[[Any, Chosen], Predicate]] = {
     exp.Exists: _exists,
     exp.In: _in,
+    **{node: _compared(name) for node, name in _COMPARISONS.items()},
 }

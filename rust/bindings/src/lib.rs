@@ -17,6 +17,7 @@
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `handle` | what tables and views are called by |
 //! | `follower` | the class `Follower`: what moved in a view, for one reader |
+//! | `graph` | `count_triangles` |
 //! | `reservoir` | the class `ReservoirLaw`; samples of parts to one |
 //! | `lookup` | keys from Python values, and rows to them |
 //! | `errors` | errors to the exceptions of `ringview.errors` |
@@ -26,6 +27,7 @@ mod chain;
 mod change;
 mod database;
 mod errors;
+mod graph;
 mod handle;
 mod incoming;
 mod index;
@@ -44,6 +46,8 @@ mod _native {
     use super::chain::{Dense, MatrixChain};
     #[pymodule_export]
     use super::database::{Database, Follower, RowStream};
+    #[pymodule_export]
+    use super::graph::count_triangles;
     #[pymodule_export]
     use super::incoming::Batches;
     #[pymodule_export]

@@ -116,7 +116,7 @@ pub(crate) fn choose(
     let candidate = answer.map_err(Refusal::error)?;
     let said = said.into_iter();
     let others = said.filter(|(engine, answer)| {
-        answer.is_ok() || (engine.pays_from(query) == 0 && engine.concerns(query))
+        engine.concerns(query) && (answer.is_ok() || engine.pays_from(query) == 0)
     });
     Ok(Chosen {
         told: Told {

@@ -54,7 +54,7 @@ pub use choose::engines;
 pub use database::{Database, Options};
 pub use keyed::{ByKey, Keyed};
 pub use ringview_chain::{Matrix, MatrixChain};
-pub use ringview_epsilon::HeavyLight;
+pub use ringview_epsilon::{GraphKind, HeavyLight, count_triangles};
 pub use ringview_rpai::{Cut, Expansion, Key, PaiMap, Payload, Real, RpaiTree};
 pub use ringview_sampling::{JoinSize, Law as ReservoirLaw, SampledPart, merge_samples};
 pub use ringview_view::{Cell, KeyValue};

@@ -16,7 +16,7 @@ use ringview_core::{Meter, Result};
 use ringview_relation::{ABSENT, Delta, Keys, Part, Relation, Threshold};
 use ringview_ring::PayloadRing;
 
-use crate::machine::{Machine, picked};
+use crate::machine::{Machine, picked, tuples_at};
 
 impl<R: PayloadRing> Machine<R> {
     /// Whether so many rows are better loaded.
@@ -94,19 +94,7 @@ impl<R: PayloadRing> Machine<R> {
         if slots.len() == delta.rows {
             return Ok(None);
         }
-        Ok(Some(Delta {
-            rows: slots.len(),
-            columns: (0..fields)
-                .map(|field| slots.iter().map(|&slot| part.field(slot, field)).collect())
-                .collect(),
-            payload: slots
-                .iter()
-                .flat_map(|&slot| part.payload(slot))
-                .copied()
-                .collect(),
-            width: part.stride(),
-            wide: false,
-        }))
+        Ok(Some(tuples_at(part, &slots)))
     }
 
     /// Sets N for what will be there, and the classes of values for the tuples that they will have.
@@ -123,7 +111,7 @@ impl<R: PayloadRing> Machine<R> {
             for face in &self.strategy.inputs[at].faces {
                 let keys = Keys {
                     columns: &delta.columns,
-                    fields: &face.columns,
+                    fields: &face.key.columns,
                     rows: delta.rows,
                 };
                 self.work.steps += delta.rows as u64;

@@ -12,9 +12,9 @@ use ringview_query::Bound;
 use ringview_view::part::GroupView;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
-use crate::plan::Plan;
+use crate::plan::{Plan, is_of_one_group};
 use crate::query::Epsilon;
-use crate::view::{HeavyLightRows, HeavyLightSums};
+use crate::view::{GroupsOnRead, HeavyLightRows, HeavyLightSums};
 
 /// Rows from which on a view is kept here: the walk of a hub's neighbourhood, as a view tree does it, takes forty
 /// times as long there as a change here, and a change among vertices of few edges takes at most half as long
@@ -50,6 +50,11 @@ impl Engine for HeavyLight {
         }
     }
 
+    fn concerns(&self, query: &Bound) -> bool {
+        // Groups that are read are another bargain: nobody gets it who has not asked.
+        query.bag.is_some() || is_of_one_group(query)
+    }
+
     fn has_thresholds(&self) -> bool {
         true
     }
@@ -61,7 +66,11 @@ impl Engine for HeavyLight {
 
 impl Candidate for Plan {
     fn change(&self) -> Cost {
-        Cost::power(self.time())
+        // Fresh groups are all groups, read.
+        match self.join.read_from {
+            Some(_) => Cost::power(1.0 + self.time()),
+            None => Cost::power(self.time()),
+        }
     }
 
     fn space(&self) -> f64 {
@@ -75,6 +84,9 @@ impl Candidate for Plan {
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
         if self.has_rows {
             return Ok(Box::new(HeavyLightRows::new(Arc::new(*self))?));
+        }
+        if self.join.read_from.is_some() {
+            return Ok(Box::new(GroupsOnRead::new(Arc::new(*self))?));
         }
         let sums = HeavyLightSums::new(Arc::new(*self))?;
         Ok(Box::new(GroupView::new(sums)))

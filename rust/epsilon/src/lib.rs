@@ -25,6 +25,7 @@
 //! | `strategy/` | relations, partitions, auxiliary views and delta rules, made from a query: a file a class |
 //! | `machine/` | changes: the case of each row, what follows, what is counted; transactions |
 //! | `bulk` | rows that are many beside what is there, loaded by a worst-case optimal join |
+//! | `graph` | the triangles of a graph, counted at once |
 //! | `rebalance` | the size invariant; values that change from heavy to light and back |
 //! | `engine` | the engine, as the database sees it: what it keeps, and why not the rest |
 //! | `plan/` | from a bound query to relations, fields and components of payloads; as an explanation |
@@ -33,6 +34,7 @@
 mod algebra;
 mod bulk;
 mod engine;
+mod graph;
 mod machine;
 mod plan;
 mod query;
@@ -42,5 +44,6 @@ mod view;
 
 pub use algebra::Algebra;
 pub use engine::HeavyLight;
+pub use graph::{GraphKind, Triangles, count_triangles};
 pub use machine::{Machine, PartSizes, Rebalancings, RowBlock, RowPlace};
 pub use query::{Class, Epsilon, Query, Refused};

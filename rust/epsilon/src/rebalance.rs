@@ -14,7 +14,7 @@ use ringview_core::{Meter, Result};
 use ringview_relation::{Delta, Keys, Relation};
 use ringview_ring::PayloadRing;
 
-use crate::machine::{Extent, Machine};
+use crate::machine::{Extent, Machine, tuples_at};
 use crate::strategy::Face;
 
 /// The tuples that a value has in one relation.
@@ -117,7 +117,7 @@ impl<R: PayloadRing> Machine<R> {
             .collect();
         let keys = Keys {
             columns: &key,
-            fields: &own.order,
+            fields: &own.key.order,
             rows: 1,
         };
         let mut tuples = Delta {
@@ -132,7 +132,7 @@ impl<R: PayloadRing> Machine<R> {
         let mut found = Vec::new();
         let scratch = &mut self.work.keys;
         if let Some(part) = self.strategy.relations[input.whole].part_mut() {
-            let slots: &[u32] = match own.index {
+            let slots: &[u32] = match own.key.index {
                 Some(index) => {
                     part.refresh_index(index);
                     part.index_at(index).find(keys, scratch, &mut found);
@@ -145,19 +145,14 @@ impl<R: PayloadRing> Machine<R> {
                 }
             };
             let has = |face: &Face, slot: u32| {
-                let mut fields = face.columns.iter().zip(&key);
+                let mut fields = face.key.columns.iter().zip(&key);
                 fields.all(|(&column, value)| part.field(slot, column) == value[0])
             };
             let is_own = |slot: &&u32| {
                 input.counted[**slot as usize] && !others.iter().any(|face| has(face, **slot))
             };
             let slots: Vec<u32> = slots.iter().filter(is_own).copied().collect();
-            let fields = 0..part.layout().fields();
-            let column = |field| slots.iter().map(|&slot| part.field(slot, field)).collect();
-            tuples.columns = fields.map(column).collect();
-            tuples.rows = slots.len();
-            let payloads = slots.iter().flat_map(|&slot| part.payload(slot));
-            tuples.payload = payloads.copied().collect();
+            tuples = tuples_at(part, &slots);
         }
         Star { input: at, tuples }
     }

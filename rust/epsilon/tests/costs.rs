@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{House, cycle, join, path, triangle};
+use common::{House, cycle, join, path, read, triangle};
 use ringview_core::{Error, Meter};
-use ringview_epsilon::Rebalancings;
+use ringview_epsilon::{Algebra, Epsilon, Machine, Query, Rebalancings};
+use ringview_ring::NumberKind;
 
 /// Tuples, each with its relation.
 type Tuples = Vec<(usize, Vec<i64>)>;
@@ -144,6 +145,93 @@ fn a_change_costs_no_more_than_the_square_root() {
             assert!(found >= 0.9, "slope {found} at {epsilon}");
         }
     }
+}
+
+/// Groups by both ends of R where S and T have a hub with `size / 2` vertices: steps of a change, and those to
+/// read the group of an edge and of a vertex.
+fn read_beside_a_hub(size: usize) -> [u64; 3] {
+    let triangle: &[&[usize]] = &[&[0, 1], &[1, 2], &[2, 0]];
+    let vertices = 0..size as i64 / 2;
+    let houses = [&[0, 1][..], &[0]].map(|groups| {
+        let mut house = read(triangle, groups, 0, &[0.5; 3]);
+        let spokes: Vec<_> = vertices.clone().map(|c| (vec![0, c], 1)).collect();
+        house.quick(1, &spokes);
+        let spokes: Vec<_> = vertices.clone().map(|c| (vec![c, 0], 1)).collect();
+        house.quick(2, &spokes);
+        house.quick(0, &(0..32).map(|b| (vec![0, b], 1)).collect::<Vec<_>>());
+        house
+    });
+    let [mut edges, mut of_vertices] = houses;
+    let mut tuples = vec![(0, vec![0, 0])];
+    tuples.extend((1..8).flat_map(|c| [(1, vec![0, -c]), (2, vec![-c, 0])]));
+    let changed = toggled(&mut edges, &tuples);
+    edges.quick(0, &[(vec![0, 0], 1)]);
+    let reading = |house: &mut House, key: Vec<i64>| {
+        let before = house.machine.steps();
+        let found = house.read_groups(Some(std::slice::from_ref(&key)));
+        assert!(found[&key] >= size as i64 / 2);
+        house.machine.steps() - before
+    };
+    let edge = reading(&mut edges, vec![0, 0]);
+    [changed, edge, reading(&mut of_vertices, vec![0])]
+}
+
+#[test]
+fn a_group_of_an_edge_is_read_at_the_square_root() {
+    let found = SIZES.map(read_beside_a_hub);
+    for (what, most) in [(0, 0.55), (1, 0.55), (2, 1.05)] {
+        let steps: Vec<(usize, u64)> = SIZES
+            .iter()
+            .zip(&found)
+            .map(|(size, all)| (*size, all[what]))
+            .collect();
+        let found = slope(&steps);
+        assert!(found <= most, "slope {found}: {steps:?}");
+    }
+}
+
+/// COFACTOR of three features is a product of ten rings of numbers.
+#[test]
+fn a_cofactor_takes_the_steps_of_a_count_and_28_words_a_payload() {
+    let mut kinds = vec![NumberKind::Integer];
+    kinds.extend([NumberKind::Real; 9]);
+    let of = |kinds: &[NumberKind]| {
+        let algebra = Algebra::pointwise(kinds);
+        let words = algebra.one.clone();
+        let query = Query {
+            fields: vec![vec![0, 1], vec![1, 2], vec![2, 0]],
+            packing: vec![common::WORD; 3],
+            groups: Vec::new(),
+            read_from: None,
+        };
+        let mut machine = Machine::new(&query, &[Epsilon::HALF; 3], algebra).unwrap();
+        let edges: Vec<_> = (0..90).flat_map(|a| (0..90).map(move |b| (a, b))).collect();
+        let edges = edges.iter().filter(|(a, b)| (a * b + a) % 7 < 2 || *a < 4);
+        let edges: Vec<_> = edges.map(|&(a, b)| (vec![a, b], 1)).collect();
+        let mut rows = common::delta(&edges);
+        (rows.payload, rows.width) = (words.repeat(rows.rows), words.len());
+        for relation in 0..3 {
+            machine.apply(relation, &rows, &Meter::free()).unwrap();
+        }
+        machine.settle(&Meter::free()).unwrap();
+        machine.commit();
+        let bytes = machine.memory_usage() as u64 / machine.size().1;
+        (words.len(), machine.steps(), bytes)
+    };
+    let [count, moments] = [of(&kinds[..1]), of(&kinds)];
+    assert_eq!((count.0, moments.0), (1, 28));
+    assert_eq!(count.1, moments.1);
+    println!(
+        "bytes a tuple: {} for a count, {} for moments",
+        count.2, moments.2
+    );
+    // The payload of a tuple, of some in heavy parts, and of keys of views.
+    assert!(
+        moments.2 < count.2 + 4 * 8 * 27,
+        "{} and {}",
+        count.2,
+        moments.2
+    );
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn house(fields: [&[usize]; 3], epsilons: [f64; 3]) -> House {
         fields: fields.to_vec(),
         packing: vec![common::WORD; most + 1],
         groups: Vec::new(),
+        read_from: None,
     };
     let epsilons = epsilons.map(|epsilon| Epsilon::new(epsilon).unwrap());
     House {
@@ -279,6 +280,7 @@ fn rows_of_other_joins_are_refused() {
         fields: vec![vec![0, 1], vec![1], vec![0]],
         packing: vec![common::WORD; 2],
         groups: Vec::new(),
+        read_from: None,
     };
     let refused = Machine::triangles(&query, &[Epsilon::HALF; 3], count()).unwrap_err();
     assert!(refused.why.contains("3R2"), "{refused:?}");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Batch, EPSILONS, House, cycle, grouped, join, path, triangle};
+use common::{Batch, EPSILONS, House, cycle, grouped, join, path, read, triangle};
 use proptest::prelude::*;
 use ringview_epsilon::{Class, Epsilon, Query};
 use ringview_relation::KeyField;
@@ -72,12 +72,30 @@ fn play(mut house: House, kind: Kind, raw: &[Raw]) {
     assert_eq!(house.size(), 0);
 }
 
+/// A join, its groups, and the relation that they are read from.
+type Read<'a> = (&'a [&'a [usize]], &'a [usize], usize);
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn triangles_are_counted(raw in raw(), kind in kinds(), at in 0..EPSILONS.len()) {
         play(triangle([EPSILONS[at]; 3]), kind, &raw);
+    }
+
+    /// Some of more than 32 bits come among others, and go: prints of values are whole, or are not.
+    #[test]
+    fn triangles_of_values_of_any_size_are_counted(raw in raw(), kind in kinds(), own in any::<bool>()) {
+        let sizes = |value: i64| [value, -value, value << 31, value << 40, 1 - (value << 32)][value as usize % 5];
+        let raw: Vec<Raw> = raw
+            .iter()
+            .enumerate()
+            .map(|(at, (relation, values, times, flag))| {
+                let far = |value: &i64| if at > 9 { sizes(*value) } else { *value };
+                (*relation, values.iter().map(far).collect(), *times, *flag)
+            })
+            .collect();
+        play(if own { cycle(0.5) } else { triangle([0.5; 3]) }, kind, &raw);
     }
 
     #[test]
@@ -183,6 +201,34 @@ proptest! {
         play(grouped(&fields, groups, &[EPSILONS[at]; 3]), kind, &raw);
     }
 
+    /// Groups by what one relation has are read, all and one by one: edges and vertices of triangles, tuples,
+    /// of joins of four relations too.
+    #[test]
+    fn groups_of_one_relation_are_read(
+        raw in raw(),
+        kind in kinds(),
+        at in 0..EPSILONS.len(),
+        form in 0..9usize,
+    ) {
+        let triangle: &[&[usize]] = &[&[0, 1], &[1, 2], &[2, 0]];
+        let tuples: &[&[usize]] = &[&[0, 1, 3], &[3, 1, 2], &[2, 0]];
+        let four: &[&[usize]] = &[&[0, 1, 2], &[1, 2, 3], &[2, 3, 0], &[3, 0, 1]];
+        let row: &[&[usize]] = &[&[0], &[0, 1], &[1, 2], &[2]];
+        let forms: [Read<'_>; 9] = [
+            (triangle, &[0, 1], 0),
+            (triangle, &[0], 2),
+            (triangle, &[2, 1], 1),
+            (tuples, &[3, 0], 0),
+            (&[&[0, 1], &[1], &[0]], &[1], 1),
+            (four, &[0, 2], 2),
+            (row, &[1, 0], 1),
+            (row, &[2], 2),
+            (row, &[0], 0),
+        ];
+        let (fields, groups, from) = forms[form];
+        play(read(fields, groups, from, &vec![EPSILONS[at]; fields.len()]), kind, &raw);
+    }
+
     /// The result is grouped by what two relations have, and the third never changes.
     #[test]
     fn groups_of_what_changes_are_counted(raw in raw(), at in 0..EPSILONS.len()) {
@@ -261,6 +307,7 @@ fn joins_of_no_class_are_refused_with_the_reason() {
             fields: fields.iter().map(|own| own.to_vec()).collect(),
             packing: vec![word; 5],
             groups: Vec::new(),
+            read_from: None,
         };
         query.class()
     };

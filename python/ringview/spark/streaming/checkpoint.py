@@ -71,7 +71,7 @@ class Checkpoint:
         now = json.loads(json.dumps({"format": _FORMAT, **described}))
         try:
             if not plan.exists():
-                if self.has_begun:
+                if self.has_begun or (self.folder / "offsets").exists():
                     raise CheckpointError(
                         f"the checkpoint {self.folder} is not of ringview: it has no plan.json; "
                         "start with an empty folder"

@@ -106,7 +106,8 @@ class DriverState:
             loaded = f"table {table.name}"
             if not database.is_applied(loaded):
                 rows, times = source.static_rows(table, self._sources[table.name])
-                database.insert(table.name, rows, multiplicity=times, batch_id=loaded)
+                with database.transaction(net=times is not None, batch_id=loaded) as transaction:
+                    transaction.insert(table.name, rows, multiplicity=times)
         self._plan.create_views(database)
         self._last = _last(database)
         if self._last >= 0 and not self._checkpoint.has_begun:

@@ -6,7 +6,7 @@
 
 use ringview_core::{Meter, Result};
 use ringview_relation::join::{Climb, Path};
-use ringview_relation::{Delta, Keys};
+use ringview_relation::{Delta, Keys, Part};
 use ringview_ring::PayloadRing;
 
 use super::{Extent, Machine};
@@ -97,7 +97,7 @@ impl<R: PayloadRing> Machine<R> {
     }
 
     /// Of each row, which of its keys are heavy.
-    fn classes(&mut self, at: usize, delta: &Delta) -> Vec<u64> {
+    pub(super) fn classes(&mut self, at: usize, delta: &Delta) -> Vec<u64> {
         let Strategy {
             inputs, partitions, ..
         } = &self.strategy;
@@ -105,7 +105,7 @@ impl<R: PayloadRing> Machine<R> {
         for (bit, face) in inputs[at].faces.iter().enumerate() {
             let keys = Keys {
                 columns: &delta.columns,
-                fields: &face.columns,
+                fields: &face.key.columns,
                 rows: delta.rows,
             };
             self.work.steps += delta.rows as u64;
@@ -126,7 +126,7 @@ impl<R: PayloadRing> Machine<R> {
             .collect()
     }
 
-    fn evaluate(
+    pub(super) fn evaluate(
         &mut self,
         rules: &[Evaluation<R>],
         (at, delta, heavy): (usize, &Delta, &[u64]),
@@ -251,7 +251,7 @@ impl<R: PayloadRing> Machine<R> {
             let partition = face.partition;
             let keys = Keys {
                 columns: &columns,
-                fields: &face.columns,
+                fields: &face.key.columns,
                 rows: comes.len(),
             };
             let mut new = Vec::new();
@@ -263,7 +263,7 @@ impl<R: PayloadRing> Machine<R> {
             };
             let delta = Delta {
                 rows: new.len(),
-                columns: face.columns.iter().map(values).collect(),
+                columns: face.key.columns.iter().map(values).collect(),
                 payload: self.algebra.one.repeat(new.len()),
                 width: self.algebra.one.len(),
                 wide: false,
@@ -274,6 +274,19 @@ impl<R: PayloadRing> Machine<R> {
             self.add(indicator, &delta, None)?;
         }
         Ok(())
+    }
+}
+
+/// Tuples of a part, by their slots, as a change.
+pub(crate) fn tuples_at(part: &Part, slots: &[u32]) -> Delta {
+    let column = |field| slots.iter().map(|&slot| part.field(slot, field)).collect();
+    let payloads = slots.iter().flat_map(|&slot| part.payload(slot));
+    Delta {
+        rows: slots.len(),
+        columns: (0..part.layout().fields()).map(column).collect(),
+        payload: payloads.copied().collect(),
+        width: part.stride(),
+        wide: false,
     }
 }
 

@@ -8,10 +8,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `change` | a change of one relation: the case of each row, what follows, what is counted |
+//! | `groups` | groups that are read, and not kept |
 //! | `rows` | the rows of a join, with constant delay |
 //! | `told` | what a machine tells of itself |
 
 mod change;
+mod groups;
 mod rows;
 mod told;
 
@@ -26,7 +28,7 @@ use crate::strategy::Strategy;
 
 pub use rows::{RowBlock, RowPlace};
 
-pub(crate) use change::picked;
+pub(crate) use change::{picked, tuples_at};
 
 /// How often a machine rebalanced, in transactions that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

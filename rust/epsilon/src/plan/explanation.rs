@@ -57,6 +57,18 @@ impl Plan {
 
     /// What the result is made of.
     fn form(&self) -> Choice {
+        if let Some(from) = self.join.read_from {
+            let alias = &self.query.atoms[from].alias;
+            return Choice {
+                name: "groups".to_owned(),
+                because: format!(
+                    "sums by group, computed as they are read, from the rows of {alias}: {} for each in the \
+                     group; a change touches no groups, but the relations, their heavy parts and the \
+                     views through light values",
+                    power(self.time()),
+                ),
+            };
+        }
         let [name, because] = match (self.has_rows, self.is_cycle) {
             (true, _) => [
                 "factorised",
@@ -164,7 +176,7 @@ impl Plan {
             joins: all().collect(),
             summed,
             payload,
-            stored: true,
+            stored: self.join.read_from.is_none(),
             because: "the result".to_owned(),
             closes: None,
             space: Some(if self.has_rows { 1.5 } else { 0.0 }),

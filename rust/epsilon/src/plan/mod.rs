@@ -6,14 +6,20 @@
 //! on data.
 
 mod explanation;
+mod groups;
 mod moments;
 
 use ringview_core::{Error, Result, Type};
 use ringview_query::{Bound, Factor, Features, Kind, PlanAtom, VarId, Variable};
-use ringview_view::answer::{Member, Members, TermSums};
+use ringview_relation::Part;
+use ringview_view::answer::{Member, Members, Outputs, TermSums};
 use ringview_view::fields::Fields;
+use ringview_view::part::PartRows;
 
+use groups::{check_groups, has, reader};
 use moments::FeatureMoments;
+
+pub(crate) use groups::is_of_one_group;
 
 use crate::query::{Class, Epsilon, Query, Refused, SplitKey};
 
@@ -57,17 +63,22 @@ impl Plan {
         let is_group = |&id: &usize| query.variables[id].free && query.bag.is_none();
         let groups: Vec<VarId> = ids.filter(is_group).collect();
         let of_atom = |atom: usize| -> Vec<usize> {
-            let has = |variable: &Variable| variable.columns.iter().any(|(of, _)| *of == atom);
             let variables = query.variables.iter().enumerate();
-            let own = variables.filter(|(_, variable)| has(variable));
+            let own = variables.filter(|(_, variable)| has(atom, variable));
             let own: Vec<VarId> = own.map(|(id, _)| id).collect();
             fields.of_all(&own)
         };
-        let join = Query {
+        let mut join = Query {
             fields: (0..query.atoms.len()).map(of_atom).collect(),
             packing: fields.packing(),
             groups: fields.of_all(&groups),
+            read_from: None,
         };
+        // On a path walks go on behind the relations that change.
+        let is_of_one = is_of_one_group(query) && join.path().is_none();
+        if !groups.is_empty() && !is_of_one {
+            join.read_from = Some(reader(query)?);
+        }
         let name = |field| {
             let variable = &query.variables[fields.field(field).variable];
             format!("variable {:?}", variable.name)
@@ -150,6 +161,17 @@ impl Plan {
         let mut members = Members::default();
         members.push(Member::Sums(sums));
         members
+    }
+
+    /// The groups of a part as rows.
+    pub(crate) fn rows_of<'a>(&'a self, part: &'a Part, members: &'a Members) -> PartRows<'a> {
+        PartRows {
+            outputs: Outputs::from(&self.query),
+            fields: &self.fields,
+            keys: &self.groups,
+            part,
+            further: members,
+        }
     }
 
     /// The fields of the key of an atom's relation: in a cycle those of where it comes from and of where
@@ -259,29 +281,6 @@ fn check_rows(query: &Bound, class: Class) -> Result<()> {
     if query.distinct {
         let why = "it keeps each row with its multiplicity";
         return Err(unsupported("DISTINCT", why));
-    }
-    Ok(())
-}
-
-/// Whether each change is of one group: then it costs what it costs without groups.
-fn check_groups(query: &Bound) -> Result<()> {
-    for free in query.variables.iter().filter(|variable| variable.free) {
-        let has = |atom: usize| free.columns.iter().any(|(of, _)| *of == atom);
-        let mut atoms = query.atoms.iter().enumerate();
-        let lacking = atoms.find(|(at, atom)| !atom.is_static && !has(*at));
-        let why = match lacking {
-            Some((_, atom)) => format!(
-                "a change of {} touches as many groups of {:?} as the join finds, which may be all: \
-                 every relation that is not static must have what the result is grouped by",
-                atom.alias, free.name
-            ),
-            None if free.columns.len() < 2 => format!(
-                "{:?} is in one relation alone, and the walks through the others lead to many groups",
-                free.name
-            ),
-            None => continue,
-        };
-        return Err(unsupported("GROUP BY", &why));
     }
     Ok(())
 }

@@ -87,7 +87,7 @@ impl Query {
                 3 => Ok(Class::Three),
                 _ => Ok(Class::Two),
             },
-            Some(_) if self.path().is_some() && !self.groups.is_empty() => Err(Refused {
+            Some(_) if self.path().is_some() && self.keeps_groups() => Err(Refused {
                 why:
                     "no variable is in all relations of a path: a change touches as many groups as \
                       the walk to them finds"

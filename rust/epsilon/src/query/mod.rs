@@ -65,6 +65,9 @@ pub struct Query {
     /// The fields that the result is grouped by. A relation that lacks one has all its tuples before
     /// those that have them all have any.
     pub groups: Vec<usize>,
+    /// The relation, which has all these fields, from whose tuples groups are read: they are not kept, but
+    /// computed where they are asked for. `None`: they are kept.
+    pub read_from: Option<usize>,
 }
 
 impl Query {
@@ -94,6 +97,11 @@ impl Query {
     pub fn is_split(&self, z: usize) -> bool {
         let lacks = |field: &usize| !self.fields[z].contains(field);
         self.key(z).iter().any(lacks)
+    }
+
+    /// Whether the result has groups, and they are kept.
+    pub(crate) fn keeps_groups(&self) -> bool {
+        !self.groups.is_empty() && self.read_from.is_none()
     }
 
     /// Whether a tuple of a relation says in which group it is.

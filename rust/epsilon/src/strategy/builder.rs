@@ -9,9 +9,9 @@ use ringview_relation::join::{Join, LevelRule, Rule};
 use ringview_relation::{KeyField, KeyLayout, Part, Partition, Relation, Threshold};
 use ringview_ring::PayloadRing;
 
-use super::{Case, Evaluation, Face, Input, Role, Strategy};
+use super::{Case, Evaluation, Face, Input, Reads, Role, Strategy, Subkey};
 use crate::algebra::Algebra;
-use crate::query::Epsilon;
+use crate::query::{Epsilon, Query};
 
 pub(super) struct Builder<'a, R: PayloadRing> {
     algebra: &'a Algebra<R>,
@@ -39,10 +39,25 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
                 result: 0,
                 batch: None,
                 rows: None,
+                reads: None,
             },
         };
         builder.strategy.result = builder.relation("result", groups);
         builder
+    }
+
+    /// For a query, whose relations are made next; inputs have their numbers.
+    pub(super) fn of(algebra: &'a Algebra<R>, query: &'a Query) -> (Self, Vec<usize>) {
+        let mut builder = Self::new(algebra, &query.packing, &query.groups);
+        let relations = query.fields.iter().enumerate();
+        let wholes = relations.map(|(k, fields)| builder.relation(format!("relation {k}"), fields));
+        let wholes: Vec<usize> = wholes.collect();
+        builder.strategy.reads = query.read_from.map(|input| Reads {
+            input,
+            key: builder.subkey(wholes[input], &query.groups),
+            rules: Vec::new(),
+        });
+        (builder, wholes)
     }
 
     /// The strategy, once all is said.
@@ -98,7 +113,10 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
         let mut faces = Vec::new();
         for (key, fields) in keys {
             self.strategy.stars[key.partition].push((number, faces.len()));
-            faces.push(self.face(whole, fields, key.partition));
+            faces.push(Face {
+                partition: key.partition,
+                key: self.subkey(whole, fields),
+            });
         }
         self.strategy.inputs.push(Input {
             whole,
@@ -112,7 +130,8 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
         number
     }
 
-    fn face(&mut self, whole: usize, key: &[usize], partition: usize) -> Face {
+    /// Where a relation has some of its fields.
+    fn subkey(&mut self, whole: usize, key: &[usize]) -> Subkey {
         let fields = &self.fields[whole];
         let place = |field: &usize| fields.iter().position(|own| own == field);
         let columns: Vec<usize> = key.iter().filter_map(place).collect();
@@ -121,8 +140,7 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
         let indexed: Vec<usize> = order.iter().map(|&at| columns[at]).collect();
         let is_whole = columns.len() == fields.len();
         let part = self.strategy.relations[whole].part_mut();
-        Face {
-            partition,
+        Subkey {
             index: part
                 .filter(|_| !is_whole)
                 .map(|part| part.add_index(&indexed)),
@@ -165,13 +183,25 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
             .collect()
     }
 
-    /// For rows of an input: what they meet, in this order, is added to a relation.
+    /// For rows of an input: what they meet, in this order, is added to a relation. A result that is read
+    /// is that of the tuples of one relation, and changes with none.
     pub(super) fn rule(&mut self, input: usize, case: Case, joins: Vec<Join<R>>, into: usize) {
         let role = match into == self.strategy.result {
             true => Role::Result,
             false => Role::View,
         };
-        self.chain((input, case, role), vec![(joins, into)]);
+        let read = self.strategy.reads.as_ref().map(|reads| reads.input);
+        match (role, read) {
+            (Role::Result, Some(read)) if read != input => {}
+            (Role::Result, Some(_)) => {
+                let keep = self.fields[into].clone();
+                let rule = self.compiled((input, case, role), vec![level(joins, (into, &keep))]);
+                if let Some(reads) = &mut self.strategy.reads {
+                    reads.rules.push(rule);
+                }
+            }
+            _ => self.chain((input, case, role), vec![(joins, into)]),
+        }
     }
 
     /// The same one after the other: what is added to one relation meets the next.

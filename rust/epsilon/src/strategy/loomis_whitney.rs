@@ -21,7 +21,12 @@
 //! end, key k, is heavy: all of them have z, so O(N^e).
 //!
 //! Grouped by variables that all relations have which change, a tuple is of one group, and all of the above
-//! stays as it is. What lacks one of them adds nothing to the result: it is there before the rest.
+//! stays as it is. What lacks one of them adds nothing to the result: it is there before the rest. Else groups
+//! are read, by what the tuples of a relation close (`strategy`): a tuple O(N^max(e, 1-e)), and a value
+//! of one of two keys, as a vertex of triangles, no more than O(N) whatever its degree, for its
+//! partners' groups are walked, or smaller ones. A change and a group cannot both cost less than sqrt(N) if
+//! the OMv conjecture holds: the matrix in R(a, b), a vector in S(b, c), and with T(c, a) for all a
+//! the groups of a are its product; so for the groups of (a, b), the matrix in S and the vector in T.
 //!
 //! Invariant: as figure 8, for any number of relations. The paper defines the views of appendix F with
 //! one heavy part and the rest light, and uses them, in its case 2, with one light part: the
@@ -53,9 +58,7 @@ impl<R: PayloadRing> Strategy<R> {
         algebra: &Algebra<R>,
     ) -> Self {
         let n = query.fields.len();
-        let mut builder = Builder::new(algebra, &query.packing, &query.groups);
-        let relation = |k: usize| builder.relation(format!("relation {k}"), &query.fields[k]);
-        let wholes: Vec<usize> = (0..n).map(relation).collect();
+        let (mut builder, wholes) = Builder::of(algebra, query);
         let keys: Vec<Option<Key>> = (0..n)
             .map(|z| {
                 let (name, epsilon) = (format!(" of key {z}"), epsilons[(z + n - 1) % n]);

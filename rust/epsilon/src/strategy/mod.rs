@@ -17,6 +17,10 @@
 //! | `cycle` | one relation at the three places of a triangle |
 //! | `path` | R(A) S(A, B) T(B, C) U(C) |
 //! | `triangles` | triangles as rows |
+//!
+//! Groups that a change may touch by the score are not kept. What a tuple closes is a rule of its relation
+//! whether it comes or is there, so a group is read from the tuples of a relation that has its
+//! variables: it is the sum of what they close, by the rules that a change of them would follow.
 
 mod builder;
 mod cycle;
@@ -33,17 +37,24 @@ use ringview_ring::PayloadRing;
 use crate::algebra::Algebra;
 use crate::query::{Class, Epsilon, Query, Refused};
 
-/// A key of a relation whose values are heavy or light.
+/// A key within that of a relation.
 #[derive(Clone, Debug)]
-pub(crate) struct Face {
-    /// The partition of its values.
-    pub(crate) partition: usize,
-    /// Its places in the relation's key, in the order of the partition's.
+pub(crate) struct Subkey {
+    /// Its places in the relation's key, in its own order.
     pub(crate) columns: Vec<usize>,
     /// The relation's index on it; `None` if it is the whole key.
     pub(crate) index: Option<usize>,
     /// Which place of the key each field of that index has.
     pub(crate) order: Vec<usize>,
+}
+
+/// A key of a relation whose values are heavy or light.
+#[derive(Clone, Debug)]
+pub(crate) struct Face {
+    /// The partition of its values.
+    pub(crate) partition: usize,
+    /// Where it is.
+    pub(crate) key: Subkey,
 }
 
 /// Which rows of a change something is for, by their faces: bit f is that of face f.
@@ -167,6 +178,17 @@ pub(crate) struct Tree {
     pub(crate) order: Vec<usize>,
 }
 
+/// How groups are read from the tuples of a relation.
+#[derive(Debug)]
+pub(crate) struct Reads<R: PayloadRing> {
+    /// The relation, as an input.
+    pub(crate) input: usize,
+    /// The fields of the groups in its key.
+    pub(crate) key: Subkey,
+    /// What its tuples close, into the result by group.
+    pub(crate) rules: Vec<Evaluation<R>>,
+}
+
 /// All that a machine works with.
 #[derive(Debug)]
 pub(crate) struct Strategy<R: PayloadRing> {
@@ -184,6 +206,8 @@ pub(crate) struct Strategy<R: PayloadRing> {
     pub(crate) batch: Option<usize>,
     /// How rows are read, where there are any.
     pub(crate) rows: Option<RowParts>,
+    /// How groups are read, where they are not kept.
+    pub(crate) reads: Option<Reads<R>>,
 }
 
 impl<R: PayloadRing> Strategy<R> {

@@ -61,10 +61,7 @@ impl<R: PayloadRing> Strategy<R> {
         epsilons: &[Epsilon],
         algebra: &Algebra<R>,
     ) -> Self {
-        let mut builder = Builder::new(algebra, &query.packing, &[]);
-        let wholes: Vec<usize> = (0..4)
-            .map(|k| builder.relation(format!("relation {k}"), &query.fields[k]))
-            .collect();
+        let (mut builder, wholes) = Builder::of(algebra, query);
         let split = query.split_keys();
         let keys: Vec<&[usize]> = split.iter().map(|key| key.fields.as_slice()).collect();
         let made: Vec<Key> = split

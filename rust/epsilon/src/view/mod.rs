@@ -1,10 +1,12 @@
-//! A machine behind the trait of all views: rows of tables in, groups of sums out, or rows of a join (`rows`).
+//! A machine behind the trait of all views: rows of tables in, groups of sums out, kept or read (`groups`), or rows
+//! of a join (`rows`).
 //!
 //! Invariant: once it has settled, the machine has taken the rows that the view has taken; its result is the
 //! part that is read. Rows wait until then, so that a transaction that brings many is loaded, and so is
 //! a view over tables that have rows. Cost: that of the machine; room for the rows that wait, no more
 //! than twice what is there or a million.
 
+mod groups;
 mod read;
 mod row_answer;
 mod row_reader;
@@ -18,7 +20,7 @@ use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
 use ringview_ring::SumProduct;
 use ringview_view::RowDelta;
-use ringview_view::answer::{Members, Outputs, number_kind};
+use ringview_view::answer::{Members, number_kind};
 use ringview_view::part::{Grouped, Keeper, PartRows, mark_strings};
 
 use crate::algebra::Algebra;
@@ -27,6 +29,7 @@ use crate::plan::Plan;
 use read::Reading;
 use waiting::Waiting;
 
+pub(crate) use groups::GroupsOnRead;
 pub(crate) use rows::HeavyLightRows;
 
 /// Sums over a join, kept by heavy and light parts.
@@ -75,13 +78,8 @@ impl HeavyLightSums {
 
 impl Grouped for HeavyLightSums {
     fn grouped(&self) -> PartRows<'_> {
-        PartRows {
-            outputs: Outputs::from(&self.plan.query),
-            fields: &self.plan.fields,
-            keys: &self.plan.groups,
-            part: self.machine.result_part(),
-            further: &self.members,
-        }
+        let part = self.machine.result_part();
+        self.plan.rows_of(part, &self.members)
     }
 }
 
@@ -173,7 +171,8 @@ fn told(mut explanation: Explanation, machine: &Machine<SumProduct>) -> Explanat
         node.rows = Some(part.len() as u64);
         node.bytes = Some(part.memory_usage() as u64);
     }
-    if let Some(root) = explanation.nodes.last_mut() {
+    let root = explanation.nodes.last_mut().filter(|root| root.stored);
+    if let Some(root) = root {
         let part = machine.result_part();
         root.rows = Some(part.len() as u64);
         root.bytes = Some(part.memory_usage() as u64);

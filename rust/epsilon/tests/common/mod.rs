@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Meter, Result};
 use ringview_epsilon::{Algebra, Epsilon, Machine, Query};
-use ringview_relation::{Delta, KeyField, Relation};
+use ringview_relation::{Delta, KeyField, Part, Relation};
 use ringview_ring::{NumberKind, SumProduct};
 
 pub const EPSILONS: [f64; 6] = [0.0, 0.2, 1.0 / 3.0, 0.5, 0.7, 1.0];
@@ -33,6 +33,8 @@ pub struct House {
     model: Vec<Rows>,
     /// The fields that the result is grouped by.
     groups: Vec<usize>,
+    /// Whether they are read, and not kept.
+    is_read: bool,
     kind: Kept,
 }
 
@@ -73,12 +75,31 @@ pub fn path(fields: &[&[usize]], order: [usize; 4], epsilons: &[f64]) -> House {
     kept(fields, epsilons, &[], Kept::Path(order))
 }
 
+/// The same, read from the tuples of a relation.
+pub fn read(fields: &[&[usize]], groups: &[usize], from: usize, epsilons: &[f64]) -> House {
+    let kind = match fields.len() == 4 && fields[0].len() == 1 {
+        true => Kept::Path([0, 1, 2, 3]),
+        false => Kept::Keys,
+    };
+    made(fields, epsilons, (groups, Some(from)), kind)
+}
+
 fn kept(fields: &[&[usize]], epsilons: &[f64], groups: &[usize], kind: Kept) -> House {
+    made(fields, epsilons, (groups, None), kind)
+}
+
+fn made(
+    fields: &[&[usize]],
+    epsilons: &[f64],
+    (groups, read_from): (&[usize], Option<usize>),
+    kind: Kept,
+) -> House {
     let fields: Vec<Vec<usize>> = fields.iter().map(|own| own.to_vec()).collect();
     let most = fields.iter().flatten().max().unwrap();
     let query = Query {
         packing: vec![WORD; most + 1],
         groups: groups.to_vec(),
+        read_from,
         fields: fields.clone(),
     };
     let epsilons: Vec<Epsilon> = epsilons.iter().map(|&value| epsilon(value)).collect();
@@ -88,6 +109,7 @@ fn kept(fields: &[&[usize]], epsilons: &[f64], groups: &[usize], kind: Kept) -> 
         model: vec![Rows::new(); fields.len()],
         fields,
         groups: groups.to_vec(),
+        is_read: read_from.is_some(),
         kind,
     }
 }
@@ -99,6 +121,7 @@ pub fn cycle(value: f64) -> House {
         atoms: vec![(0, vec![0, 1]), (0, vec![1, 2]), (0, vec![2, 0])],
         model: vec![Rows::new()],
         groups: Vec::new(),
+        is_read: false,
         kind: Kept::Cycle,
     }
 }
@@ -199,15 +222,57 @@ impl House {
         rows(relation.unwrap())
     }
 
+    /// The groups of some keys, or all.
+    pub fn read_groups(&mut self, of: Option<&[Vec<i64>]>) -> Rows {
+        let meter = Meter::free();
+        let columns: Option<Vec<Vec<u64>>> = of.map(|keys| {
+            let fields = 0..self.groups.len();
+            let column = |field: usize| keys.iter().map(|key| key[field] as u64).collect();
+            fields.map(column).collect()
+        });
+        let part = self.machine.read_groups(columns.as_deref(), &meter);
+        rows_of(&part.unwrap())
+    }
+
+    /// What is read, at once and one by one, of keys that are there and others.
+    fn check_groups(&mut self, expected: &Rows) {
+        assert_eq!(self.read_groups(None), *expected);
+        let other = vec![-1; self.groups.len()];
+        for key in expected.keys().take(6).chain([&other]) {
+            let one = self.read_groups(Some(std::slice::from_ref(key)));
+            assert_eq!(one.get(key), expected.get(key));
+            assert_eq!(one.len(), usize::from(expected.contains_key(key)));
+        }
+        let some: Vec<Vec<i64>> = expected.keys().step_by(2).cloned().collect();
+        let twice = [some.clone(), some.clone()].concat();
+        let found = self.read_groups(Some(&twice));
+        assert_eq!(found.into_keys().collect::<Vec<_>>(), some);
+    }
+
     /// Everything against its definition.
-    pub fn check(&self) {
+    pub fn check(&mut self) {
+        if self.is_read {
+            let atoms: Vec<(&Rows, &[usize])> = self
+                .atoms
+                .iter()
+                .map(|(input, fields)| (&self.model[*input], fields.as_slice()))
+                .collect();
+            let expected = brute_force(&atoms, &self.groups);
+            self.check_groups(&expected);
+        }
+        self.check_parts();
+    }
+
+    fn check_parts(&self) {
         self.machine.check();
         let atoms: Vec<(&Rows, &[usize])> = self
             .atoms
             .iter()
             .map(|(input, fields)| (&self.model[*input], fields.as_slice()))
             .collect();
-        assert_eq!(self.rows("result"), brute_force(&atoms, &self.groups));
+        if !self.is_read {
+            assert_eq!(self.rows("result"), brute_force(&atoms, &self.groups));
+        }
         match self.kind {
             Kept::Cycle => self.check_cycle(),
             Kept::Keys => self.check_keys(&atoms),
@@ -384,7 +449,10 @@ fn filtered(rows: &Rows, keep: impl Fn(&Vec<i64>) -> bool) -> Rows {
 }
 
 fn rows(relation: &Relation<SumProduct>) -> Rows {
-    let part = relation.part().unwrap();
+    rows_of(relation.part().unwrap())
+}
+
+fn rows_of(part: &Part) -> Rows {
     let fields = part.layout().fields();
     let key = |slot| (0..fields).map(|f| part.field(slot, f) as i64).collect();
     part.iter()

@@ -3,7 +3,8 @@
 //! dV * S * T where neither S nor T knows x: the x that a row has are those in its group of S and
 //! in its group of T. For each row the smallest group is walked, and what it holds is looked up in
 //! the others, as a worst-case optimal join intersects lists; what the sieves of their groups deny is
-//! not looked up. Invariant: a block holds the pairs that all relations have, with the slot of each;
+//! not looked up. Where prints are the values that are missing, neither slots nor keys of the walked side are
+//! read but for pairs that were found. Invariant: a block holds the pairs that all relations have, with the slot of each;
 //! payloads are multiplied for these alone.
 //!
 //! Cost: for a row, the size of its smallest group times a bit, or a probe, a further relation; a block
@@ -19,6 +20,7 @@ use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
 use crate::part::index::Index;
+use crate::part::sieve::told;
 
 /// Pairs looked up at a time, and pairs found in a block.
 const BLOCK: usize = 1 << 14;
@@ -34,11 +36,11 @@ pub(super) struct Intersection {
     groups: Vec<Vec<u32>>,
     /// By side: the rows that walk it.
     walkers: Vec<Vec<u32>>,
-    /// Pairs of a walk that no sieve denies: rows, the walked relation's slots, and their places in the
-    /// group of the row.
+    /// Pairs of a walk that no sieve denies: rows, their places in the group of the row, and what is found
+    /// there: slots of the walked relation, or prints where these are whole.
     rows: Vec<u32>,
-    slots: Vec<u32>,
     places: Vec<u32>,
+    there: Vec<u32>,
     /// How many there are; what is behind them in the three is of no use.
     kept: usize,
     /// The keys of the pairs, by register, and where they are in the other relations.
@@ -208,10 +210,11 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             groups,
             walkers,
             rows,
-            slots,
             places,
+            there,
             ..
         } = room;
+        let has_whole_prints = indexes[walked].whole_prints().is_some();
         let sieve = |side: usize, row: u32| indexes[side].sieve(groups[side][row as usize]);
         let others = |walked: usize| (0..sides.len()).filter(move |&side| side != walked);
         let (mut kept, mut steps) = (0, 0);
@@ -224,7 +227,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             let from = cursor.1;
             let taken = (own.slots.len() - from).min(BLOCK - kept);
             // Room for all that may be kept, so that nothing branches on what is.
-            for buffer in [&mut *rows, slots, places] {
+            for buffer in [&mut *rows, places, there] {
                 if buffer.len() < kept + taken {
                     buffer.resize((kept + taken).next_power_of_two(), 0);
                 }
@@ -250,8 +253,12 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             }
             rows[first..kept].fill(row);
             let places = &places[first..kept];
-            for (slot, &place) in slots[first..kept].iter_mut().zip(places) {
-                *slot = own.slots[place as usize];
+            let source = match has_whole_prints {
+                true => own.prints,
+                false => own.slots,
+            };
+            for (there, &place) in there[first..kept].iter_mut().zip(places) {
+                *there = source[place as usize];
             }
             steps += taken;
             *cursor = match from + taken < own.slots.len() {
@@ -271,7 +278,9 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         let Some(part) = self.relations[sides[walked].relation].part() else {
             return;
         };
-        let (rows, slots) = (&room.rows[..room.kept], &room.slots[..room.kept]);
+        let indexes = self.indexes(sides);
+        let whole_prints = indexes[walked].whole_prints();
+        let (rows, there) = (&room.rows[..room.kept], &room.there[..room.kept]);
         room.columns.resize_with(delta.columns.len(), Vec::new);
         for (other, side) in sides
             .iter()
@@ -284,9 +293,14 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             for &register in &side.key {
                 let column = &mut room.columns[register];
                 column.clear();
-                match sides[walked].fetched(register) {
-                    Some(field) => column.extend(slots.iter().map(|&s| part.field(s, field))),
-                    None => {
+                match (sides[walked].fetched(register), whole_prints) {
+                    (Some(_), Some(signed)) => {
+                        column.extend(there.iter().map(|&print| told(print, signed)));
+                    }
+                    (Some(field), None) => {
+                        column.extend(there.iter().map(|&slot| part.field(slot, field)));
+                    }
+                    (None, _) => {
                         let from = &delta.columns[register];
                         column.extend(rows.iter().map(|&row| from[row as usize]));
                     }
@@ -299,17 +313,22 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             };
             partner.find(keys, &mut room.keys, &mut room.looked_up[other]);
         }
+        let others = || (0..sides.len()).filter(|side| *side != walked);
         for pair in 0..room.kept {
-            let slot = |side: usize| match side == walked {
-                true => slots[pair],
-                false => room.looked_up[side][pair],
-            };
-            if (0..sides.len()).any(|side| slot(side) == ABSENT) {
+            if others().any(|side| room.looked_up[side][pair] == ABSENT) {
                 continue;
             }
-            room.found_rows.push(rows[pair]);
-            for side in 0..sides.len() {
-                let slot = slot(side);
+            let row = rows[pair];
+            room.found_rows.push(row);
+            room.found[walked].push(match whole_prints {
+                Some(_) => {
+                    let group = room.groups[walked][row as usize];
+                    indexes[walked].group(group)[room.places[pair] as usize]
+                }
+                None => there[pair],
+            });
+            for side in others() {
+                let slot = room.looked_up[side][pair];
                 room.found[side].push(slot);
             }
         }

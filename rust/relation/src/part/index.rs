@@ -15,7 +15,7 @@ use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
 use crate::layout::KeyLayout;
 use crate::part::Part;
-use crate::part::sieve::{Run, Runs, Sieve, print_of};
+use crate::part::sieve::{Run, Runs, Sieve, print_of, print_of_one, tells, told};
 
 /// Slots entered at a time.
 const CHUNK: usize = 1024;
@@ -30,6 +30,9 @@ pub struct Index {
     fields: Vec<usize>,
     /// The other fields of the key.
     rest: Vec<usize>,
+    /// Whether the only other field has a sign; `None` where there are others, or a value of it that 32
+    /// bits do not hold.
+    whole_prints: Option<bool>,
     /// Group key -> where its run starts and its size class; its length and, in the upper half, how many
     /// slots have left since its sieve was made.
     groups: Box<Part>,
@@ -46,9 +49,14 @@ pub struct Index {
 impl Index {
     pub(crate) fn new(layout: &KeyLayout, fields: &[usize]) -> Self {
         let rest = (0..layout.fields()).filter(|field| !fields.contains(field));
+        let rest: Vec<usize> = rest.collect();
         Self {
             fields: fields.to_vec(),
-            rest: rest.collect(),
+            whole_prints: match rest[..] {
+                [only] => Some(layout.field(only).signed),
+                _ => None,
+            },
+            rest,
             groups: Box::new(Part::new(layout.project(fields), 2)),
             runs: Runs::default(),
             place: Vec::new(),
@@ -138,6 +146,20 @@ impl Index {
         self.runs.sieve(run, length)
     }
 
+    /// Where a print is the only other field of the key itself: whether that has a sign.
+    #[inline]
+    pub(crate) fn whole_prints(&self) -> Option<bool> {
+        self.whole_prints
+    }
+
+    /// The print of a slot.
+    fn print(&self, part: &Part, slot: u32) -> u32 {
+        match self.rest[..] {
+            [only] => print_of_one(part.field(slot, only)),
+            _ => print_of(self.rest.iter().map(|&field| part.field(slot, field))),
+        }
+    }
+
     pub(crate) fn added(&mut self, slot: u32) {
         if let Some(place) = self.place.get_mut(slot as usize)
             && *place != NAMED
@@ -221,9 +243,16 @@ impl Index {
         };
         let mut groups = Vec::with_capacity(slots.len());
         self.groups.locate(keys, &mut self.scratch, &mut groups);
-        let print = |&slot: &u32| print_of(self.rest.iter().map(|&field| part.field(slot, field)));
         let sifted = slots.iter().filter(|_| self.runs.is_sifted());
-        let prints: Vec<u32> = sifted.map(print).collect();
+        let prints: Vec<u32> = sifted.map(|&slot| self.print(part, slot)).collect();
+        if self.runs.is_sifted()
+            && let (Some(signed), [only]) = (self.whole_prints, &self.rest[..])
+        {
+            let mut values = slots.iter().map(|&slot| part.field(slot, *only));
+            if !values.all(|value| tells(value, signed)) {
+                self.whole_prints = None;
+            }
+        }
         let payloads = self.groups.write(&groups);
         for (row, (&slot, &group)) in slots.iter().zip(&groups).enumerate() {
             if let Some(&ahead) = groups.get(row + 3 * AHEAD) {
@@ -289,7 +318,14 @@ impl Index {
                     assert_eq!(part.field(slot, field), self.groups.field(group, f));
                 }
                 if self.runs.is_sifted() {
-                    let print = print_of(self.rest.iter().map(|&f| part.field(slot, f)));
+                    let print = self.print(part, slot);
+                    if let (Some(signed), [only]) = (self.whole_prints, &self.rest[..]) {
+                        assert_eq!(
+                            told(print, signed),
+                            part.field(slot, *only),
+                            "a whole print"
+                        );
+                    }
                     assert_eq!(self.sieve(group).prints[at], print, "a print");
                     assert!(
                         self.sieve(group).may_hold(print),

@@ -11,7 +11,7 @@
 pub(crate) mod index;
 mod lookup;
 mod shrink;
-mod sieve;
+pub(crate) mod sieve;
 
 use crate::ABSENT;
 use crate::directory::{Directory, Hashing};

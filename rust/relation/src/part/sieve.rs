@@ -4,7 +4,8 @@
 //! Two groups are intersected by looking up the slots of the smaller one in the relation of the larger one,
 //! and most of them are not there. So a run may have two things beside its slots: a print of each slot,
 //! 32 bits of what its key has beside the fields of the index, and 16 bits a place in which every
-//! print sets one. Who intersects walks the prints of one group and keeps those whose bit is set in the
+//! print sets one. Where that is one field of no more than 32 bits, the print is that field: whoever has the
+//! prints needs neither slots nor keys to look up elsewhere. Who intersects walks the prints of one group and keeps those whose bit is set in the
 //! other: both lie side by side in memory, where a look-up of each key would go somewhere else.
 //!
 //! Invariant: the print of every slot of a run has its bit; equal fields have equal prints, in whatever
@@ -80,8 +81,38 @@ impl Sieve<'_> {
     /// False where no slot of the group has this print.
     #[inline(always)]
     pub(crate) fn may_hold(&self, print: u32) -> bool {
-        let bit = print >> self.shift;
+        let bit = spread(print) >> self.shift;
         self.bits[bit as usize / 32] >> (bit % 32) & 1 == 1
+    }
+}
+
+/// Which bit of 2^32 a print sets; of fewer, the upper ones say which.
+#[inline(always)]
+fn spread(print: u32) -> u32 {
+    print.wrapping_mul(0x9e37_79b1)
+}
+
+/// The print of the only value: itself where 32 bits hold it, with a sign or without.
+#[inline(always)]
+pub(super) fn print_of_one(value: u64) -> u32 {
+    match tells(value, true) || tells(value, false) {
+        true => value as u32,
+        false => print_of(std::iter::once(value)),
+    }
+}
+
+/// Whether the lower 32 bits of a value are all of it.
+#[inline(always)]
+pub(super) fn tells(value: u64, signed: bool) -> bool {
+    told(value as u32, signed) == value
+}
+
+/// The value of a print that is a value itself.
+#[inline(always)]
+pub(crate) fn told(print: u32, signed: bool) -> u64 {
+    match signed {
+        true => i64::from(print as i32) as u64,
+        false => u64::from(print),
     }
 }
 
@@ -203,7 +234,7 @@ impl Runs {
         if let Some(&print) = print {
             let prints = run.start as usize + run.room();
             prefetch(&self.words, prints + at);
-            let bit = print >> (32 - run.bits());
+            let bit = spread(print) >> (32 - run.bits());
             prefetch(&self.words, prints + run.room() + bit as usize / 32);
         }
     }
@@ -248,7 +279,7 @@ impl Runs {
 
     #[inline(always)]
     fn mark(&mut self, run: Run, print: u32) {
-        let bit = print >> (32 - run.bits());
+        let bit = spread(print) >> (32 - run.bits());
         self.bits_mut(run)[bit as usize / 32] |= 1 << (bit % 32);
     }
 

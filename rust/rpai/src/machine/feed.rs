@@ -165,7 +165,10 @@ impl Feed {
                     continue;
                 }
             };
-            delta.0[lane.at] = units.checked_mul(times).ok_or_else(too_much)?;
+            delta.0[lane.at] = match times {
+                1 => units,
+                times => units.checked_mul(times).ok_or_else(too_much)?,
+            };
         }
         Ok(delta)
     }

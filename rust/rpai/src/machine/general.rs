@@ -18,28 +18,13 @@ use ringview_core::{Meter, Result};
 
 use super::Moved;
 use super::accumulator::Accumulator;
-use super::plan::{Block, Column, Comparison, Condition, Plan, Value};
+use super::free::{FreeMap, equality, maintain};
+use super::plan::{Block, Plan};
 use super::recognise::recognise;
 use super::row::{Bag, Cell, Row, RowAt};
-use super::scope::{Binding, Frame, simple_condition};
 use super::selector::Selector;
-use super::work::{Groups, Reach, Start, Total, Work, known, order, reaches, take};
+use super::work::{Groups, Reach, Start, Total, Work, known, order, reaches};
 use crate::steps::Steps;
-
-/// The aggregates of a block by binding.
-#[derive(Clone, Debug, Default)]
-pub(super) struct FreeMap {
-    /// As the block around sees them; those that own columns must equal first.
-    pub(super) columns: Vec<Column>,
-    /// The columns that must equal the first of those.
-    equal: Vec<usize>,
-    tables: Vec<usize>,
-    /// Whether it is kept by deltas.
-    streams: bool,
-    pub(super) entries: BTreeMap<Row, Vec<Accumulator>>,
-    /// What the block's selector said, until one of its tables changes.
-    pub(super) told: BTreeMap<Row, Cell>,
-}
 
 /// How a row reaches combinations, with the order of relations from there.
 type Way = (Reach, Arc<[usize]>);
@@ -398,42 +383,4 @@ fn for_each_within(block: &Block, visit: &mut dyn FnMut(&Block) -> Result<()>) -
         visit(block)?;
         for_each_within(block, visit)
     })
-}
-
-/// Brings the free map of a block up to a row that came or went; how many bindings it reached.
-fn maintain(block: &Block, map: &mut FreeMap, change: (usize, &Row, i64)) -> Result<usize> {
-    let (table, row, times) = change;
-    if !map.streams || !map.tables.contains(&table) {
-        return Ok(0);
-    }
-    let (columns, mut touched) = (&map.columns, 0);
-    let first: Row = map.equal.iter().map(|&column| row[column]).collect();
-    let alike = map.entries.range_mut(first.clone()..);
-    for (cells, all) in alike.take_while(|(cells, _)| cells.starts_with(&first)) {
-        touched += 1;
-        let binding = Binding { columns, cells };
-        let frame = Frame {
-            rows: vec![Some(row)],
-            outer: Some(&binding),
-        };
-        // No block stands in it, so nothing has to be worked out.
-        if simple_condition(&block.condition, &frame)? {
-            take(block, all, &frame, i128::from(times))?;
-        }
-    }
-    Ok(touched)
-}
-
-/// A column of the one relation that must equal one of the block around.
-fn equality(one: &Condition) -> Option<(usize, Column)> {
-    let Condition::Compare(Value::Column(a), Comparison::Equal, Value::Column(b)) = one else {
-        return None;
-    };
-    let (own, free) = match (a.depth, b.depth) {
-        (0, 1..) => (a, b),
-        (1.., 0) => (b, a),
-        _ => return None,
-    };
-    let depth = free.depth - 1;
-    (own.relation == 0).then_some((own.column, Column { depth, ..*free }))
 }

@@ -13,7 +13,7 @@ use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
 use super::feed::Feed;
-use super::number::Quantity;
+use super::number::{Quantity, floor, power_of_ten};
 use super::part::Part;
 use super::plan::{Comparison, Value};
 use super::row::{Cell, RowAt};
@@ -162,10 +162,13 @@ impl<const N: usize> Grouped<N> {
         let stage = &self.shape.stage;
         match (&self.index, closed) {
             (Index::Map(map), Quantity::Exact { units, scale }) => {
-                let power = 10i128.checked_pow(u32::from(scale.abs_diff(stage.scale)));
+                let power = power_of_ten(scale.abs_diff(stage.scale));
                 let power = power.ok_or_else(|| overflow("a number"))?;
                 let key = match scale > stage.scale {
-                    true => (units.rem_euclid(power) == 0).then(|| units.div_euclid(power)),
+                    true => {
+                        let (key, is_key) = floor(units, power);
+                        is_key.then_some(key)
+                    }
                     false => units.checked_mul(power),
                 };
                 let found = key.and_then(|key| map.get(key));
@@ -224,9 +227,9 @@ impl<const N: usize> Part for Grouped<N> {
         &self.shape.closed
     }
 
-    fn passing(&self, closed: &[Cell], into: &mut Vec<i128>) -> Result<()> {
+    fn passing(&self, closed: &[Cell], into: &mut [i128]) -> Result<()> {
         let Some(closed) = closed[0].0 else {
-            into.resize(into.len() + self.shape.width, 0);
+            into.fill(0);
             return Ok(());
         };
         let total = self.index.total();
@@ -241,7 +244,7 @@ impl<const N: usize> Part for Grouped<N> {
             (Comparison::NotEqual, _) => total.without(self.equal(closed)?),
             _ => self.equal(closed)?,
         };
-        into.extend_from_slice(&passed.0[2..2 + self.shape.width]);
+        into.copy_from_slice(&passed.0[2..2 + self.shape.width]);
         Ok(())
     }
 

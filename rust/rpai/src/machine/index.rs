@@ -7,6 +7,7 @@
 use ringview_core::Result;
 use ringview_ring::CommutativeMonoid;
 
+use super::reach::Enough;
 use crate::cut::Cut;
 use crate::payload::{Payload, Sums};
 use crate::steps::Steps;
@@ -14,30 +15,6 @@ use crate::tree::{RpaiTree, overflow};
 
 /// Entries that stand side by side at most.
 const FEW: usize = 40;
-
-/// One of several sums.
-pub(super) trait Lanes {
-    fn lane(&self, at: usize) -> i128;
-}
-
-impl<const N: usize> Lanes for Sums<N, i64> {
-    #[inline(always)]
-    fn lane(&self, at: usize) -> i128 {
-        i128::from(self.0[at])
-    }
-}
-
-impl<const N: usize> Lanes for Sums<N> {
-    #[inline(always)]
-    fn lane(&self, at: usize) -> i128 {
-        self.0[at]
-    }
-}
-
-/// Whether a running sum is enough: stays true once it is.
-pub(super) trait Reach {
-    fn reached(&self, sums: &impl Lanes) -> bool;
-}
 
 /// An entry that `select` found: its key, the sums before it, and those with it.
 pub(super) type Found<const N: usize> = (i128, Sums<N>, Sums<N>);
@@ -185,24 +162,26 @@ impl<const N: usize> Index<N> {
 
     /// The first entry with which the running sums are enough.
     #[inline]
-    pub(super) fn select(&self, reach: &impl Reach) -> Option<Found<N>> {
+    pub(super) fn select(&self, enough: &Enough<i128>) -> Option<Found<N>> {
         match &self.form {
             Form::Wide(tree) => {
-                let found = tree.select_entry(|sums| reach.reached(&sums));
+                let found = tree.select_entry(|sums| enough.reached(&sums));
                 found.map(|(key, (), before, own)| (key, before, before.with(own)))
             }
             Form::Narrow(tree) => {
-                let found = tree.select_entry(|sums| reach.reached(&sums));
+                let enough = enough.narrow()?;
+                let found = tree.select_entry(|sums| enough.reached(&sums));
                 found.map(|(key, (), before, own)| {
                     (i128::from(key), widened(before), widened(before.with(own)))
                 })
             }
             Form::Few(few, _) => {
                 self.steps.count(1);
+                let enough = enough.narrow()?;
                 let mut sum = Sums::<N, i64>::ZERO;
                 for &(key, own) in few {
                     let next = sum.with(own);
-                    if reach.reached(&next) {
+                    if enough.reached(&next) {
                         return Some((i128::from(key), widened(sum), widened(next)));
                     }
                     sum = next;

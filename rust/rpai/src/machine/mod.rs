@@ -8,35 +8,46 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `plan` | [`Plan`]: blocks, values, conditions |
+//! | `plan`, `visit` | [`Plan`]: blocks, values, conditions; walks through them |
 //! | `number`, `row` | numbers, rows and bags of them |
 //! | `scope`, `exact` | values and conditions worked out, and compiled |
-//! | `recognise` | which blocks the optimisation keeps, and why others are not |
-//! | `selector`, `products` | the optimised form: sums of products of relations |
+//! | `recognise`, `chain`, `flat` | which blocks the optimisation keeps, and why others are not |
+//! | `indexed`, `selector`, `products` | the optimised form: sums of products of relations |
 //! | `part`, `feed`, `unit`, `index` | one of its relations: what rows add to which keys |
-//! | `sweep`, `stage`, `grouped` | rows chosen by inequalities, or by equalities |
-//! | `local`, `partitioned` | queries in parts, each a machine |
-//! | `general`, `work`, `accumulator` | the general algorithm, combinations of rows, and aggregates |
+//! | `sweep`, `rows`, `stage`, `reach`, `place` | rows chosen by inequalities |
+//! | `grouped` | rows chosen by equalities |
+//! | `local`, `shape`, `partitioned` | queries in parts, each a machine |
+//! | `general`, `free`, `work`, `accumulator` | the general algorithm, combinations of rows, and aggregates |
 
 mod accumulator;
+mod chain;
 mod exact;
 mod feed;
+mod flat;
+mod free;
 mod general;
 mod grouped;
 mod index;
+mod indexed;
 mod local;
 mod number;
 mod part;
 mod partitioned;
+mod place;
 mod plan;
 mod products;
+mod reach;
 mod recognise;
 mod row;
+mod rows;
 mod scope;
 mod selector;
+mod shape;
 mod stage;
 mod sweep;
+mod told;
 mod unit;
+mod visit;
 mod work;
 
 use std::sync::Arc;
@@ -44,21 +55,22 @@ use std::sync::Arc;
 use ringview_core::{Batch, Error, Meter, Result, Type};
 
 use general::General;
+use indexed::Indexed;
 use partitioned::Partitioned;
 use row::{Row, RowAt};
 use scope::{Nowhere, simple};
-use selector::Selector;
+use selector::with_room;
 
 pub use general::Group;
 pub use number::{Kind, Quantity};
 pub use plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
 pub use row::Cell;
+pub use told::{Told, Way};
 
 /// What keeps a query.
 #[derive(Clone, Debug)]
 enum Form {
-    /// What is closed in it, by the numbers of its blocks, is kept by machines.
-    Indexed(Selector, Vec<(usize, Machine)>),
+    Indexed(Indexed),
     Partitioned(Box<Partitioned>),
     General(Box<General>),
 }
@@ -96,32 +108,6 @@ pub enum Moved {
     Some(Vec<(Row, Option<Vec<Cell>>)>),
 }
 
-/// How a query is kept, for explanations.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
-    /// The way.
-    pub way: Way,
-    /// Why the optimisation does not keep it as it stands.
-    pub why: Option<&'static str>,
-    /// Keys that have rows of their own.
-    pub parts: usize,
-    /// How many of these have aggregates that go up and down now, so that they are walked.
-    pub walked: usize,
-}
-
-/// The ways of keeping a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// By aggregate indexes.
-    Indexed,
-    /// By aggregate indexes of each key.
-    Partitioned,
-    /// By the general algorithm for each key.
-    PartitionedGeneral,
-    /// By the general algorithm.
-    General,
-}
-
 impl Machine {
     /// An empty machine. O(query).
     #[must_use]
@@ -137,14 +123,8 @@ impl Machine {
     fn made(plan: Plan, in_parts: bool) -> Self {
         match recognise::recognise(&plan.tables, &plan.block) {
             Ok(selector) => {
-                let mut closed = Vec::new();
-                selector.closed(&mut |value| {
-                    value.blocks(&mut |block| {
-                        let inner = Plan::new(plan.tables.clone(), block.clone());
-                        closed.push((block.place(), Machine::new(inner)));
-                    });
-                });
-                Self::of(plan, Form::Indexed(selector, closed), None)
+                let indexed = Indexed::new(&plan, selector);
+                Self::of(plan, Form::Indexed(indexed), None)
             }
             Err(why) => {
                 let parts = in_parts.then(|| local::local(&plan)).flatten();
@@ -190,7 +170,7 @@ impl Machine {
     #[must_use]
     pub fn told(&self) -> Told {
         let (way, parts, walked) = match &self.form {
-            Form::Indexed(..) => (Way::Indexed, 1, usize::from(self.walks())),
+            Form::Indexed(indexed) => (Way::Indexed, 1, usize::from(indexed.walks())),
             Form::General(_) => (Way::General, 0, 0),
             Form::Partitioned(of) => {
                 let (parts, walked) = of.parts();
@@ -212,9 +192,7 @@ impl Machine {
     #[must_use]
     pub fn walks(&self) -> bool {
         match &self.form {
-            Form::Indexed(selector, closed) => {
-                selector.walks() > 0 || closed.iter().any(|(_, machine)| machine.walks())
-            }
+            Form::Indexed(indexed) => indexed.walks(),
             Form::Partitioned(parts) => parts.parts().1 > 0,
             Form::General(_) => false,
         }
@@ -275,10 +253,7 @@ impl Machine {
     /// What came since the last commit stays.
     pub fn commit(&mut self) {
         match &mut self.form {
-            Form::Indexed(selector, closed) => {
-                selector.commit();
-                closed.iter_mut().for_each(|(_, machine)| machine.commit());
-            }
+            Form::Indexed(indexed) => indexed.commit(),
             Form::Partitioned(parts) => parts.commit(),
             Form::General(general) => general.commit(),
         }
@@ -287,12 +262,7 @@ impl Machine {
     /// What came since the last commit goes. O(rows log n).
     pub fn rollback(&mut self) {
         match &mut self.form {
-            Form::Indexed(selector, closed) => {
-                selector.rollback();
-                closed
-                    .iter_mut()
-                    .for_each(|(_, machine)| machine.rollback());
-            }
+            Form::Indexed(indexed) => indexed.rollback(),
             Form::Partitioned(parts) => parts.rollback(),
             Form::General(general) => general.rollback(),
         }
@@ -304,13 +274,28 @@ impl Machine {
     /// `Overflow` if a result does not fit; what the meter says.
     pub fn groups(&mut self, meter: &Meter<'_>) -> Result<Vec<Group>> {
         match &mut self.form {
-            Form::Indexed(selector, closed) => {
-                let all = selector.aggregates(&mut |value| closed_value(closed, value, meter))?;
+            Form::Indexed(indexed) => {
+                let mut all = vec![Cell(None); indexed.len()];
+                indexed.aggregates(meter, &mut all)?;
                 Ok(vec![(Row::new(), all)])
             }
             Form::Partitioned(parts) => parts.groups(meter),
             Form::General(general) => general.result(meter),
         }
+    }
+
+    /// The aggregates of a query that has one group by nature, where an index tells them: whether it does. Nothing
+    /// is allocated where `into` has room.
+    ///
+    /// # Errors
+    /// As `groups`.
+    pub fn sole(&mut self, meter: &Meter<'_>, into: &mut Vec<Cell>) -> Result<bool> {
+        let Form::Indexed(indexed) = &mut self.form else {
+            return Ok(false);
+        };
+        into.resize(indexed.len(), Cell(None));
+        indexed.aggregates(meter, into)?;
+        Ok(true)
     }
 
     /// The groups that moved since the last commit, at least.
@@ -355,24 +340,21 @@ impl Machine {
     }
 
     fn value(&mut self, meter: &Meter<'_>) -> Result<Cell> {
-        let all = match &mut self.form {
-            Form::Indexed(selector, closed) => {
-                selector.aggregates(&mut |value| closed_value(closed, value, meter))?
-            }
-            _ => self.groups(meter)?.swap_remove(0).1,
-        };
+        let block = &self.plan.block;
+        if let Form::Indexed(indexed) = &mut self.form {
+            return with_room::<Cell, 4, _>(indexed.len(), |all| {
+                indexed.aggregates(meter, all)?;
+                block.output(all)
+            });
+        }
+        let all = self.groups(meter)?.swap_remove(0).1;
         self.plan.block.output(&all)
     }
 
     /// Whether no row can take part for want of rows of one of these tables.
     fn lacks(&self, tables: &[bool]) -> bool {
         match &self.form {
-            Form::Indexed(selector, _) => {
-                let relations = self.plan.block.relations.iter().zip(selector.are_empty());
-                relations
-                    .into_iter()
-                    .any(|(&table, empty)| tables[table] && empty)
-            }
+            Form::Indexed(indexed) => indexed.lacks(tables, &self.plan.block.relations),
             _ => false,
         }
     }
@@ -380,9 +362,7 @@ impl Machine {
     /// Whether it holds nothing.
     fn is_vacant(&self) -> bool {
         match &self.form {
-            Form::Indexed(selector, closed) => {
-                selector.are_vacant() && closed.iter().all(|(_, machine)| machine.is_vacant())
-            }
+            Form::Indexed(indexed) => indexed.is_vacant(),
             Form::Partitioned(parts) => parts.is_vacant(),
             Form::General(general) => general.is_vacant(),
         }
@@ -392,10 +372,7 @@ impl Machine {
     #[must_use]
     pub fn memory_usage(&self) -> usize {
         match &self.form {
-            Form::Indexed(selector, closed) => {
-                let closed = closed.iter().map(|(_, machine)| machine.memory_usage());
-                selector.memory_usage() + closed.sum::<usize>()
-            }
+            Form::Indexed(indexed) => indexed.memory_usage(),
             Form::Partitioned(parts) => parts.memory_usage(),
             Form::General(general) => general.memory_usage(),
         }
@@ -405,10 +382,7 @@ impl Machine {
     #[must_use]
     pub fn steps(&self) -> u64 {
         match &self.form {
-            Form::Indexed(selector, closed) => {
-                let closed = closed.iter().map(|(_, machine)| machine.steps());
-                selector.steps() + closed.sum::<u64>()
-            }
+            Form::Indexed(indexed) => indexed.steps(),
             Form::Partitioned(parts) => parts.steps(),
             Form::General(general) => general.steps(),
         }
@@ -419,10 +393,7 @@ impl Form {
     #[inline]
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Meter<'_>)) -> Result<()> {
         match self {
-            Form::Indexed(selector, closed) => {
-                selector.change(table, row, times.0)?;
-                (closed.iter_mut()).try_for_each(|(_, machine)| machine.change(table, row, times))
-            }
+            Form::Indexed(indexed) => indexed.change(table, row, times),
             Form::Partitioned(parts) => parts.change(table, row, times),
             Form::General(general) => general.change(table, row, times),
         }
@@ -442,16 +413,4 @@ fn check(columns: &[usize], row: &RowAt<'_>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A value without columns.
-fn closed_value(closed: &mut [(usize, Machine)], value: &Value, meter: &Meter<'_>) -> Result<Cell> {
-    simple(value, &Nowhere, &mut |value| match value {
-        Value::Block(block) => {
-            let mut machines = closed.iter_mut();
-            let found = machines.find(|(number, _)| *number == block.place());
-            found.map_or(Ok(Cell(None)), |(_, machine)| machine.value(meter))
-        }
-        _ => Ok(Cell(None)),
-    })
 }

@@ -182,6 +182,33 @@ impl PartialEq for Quantity {
     }
 }
 
+/// Powers of ten that fit.
+const POWERS: [i128; 39] = {
+    let mut all = [1i128; 39];
+    let mut at = 1;
+    while at < all.len() {
+        all[at] = all[at - 1] * 10;
+        at += 1;
+    }
+    all
+};
+
+/// A power of ten, where it fits.
+#[inline]
+pub(crate) fn power_of_ten(digits: u8) -> Option<i128> {
+    POWERS.get(usize::from(digits)).copied()
+}
+
+/// The quotient by a number above 0, rounded down, and whether nothing is left.
+#[inline]
+pub(crate) fn floor(units: i128, by: i128) -> (i128, bool) {
+    if let (Ok(units), Ok(by)) = (i64::try_from(units), i64::try_from(by)) {
+        let (quotient, rest) = (units.div_euclid(by), units.rem_euclid(by));
+        return (i128::from(quotient), rest == 0);
+    }
+    (units.div_euclid(by), units.rem_euclid(by) == 0)
+}
+
 fn finite(value: f64) -> Result<Quantity> {
     if value.is_finite() {
         return Ok(Quantity::Real(value + 0.0));
@@ -194,5 +221,5 @@ fn rescaled(units: i128, from: u8, to: u8) -> Option<i128> {
     if from == to {
         return Some(units);
     }
-    units.checked_mul(10i128.checked_pow(u32::from(to - from))?)
+    units.checked_mul(power_of_ten(to - from)?)
 }

@@ -15,8 +15,8 @@ pub(super) trait Part: std::fmt::Debug + Send + Sync {
     fn rollback(&mut self);
     /// The values that it is to be given, the same for all rows.
     fn closed(&self) -> &[Value];
-    /// Adds the count and the sums over the rows that pass, given those, to a list.
-    fn passing(&self, closed: &[Cell], into: &mut Vec<i128>) -> Result<()>;
+    /// The count and the sums over the rows that pass, given those.
+    fn passing(&self, closed: &[Cell], into: &mut [i128]) -> Result<()>;
     /// How many sums there are, the count among them.
     fn width(&self) -> usize;
     /// Whether no row can pass, whatever is given.

@@ -12,40 +12,13 @@ use foldhash::quality::SeedableRandomState;
 use ringview_core::{Meter, Result, random_hasher};
 
 use super::accumulator::Accumulator;
-use super::exact::Exact;
 use super::general::Group;
-use super::local::{Local, Place};
-use super::number::{Kind, Quantity};
-use super::plan::{Aggregate, Column, Value, kind};
+use super::local::Local;
+use super::number::Quantity;
+use super::plan::Aggregate;
 use super::row::{Cell, Row, RowAt};
+use super::shape::{Key, NULL, Shape, Total, own};
 use super::{Machine, Moved};
-
-type Key = Vec<i128>;
-
-/// How rows of a table reach parts.
-#[derive(Debug)]
-struct Way {
-    table: usize,
-    /// The table of the local plan.
-    local: usize,
-    key: Vec<Exact>,
-    /// Of which of them NULL is a key, too.
-    nulls: Vec<bool>,
-}
-
-/// NULL in a key: no decimal is so small.
-const NULL: i128 = i128::MIN;
-
-#[derive(Debug)]
-struct Shape {
-    ways: Vec<Way>,
-    group: Vec<Place>,
-    /// The scales of the key.
-    scales: Vec<u8>,
-    aggregates: Vec<Aggregate>,
-    /// Without rows.
-    empty: Machine,
-}
 
 #[derive(Clone, Debug)]
 struct Part {
@@ -57,13 +30,6 @@ struct Part {
     is_reached: bool,
     /// Whether rows came since the last commit.
     is_touched: bool,
-}
-
-/// The sums of a group, and how many results of parts are in it.
-#[derive(Clone, Debug, Default)]
-struct Total {
-    all: Vec<Accumulator>,
-    parts: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -91,36 +57,7 @@ pub(super) struct Partitioned {
 impl Partitioned {
     /// The parts of a query; `None` where keys are not exact.
     pub(super) fn new(local: Local, aggregates: Vec<Aggregate>) -> Option<Self> {
-        let width = local.tables.first()?.columns.len();
-        let mut scales = vec![0; width];
-        let types = &local.plan.tables;
-        for (table, types) in local.tables.iter().zip(types) {
-            for (scale, &column) in scales.iter_mut().zip(&table.columns) {
-                match kind(&own(column), &|_| Kind::of(&types[column].ty)) {
-                    Kind::Exact(finer) => *scale = finer.max(*scale),
-                    Kind::Real => return None,
-                }
-            }
-        }
-        let mut ways = Vec::new();
-        for (at, (table, types)) in local.tables.iter().zip(types).enumerate() {
-            let exact =
-                |(&column, &scale): (&usize, &u8)| Exact::new(&own(column), types)?.at_scale(scale);
-            let key = table.columns.iter().zip(&scales).map(exact);
-            ways.push(Way {
-                table: table.table,
-                local: at,
-                key: key.collect::<Option<_>>()?,
-                nulls: table.nulls.clone(),
-            });
-        }
-        let shape = Shape {
-            ways,
-            group: local.group,
-            scales,
-            aggregates,
-            empty: Machine::in_one(local.plan),
-        };
+        let shape = Shape::new(local, aggregates)?;
         Some(Self {
             shape: Arc::new(shape),
             places: HashMap::with_hasher(random_hasher()),
@@ -392,39 +329,4 @@ impl Partitioned {
 /// Whether a part has rows in a group.
 fn is_some(all: &[Cell]) -> bool {
     !matches!(all[0].0, Some(Quantity::Exact { units: 0, .. }))
-}
-
-fn own(column: usize) -> Value {
-    Value::Column(Column {
-        depth: 0,
-        relation: 0,
-        column,
-    })
-}
-
-impl Shape {
-    fn group(&self, key: &[i128], rest: &Row) -> Row {
-        let cell = |place: &Place| match *place {
-            Place::Key(at) if key[at] == NULL => Cell(None),
-            Place::Key(at) => Cell(Some(Quantity::Exact {
-                units: key[at],
-                scale: self.scales[at],
-            })),
-            Place::Rest(at) => rest[at],
-        };
-        self.group.iter().map(cell).collect()
-    }
-
-    fn values(&self, total: Option<&Total>) -> Result<Vec<Cell>> {
-        let none = Accumulator::default();
-        let value = |(at, what): (usize, &Aggregate)| {
-            let of = total.map_or(&none, |total| &total.all[at]);
-            let value = of.value(&Aggregate::Sum(own(0)))?;
-            Ok(match what {
-                Aggregate::Count => Cell(Some(value.0.unwrap_or(Quantity::int(0)))),
-                _ => value,
-            })
-        };
-        self.aggregates.iter().enumerate().map(value).collect()
-    }
 }

@@ -5,8 +5,9 @@
 //! is NULL takes no part: then the relation's factors are summed over the rows where its columns are not. Cost: of the
 //! query alone.
 
+use super::flat::flat_value;
 use super::plan::{Aggregate, Block, Column, ColumnType, Value};
-use super::recognise::{Why, flat_value, unit};
+use super::recognise::{Why, unit};
 use super::selector::{Products, Term};
 use super::unit::Unit;
 

@@ -6,14 +6,15 @@
 //! inequality of keys that the whole chain shares. Closed is what is the same for all rows of the block, given the row around
 //! it. Cost: linear in the query.
 
+use super::chain::{Chain, Sides, aggregated, chain, closed_left, correlation, growing};
 use super::feed::{Kinds, Role, feeds};
+use super::flat::{flat, flat_value};
 use super::grouped;
-use super::number::{Kind, Quantity};
+use super::number::Kind;
 use super::part::Part;
-use super::plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Value, kind};
+use super::plan::{Block, Column, ColumnType, Comparison, Condition, Value, kind};
 use super::products::products;
 use super::selector::Selector;
-use super::stage::Stage;
 use super::sweep;
 use super::unit::Unit;
 
@@ -25,18 +26,7 @@ const NULL_COUNTS: Why = "a column that may be NULL correlates a count";
 
 const WIDE: Why = "too many sums stand side by side";
 
-type Tables = [Vec<ColumnType>];
-
-/// A comparison with a block or a column in it: what is closed left.
-type Sides<'a> = (&'a Value, Comparison, &'a Value);
-
-/// One relation's chain, from the innermost block to the relation.
-struct Chain {
-    roles: Vec<Role>,
-    stages: Vec<Stage>,
-    /// Whether keys grow downwards.
-    mirrored: bool,
-}
+pub(super) type Tables = [Vec<ColumnType>];
 
 /// The optimised form of a block, given the rows around it.
 pub(super) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why> {
@@ -93,7 +83,7 @@ pub(super) fn unit(tables: &Tables, table: usize, value: &Value) -> Result<Unit,
 }
 
 /// The scale of an exact value over one table.
-fn exact(tables: &Tables, table: usize, value: &Value) -> Result<u8, Why> {
+pub(super) fn exact(tables: &Tables, table: usize, value: &Value) -> Result<u8, Why> {
     match unit(tables, table, value)? {
         Unit::Scale(scale) => Ok(scale),
         Unit::Real => Err("a row is compared with a sum of doubles"),
@@ -298,214 +288,4 @@ fn grouped(
         width,
     };
     Ok(grouped::part(shape))
-}
-
-/// What a correlated block sums.
-struct Summed {
-    value: Value,
-    scale: u8,
-    counts: bool,
-    /// What of a row must not be NULL.
-    counted: Option<Value>,
-}
-
-impl Summed {
-    fn role(&self, table: usize) -> Role {
-        Role {
-            table,
-            filter: Vec::new(),
-            equal: Vec::new(),
-            key: None,
-            sums: vec![(self.value.clone(), Unit::Scale(self.scale))],
-            counted: self.counted.clone(),
-        }
-    }
-
-    fn stage(&self, (closed, how): (&Value, Comparison), growing: Option<Value>) -> Stage {
-        Stage {
-            closed: closed.clone(),
-            how,
-            growing,
-            scale: self.scale,
-            counts: self.counts,
-            admits: true,
-        }
-    }
-}
-
-/// What a correlated block sums, and whether it counts.
-fn aggregated(tables: &Tables, block: &Block, table: usize) -> Result<Summed, Why> {
-    match block.sole_aggregate() {
-        Some(Aggregate::Sum(of) | Aggregate::Counted(of)) => {
-            let value = flat_value(of);
-            let mut columns = Vec::new();
-            value.columns(&mut |column| {
-                if tables[table][column.column].nullable {
-                    columns.push(column);
-                }
-            });
-            Ok(Summed {
-                scale: exact(tables, table, &value)?,
-                counts: matches!(block.sole_aggregate(), Some(Aggregate::Counted(_))),
-                counted: (!columns.is_empty()).then_some(Value::Present(columns)),
-                value,
-            })
-        }
-        Some(Aggregate::Count) => Ok(Summed {
-            value: Value::Constant(Quantity::int(1)),
-            scale: 0,
-            counts: true,
-            counted: None,
-        }),
-        _ => Err("a correlated block is neither a SUM nor a COUNT"),
-    }
-}
-
-/// A comparison with a block in it: what is closed, left of the comparison, and what is not.
-fn closed_left(one: &Condition) -> Result<Sides<'_>, Why> {
-    match one {
-        Condition::Compare(left, how, right) if left.is_closed() => Ok((left, *how, right)),
-        Condition::Compare(left, how, right) if right.is_closed() => {
-            Ok((right, how.reversed(), left))
-        }
-        Condition::Compare(..) => Err("both sides of a comparison vary with the row"),
-        _ => Err("conditions with blocks are joined by OR"),
-    }
-}
-
-/// The block in a value that grows with it.
-fn growing(value: &Value) -> Option<&Block> {
-    let is_constant = |value: &Value| matches!(value, Value::Constant(_));
-    let is_positive = |value: &Value| matches!(value, Value::Constant(number) if number.compare(Quantity::int(0)).is_gt());
-    match value {
-        Value::Block(block) => Some(block),
-        Value::Plus(a, b) | Value::Minus(a, b) if is_constant(b) => growing(a),
-        Value::Plus(a, b) if is_constant(a) => growing(b),
-        Value::Times(a, b) | Value::Over(a, b) if is_positive(b) => growing(a),
-        Value::Times(a, b) if is_positive(a) => growing(b),
-        _ => None,
-    }
-}
-
-/// The chain of blocks in a comparison, and the key of the relation that it is correlated with.
-fn chain(tables: &Tables, (closed, how, other): Sides<'_>) -> Result<(Chain, Value), Why> {
-    if how == Comparison::NotEqual {
-        return Err("a block is compared by <>");
-    }
-    let block = growing(other).ok_or("a value does not grow with the block in it")?;
-    let [table] = block.relations[..] else {
-        return Err("a correlated block has several relations");
-    };
-    let summed = aggregated(tables, block, table)?;
-    let mut role = summed.role(table);
-    let (mut correlated, mut within) = (None, None);
-    for one in block.condition.conjuncts() {
-        let mut depths = Vec::new();
-        one.columns(&mut |column| depths.push(column.depth));
-        let twice = if one.is_nested() {
-            let sides = closed_left(one)?;
-            if !sides.0.is_constant() {
-                return Err("a block within a block is compared by what varies");
-            }
-            within.replace(chain(tables, sides)?).is_some()
-        } else if depths.iter().all(|&depth| depth == 0) {
-            role.filter.push(flat(one));
-            false
-        } else {
-            let found = correlation(one)?;
-            if matches!(found.1, Comparison::Equal | Comparison::NotEqual) {
-                return Err(
-                    "a block is correlated by equalities beside other conditions, or by <>",
-                );
-            }
-            correlated.replace(found).is_some()
-        };
-        if twice {
-            return Err("a block has two conditions of a kind");
-        }
-    }
-    let (own, how_own, theirs) = correlated.ok_or("a block is not correlated by an inequality")?;
-    let mirrored = matches!(how_own, Comparison::Greater | Comparison::GreaterOrEqual);
-    let admits = matches!(
-        how_own,
-        Comparison::LessOrEqual | Comparison::GreaterOrEqual
-    );
-    let none = Chain {
-        roles: Vec::new(),
-        stages: Vec::new(),
-        mirrored,
-    };
-    let (mut chain, key) = within.unwrap_or((none, own.clone()));
-    if key != own || chain.mirrored != mirrored {
-        return Err("blocks within blocks are correlated by other keys");
-    }
-    role.key = Some(own);
-    chain.roles.push(role);
-    let grows = (!matches!(other, Value::Block(_))).then(|| other.clone());
-    chain.stages.push(Stage {
-        admits,
-        ..summed.stage((closed, how), grows)
-    });
-    Ok((chain, theirs))
-}
-
-/// A comparison between a value of the block's own and one of the block around: both, its own left.
-fn correlation(one: &Condition) -> Result<(Value, Comparison, Value), Why> {
-    const OTHER: Why = "a block is correlated by something else than a comparison of two values";
-    let depth = |value: &Value| {
-        let (mut least, mut most) = (usize::MAX, 0);
-        value.columns(&mut |column| {
-            (least, most) = (least.min(column.depth), most.max(column.depth));
-        });
-        (least == most).then_some(least)
-    };
-    let Condition::Compare(left, how, right) = one else {
-        return Err(OTHER);
-    };
-    let how = *how;
-    match (depth(left), depth(right)) {
-        (Some(0), Some(1)) => Ok((flat_value(left), how, flat_value(right))),
-        (Some(1), Some(0)) => Ok((flat_value(right), how.reversed(), flat_value(left))),
-        _ => Err(OTHER),
-    }
-}
-
-/// A value over one relation, as of the only one of its block.
-pub(super) fn flat_value(value: &Value) -> Value {
-    let both = |a: &Value, b: &Value| (Box::new(flat_value(a)), Box::new(flat_value(b)));
-    let pair = |make: fn(Box<Value>, Box<Value>) -> Value, a: &Value, b: &Value| {
-        let (a, b) = both(a, b);
-        make(a, b)
-    };
-    match value {
-        Value::Column(column) => Value::Column(Column {
-            depth: 0,
-            relation: 0,
-            ..*column
-        }),
-        Value::Present(columns) => {
-            let flat = |column: &Column| Column {
-                depth: 0,
-                relation: 0,
-                ..*column
-            };
-            Value::Present(columns.iter().map(flat).collect())
-        }
-        Value::Plus(a, b) => pair(Value::Plus, a, b),
-        Value::Minus(a, b) => pair(Value::Minus, a, b),
-        Value::Times(a, b) => pair(Value::Times, a, b),
-        Value::Over(a, b) => pair(Value::Over, a, b),
-        other => other.clone(),
-    }
-}
-
-fn flat(condition: &Condition) -> Condition {
-    match condition {
-        Condition::And(all) => Condition::And(all.iter().map(flat).collect()),
-        Condition::Or(all) => Condition::Or(all.iter().map(flat).collect()),
-        Condition::Compare(left, how, right) => {
-            Condition::Compare(flat_value(left), *how, flat_value(right))
-        }
-        Condition::IsNull(value, null) => Condition::IsNull(flat_value(value), *null),
-    }
 }

@@ -41,6 +41,11 @@ struct Shape {
     /// Conditions of the whole.
     gates: Vec<Condition>,
     aggregates: Vec<Products>,
+    /// Where the numbers of each relation begin among those of all, and how many there are.
+    starts: Vec<usize>,
+    width: usize,
+    /// Closed values of a part at most.
+    sides: usize,
 }
 
 #[derive(Debug)]
@@ -67,7 +72,21 @@ impl Selector {
         gates: Vec<Condition>,
         aggregates: Vec<Products>,
     ) -> Self {
-        let shape = Arc::new(Shape { gates, aggregates });
+        let mut width = 0;
+        let starts = parts.iter().map(|part| {
+            width += part.width();
+            width - part.width()
+        });
+        let starts = starts.collect();
+        let sides = parts.iter().map(|part| part.closed().len());
+        let shape = Shape {
+            gates,
+            aggregates,
+            starts,
+            sides: sides.max().unwrap_or(0),
+            width,
+        };
+        let shape = Arc::new(shape);
         Self { parts, shape }
     }
 
@@ -95,30 +114,49 @@ impl Selector {
         self.parts.iter_mut().for_each(|part| part.rollback());
     }
 
+    /// How many aggregates there are.
+    pub(super) fn len(&self) -> usize {
+        self.shape.aggregates.len()
+    }
+
     /// The aggregates.
-    pub(super) fn aggregates(&self, closed: Closed<'_>) -> Result<Vec<Cell>> {
+    pub(super) fn aggregates(&self, closed: Closed<'_>, into: &mut [Cell]) -> Result<()> {
         let mut open = !self.parts.iter().any(|part| part.is_empty());
         for gate in &self.shape.gates {
             open = open && holds(gate, closed)?;
         }
+        let all = self.shape.aggregates.iter().zip(into);
         if !open {
-            let none = |of: &Products| match of.aggregate {
-                Aggregate::Count | Aggregate::Counted(_) => Cell(Some(Quantity::int(0))),
-                _ => Cell(None),
-            };
-            return Ok(self.shape.aggregates.iter().map(none).collect());
-        }
-        let mut numbers = Vec::with_capacity(self.parts.iter().map(|part| part.width()).sum());
-        let mut sides = Vec::new();
-        for part in &self.parts {
-            sides.clear();
-            for value in part.closed() {
-                sides.push(closed(value)?);
+            for (of, into) in all {
+                *into = match of.aggregate {
+                    Aggregate::Count | Aggregate::Counted(_) => Cell(Some(Quantity::int(0))),
+                    _ => Cell(None),
+                };
             }
-            part.passing(&sides, &mut numbers)?;
+            return Ok(());
         }
-        let all = self.shape.aggregates.iter();
-        all.map(|of| of.value(&self.parts, &numbers)).collect()
+        with_room::<i128, NUMBERS, _>(self.shape.width, |numbers| {
+            self.numbers(closed, numbers)?;
+            for (of, into) in all {
+                *into = of.value(&self.shape.starts, numbers)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The sums of all relations, one behind the other.
+    fn numbers(&self, closed: Closed<'_>, into: &mut [i128]) -> Result<()> {
+        with_room::<Cell, SIDES, _>(self.shape.sides, |sides| {
+            for (part, &start) in self.parts.iter().zip(&self.shape.starts) {
+                let values = part.closed();
+                let sides = &mut sides[..values.len()];
+                for (side, value) in sides.iter_mut().zip(values) {
+                    *side = closed(value)?;
+                }
+                part.passing(sides, &mut into[start..start + part.width()])?;
+            }
+            Ok(())
+        })
     }
 
     /// Of each relation, whether no row of it can pass.
@@ -145,16 +183,31 @@ impl Selector {
     }
 }
 
+/// Sums and closed values that take no memory of their own.
+const NUMBERS: usize = 16;
+const SIDES: usize = 4;
+
+/// Does something with room for so many, which is taken from memory only where they are more than `FEW`.
+pub(super) fn with_room<T: Copy + Default, const FEW: usize, R>(
+    count: usize,
+    act: impl FnOnce(&mut [T]) -> R,
+) -> R {
+    let mut few = [T::default(); FEW];
+    match few.get_mut(..count) {
+        Some(room) => act(room),
+        None => act(&mut vec![T::default(); count]),
+    }
+}
+
 impl Products {
-    /// Of the numbers of all parts, one behind the other.
-    fn value(&self, parts: &[Box<dyn Part>], numbers: &[i128]) -> Result<Cell> {
+    /// Of the numbers of all parts, which begin at these places.
+    fn value(&self, starts: &[usize], numbers: &[i128]) -> Result<Cell> {
         let product = |places: &[usize], reals: &[bool]| {
-            let (mut product, mut first) = (1i128, 0);
-            for (relation, (&at, part)) in places.iter().zip(parts).enumerate() {
+            let mut product = 1i128;
+            for (relation, (&at, &start)) in places.iter().zip(starts).enumerate() {
                 if !reals.get(relation).is_some_and(|real| *real) {
-                    product = product.checked_mul(numbers[first + at])?;
+                    product = product.checked_mul(numbers[start + at])?;
                 }
-                first += part.width();
             }
             Some(product)
         };
@@ -174,13 +227,11 @@ impl Products {
             if term.reals.contains(&true) {
                 let exact = Expansion::of_decimal(term.sign * units, scale as i8);
                 let mut product = exact;
-                let mut first = 0;
-                for ((&at, part), &real) in term.factors.iter().zip(parts).zip(&term.reals) {
+                for ((&at, &start), &real) in term.factors.iter().zip(starts).zip(&term.reals) {
                     if real {
-                        let parts = [numbers[first + at], numbers[first + at + 1]];
+                        let parts = [numbers[start + at], numbers[start + at + 1]];
                         product = product.product(unit::whole(parts));
                     }
-                    first += part.width();
                 }
                 reals = Some(reals.unwrap_or(Expansion::ZERO).sum(product));
                 continue;

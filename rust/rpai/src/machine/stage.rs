@@ -5,7 +5,7 @@
 
 use ringview_core::Result;
 
-use super::number::Quantity;
+use super::number::{Quantity, floor, power_of_ten};
 use super::plan::{Comparison, Value};
 use super::row::Cell;
 use super::scope::value_with;
@@ -52,12 +52,14 @@ impl Stage {
     pub(super) fn least(&self, closed: Quantity, strictly: bool, most: i128) -> Result<i128> {
         let beyond = most.saturating_add(1);
         if let (None, Quantity::Exact { units, scale }) = (&self.growing, closed) {
-            let finer = 10i128.checked_pow(u32::from(scale.abs_diff(self.scale)));
+            let finer = power_of_ten(scale.abs_diff(self.scale));
             let finer = finer.ok_or_else(|| overflow("a number"))?;
-            let least = match (scale > self.scale, strictly) {
-                (true, true) => units.div_euclid(finer) + 1,
-                (true, false) => units.div_euclid(finer) + i128::from(units.rem_euclid(finer) != 0),
-                (false, strictly) => match units.checked_mul(finer) {
+            let least = match scale > self.scale {
+                true => {
+                    let (whole, is_whole) = floor(units, finer);
+                    whole + i128::from(strictly || !is_whole)
+                }
+                false => match units.checked_mul(finer) {
                     Some(units) => units + i128::from(strictly),
                     None => return Ok(if units < 0 { 0 } else { beyond }),
                 },

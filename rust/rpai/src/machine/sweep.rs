@@ -19,13 +19,13 @@ use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
 use super::feed::{Feed, Kinds};
-use super::index::{Index, Lanes, Reach};
-use super::number::{Kind, Quantity};
 use super::part::Part;
+use super::place::place;
 use super::plan::{Comparison, Value};
 use super::row::{Cell, RowAt};
+use super::rows::Rows;
 use super::stage::Stage;
-use crate::payload::{Payload, Sums};
+use crate::payload::Sums;
 use crate::tree::overflow;
 
 /// How a relation is chosen: what is the same for all its groups.
@@ -43,23 +43,6 @@ pub(super) struct Shape {
     pub(super) closed: Vec<Value>,
     /// Sums of the relation, its count among them.
     pub(super) width: usize,
-}
-
-/// A place between entries: a key, and whether it is behind it.
-type Place = (i128, bool);
-
-const START: Place = (-i128::MAX, false);
-const END: Place = (i128::MAX, true);
-
-/// Keys from one place to another.
-type Range = (Place, Place);
-
-/// The rows of one group.
-#[derive(Clone, Debug)]
-struct Rows<const N: usize> {
-    index: Index<N>,
-    /// Entries with a negative sum of a block.
-    negative: usize,
 }
 
 /// The rows of all groups.
@@ -99,251 +82,6 @@ pub(super) fn part(shape: Shape) -> Option<Box<dyn Part>> {
         5..=8 => Some(made::<8>(shape)),
         9..=16 => Some(made::<16>(shape)),
         _ => None,
-    }
-}
-
-/// When the sum of a stage, within what passed before it, is enough.
-struct Enough {
-    at: usize,
-    low: (i128, i128),
-    high: (i128, i128),
-    counts: bool,
-    bound: i128,
-}
-
-impl Enough {
-    #[inline(always)]
-    fn count(&self, sums: &impl Lanes) -> i128 {
-        sums.lane(self.at).clamp(self.low.0, self.high.0) - self.low.0
-    }
-
-    #[inline(always)]
-    fn sum(&self, sums: &impl Lanes) -> i128 {
-        sums.lane(self.at + 1).clamp(self.low.1, self.high.1) - self.low.1
-    }
-}
-
-impl Reach for Enough {
-    #[inline(always)]
-    fn reached(&self, sums: &impl Lanes) -> bool {
-        match self.counts {
-            true => self.count(sums) >= self.bound,
-            // The aggregate is NULL where nothing is counted.
-            false => self.sum(sums) >= self.bound && self.count(sums) > 0,
-        }
-    }
-}
-
-impl<const N: usize> Rows<N> {
-    fn new() -> Self {
-        Self {
-            index: Index::new(),
-            negative: 0,
-        }
-    }
-
-    fn add(&mut self, key: i128, delta: Sums<N>, stages: usize) -> Result<()> {
-        let (old, new) = self.index.add(key, delta)?;
-        let is_negative =
-            |sums: Sums<N>| usize::from(sums.0[..2 * stages].iter().any(|&sum| sum < 0));
-        self.negative = self.negative + is_negative(new) - is_negative(old);
-        Ok(())
-    }
-
-    /// The place from which on a stage is passed, with the sums before it.
-    fn from(&self, enough: &Enough, admits: bool) -> (Place, Sums<N>) {
-        let none = Sums::<N>::ZERO;
-        if !admits && enough.reached(&none) {
-            return (START, none);
-        }
-        match self.index.select(enough) {
-            Some((key, before, _)) if admits => ((key, false), before),
-            Some((key, _, with)) => ((key, true), with),
-            None => (END, self.index.total()),
-        }
-    }
-
-    /// The range of rows that pass the stages, with the sums before each end.
-    fn range(&self, shape: &Shape, closed: &[Cell]) -> Result<Option<[(Place, Sums<N>); 2]>> {
-        let total = self.index.total();
-        let (mut low, mut high) = ((START, Sums::<N>::ZERO), (END, total));
-        for (at, (stage, closed)) in shape.stages.iter().zip(closed).enumerate() {
-            let Some(closed) = closed.0 else {
-                return Ok(None);
-            };
-            let at = 2 * at;
-            let mut enough = Enough {
-                at,
-                low: (low.1.0[at], low.1.0[at + 1]),
-                high: (high.1.0[at], high.1.0[at + 1]),
-                counts: stage.counts,
-                bound: 0,
-            };
-            let most = match stage.counts {
-                true => enough.count(&total),
-                false => enough.sum(&total),
-            };
-            let mut from = |bound: i128| {
-                enough.bound = bound;
-                self.from(&enough, stage.admits)
-            };
-            let least = |strictly: bool| stage.least(closed, strictly, most);
-            // A range that ends before it begins is empty.
-            (low, high) = match stage.how {
-                Comparison::Less => (from(least(true)?), (END, total)),
-                Comparison::LessOrEqual => (from(least(false)?), (END, total)),
-                Comparison::Greater => (from(i128::MIN), from(least(false)?)),
-                Comparison::GreaterOrEqual => (from(i128::MIN), from(least(true)?)),
-                Comparison::Equal | Comparison::NotEqual => {
-                    (from(least(false)?), from(least(true)?))
-                }
-            };
-        }
-        Ok(Some([low, high]))
-    }
-
-    fn passing(&self, shape: &Shape, closed: &[Cell]) -> Result<Sums<N>> {
-        let (stages, bounds) = closed.split_at(shape.stages.len());
-        let Some((cut, out)) = shape.cuts(bounds)? else {
-            return Ok(Sums::<N>::ZERO);
-        };
-        if self.negative > 0 {
-            return self.walk(shape, stages, (cut, &out));
-        }
-        let Some([mut low, mut high]) = self.range(shape, stages)? else {
-            return Ok(Sums::<N>::ZERO);
-        };
-        let before = |place: Place| self.index.below(place.0, place.1);
-        if cut.0 > low.0 {
-            low = (cut.0, before(cut.0));
-        }
-        if cut.1 < high.0 {
-            high = (cut.1, before(cut.1));
-        }
-        if low.0 >= high.0 {
-            return Ok(Sums::<N>::ZERO);
-        }
-        let mut passed = high.1.without(low.1);
-        for key in out {
-            if low.0 <= (key, false) && (key, true) <= high.0 {
-                let own = before((key, true)).without(before((key, false)));
-                passed = passed.without(own);
-            }
-        }
-        Ok(passed)
-    }
-
-    /// The same by walking, whatever the signs.
-    fn walk(
-        &self,
-        shape: &Shape,
-        closed: &[Cell],
-        (cut, out): (Range, &[i128]),
-    ) -> Result<Sums<N>> {
-        let too_much = || overflow("a sum");
-        let mut passed = Sums::<N>::ZERO;
-        self.index.each(&mut |key, own| {
-            let before = passed;
-            let outer = shape.stages.len();
-            for role in 0..=outer {
-                if let Some(stage) = role.checked_sub(1).map(|at| &shape.stages[at]) {
-                    let sums = if stage.admits { passed } else { before };
-                    let at = 2 * (role - 1);
-                    let units = sums.0[at + usize::from(!stage.counts)];
-                    let is_null = !stage.counts && sums.0[at] == 0;
-                    if is_null || !stage.passes(closed[role - 1], units)? {
-                        continue;
-                    }
-                }
-                if role == outer {
-                    let within = cut.0 <= (key, false) && (key, true) <= cut.1;
-                    if !within || out.contains(&key) {
-                        continue;
-                    }
-                }
-                let lanes = if role == outer { N } else { 2 * role + 2 };
-                for at in 2 * role..lanes {
-                    let sum = passed.0[at].checked_add(own.0[at]);
-                    passed.0[at] = sum.ok_or_else(too_much)?;
-                }
-            }
-            Ok(())
-        })?;
-        Ok(passed)
-    }
-}
-
-impl Shape {
-    /// The range of keys that bounds leave, and the keys that they leave out; `None` where one is NULL.
-    fn cuts(&self, bounds: &[Cell]) -> Result<Option<(Range, Vec<i128>)>> {
-        let (mut cut, mut out) = ((START, END), Vec::new());
-        for (how, closed) in self.bounds.iter().zip(bounds) {
-            let Some(closed) = closed.0 else {
-                return Ok(None);
-            };
-            let upto = |inclusive| place(closed, self.kinds.key, inclusive);
-            // The closed side stands left.
-            let (mut low, mut high) = match how {
-                Comparison::Less => (upto(true)?, END),
-                Comparison::LessOrEqual => (upto(false)?, END),
-                Comparison::Greater => (START, upto(false)?),
-                Comparison::GreaterOrEqual => (START, upto(true)?),
-                Comparison::Equal | Comparison::NotEqual => (upto(false)?, upto(true)?),
-            };
-            if self.mirrored {
-                (low, high) = (mirror(high), mirror(low));
-            }
-            if *how == Comparison::NotEqual {
-                if low < high && !out.contains(&low.0) {
-                    out.push(low.0);
-                }
-                continue;
-            }
-            cut = (cut.0.max(low), cut.1.min(high));
-        }
-        Ok(Some((cut, out)))
-    }
-}
-
-fn mirror((key, behind): Place) -> Place {
-    (-key, !behind)
-}
-
-/// The place behind all keys less than a number, or at most it.
-fn place(number: Quantity, kind: Kind, inclusive: bool) -> Result<Place> {
-    let ends = |is_great: bool| if is_great { END } else { START };
-    match (number, kind) {
-        (number, Kind::Real) => Ok((number.ordinal(Kind::Real)?, inclusive)),
-        (Quantity::Exact { units, scale: own }, Kind::Exact(scale)) => {
-            let power = 10i128.checked_pow(u32::from(own.abs_diff(scale)));
-            let power = power.ok_or_else(|| overflow("a number"))?;
-            if own <= scale {
-                let key = units.checked_mul(power).filter(|key| *key != i128::MIN);
-                return Ok(key.map_or(ends(units > 0), |key| (key, inclusive)));
-            }
-            // Between two keys, unless the digits behind are zeros.
-            let is_key = units.rem_euclid(power) == 0;
-            Ok((units.div_euclid(power), inclusive || !is_key))
-        }
-        (number, Kind::Exact(scale)) => {
-            let how = match inclusive {
-                true => Comparison::Greater,
-                false => Comparison::GreaterOrEqual,
-            };
-            let (mut low, mut high) = (i128::MIN / 2, i128::MAX / 2);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                let units = Quantity::Exact {
-                    units: middle,
-                    scale,
-                };
-                match how.holds(units.compare(number)) {
-                    true => high = middle,
-                    false => low = middle + 1,
-                }
-            }
-            Ok((low, false))
-        }
     }
 }
 
@@ -425,7 +163,7 @@ impl<const N: usize> Part for Sweep<N> {
         &self.shape.closed
     }
 
-    fn passing(&self, closed: &[Cell], into: &mut Vec<i128>) -> Result<()> {
+    fn passing(&self, closed: &[Cell], into: &mut [i128]) -> Result<()> {
         let shape = &*self.shape;
         let (own, equal) = closed.split_at(shape.stages.len() + shape.bounds.len());
         let passed = match shape.kinds.equal.is_empty() {
@@ -436,7 +174,7 @@ impl<const N: usize> Part for Sweep<N> {
             },
         };
         let first = 2 * shape.stages.len();
-        into.extend_from_slice(&passed.0[first..first + shape.width]);
+        into.copy_from_slice(&passed.0[first..first + shape.width]);
         Ok(())
     }
 

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use ringview_core::{Meter, Result};
 
 use super::accumulator::Accumulator;
-use super::general::FreeMap;
+use super::free::FreeMap;
 use super::plan::{Block, Column, Comparison, Condition, Value};
 use super::row::{Bag, Cell, Row};
 use super::scope::{Frame, Scope, holds, simple};
-use super::selector::Selector;
+use super::selector::{Selector, with_room};
 use crate::steps::Steps;
 
 /// The aggregates of a group, and how many combinations are in it.
@@ -184,8 +184,10 @@ impl Work<'_, '_> {
                 rows: Vec::new(),
                 outer: Some(scope),
             };
-            let all = selector.aggregates(&mut |value| self.value(value, &frame))?;
-            let value = block.output(&all)?;
+            let value = with_room::<Cell, 4, _>(selector.len(), |all| {
+                selector.aggregates(&mut |value| self.value(value, &frame), all)?;
+                block.output(all)
+            })?;
             self.steps.count(1);
             let told = &mut self.free.borrow_mut()[block.place()].told;
             told.insert(binding, value);

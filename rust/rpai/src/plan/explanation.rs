@@ -3,7 +3,7 @@
 //! Invariant: what is told is what the machine does, and of a view what it does now. Cost: linear in the query, and in
 //! the keys where it is kept by keys.
 
-use ringview_explain::{ChangeFacts, Choice, Explanation};
+use ringview_explain::{Beside, ChangeFacts, Choice, Explanation};
 
 use super::Plan;
 use crate::machine::{Told, Way};
@@ -12,10 +12,12 @@ use ringview_view::Cost;
 impl Plan {
     /// What a change costs, the result included.
     pub(crate) fn cost(&self) -> Cost {
-        match self.machine.told().way {
+        let own = match self.machine.told().way {
             Way::Indexed | Way::Partitioned => Cost::Logarithmic,
             Way::PartitionedGeneral | Way::General => Cost::power(self.query.atoms.len() as f64),
-        }
+        };
+        let beside = self.companions.iter().map(|one| one.plan.cost());
+        beside.fold(own, Cost::and)
     }
 
     /// The same in words.
@@ -39,11 +41,13 @@ impl Plan {
         let because = match (told.way, told.why) {
             (Way::Indexed, _) => {
                 "aggregate indexes: what a row is compared by is a running sum along a tree, so one change moves \
-                 all of them at once"
+                 all of them at once; the queries within as views of their own would have every row compared again"
                     .to_owned()
             }
             (Way::Partitioned, _) => {
-                "aggregate indexes, one for each key: the query joins and correlates by equal columns".to_owned()
+                "aggregate indexes, one for each key: the query joins and correlates by equal columns; the queries \
+                 within as views of their own would have every row of a key compared again"
+                    .to_owned()
             }
             (Way::PartitionedGeneral, _) => {
                 "the general algorithm for each key, because no aggregate index serves a key as it stands".to_owned()
@@ -68,7 +72,12 @@ impl Plan {
             },
             climbs: Vec::new(),
         };
+        let beside = self.companions.iter().map(|one| Beside {
+            what: format!("the values of {} by group", one.name),
+            view: one.plan.explanation(&one.plan.machine.told()),
+        });
         Explanation {
+            beside: beside.collect(),
             engine: Choice {
                 name: "rpai".to_owned(),
                 because,

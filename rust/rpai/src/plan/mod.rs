@@ -11,7 +11,7 @@ mod translate;
 use std::ops::Range;
 
 use ringview_core::{Error, Result};
-use ringview_query::{Bound, PlanAtom, Predicate};
+use ringview_query::{Bound, Companion, PlanAtom, Predicate};
 
 use crate::machine::{Aggregate, Block, Column, ColumnType, Condition, Machine, Value};
 use crate::machine::{Comparison, Plan as Blocks};
@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     /// By the number of the atom.
     pub(crate) source_of: Vec<usize>,
     pub(crate) machine: Machine,
+    /// The same, grouped by a column too whose values by group are shown.
+    pub(crate) companions: Vec<Companion<Plan>>,
 }
 
 impl Plan {
@@ -49,7 +51,10 @@ impl Plan {
             sources, source_of, ..
         } = translator;
         let tables = sources.iter().map(Source::types).collect();
+        let companions = query.companions.iter().cloned();
+        let companions = companions.map(|one| one.map(|inner| Self::new(&inner)));
         Ok(Self {
+            companions: companions.collect::<Result<_>>()?,
             query: query.clone(),
             machine: Machine::new(Blocks::new(tables, block)),
             sources,
@@ -124,7 +129,6 @@ fn unsupported(what: &str, why: &str, instead: &str) -> Error {
 
 /// Whether a query is one that can be looked at.
 fn check(query: &Bound) -> Result<()> {
-    const BLOCK: &str = "aggregate in a view, and read that in the condition of another";
     if query.condition.is_none() {
         let why =
             "it keeps conditions that compare across tables or with aggregates of queries within";
@@ -137,16 +141,8 @@ fn check(query: &Bound) -> Result<()> {
     }
     if query.features.is_some() {
         let why = "its payloads are counts and sums";
-        return Err(unsupported("COFACTOR", why, BLOCK));
-    }
-    if !query.companions.is_empty() {
-        let why =
-            "least, greatest and distinct values of rows that a condition chooses are no sums";
-        return Err(unsupported(
-            "MIN, MAX and COUNT(DISTINCT) of the outermost query",
-            why,
-            BLOCK,
-        ));
+        let instead = "aggregate in a view, and read that in the condition of another";
+        return Err(unsupported("COFACTOR", why, instead));
     }
     Ok(())
 }

@@ -1,256 +1,123 @@
-//! Rows of tables in, groups out: a machine behind the trait of all views.
+//! Rows of tables in, groups out: machines behind the trait of all views.
 //!
-//! Invariant: between transactions the part has the groups of the machine, with the number of each term of the query.
-//! Rows of a table that stands at several places are taken once. Cost: that of the machine; the groups that moved
-//! where it tells them apart, else all.
+//! Invariant: between transactions the part has the groups of the query, and beside it stand the values of columns by
+//! group whose least and greatest are shown, or how many there are. Cost: that of the machines.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `groups` | the groups of a machine as a relation |
+//! | `beside` | MIN, MAX and COUNT(DISTINCT): the values of a column by group |
+//! | `payload` | numbers of a machine as words |
+//! | `texts` | which strings a machine may hold |
 
+mod beside;
+mod groups;
 mod payload;
 mod texts;
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
+use arrow_array::RecordBatch;
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
-use ringview_relation::{Delta, KeyScratch};
-use ringview_ring::{Element, PayloadRing, SumProduct};
+use ringview_query::Bound;
 use ringview_view::RowDelta;
-use ringview_view::fields::Field;
-use ringview_view::part::{Grouped, Keeper, PartRows, SumGroups};
-use ringview_view::read::{AtomProgram, Selection};
+use ringview_view::part::partial::write_groups;
+use ringview_view::part::{Grouped, Keeper, PartRows};
 
-use crate::machine::{Cell, Machine, Moved, Rows};
-use crate::plan::{Plan, Source};
-use texts::Texts;
+use crate::plan::Plan;
+use beside::Beside;
+use groups::Groups;
 
-/// What is read of a table.
-#[derive(Debug)]
-struct Reader {
-    first: usize,
-    is_static: bool,
-    program: AtomProgram,
-    /// Predicates whose verdicts are the last columns.
-    predicates: Vec<AtomProgram>,
-    /// The columns with strings.
-    texts: Vec<usize>,
-}
-
-/// Groups that a machine keeps.
+/// Groups, and what stands beside them.
 #[derive(Debug)]
 pub(crate) struct Correlated {
-    plan: Plan,
-    machine: Machine,
-    readers: Vec<Reader>,
-    result: SumGroups,
-    texts: Texts,
-    /// How the keys of groups are made: of which column of the group, and its field.
-    keys: Vec<(usize, Field)>,
-    selection: Selection,
-    verdicts: Vec<Vec<bool>>,
-    delta: Delta,
-    scratch: KeyScratch,
-}
-
-impl Reader {
-    fn new(source: &Source) -> Result<Self> {
-        let atom = &source.atom;
-        let fields = atom.schema.fields();
-        let of = |keep: &dyn Fn(&Type) -> bool| -> Vec<usize> {
-            let columns = atom.columns.iter().copied();
-            columns.filter(|&column| keep(&fields[column].ty)).collect()
-        };
-        let verdict = |predicate: &ringview_query::Predicate| {
-            let atom = ringview_query::PlanAtom {
-                filter: Some(predicate.clone()),
-                ..atom.clone()
-            };
-            AtomProgram::compile(&atom, &[], &[])
-        };
-        Ok(Self {
-            first: source.first,
-            is_static: atom.is_static,
-            // NaN has no place among what is compared.
-            program: AtomProgram::compile(atom, &of(&Type::is_float), &[])?,
-            predicates: source.verdicts.iter().map(verdict).collect::<Result<_>>()?,
-            texts: of(&|ty| *ty == Type::Utf8),
-        })
-    }
+    groups: Groups,
+    beside: Beside,
 }
 
 impl Correlated {
     pub(crate) fn new(plan: Plan) -> Result<Self> {
-        let readers = plan.sources.iter().map(Reader::new);
-        let readers = readers.collect::<Result<_>>()?;
-        let result = SumGroups::new(plan.query.clone());
-        let free = plan.query.variables.iter().enumerate();
-        let free: Vec<usize> = free.filter(|(_, one)| one.free).map(|(id, _)| id).collect();
-        let field = |id: &usize| {
-            let field = result.fields.field(*id);
-            let at = free.iter().position(|&id| id == field.variable);
-            (at.unwrap_or_default(), field)
-        };
-        let keys: Vec<(usize, Field)> = result.key_fields().iter().map(field).collect();
-        Ok(Self {
-            machine: plan.machine.clone(),
-            delta: Delta::with_registers(keys.len()),
-            plan,
-            readers,
-            result,
-            texts: Texts::new(),
-            keys,
-            selection: Selection::default(),
-            verdicts: Vec::new(),
-            scratch: KeyScratch::default(),
-        })
-    }
-
-    /// Puts groups into the part; those without aggregates go.
-    fn put<'g>(
-        &mut self,
-        groups: impl Iterator<Item = (&'g [Cell], Option<&'g [Cell]>)>,
-    ) -> Result<()> {
-        let elements: &[Element] = self.result.groups.shape().elements();
-        let stride = SumProduct::stride(self.result.groups.shape());
-        let delta = &mut self.delta;
-        delta.columns.iter_mut().for_each(Vec::clear);
-        delta.payload.clear();
-        (delta.rows, delta.width) = (0, stride);
-        for (group, all) in groups {
-            for ((at, field), column) in self.keys.iter().zip(&mut delta.columns) {
-                let variable = &self.result.query.variables[field.variable];
-                column.push(payload::field(group[*at], variable, field.aspect)?);
-            }
-            let start = delta.payload.len();
-            delta.payload.resize(start + stride, 0);
-            let words = &mut delta.payload[start..];
-            let terms = &self.result.query.terms;
-            for ((&cell, term), &element) in all.into_iter().flatten().zip(terms).zip(elements) {
-                payload::store(cell, term.kind, element, words)?;
-            }
-            delta.rows += 1;
-        }
-        let fields: Vec<usize> = (0..self.keys.len()).collect();
-        (self.result.groups).put(&self.delta, &fields, &mut self.scratch);
-        Ok(())
+        let companions = plan.companions.clone();
+        let groups = Groups::new(plan)?;
+        let beside = Beside::new(companions, groups.rows())?;
+        Ok(Self { groups, beside })
     }
 }
 
 impl Grouped for Correlated {
     fn grouped(&self) -> PartRows<'_> {
-        self.result.grouped()
+        PartRows {
+            further: &self.beside,
+            ..self.groups.rows()
+        }
     }
 }
 
 impl HoldsStrings for Correlated {
     fn mark_strings(&self, held: &mut Held) {
-        self.grouped().mark_strings(held);
-        self.texts.mark(held);
+        self.groups.mark_strings(held);
+        self.beside.mark_strings(held);
     }
 
     fn string_words(&self) -> usize {
-        self.grouped().string_words() + self.texts.len()
+        self.groups.string_words() + self.beside.string_words()
     }
 
     fn forget_strings(&mut self, gone: &Gone) {
-        for reader in &mut self.readers {
-            reader.program.forget_strings(gone);
-            (reader.predicates.iter_mut()).for_each(|program| program.forget_strings(gone));
-        }
+        self.groups.forget_strings(gone);
+        self.beside.forget_strings(gone);
     }
 }
 
 impl Keeper for Correlated {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        let source = self.plan.source_of[rows.atom];
-        let reader = &mut self.readers[source];
-        if reader.first != rows.atom {
-            return Ok(());
-        }
-        let (batch, selection) = (rows.batch, &mut self.selection);
-        self.verdicts.resize_with(reader.predicates.len(), Vec::new);
-        for (program, verdict) in reader.predicates.iter_mut().zip(&mut self.verdicts) {
-            program.select(batch, rows.dictionary, selection)?;
-            verdict.clear();
-            verdict.resize(batch.rows, selection.rows().is_none());
-            for &row in selection.rows().unwrap_or_default() {
-                verdict[row as usize] = true;
-            }
-        }
-        reader.program.select(batch, rows.dictionary, selection)?;
-        meter.work(selection.len() as u64)?;
-        let chosen = selection.rows();
-        self.texts.take(batch, &reader.texts, chosen, rows.sign);
-        let rows = Rows {
-            batch,
-            chosen,
-            verdicts: &self.verdicts,
-            sign: rows.sign,
-        };
-        self.machine.take(source, rows, meter)
+        self.groups.apply(rows, meter)?;
+        self.beside.apply(rows, meter)
     }
 
     fn seal(&mut self) {
-        let is_static: Vec<bool> = self.readers.iter().map(|reader| reader.is_static).collect();
-        self.machine.seal(&is_static);
+        self.groups.seal();
+        self.beside.seal();
     }
 
     fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        match self.machine.moved(meter)? {
-            Moved::All(groups) => {
-                meter.work(groups.len() as u64)?;
-                if !self.keys.is_empty() {
-                    self.result.groups.rewrite(|payload| payload.fill(0));
-                }
-                self.put(
-                    groups
-                        .iter()
-                        .map(|(group, all)| (&group[..], Some(&all[..]))),
-                )
-            }
-            Moved::Some(groups) => {
-                meter.work(groups.len() as u64)?;
-                self.put(
-                    groups
-                        .iter()
-                        .map(|(group, all)| (&group[..], all.as_deref())),
-                )
-            }
-        }
+        self.groups.settle(meter)?;
+        self.beside.settle(&mut self.groups, meter)
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) {
-        self.machine.commit();
-        self.texts.commit();
-        self.result.groups.commit();
+    fn commit(&mut self, dictionary: &Dictionary) {
+        self.groups.commit();
+        self.beside.commit(dictionary);
     }
 
     fn rollback(&mut self) {
-        self.machine.rollback();
-        self.texts.rollback();
-        self.result.groups.rollback();
+        self.groups.rollback();
+        self.beside.rollback();
+    }
+
+    fn partial(
+        &self,
+        query: &Bound,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        let values = self.beside.rows().collect();
+        write_groups(query, self.grouped(), values, reading)
     }
 
     fn explanation(&self) -> Explanation {
-        self.plan.explanation(&self.machine.told())
+        let plan = self.groups.plan();
+        plan.explanation(&self.groups.machine().told())
     }
 
     fn memory_usage(&self) -> usize {
-        let part = self.grouped().part.memory_usage();
-        self.machine.memory_usage() + self.texts.memory_usage() + part
+        self.groups.memory_usage() + self.beside.memory_usage()
     }
 
     fn steps(&self) -> u64 {
-        self.machine.steps()
+        self.groups.machine().steps() + self.beside.steps()
     }
 
     fn check(&self) {
-        let mut machine = self.machine.clone();
-        let groups = machine.groups(&Meter::free());
-        assert!(groups.is_ok(), "a result that was kept can be worked out");
-        let shown = groups.unwrap_or_default();
-        let live = shown.iter().filter(|(_, all)| counts(all)).count();
-        assert_eq!(live, self.grouped().part.len(), "groups");
+        self.groups.check();
+        self.beside.check();
     }
-}
-
-/// Whether a group has rows: the first term counts them.
-fn counts(all: &[Cell]) -> bool {
-    all[0].0.is_some_and(|count| count.real() != 0.0)
 }

@@ -19,7 +19,8 @@ type Wanted = (usize, u64);
 
 impl<'a> PartRows<'a> {
     /// As that of an answer whose rows are groups.
-    pub(crate) fn key_columns(&self) -> Vec<(&'a str, &'a Type)> {
+    #[must_use]
+    pub fn key_columns(&self) -> Vec<(&'a str, &'a Type)> {
         let column = |&variable: &VarId| {
             let variable_of = &self.outputs.variables[variable];
             let shown = self.outputs.columns.iter().find(
@@ -32,7 +33,10 @@ impl<'a> PartRows<'a> {
     }
 
     /// As that of an answer whose rows are groups.
-    pub(crate) fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
+    ///
+    /// # Errors
+    /// As of the answer.
+    pub fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
         let Some(rows) = self.group(key, dictionary)? else {
             return Ok(None);
         };
@@ -46,7 +50,10 @@ impl<'a> PartRows<'a> {
     }
 
     /// As that of an answer whose rows are groups.
-    pub(crate) fn get_rows(
+    ///
+    /// # Errors
+    /// As of the answer.
+    pub fn get_rows(
         &self,
         keys: &[Vec<(&str, KeyValue<'_>)>],
         dictionary: &Dictionary,
@@ -93,6 +100,15 @@ impl<'a> PartRows<'a> {
             wanted.all(|&(field, word)| self.part.field(slot, field) == word)
         };
         Ok(of(&self.part.iter().filter(agrees).collect::<Vec<u32>>()))
+    }
+
+    /// The fields of the key of the group of a whole key; `None` where it is not whole, or none can have
+    /// it.
+    #[must_use]
+    pub fn key_words(&self, key: &Key<'_>, dictionary: &Dictionary) -> Option<Vec<u64>> {
+        let wanted = self.wanted(key, dictionary).ok()??;
+        let is_whole = wanted.len() == self.part.layout().fields();
+        is_whole.then(|| wanted.iter().map(|&(_, word)| word).collect())
     }
 
     fn group(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<ResultRows>> {

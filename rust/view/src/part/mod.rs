@@ -103,6 +103,28 @@ impl<'a> PartRows<'a> {
         }
     }
 
+    /// How many rows are shown: those that HAVING keeps.
+    ///
+    /// # Errors
+    /// As of the answer.
+    pub fn shown(&self, dictionary: &Dictionary) -> Result<u64> {
+        if self.outputs.having.is_none() {
+            return Ok(self.groups() as u64);
+        }
+        Ok(self.assembler(dictionary).count(&self.all())? as u64)
+    }
+
+    /// They.
+    ///
+    /// # Errors
+    /// As of the answer.
+    pub fn batch(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+        self.check_room(self.groups() as u64, meter)?;
+        let rows = self.all();
+        meter.work(rows.rows as u64)?;
+        self.assembler(dictionary).batch(rows)
+    }
+
     /// Whether what the running transaction moved is fit to be shown.
     ///
     /// # Errors
@@ -162,19 +184,11 @@ impl<G: Grouped> Answer for G {
     }
 
     fn len(&self, dictionary: &Dictionary) -> Result<u64> {
-        let groups = self.grouped();
-        if groups.outputs.having.is_none() {
-            return Ok(groups.groups() as u64);
-        }
-        Ok(groups.assembler(dictionary).count(&groups.all())? as u64)
+        self.grouped().shown(dictionary)
     }
 
     fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
-        let groups = self.grouped();
-        groups.check_room(groups.groups() as u64, meter)?;
-        let rows = groups.all();
-        meter.work(rows.rows as u64)?;
-        groups.assembler(dictionary).batch(rows)
+        self.grouped().batch(dictionary, meter)
     }
 
     fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {

@@ -104,12 +104,16 @@ impl Keyed {
             let further = ground.plan.parts[part].words.iter();
             further.for_each(|&column| row.extend(halves(words[column])));
             let number = self.state.parts[part].number(&row);
-            let full = self.state.parts[part].count[number as usize] == u32::MAX;
+            let count = self.state.parts[part].count[number as usize];
+            let full = count == u32::MAX || number >= u32::MAX - 1;
             if full {
                 ground.leave(part, &row);
             }
+            if full && count == 0 {
+                self.state.parts[part].rows.forget(number);
+            }
             self.scratch.row = row;
-            if full || number >= u32::MAX - 1 {
+            if full {
                 return Err(Error::Overflow {
                     place: "how often a row of a sampled join is there".to_owned(),
                 });

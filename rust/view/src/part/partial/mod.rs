@@ -15,10 +15,14 @@
 //! | `bytes` | payloads as bytes: version, checks, numbers, strings |
 //! | `write` | groups and rows of a view as partials |
 //! | `merged` | what keeps the sum of partials, behind the trait of all views |
+//! | `read` | partials as changes of that |
+//! | `values` | the values of companions in it |
 
 mod bytes;
 mod form;
 mod merged;
+mod read;
+mod values;
 mod write;
 
 pub use form::partial_schema;

@@ -1,0 +1,111 @@
+//! Groups that are read and not kept: each is the sum of what the tuples of one relation close.
+//!
+//! Invariant: reading leaves the machine as it was, but for steps counted. Cost: for each tuple of the relation in the groups
+//! what a change of it costs, O(N^max(e, 1-e)); all groups O(N^(1 + max(e, 1-e))), and O(N^(3/2)) at e = 1/2.
+
+use ringview_core::{Meter, Result};
+use ringview_relation::{ABSENT, Keys, Part};
+use ringview_ring::{Overflow, PayloadRing};
+
+use super::change::tuples_at;
+use super::{Extent, Machine};
+use crate::strategy::Reads;
+
+/// Tuples that are looked at together.
+const BLOCK: usize = 1 << 12;
+
+impl<R: PayloadRing> Machine<R> {
+    /// The groups of some keys, given column by column, or all: a key for each whose sum is not zero. Between
+    /// transactions, of a machine that reads groups; of any other there are none.
+    ///
+    /// # Errors
+    /// `Overflow` where a sum does not fit; what the meter says. Nothing is to be rolled back.
+    pub fn read_groups(&mut self, of: Option<&[Vec<u64>]>, meter: &Meter<'_>) -> Result<Part> {
+        let read = match self.strategy.reads.take() {
+            Some(reads) => {
+                let read = self.close_all(&reads, of, meter);
+                self.strategy.reads = Some(reads);
+                read
+            }
+            None => Ok(()),
+        };
+        let result = &mut self.strategy.relations[self.strategy.result];
+        let read = read.and_then(|()| match result.fits() {
+            true => Ok(()),
+            false => Err(result.refusal(Overflow { component: 0 })),
+        });
+        if read.is_err() {
+            result.rollback();
+        } else {
+            // Sums that are zero go.
+            result.commit();
+        }
+        let empty = Part::new(
+            self.result_part().layout().clone(),
+            self.result_part().stride(),
+        );
+        let result = &mut self.strategy.relations[self.strategy.result];
+        let groups = result.part_mut().map(|part| std::mem::replace(part, empty));
+        let Some(groups) = groups else {
+            unreachable!("the result is kept")
+        };
+        read.map(|()| groups)
+    }
+
+    /// Sums what the tuples in some groups close.
+    fn close_all(
+        &mut self,
+        reads: &Reads<R>,
+        of: Option<&[Vec<u64>]>,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let slots = self.slots_in(reads, of);
+        let whole = self.strategy.inputs[reads.input].whole;
+        for slots in slots.chunks(BLOCK) {
+            meter.work(slots.len() as u64)?;
+            let Some(part) = self.strategy.relations[whole].part() else {
+                break;
+            };
+            let tuples = tuples_at(part, slots);
+            let heavy = self.classes(reads.input, &tuples);
+            let of = (reads.input, &tuples, &heavy[..]);
+            self.evaluate(&reads.rules, of, Extent::All, meter)?;
+        }
+        Ok(())
+    }
+
+    /// The tuples of the relation that groups are read from, in some of them or all, each once.
+    fn slots_in(&mut self, reads: &Reads<R>, of: Option<&[Vec<u64>]>) -> Vec<u32> {
+        let whole = self.strategy.inputs[reads.input].whole;
+        let Some(part) = self.strategy.relations[whole].part_mut() else {
+            return Vec::new();
+        };
+        let Some(columns) = of else {
+            return part.iter().collect();
+        };
+        let keys = Keys {
+            columns,
+            fields: &reads.key.order,
+            rows: columns.first().map_or(0, Vec::len),
+        };
+        let (mut found, scratch) = (Vec::new(), &mut self.work.keys);
+        let mut slots: Vec<u32> = match reads.key.index {
+            Some(index) => {
+                part.refresh_index(index);
+                let index = part.index_at(index);
+                index.find(keys, scratch, &mut found);
+                let groups = found.iter().map(|&group| index.group(group));
+                groups.flatten().copied().collect()
+            }
+            None => {
+                part.find(keys, scratch, &mut found);
+                found.retain(|&slot| slot != ABSENT);
+                found
+            }
+        };
+        // A key may be asked for twice.
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+}

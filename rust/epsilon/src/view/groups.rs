@@ -1,0 +1,271 @@
+//! Groups that are computed as they are read, as a view: what changes touches relations and views alone.
+//!
+//! Invariant: between transactions the machine behind the lock has taken the rows that the view has taken; groups that
+//! were read stay until the next commit. Cost: a change as without groups, and less; a group what a change of
+//! each tuple costs that is in it, among those of the relation that has its columns; all of them
+//! O(N^(3/2)) at e = 1/2. So nothing is told of what moved: that would be to read them all.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use ringview_core::{Batch, Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result, Type};
+use ringview_explain::Explanation;
+use ringview_query::Bound;
+use ringview_relation::Part;
+use ringview_view::answer::followers::Followers;
+use ringview_view::answer::{Cell, KeyValue, Members, MovedRows};
+use ringview_view::part::partial::write_groups;
+use ringview_view::part::{Keeper, PartRows};
+use ringview_view::{Answer, Follower, Key, RowDelta, View};
+
+use super::HeavyLightSums;
+use crate::plan::Plan;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct GroupsOnRead {
+    plan: Arc<Plan>,
+    members: Members,
+    state: Mutex<State>,
+    /// Without groups, for what needs none.
+    none: Part,
+}
+
+#[derive(Debug)]
+struct State {
+    sums: HeavyLightSums,
+    /// All groups, once they were read.
+    all: Option<Arc<Part>>,
+}
+
+impl State {
+    fn memory_usage(&self) -> usize {
+        let read = self.all.as_ref().map_or(0, |part| part.memory_usage());
+        self.sums.memory_usage() + read
+    }
+}
+
+impl GroupsOnRead {
+    /// Those of no rows.
+    pub(crate) fn new(plan: Arc<Plan>) -> Result<Self> {
+        let sums = HeavyLightSums::new(Arc::clone(&plan))?;
+        let none = sums.machine.result_part().clone();
+        Ok(Self {
+            members: plan.members(),
+            plan,
+            state: Mutex::new(State { sums, all: None }),
+            none,
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What is read is put back whatever happens.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The groups of a part as rows.
+    fn rows_of<'a>(&'a self, part: &'a Part) -> PartRows<'a> {
+        self.plan.rows_of(part, &self.members)
+    }
+
+    /// The fields of a whole key.
+    fn words(&self, key: &Key<'_>, dictionary: &Dictionary) -> Option<Vec<u64>> {
+        self.rows_of(&self.none).key_words(key, dictionary)
+    }
+
+    fn state_mut(&mut self) -> &mut State {
+        let state = self.state.get_mut();
+        state.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All groups.
+    fn all(&self, meter: &Meter<'_>) -> Result<Arc<Part>> {
+        let mut state = self.state();
+        if let Some(part) = &state.all {
+            return Ok(Arc::clone(part));
+        }
+        let part = Arc::new(state.sums.machine.read_groups(None, meter)?);
+        state.all = Some(Arc::clone(&part));
+        Ok(part)
+    }
+
+    /// The groups of some keys, at least.
+    fn some<'k>(
+        &self,
+        keys: impl Iterator<Item = &'k Key<'k>>,
+        dictionary: &Dictionary,
+    ) -> Result<Arc<Part>> {
+        let mut columns = vec![Vec::new(); self.none.layout().fields()];
+        for words in keys.filter_map(|key| self.words(key, dictionary)) {
+            let both = columns.iter_mut().zip(words);
+            both.for_each(|(column, word)| column.push(word));
+        }
+        let mut state = self.state();
+        if let Some(part) = &state.all {
+            return Ok(Arc::clone(part));
+        }
+        let machine = &mut state.sums.machine;
+        let part = machine.read_groups(Some(&columns), &Meter::free())?;
+        Ok(Arc::new(part))
+    }
+}
+
+/// Why nothing is told of what moved.
+fn unfollowed(what: &str) -> Error {
+    Error::Unsupported {
+        what: format!("{what} by the engine \"epsilon\""),
+        why: "these groups are computed as they are read: one change may touch as many as the join finds"
+            .to_owned(),
+        instead: "leave engine= out, so that they are kept; or read the groups that matter with get()"
+            .to_owned(),
+    }
+}
+
+impl Answer for GroupsOnRead {
+    fn schema(&self) -> SchemaRef {
+        self.rows_of(&self.none).schema()
+    }
+
+    fn len(&self, dictionary: &Dictionary) -> Result<u64> {
+        let part = self.all(&Meter::free())?;
+        self.rows_of(&part).shown(dictionary)
+    }
+
+    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+        let part = self.all(meter)?;
+        self.rows_of(&part).batch(dictionary, meter)
+    }
+
+    fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
+        Ok(self.rows_of(&self.none).key_columns())
+    }
+
+    fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
+        let part = self.some([key].into_iter(), dictionary)?;
+        self.rows_of(&part).get(key, dictionary)
+    }
+
+    fn get_rows(
+        &self,
+        keys: &[Vec<(&str, KeyValue<'_>)>],
+        dictionary: &Dictionary,
+    ) -> Result<(RecordBatch, Vec<usize>)> {
+        let part = self.some(keys.iter().map(Vec::as_slice), dictionary)?;
+        self.rows_of(&part).get_rows(keys, dictionary)
+    }
+
+    fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
+        let part = match self.words(key, dictionary) {
+            Some(_) => self.some([key].into_iter(), dictionary)?,
+            None => self.all(&Meter::free())?,
+        };
+        let groups = self.rows_of(&part);
+        let rows = groups.rows_where(key, dictionary)?;
+        groups.assembler(dictionary).batch(rows)
+    }
+}
+
+impl HoldsStrings for GroupsOnRead {
+    fn mark_strings(&self, held: &mut Held) {
+        self.state().sums.mark_strings(held);
+    }
+
+    fn string_words(&self) -> usize {
+        self.state().sums.string_words()
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        self.state_mut().sums.forget_strings(gone);
+    }
+}
+
+impl View for GroupsOnRead {
+    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        self.state_mut().sums.apply(rows, meter)
+    }
+
+    fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+        self.state_mut().sums.settle(dictionary, meter)
+    }
+
+    fn commit(&mut self, dictionary: &Dictionary) {
+        let state = self.state_mut();
+        state.all = None;
+        state.sums.commit(dictionary);
+    }
+
+    fn rollback(&mut self) {
+        self.state_mut().sums.rollback();
+    }
+
+    fn answer(&self) -> &dyn Answer {
+        self
+    }
+
+    fn partial(
+        &self,
+        query: &Bound,
+        (dictionary, meter): (&Dictionary, &Meter<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        let part = self.all(meter)?;
+        write_groups(query, self.rows_of(&part), Vec::new(), (dictionary, meter))
+    }
+
+    fn follow(&mut self, _from_now: bool) -> Follower {
+        // It is told so when it asks.
+        Followers::<MovedRows>::default().join()
+    }
+
+    fn changes(&self, _follower: &Follower, _dictionary: &Dictionary) -> Result<RecordBatch> {
+        Err(unfollowed("what moved in this view"))
+    }
+
+    fn advance(&mut self, _follower: &Follower) {}
+
+    fn tidy(&mut self) {}
+
+    fn has_moved(&self, _follower: &Follower) -> bool {
+        true
+    }
+
+    fn feed(&mut self, _needed: Option<&[bool]>) {}
+
+    fn moved(&mut self, _dictionary: &mut Dictionary, _meter: &Meter<'_>) -> Result<Batch> {
+        Ok(Batch::new())
+    }
+
+    fn rows_from(
+        &self,
+        _place: u64,
+        _needed: &[bool],
+        _dictionary: &mut Dictionary,
+        _meter: &Meter<'_>,
+    ) -> Result<(Batch, Option<u64>)> {
+        Err(unfollowed("a view over this one"))
+    }
+
+    fn explanation(&self) -> Explanation {
+        let state = self.state();
+        Explanation {
+            bytes: Some(state.memory_usage() as u64),
+            ..Keeper::explanation(&state.sums)
+        }
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.state().memory_usage()
+    }
+
+    fn bytes(&self) -> usize {
+        self.memory_usage()
+    }
+
+    fn steps(&self) -> u64 {
+        self.state().sums.steps()
+    }
+
+    fn check(&self) {
+        self.state().sums.check();
+    }
+}

@@ -1,0 +1,107 @@
+//! A query that aggregate indexes keep as it stands.
+//!
+//! Invariant: what is closed in it, by the numbers of its blocks, is kept by machines of its own, which have taken the same
+//! rows. Cost: O(log n) a change and a result; a result allocates nothing where sums are few.
+
+use ringview_core::{Meter, Result};
+
+use super::Machine;
+use super::plan::{Plan, Value};
+use super::row::{Cell, RowAt};
+use super::scope::{Nowhere, simple};
+use super::selector::Selector;
+
+#[derive(Clone, Debug)]
+pub(super) struct Indexed {
+    selector: Selector,
+    closed: Vec<(usize, Machine)>,
+}
+
+impl Indexed {
+    pub(super) fn new(plan: &Plan, selector: Selector) -> Self {
+        let mut closed = Vec::new();
+        selector.closed(&mut |value| {
+            value.blocks(&mut |block| {
+                let inner = Plan::new(plan.tables.clone(), block.clone());
+                closed.push((block.place(), Machine::new(inner)));
+            });
+        });
+        Self { selector, closed }
+    }
+
+    /// A row of a table comes or goes. After an error only `rollback` may follow.
+    #[inline]
+    pub(super) fn change(
+        &mut self,
+        table: usize,
+        row: &RowAt<'_>,
+        times: (i64, &Meter<'_>),
+    ) -> Result<()> {
+        self.selector.change(table, row, times.0)?;
+        let mut closed = self.closed.iter_mut();
+        closed.try_for_each(|(_, machine)| machine.change(table, row, times))
+    }
+
+    pub(super) fn commit(&mut self) {
+        self.selector.commit();
+        let closed = self.closed.iter_mut();
+        closed.for_each(|(_, machine)| machine.commit());
+    }
+
+    pub(super) fn rollback(&mut self) {
+        self.selector.rollback();
+        let closed = self.closed.iter_mut();
+        closed.for_each(|(_, machine)| machine.rollback());
+    }
+
+    /// How many aggregates there are.
+    pub(super) fn len(&self) -> usize {
+        self.selector.len()
+    }
+
+    /// The aggregates.
+    pub(super) fn aggregates(&mut self, meter: &Meter<'_>, into: &mut [Cell]) -> Result<()> {
+        let Self { selector, closed } = self;
+        selector.aggregates(&mut |value| closed_value(closed, value, meter), into)
+    }
+
+    /// Whether no row can take part for want of rows of one of these tables.
+    pub(super) fn lacks(&self, tables: &[bool], relations: &[usize]) -> bool {
+        let mut relations = relations.iter().zip(self.selector.are_empty());
+        relations.any(|(&table, empty)| tables[table] && empty)
+    }
+
+    pub(super) fn walks(&self) -> bool {
+        self.selector.walks() > 0 || self.closed.iter().any(|(_, machine)| machine.walks())
+    }
+
+    pub(super) fn is_vacant(&self) -> bool {
+        let mut closed = self.closed.iter();
+        self.selector.are_vacant() && closed.all(|(_, machine)| machine.is_vacant())
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        let closed = self
+            .closed
+            .iter()
+            .map(|(_, machine)| machine.memory_usage());
+        self.selector.memory_usage() + closed.sum::<usize>()
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        let closed = self.closed.iter().map(|(_, machine)| machine.steps());
+        self.selector.steps() + closed.sum::<u64>()
+    }
+}
+
+/// A value without columns.
+fn closed_value(closed: &mut [(usize, Machine)], value: &Value, meter: &Meter<'_>) -> Result<Cell> {
+    simple(value, &Nowhere, &mut |value| match value {
+        Value::Block(block) => {
+            let mut machines = closed.iter_mut();
+            let found = machines.find(|(number, _)| *number == block.place());
+            found.map_or(Ok(Cell(None)), |(_, machine)| machine.value(meter))
+        }
+        _ => Ok(Cell(None)),
+    })
+}

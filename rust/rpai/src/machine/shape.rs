@@ -1,0 +1,117 @@
+//! How a query falls into parts: by which values of its tables' rows, and how their results are shown.
+//!
+//! Invariant: rows of a part agree in their keys, units of one scale each. Cost: O(key) a row.
+
+use ringview_core::Result;
+
+use super::Machine;
+use super::accumulator::Accumulator;
+use super::exact::Exact;
+use super::local::{Local, Place};
+use super::number::{Kind, Quantity};
+use super::plan::{Aggregate, Column, Value, kind};
+use super::row::{Cell, Row};
+
+pub(super) type Key = Vec<i128>;
+
+/// How rows of a table reach parts.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub(super) table: usize,
+    /// The table of the local plan.
+    pub(super) local: usize,
+    pub(super) key: Vec<Exact>,
+    /// Of which of them NULL is a key, too.
+    pub(super) nulls: Vec<bool>,
+}
+
+/// NULL in a key: no decimal is so small.
+pub(super) const NULL: i128 = i128::MIN;
+
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) ways: Vec<Way>,
+    pub(super) group: Vec<Place>,
+    /// The scales of the key.
+    pub(super) scales: Vec<u8>,
+    pub(super) aggregates: Vec<Aggregate>,
+    /// Without rows.
+    pub(super) empty: Machine,
+}
+
+/// The sums of a group, and how many results of parts are in it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Total {
+    pub(super) all: Vec<Accumulator>,
+    pub(super) parts: usize,
+}
+
+/// A column of the part's own table.
+pub(super) fn own(column: usize) -> Value {
+    Value::Column(Column {
+        depth: 0,
+        relation: 0,
+        column,
+    })
+}
+
+impl Shape {
+    /// Of a query; `None` where keys are not exact.
+    pub(super) fn new(local: Local, aggregates: Vec<Aggregate>) -> Option<Self> {
+        let width = local.tables.first()?.columns.len();
+        let mut scales = vec![0; width];
+        let types = &local.plan.tables;
+        for (table, types) in local.tables.iter().zip(types) {
+            for (scale, &column) in scales.iter_mut().zip(&table.columns) {
+                match kind(&own(column), &|_| Kind::of(&types[column].ty)) {
+                    Kind::Exact(finer) => *scale = finer.max(*scale),
+                    Kind::Real => return None,
+                }
+            }
+        }
+        let mut ways = Vec::new();
+        for (at, (table, types)) in local.tables.iter().zip(types).enumerate() {
+            let exact =
+                |(&column, &scale): (&usize, &u8)| Exact::new(&own(column), types)?.at_scale(scale);
+            let key = table.columns.iter().zip(&scales).map(exact);
+            ways.push(Way {
+                table: table.table,
+                local: at,
+                key: key.collect::<Option<_>>()?,
+                nulls: table.nulls.clone(),
+            });
+        }
+        Some(Self {
+            ways,
+            group: local.group,
+            scales,
+            aggregates,
+            empty: Machine::in_one(local.plan),
+        })
+    }
+
+    pub(super) fn group(&self, key: &[i128], rest: &Row) -> Row {
+        let cell = |place: &Place| match *place {
+            Place::Key(at) if key[at] == NULL => Cell(None),
+            Place::Key(at) => Cell(Some(Quantity::Exact {
+                units: key[at],
+                scale: self.scales[at],
+            })),
+            Place::Rest(at) => rest[at],
+        };
+        self.group.iter().map(cell).collect()
+    }
+
+    pub(super) fn values(&self, total: Option<&Total>) -> Result<Vec<Cell>> {
+        let none = Accumulator::default();
+        let value = |(at, what): (usize, &Aggregate)| {
+            let of = total.map_or(&none, |total| &total.all[at]);
+            let value = of.value(&Aggregate::Sum(own(0)))?;
+            Ok(match what {
+                Aggregate::Count => Cell(Some(value.0.unwrap_or(Quantity::int(0)))),
+                _ => value,
+            })
+        };
+        self.aggregates.iter().enumerate().map(value).collect()
+    }
+}

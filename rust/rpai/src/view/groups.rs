@@ -1,0 +1,301 @@
+//! The groups of a machine as a relation.
+//!
+//! Invariant: once settled the part has the groups of the machine, with the number of each term of the query.
+//! Rows of a table that stands at several places are taken once. Cost: that of the machine; the groups that moved
+//! where it tells them apart, else all.
+
+use ringview_core::{Gone, Held, HoldsStrings, Meter, Result, Type};
+use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Moved as Shrunk, Part};
+use ringview_ring::{Element, PayloadRing, SumProduct};
+use ringview_view::RowDelta;
+use ringview_view::fields::Field;
+use ringview_view::part::{Grouped, PartRows, SumGroups};
+use ringview_view::read::{AtomProgram, Selection};
+
+use super::payload;
+use super::texts::Texts;
+use crate::machine::{Cell, Machine, Moved, Rows};
+use crate::plan::{Plan, Source};
+
+/// What is read of a table.
+#[derive(Debug)]
+struct Reader {
+    first: usize,
+    is_static: bool,
+    program: AtomProgram,
+    /// Predicates whose verdicts are the last columns.
+    predicates: Vec<AtomProgram>,
+    /// The columns with strings.
+    texts: Vec<usize>,
+}
+
+/// Groups that a machine keeps.
+#[derive(Debug)]
+pub(super) struct Groups {
+    plan: Plan,
+    machine: Machine,
+    readers: Vec<Reader>,
+    result: SumGroups,
+    texts: Texts,
+    /// How the keys of groups are made: of which column of the group, and its field.
+    keys: Vec<(usize, Field)>,
+    selection: Selection,
+    verdicts: Vec<Vec<bool>>,
+    delta: Delta,
+    scratch: KeyScratch,
+    /// The aggregates of a query with one group.
+    sole: Vec<Cell>,
+}
+
+impl Reader {
+    fn new(source: &Source) -> Result<Self> {
+        let atom = &source.atom;
+        let fields = atom.schema.fields();
+        let of = |keep: &dyn Fn(&Type) -> bool| -> Vec<usize> {
+            let columns = atom.columns.iter().copied();
+            columns.filter(|&column| keep(&fields[column].ty)).collect()
+        };
+        let verdict = |predicate: &ringview_query::Predicate| {
+            let atom = ringview_query::PlanAtom {
+                filter: Some(predicate.clone()),
+                ..atom.clone()
+            };
+            AtomProgram::compile(&atom, &[], &[])
+        };
+        Ok(Self {
+            first: source.first,
+            is_static: atom.is_static,
+            // NaN has no place among what is compared.
+            program: AtomProgram::compile(atom, &of(&Type::is_float), &[])?,
+            predicates: source.verdicts.iter().map(verdict).collect::<Result<_>>()?,
+            texts: of(&|ty| *ty == Type::Utf8),
+        })
+    }
+}
+
+impl Groups {
+    pub(super) fn new(plan: Plan) -> Result<Self> {
+        let readers = plan.sources.iter().map(Reader::new);
+        let readers = readers.collect::<Result<_>>()?;
+        let result = SumGroups::new(plan.query.clone());
+        let free = plan.query.variables.iter().enumerate();
+        let free: Vec<usize> = free.filter(|(_, one)| one.free).map(|(id, _)| id).collect();
+        let field = |id: &usize| {
+            let field = result.fields.field(*id);
+            let at = free.iter().position(|&id| id == field.variable);
+            (at.unwrap_or_default(), field)
+        };
+        let keys: Vec<(usize, Field)> = result.key_fields().iter().map(field).collect();
+        Ok(Self {
+            machine: plan.machine.clone(),
+            delta: Delta::with_registers(keys.len()),
+            plan,
+            readers,
+            result,
+            texts: Texts::new(),
+            keys,
+            selection: Selection::default(),
+            verdicts: Vec::new(),
+            scratch: KeyScratch::default(),
+            sole: Vec::new(),
+        })
+    }
+
+    /// Puts groups into the part; those without aggregates go.
+    fn put<'g>(
+        &mut self,
+        groups: impl Iterator<Item = (&'g [Cell], Option<&'g [Cell]>)>,
+    ) -> Result<()> {
+        let elements: &[Element] = self.result.groups.shape().elements();
+        let stride = SumProduct::stride(self.result.groups.shape());
+        let delta = &mut self.delta;
+        delta.columns.iter_mut().for_each(Vec::clear);
+        delta.payload.clear();
+        (delta.rows, delta.width) = (0, stride);
+        for (group, all) in groups {
+            for ((at, field), column) in self.keys.iter().zip(&mut delta.columns) {
+                let variable = &self.result.query.variables[field.variable];
+                column.push(payload::field(group[*at], variable, field.aspect)?);
+            }
+            let start = delta.payload.len();
+            delta.payload.resize(start + stride, 0);
+            let words = &mut delta.payload[start..];
+            let terms = &self.result.query.terms;
+            for ((&cell, term), &element) in all.into_iter().flatten().zip(terms).zip(elements) {
+                payload::store(cell, term.kind, element, words)?;
+            }
+            delta.rows += 1;
+        }
+        let fields: Vec<usize> = (0..self.keys.len()).collect();
+        (self.result.groups).put(&self.delta, &fields, &mut self.scratch);
+        Ok(())
+    }
+
+    /// Takes rows at an atom.
+    pub(super) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        let source = self.plan.source_of[rows.atom];
+        let reader = &mut self.readers[source];
+        if reader.first != rows.atom {
+            return Ok(());
+        }
+        let (batch, selection) = (rows.batch, &mut self.selection);
+        self.verdicts.resize_with(reader.predicates.len(), Vec::new);
+        for (program, verdict) in reader.predicates.iter_mut().zip(&mut self.verdicts) {
+            program.select(batch, rows.dictionary, selection)?;
+            verdict.clear();
+            verdict.resize(batch.rows, selection.rows().is_none());
+            for &row in selection.rows().unwrap_or_default() {
+                verdict[row as usize] = true;
+            }
+        }
+        reader.program.select(batch, rows.dictionary, selection)?;
+        meter.work(selection.len() as u64)?;
+        let chosen = selection.rows();
+        self.texts.take(batch, &reader.texts, chosen, rows.sign);
+        let rows = Rows {
+            batch,
+            chosen,
+            verdicts: &self.verdicts,
+            sign: rows.sign,
+        };
+        self.machine.take(source, rows, meter)
+    }
+
+    /// Static relations have all their rows.
+    pub(super) fn seal(&mut self) {
+        let is_static: Vec<bool> = self.readers.iter().map(|reader| reader.is_static).collect();
+        self.machine.seal(&is_static);
+    }
+
+    /// Brings the part to what the rows make of it.
+    pub(super) fn settle(&mut self, meter: &Meter<'_>) -> Result<()> {
+        if self.keys.is_empty() && self.machine.sole(meter, &mut self.sole)? {
+            let all = std::mem::take(&mut self.sole);
+            let put = self.put(std::iter::once((&[][..], Some(&all[..]))));
+            self.sole = all;
+            return put;
+        }
+        match self.machine.moved(meter)? {
+            Moved::All(groups) => {
+                meter.work(groups.len() as u64)?;
+                if !self.keys.is_empty() {
+                    self.result.groups.rewrite(|payload| payload.fill(0));
+                }
+                self.put(
+                    groups
+                        .iter()
+                        .map(|(group, all)| (&group[..], Some(&all[..]))),
+                )
+            }
+            Moved::Some(groups) => {
+                meter.work(groups.len() as u64)?;
+                self.put(
+                    groups
+                        .iter()
+                        .map(|(group, all)| (&group[..], all.as_deref())),
+                )
+            }
+        }
+    }
+
+    /// What came stays; where slots of the part went, if they moved.
+    pub(super) fn commit(&mut self) -> Option<Shrunk> {
+        self.machine.commit();
+        self.texts.commit();
+        self.result.groups.commit()
+    }
+
+    /// What came since the last commit goes.
+    pub(super) fn rollback(&mut self) {
+        self.machine.rollback();
+        self.texts.rollback();
+        self.result.groups.rollback();
+    }
+
+    /// Notes groups as moved, given by the fields of their keys, column by column: what stands beside them has.
+    pub(super) fn touch(&mut self, columns: &[Vec<u64>], rows: usize) {
+        let fields: Vec<usize> = (0..columns.len()).collect();
+        let keys = Keys {
+            columns,
+            fields: &fields,
+            rows,
+        };
+        let mut slots = Vec::new();
+        let part = self.result.grouped().part;
+        part.find(keys, &mut self.scratch, &mut slots);
+        let delta = &mut self.delta;
+        delta.columns.iter_mut().for_each(Vec::clear);
+        delta.payload.clear();
+        delta.rows = 0;
+        for (row, &slot) in slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| **slot != ABSENT)
+        {
+            for (to, from) in delta.columns.iter_mut().zip(columns) {
+                to.push(from[row]);
+            }
+            delta.payload.extend_from_slice(part.payload(slot));
+            delta.rows += 1;
+        }
+        (self.result.groups).put(&self.delta, &fields, &mut self.scratch);
+    }
+
+    /// The groups as rows.
+    pub(super) fn rows(&self) -> PartRows<'_> {
+        self.result.grouped()
+    }
+
+    /// Their relation.
+    pub(super) fn part(&self) -> &Part {
+        self.rows().part
+    }
+
+    /// How it is kept.
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What keeps it.
+    pub(super) fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        let part = self.part().memory_usage();
+        self.machine.memory_usage() + self.texts.memory_usage() + part
+    }
+
+    /// Checks that the part has what the machine says; for tests.
+    pub(super) fn check(&self) {
+        let mut machine = self.machine.clone();
+        let groups = machine.groups(&Meter::free());
+        assert!(groups.is_ok(), "a result that was kept can be worked out");
+        let shown = groups.unwrap_or_default();
+        let live = shown.iter().filter(|(_, all)| counts(all)).count();
+        assert_eq!(live, self.part().len(), "groups");
+    }
+}
+
+impl HoldsStrings for Groups {
+    fn mark_strings(&self, held: &mut Held) {
+        self.rows().mark_strings(held);
+        self.texts.mark(held);
+    }
+
+    fn string_words(&self) -> usize {
+        self.rows().string_words() + self.texts.len()
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        for reader in &mut self.readers {
+            reader.program.forget_strings(gone);
+            (reader.predicates.iter_mut()).for_each(|program| program.forget_strings(gone));
+        }
+    }
+}
+
+/// Whether a group has rows: the first term counts them.
+fn counts(all: &[Cell]) -> bool {
+    all[0].0.is_some_and(|count| count.real() != 0.0)
+}

@@ -1,0 +1,127 @@
+//! What a change costs, its result read, counted in steps: the queries of the paper's table 1.
+
+use ringview_core::{Batch, Column as Words};
+use ringview_rpai::machine::{Machine, Plan};
+
+use crate::common::queries::{self, book, ints};
+use crate::random::Random;
+
+/// Many rows at once, of the columns that `row` gives.
+pub(crate) fn many(rows: i64, width: usize, mut row: impl FnMut() -> Vec<i64>) -> Batch {
+    let mut columns = vec![Vec::new(); width];
+    for _ in 0..rows {
+        for (column, value) in columns.iter_mut().zip(row()) {
+            column.push(value as u64);
+        }
+    }
+    let mut batch = Batch::new();
+    batch.rows = rows as usize;
+    let column = |words| {
+        let (high, valid) = (Vec::new(), None);
+        Some(Words { words, high, valid })
+    };
+    batch.columns = columns.into_iter().map(column).collect();
+    batch
+}
+
+/// Steps of the dearest of some changes of one row, the result read after each, once each table has so many rows.
+pub(crate) fn dearest(plan: Plan, rows: i64, row: &mut dyn FnMut(usize, i64) -> Vec<i64>) -> u64 {
+    let tables = plan.widths();
+    let mut machine = Machine::new(plan);
+    for (table, &width) in tables.iter().enumerate() {
+        let all = many(rows, width, || row(table, rows));
+        machine.apply(table, &all, 1).expect("fits");
+    }
+    machine.result().expect("fits");
+    machine.commit();
+    let some: Vec<(usize, Batch)> = (0..60)
+        .map(|at| {
+            let table = at % tables.len();
+            (table, many(1, tables[table], || row(table, rows)))
+        })
+        .collect();
+    let mut most = 0;
+    for sign in [1, -1] {
+        for (table, one) in &some {
+            let before = machine.steps();
+            machine.apply(*table, one, sign).expect("fits");
+            machine.result().expect("fits");
+            most = most.max(machine.steps().saturating_sub(before));
+            machine.commit();
+        }
+    }
+    most
+}
+
+/// A query by its name, and what a change of one row is to cost.
+pub(crate) type Costed = (&'static str, Plan, fn(i64) -> f64);
+
+/// The queries of the paper's table 1.
+pub(crate) fn table_1() -> Vec<Costed> {
+    let logarithm = |rows: i64| (rows as f64).log2();
+    let mut all: Vec<Costed> = Vec::new();
+    for (name, block, optimised) in queries::all() {
+        let cost = match (optimised, name) {
+            (true, _) => logarithm,
+            _ => |rows: i64| rows as f64 * (rows as f64).log2(),
+        };
+        all.push((name, book(block), cost));
+    }
+    all.push((
+        "Q17",
+        Plan::new(vec![ints(3), ints(2)], queries::q17()),
+        logarithm,
+    ));
+    let columns = vec![ints(1), ints(2), ints(2)];
+    all.push(("Q18", Plan::new(columns, queries::q18()), |_| 1.0));
+    all
+}
+
+/// A row of a table of a query, of so many.
+pub(crate) fn row_of(random: &mut Random, name: &str, table: usize, rows: i64) -> Vec<i64> {
+    let rows = rows as usize;
+    let mut below = |bound: usize| random.below(bound) as i64;
+    match (name, table) {
+        // Half of all lines are of one part.
+        ("Q17", 0) => vec![below(2) * below(rows), below(rows), 1],
+        ("Q17", _) => vec![below(rows), 3],
+        ("Q18", 0) => vec![below(rows)],
+        ("Q18", 1) => vec![below(rows), below(rows)],
+        ("Q18", _) => vec![below(rows), 1 + below(9)],
+        _ => {
+            let price = below(rows);
+            vec![1 + price % 50, price]
+        }
+    }
+}
+
+pub(crate) fn grows(sizes: &[i64], slow: &[i64]) {
+    for (name, plan, cost) in table_1() {
+        let sizes = if ["SQ1", "NQ2"].contains(&name) {
+            slow
+        } else {
+            sizes
+        };
+        let mut random = Random(7);
+        let steps: Vec<f64> = (sizes.iter())
+            .map(|&rows| {
+                let mut row = |table, rows| row_of(&mut random, name, table, rows);
+                dearest(plan.clone(), rows, &mut row) as f64
+            })
+            .collect();
+        let last = sizes.len() - 1;
+        let bound = 1.6 * (steps[0] + 8.0) * cost(sizes[last]) / cost(sizes[0]) + 24.0;
+        assert!(steps[last] <= bound, "{name}: {steps:?}, at most {bound}");
+    }
+}
+
+#[test]
+fn steps_grow_as_the_paper_says() {
+    grows(&[1_000, 20_000], &[100, 400]);
+}
+
+#[test]
+#[ignore = "ten million rows of each table"]
+fn steps_grow_as_the_paper_says_to_ten_million() {
+    grows(&[1_000, 1_000_000, 10_000_000], &[100, 1_000, 4_000]);
+}
