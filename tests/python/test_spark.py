@@ -341,7 +341,8 @@ def test_a_job_on_spark_ends_where_the_embedded_one_ends(
     for view, table in wanted.results.items():
         assert comparable(pq.read_table(tmp_path / f"{view}.parquet")) == comparable(table)
     explained = CliRunner().invoke(app, ["explain", str(job)])
-    assert "routed by orderkey: o, l; sent along: c; 2 partitions" in explained.stdout
+    routed = "routed by orderkey: o, l; sent along: c; 2 partitions; in one shuffle with q5, q10"
+    assert routed in explained.stdout
 
 
 def test_csv_on_spark(spark: SparkSession, tmp_path: Path) -> None:

@@ -186,6 +186,28 @@ def test_views_share_a_shuffle_where_they_move_rows_alike() -> None:
     assert comparable(found["over"]) == expected(f"WITH {below} {views['over']}", data)
 
 
+def test_a_view_that_others_need_found_before_is_found_once() -> None:
+    views = {
+        "best": "SELECT n.n, MAX(n.b) AS b, COUNT(*) AS k FROM counts n JOIN t ON n.n = t.c "
+        "GROUP BY n.n",
+        "counts": "SELECT b, COUNT(*) AS n, MAX(x) AS x FROM r JOIN s USING (b) GROUP BY b",
+        "rare": "SELECT a, COUNT(DISTINCT x) AS u FROM r GROUP BY a "
+        "HAVING COUNT(*) < (SELECT AVG(n) FROM counts)",
+        "rest": "SELECT c, COUNT(*) AS n FROM s GROUP BY c "
+        "HAVING COUNT(*) > (SELECT AVG(a) FROM t)",
+    }
+    given = ", ".join(f"{name} AS ({views[name]})" for name in ("counts", "best", "rare", "rest"))
+    draw = random.Random(11)
+    for partitions in (1, 3, 8):
+        for rows in SIZES:
+            data = tables(draw)
+            made = plan(views, data, rows, partitions, small=("t",))
+            found = run(made, data, draw)
+            for name in views:
+                wanted = expected(f"WITH {given} SELECT * FROM {name}", data)
+                assert comparable(found[name]) == wanted, (name, explained(made, None))
+
+
 def test_small_tables_come_with_the_plan() -> None:
     sql = "SELECT s.name, SUM(r.x) AS x FROM r JOIN s USING (b) JOIN t USING (c) GROUP BY s.name"
     draw = random.Random(6)

@@ -9,62 +9,61 @@ from collections.abc import Collection
 
 from ringview.spark.partition import Relation
 from ringview.spark.plans import Plan
+from ringview.spark.route import Route
 from ringview.spark.stage import Stage
 
 
 def explained(plan: Plan, name: str | None) -> str:
-    """How a view is found, or all; a line a stage, where there are several with what it finds.
+    """How a view is found, or all: a line each, those that it needs found before it first.
 
     Example:
         ``routed by orderkey: o, l; sent along: n; 8 partitions``
     """
     stages = plan.stages if name is None else plan.stages_of(name)
-    if len(stages) == len(plan.places) == 1:
-        return _stage(stages[0])
-    lines = [f"{', '.join(one.name for one in s.wanted)}: {_stage(s)}" for s in stages]
-    return "\n".join(lines)
+    lines = {
+        one.name: _told(stage, number)
+        for stage in stages
+        for number, one in enumerate(stage.wanted)
+        if name in (None, one.name) or one.name not in plan.views
+    }
+    if len(lines) == 1:
+        return next(iter(lines.values()))
+    return "\n".join(f"{view}: {told}" for view, told in lines.items())
 
 
-def _stage(stage: Stage) -> str:
-    said = []
-    if stage.in_place is not None:
-        said.append(f"in place: {stage.in_place}")
-    elif stage.cells > 1:
-        for one in stage.wanted:
-            dims = one.route.dimensions
-            if one.route.cells == 1:
-                said.append(f"{one.name} in one partition")
-            elif any(d.scattered is None for d in dims):
-                names = ["+".join(v.name for v in d.variables) for d in dims]
-                if len(dims) == 1:
-                    said.append(f"routed by {names[0]}: {_held(stage, one.name)}")
-                else:
-                    shares = " x ".join(f"{n} {d.share}" for n, d in zip(names, dims, strict=True))
-                    said.append(f"shares {shares}: {_held(stage, one.name)}")
-            for d in dims:
-                if d.heavy:
-                    split = ", ".join(map(repr, d.heavy))
-                    said.append(f"heavy values of {d.variables[0].name} split: {split}")
-            said += one.route.kept
-        scattered = [
-            r for r in stage.relations if any(a.scattered and not a.columns for a in r.spread)
-        ]
-        if scattered:
-            said.append(f"anywhere: {_aliases(stage, scattered)}")
-    everywhere = [r for r in stage.relations if not any(a.held for a in r.spread)]
-    moved = [r for r in everywhere if r.table not in stage.sends]
-    if moved and stage.cells > 1:
+def _told(stage: Stage, number: int) -> str:
+    """How a stage finds one of its views."""
+    one, read = stage.wanted[number], stage.relations_of(number)
+    said = [] if stage.in_place is None else [f"in place: {stage.in_place}"]
+    if held := [relation for relation in read if any(a.columns for a in relation.spread)]:
+        said.append(f"{_routed(one.route)}: {_aliases(stage, held)}")
+    for dimension in one.route.dimensions:
+        if dimension.heavy:
+            split = ", ".join(map(repr, dimension.heavy))
+            said.append(f"heavy values of {dimension.variables[0].name} split: {split}")
+    said += one.route.kept
+    anywhere = [r for r in read if any(a.scattered and not a.columns for a in r.spread)]
+    if anywhere and stage.in_place is None and stage.cells > 1:
+        said.append(f"anywhere: {_aliases(stage, anywhere)}")
+    everywhere = [relation for relation in read if not any(a.held for a in relation.spread)]
+    moved = [relation for relation in everywhere if relation.table not in stage.sends]
+    if moved and one.route.cells > 1:
         said.append(f"broadcast: {_aliases(stage, moved)}")
-    if sent := [r for r in everywhere if r.table in stage.sends]:
+    if sent := [relation for relation in everywhere if relation.table in stage.sends]:
         said.append(f"sent along: {_aliases(stage, sent)}")
-    if len(stage.relations) > 1 or stage.cells == 1:
-        said.append(f"{stage.cells} partition{'s' if stage.cells > 1 else ''}")
+    if len(read) > 1 or one.route.cells == 1:
+        said.append(f"{one.route.cells} partition{'s' if one.route.cells > 1 else ''}")
+    if others := [other.name for other in stage.wanted if other is not one]:
+        said.append(f"in one shuffle with {', '.join(others)}")
     return "; ".join(said)
 
 
-def _held(stage: Stage, view: str) -> str:
-    held = [r for r in stage.relations if any(a.columns for a in r.spread)]
-    return _aliases(stage, held)
+def _routed(route: Route) -> str:
+    names = ["+".join(v.name for v in d.variables) for d in route.dimensions]
+    if len(names) == 1:
+        return f"routed by {names[0]}"
+    shares = [f"{n} {d.share}" for n, d in zip(names, route.dimensions, strict=True)]
+    return f"shares {' x '.join(shares)}"
 
 
 def _aliases(stage: Stage, relations: Collection[Relation]) -> str:

@@ -46,6 +46,8 @@ class Planner:
         """The logical queries of views, which may read each other, each over tables and blocks."""
         catalog = dict(self.schemas)
         found: dict[str, Query] = {}
+        # One name means one query in all views: a block that two read is found once.
+        taken = {*catalog, *views}
         for name in _in_order(views, self.schemas):
             try:
                 query = self._translated(views[name], catalog)
@@ -54,7 +56,7 @@ class Planner:
             if query.get("bag", {}).get("distinct"):
                 # Cells find groups, which others add to.
                 del query["bag"]
-            found[name] = _over_tables(name, query, found, taken={*catalog, *views})
+            found[name] = _over_tables(name, query, found, taken)
             catalog[name], _ = self.result(found[name], self.schemas)
         return {name: found[name] for name in views}
 

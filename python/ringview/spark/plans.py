@@ -109,8 +109,11 @@ def plan_of(
     tables = dict(planner.schemas)
     stages: list[list[Wanted]] = []
     for step in steps:
+        if step.name in tables:
+            # A view that another reads, or a block of both.
+            continue
         tables[step.name] = step.schema
-        with_it = _together(step, stages, {*views})
+        with_it = _together(step, stages, planner.schemas)
         with_it.append(step)
     made = tuple(stage_of(wanted, tables, multiplicities).sending(sizes.small) for wanted in stages)
     places = {
@@ -121,14 +124,14 @@ def plan_of(
     return Plan(made, places, tuple(views))
 
 
-def _together(step: Wanted, stages: list[list[Wanted]], views: Collection[str]) -> list[Wanted]:
-    """The stage of a step: one that moves the same rows the same way, else a new one."""
-    if step.name in views and step.route.in_place is None:
+def _together(step: Wanted, stages: list[list[Wanted]], given: Collection[str]) -> list[Wanted]:
+    """The stage of a step over given tables: one that moves them the same way, else a new one."""
+    if {*tables_below(step.query)} <= {*given} and step.route.in_place is None:
         mine = _roles(step)
         for wanted in stages:
             first = wanted[0]
             if (
-                first.name in views
+                {*tables_below(first.query)} <= {*given}
                 and first.route.in_place is None
                 and first.route.cells == step.route.cells > 1
                 and mine & _roles(first)

@@ -83,9 +83,12 @@ class Stage:
 
     def read_by(self, number: int) -> frozenset[str]:
         """The tables that a result reads."""
-        query = self.results[number].query
-        below = {*tables_below(query)}
-        return frozenset(each.table for each in self.relations if each.name in below)
+        return frozenset(each.table for each in self.relations_of(number))
+
+    def relations_of(self, number: int) -> list[Relation]:
+        """The relations that a result reads."""
+        below = {*tables_below(self.results[number].query)}
+        return [each for each in self.relations if each.name in below]
 
     def sending(self, small: Collection[str]) -> Stage:
         """The same where small tables come with the plan, if all cells need all of them."""
@@ -117,8 +120,7 @@ class Stage:
         wanted = self.wanted[number]
         if wanted.partial is None:
             return None
-        below = {*tables_below(self.results[number].query)}
-        relations = [replace(each, sent=None) for each in self.relations if each.name in below]
+        relations = [replace(each, sent=None) for each in self.relations_of(number)]
         return Shipped(Merge(tuple(relations), self.results[number], wanted.schema))
 
     @property

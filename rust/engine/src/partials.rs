@@ -180,10 +180,8 @@ fn refuse_sample(view: &NamedView) -> Result<()> {
         true => Err(Error::Unsupported {
             what: "the partial of a sample".to_owned(),
             why: "a sample of the whole is no sum of samples of parts".to_owned(),
-            instead:
-                "draw from the parts as many as their counts say (ringview.spark.sample), or take \
-                      the partial of a view of the rows"
-                    .to_owned(),
+            instead: "take the partial of a view of the rows, and sample what they are merged into"
+                .to_owned(),
         }),
     }
 }
