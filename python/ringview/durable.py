@@ -38,8 +38,9 @@ class Durable:
         """Open the database of a file, or make one; whatever it does from then on is kept there.
 
         One process at a time has a file; its forks do not. `close`, or the end of a `with` block,
-        lets it go. Changes of several threads that come while the disk is busy are written together. What readers had seen of changes is not kept: `View.changes` begins anew. A
-        sample goes on as it was at the last `snapshot` or `close`, over the changes since.
+        lets it go. Changes of several threads that come while the disk is busy are written
+        together. What readers had seen of changes is not kept: `View.changes` begins anew. A sample
+        goes on as it was at the last `snapshot` or `close`, over the changes since.
 
         Args:
             path: The file.
@@ -148,8 +149,8 @@ class Durable:
         """Write the file anew from what is there: opening it then costs that, not what happened.
 
         On return all that happened is durable, whatever `durability` says. Where rows are not kept
-        (`trust_deletes`), those that are left are counted from the changes in the file; if more went
-        than came, the file stays as it is.
+        (`trust_deletes`), those that are left are counted from the changes in the file; if more
+        went than came, the file stays as it is.
 
         Raises:
             StorageError: The file cannot be written; it has what it had.
