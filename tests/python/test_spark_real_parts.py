@@ -234,6 +234,7 @@ def follow(
     raise AssertionError((folder / "driver.log").read_text()[-5000:])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["driver", "partitioned"])
 def test_kafka_through_kills(broker: parts.Broker, tmp_path: Path, mode: str) -> None:
     happened = run(broker, tmp_path / "stream", mode, seed=1, kills=2)
@@ -251,6 +252,7 @@ def test_kafka_through_many_kills(broker: parts.Broker, tmp_path: Path, mode: st
         assert happened["worker killed"] > 10
 
 
+@pytest.mark.long
 def test_delta_tables_are_what_views_are(tmp_path: Path) -> None:
     """On the PySpark that Delta Lake is made for, if another one is installed."""
     config = {
