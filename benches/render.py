@@ -12,8 +12,11 @@ from statistics import median
 from typing import Any
 
 import anchors
+import durable
 import slopes
 from anchors import SIZES
+from results import Line
+from table import NONE, figure, table
 
 ORDERS = ("sorted", "shuffled")
 TITLES = {
@@ -91,8 +94,7 @@ BOOK = {
     "duckdb": "DuckDB recomputing",
 }
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-NONE, FAILED = "-", "failed"
-Line = dict[str, Any]
+FAILED = "failed"
 
 
 def tables(results: dict[str, Any]) -> str:
@@ -114,6 +116,7 @@ def tables(results: dict[str, Any]) -> str:
         *chains(results["lines"]),
         *samples(results["lines"]),
         *order_book(results["lines"]),
+        *durable.tables(results["lines"]),
     ]
     return "\n\n".join([described, *filter(None, found)])
 
@@ -541,25 +544,3 @@ def compiled(workload: str, order: str, size: int = 1_000) -> str:
 def pairs(streams: Iterable[tuple[str, int | None]]) -> list[tuple[tuple[str, int | None], str]]:
     """Every stream in both orders."""
     return [(stream, order) for stream in streams for order in ORDERS]
-
-
-def figure(value: float) -> str:
-    """Two significant digits; whole numbers from 10 on, with commas from 10,000."""
-    if value >= 10:
-        return f"{value:,.0f}" if value >= 10_000 else f"{value:.0f}"
-    return f"{value:.2g}"
-
-
-def table(head: list[str], rows: list[list[str]], names: int) -> str:
-    """A table in Markdown; rows and columns without a figure are left out, and a table without any.
-
-    The first `names` columns say what a row is; the anchors' columns count as no figure.
-    """
-    measured = [at for at in range(names, len(head)) if "‡" not in head[at]]
-    rows = [row for row in rows if any(row[at] != NONE for at in measured)]
-    if not rows:
-        return ""
-    shown = [at for at in range(len(head)) if at < names or any(row[at] != NONE for row in rows)]
-    kept = [[row[at] for at in shown] for row in (head, *rows)]
-    kept.insert(1, ["---"] * len(shown))
-    return "\n".join("| " + " | ".join(row) + " |" for row in kept)

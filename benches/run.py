@@ -90,6 +90,11 @@ class Bench:
 
     def python(self, cell: Cell, systems: tuple[str, ...], *batches: int, **more: Any) -> None:
         """Systems of the Python program at some batch sizes, over the same rows."""
+        command = [sys.executable, str(HERE / "python" / "measure.py"), str(self.export(cell))]
+        self.measure(cell, [*command, *cell.arguments], systems, batches or (HEADLINE,), **more)
+
+    def export(self, cell: Cell) -> Path:
+        """The rows of a cell as files for other programs."""
         rows = (cell.workload.removesuffix("-join").removesuffix("-cofactor"), cell.order)
         folder = self.exported.get((*rows, cell.scale))
         if folder is None:
@@ -98,8 +103,7 @@ class Bench:
             _, problem = self.call([*export, "--export", str(folder)])
             if problem is None:
                 self.exported[(*rows, cell.scale)] = folder
-        command = [sys.executable, str(HERE / "python" / "measure.py"), str(folder)]
-        self.measure(cell, [*command, *cell.arguments], systems, batches or (HEADLINE,), **more)
+        return folder
 
     def edges(self) -> Path:
         """The graph as a file: the one that was given, or the one that the Rust side generates."""
@@ -306,6 +310,13 @@ def order_book(bench: Bench, cell: Cell) -> None:
     keep(bench, cell, [*script, *seconds])
 
 
+def files(bench: Bench, cell: Cell) -> None:
+    """Databases in files: what a batch costs beside memory, how long opening takes."""
+    folder = bench.export(Cell(cell.part, "retailer", cell.order))
+    program = [sys.executable, str(HERE / "python" / "files.py"), str(folder)]
+    keep(bench, cell, [*program, "--seconds", str(bench.options.seconds)])
+
+
 def worst(bench: Bench, cell: Cell) -> None:
     """Data made against one way of maintenance, by size: times of toggled edges, counted steps."""
     lines, problem = bench.call([bench.program, "--worst", cell.workload, *bench.share])
@@ -327,6 +338,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "chains": chains,
     "samples": samples,
     "order-book": order_book,
+    "files": files,
     "worst": worst,
 }
 
@@ -348,6 +360,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
         yield Cell("samples", workload, "shuffled")
     for workload in ("order-book", "order-book-cost", "q17"):
         yield Cell("order-book", workload, "-")
+    yield Cell("files", "files", "sorted")
     for workload in ("toggles", "exponents"):
         yield Cell("worst", workload, "-")
 

@@ -6,6 +6,7 @@ scale 1 there are as many rows as the benchmarks have; smaller scales have fewer
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ class Query:
 
     name: str
     tables: dict[str, pa.RecordBatch]
-    unique: dict[str, str | list[str]]
+    unique: Mapping[str, str | list[str]]
     sql: str
 
 

@@ -38,8 +38,9 @@ class Durable:
         """Open the database of a file, or make one; whatever it does from then on is kept there.
 
         One process at a time has a file; its forks do not. `close`, or the end of a `with` block,
-        lets it go. What readers had seen of changes is not kept: `View.changes` begins anew. A
-        sample is drawn anew, from its seed and the rows that are there.
+        lets it go. Changes of several threads that come while the disk is busy are written
+        together. What readers had seen of changes is not kept: `View.changes` begins anew. A sample
+        goes on as it was at the last `snapshot` or `close`, over the changes since.
 
         Args:
             path: The file.
@@ -49,7 +50,7 @@ class Durable:
                 after it; without, with the whole view. Who hands changes on, and cannot know
                 whether it did so before it was killed, gets them again.
             trust_deletes: As of `Database`; of a file that is there, as it was made. Such a file
-                keeps all changes, as rows are not kept.
+                keeps all changes since the last `snapshot`, as rows are not kept.
             memory_limit: As of `Database`.
             progress: Called now and then with the number of rows read so far; what it raises ends
                 it.
@@ -126,9 +127,10 @@ class Durable:
 
         Raises:
             StorageError: It cannot be written.
-            UnsupportedError: Tables whose rows are not kept (`trust_deletes`).
+            UnsupportedError: Tables whose rows are not kept (`trust_deletes`), if no file has their
+                changes, or if more rows went than came.
 
-        Complexity: O(rows).
+        Complexity: O(rows); where rows are not kept, as `snapshot`.
 
         >>> import tempfile
         >>> import ringview as rv
@@ -147,13 +149,16 @@ class Durable:
         """Write the file anew from what is there: opening it then costs that, not what happened.
 
         On return all that happened is durable, whatever `durability` says. Where rows are not kept
-        (`trust_deletes`) the file stays as it is.
+        (`trust_deletes`), those that are left are counted from the changes in the file; if more
+        went than came, the file stays as it is.
 
         Raises:
             StorageError: The file cannot be written; it has what it had.
             UnsupportedError: A database in memory; with durability="snapshot", tables whose rows
                 are not kept.
+            OutOfMemoryError: `memory_limit` is too low to count the rows that are left.
 
-        Complexity: O(rows).
+        Complexity: O(rows); where rows are not kept, O(changes since the last one), and for that
+        time the memory of the rows that are left.
         """
         self._native.snapshot()

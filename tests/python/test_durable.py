@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import random
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
+from typing import Literal
 
 import crashes
 import pyarrow as pa
@@ -224,6 +227,121 @@ def test_a_change_that_comes_twice_counts_once(tmp_path: Path) -> None:
         with pytest.raises(DuplicateKeyError):
             db.insert("sales", rows(3), batch_id=6)
         assert [db.is_applied(n) for n in range(7)] == [True] * 6 + [False]
+
+
+def test_threads_are_written_together_and_each_hears_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    refused: list[int] = []
+
+    def fill(db: rv.Database, thread: int) -> None:
+        for number in range(thread * 10, thread * 10 + 10):
+            db.insert("sales", rows(number), batch_id=number)
+            try:
+                # Every thread has the first row once; one of them is the first.
+                db.insert("sales", rows(1_000))
+            except DuplicateKeyError:
+                refused.append(thread)
+
+    with rv.Database.open(path) as db:
+        sales(db)
+        threads = [threading.Thread(target=fill, args=(db, thread)) for thread in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(refused) == 59
+    with rv.Database.open(path) as db:
+        assert sorted(db.tables["sales"].to_arrow()["id"].to_pylist()) == [*range(60), 1_000]
+        assert db["v"].to_arrow()["units"].to_pylist() == [900 - 30 + 1_000, 900]
+        assert all(db.is_applied(number) for number in range(60))
+
+
+def test_where_rows_are_not_kept_a_snapshot_counts_them(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with rv.Database.open(path, trust_deletes=True) as db:
+        db.create_table("s", {"id": "int64", "name": "string"}, static=True)
+        db.create_table("r", {"id": "int64", "x": "float64"})
+        db.insert("s", {"id": [1, 2], "name": ["one", "two"]})
+        db.create_view("v", "SELECT name, SUM(x) AS x FROM r JOIN s ON r.id = s.id GROUP BY name")
+        for _ in range(20):
+            some = {"id": [1] * 20_000, "x": [0.1] * 20_000}
+            db.insert("r", some)
+            db.delete("r", some)
+        db.insert("r", {"id": [2, 2], "x": [0.25, 0.5]}, batch_id="last")
+        size = path.stat().st_size
+        db.snapshot()
+        assert path.stat().st_size * 4 < size
+        db.insert("r", {"id": [1], "x": [1.0]})
+    with rv.Database.open(path, trust_deletes=True) as db:
+        assert db["v"].to_arrow().sort_by("name").to_pylist() == [
+            {"name": "one", "x": 1.0},
+            {"name": "two", "x": 0.75},
+        ]
+        assert db.is_applied("last")
+        db.delete("r", {"id": [3], "x": [0.5]})
+        with pytest.raises(UnsupportedError, match="no file of its changes tells them"):
+            db.save(tmp_path / "copy")
+        db.snapshot()
+
+
+@pytest.mark.parametrize("durability", ["transaction", "snapshot"])
+def test_a_sample_goes_on_where_it_was(tmp_path: Path, durability: Literal["transaction"]) -> None:
+    path = tmp_path / "db"
+    model = rv.Database()
+
+    def define(db: rv.Database) -> None:
+        db.create_table("e", {"a": "int64", "b": "string"})
+        db.create_table("f", {"b": "string", "c": "int64"})
+        db.create_sample("s", "SELECT a, c FROM e JOIN f ON e.b = f.b", k=10, seed=3)
+
+    def held(db: rv.Database) -> list[tuple[int, int]]:
+        return sorted((row["a"], row["c"]) for row in db["s"].to_arrow().to_pylist())
+
+    def fill(db: rv.Database, first: int) -> None:
+        names = [f"name {n % 5}" for n in range(40)]
+        numbers = list(range(first, first + 40))
+        db.insert("e", {"a": numbers, "b": names})
+        db.insert("f", {"b": names, "c": numbers})
+
+    define(model)
+    fill(model, 0)
+    with rv.Database.open(path, durability=durability) as db:
+        define(db)
+        fill(db, 0)
+        assert held(db) == held(model)
+    before, seen = held(model), set()
+    for round_ in range(1, 6):
+        with rv.Database.open(path, durability=durability) as db:
+            assert held(db) == before
+            fill(db, 40 * round_)
+            before = held(db)
+            assert len(before) == 10
+            seen.update(before)
+            if round_ == 3:
+                db.snapshot()
+    assert len(seen) > 10
+    assert max(a for a, _ in seen) >= 200
+
+
+def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    kept = Path(__file__).parent / "data" / "version-1.ringview.xz"
+    path.write_bytes(lzma.decompress(kept.read_bytes()))
+    for _ in range(2):
+        with rv.Database.open(path) as db:
+            assert sorted(db["v"].to_arrow().to_pylist(), key=str) == [
+                {"shop": "north", "units": 10},
+                {"shop": "south", "units": 15},
+                {"shop": "west", "units": 1},
+            ]
+            assert {row["town"]: row["n"] for row in db["w"].to_arrow().to_pylist()} == {
+                "a": 1,
+                "b": 2,
+            }
+            assert [len(db.tables["sales"]), len(db["s"])] == [4, 2]
+            assert [db.is_applied(n) for n in ("first", 2, 3, 4, 5)] == [True] * 4 + [False]
+            db.insert("sales", {"id": [9], "shop": ["east"], "units": [1]})
+            db.delete("sales", {"id": [9]})
 
 
 def run(code: str, *arguments: object) -> str:

@@ -310,7 +310,7 @@ def test_a_merged_view_is_told_of() -> None:
     view.merge(database(ALL, {"r": [row("a", 5)]}, R)["v"].partial())
     assert "partials" in view.explain()
     for format in ("mermaid", "graphviz", "json", "html"):
-        assert view.explain(format)  # type: ignore[arg-type]
+        assert view.explain(format)
     assert "1 groups" in view.explain("html")
     assert [batch.num_rows for batch in view.to_reader()] == [1]
     assert view[0:1].num_rows == len(view.where(a="a")) == 1

@@ -52,6 +52,11 @@ impl Progress {
         }
     }
 
+    /// Whether somebody is told.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.progress.is_some()
+    }
+
     /// Runs a call that is likely to be small without letting the interpreter go beforehand.
     pub(crate) fn attached<T>(
         &mut self,

@@ -56,6 +56,10 @@ impl Applied {
         }
     }
 
+    pub(crate) fn extend(&mut self, ids: impl IntoIterator<Item = BatchId>) {
+        ids.into_iter().for_each(|id| self.add(id));
+    }
+
     fn add_number(&mut self, number: i64) {
         let below = self.numbers.range(..=number).next_back();
         let (mut first, mut last) = (number, number);

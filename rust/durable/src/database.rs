@@ -62,7 +62,7 @@ pub struct DurableDatabase {
     pub(crate) applied: Applied,
     pub(crate) file: Option<File>,
     pub(crate) durability: Durability,
-    /// Whether something happened that is not in the file.
+    /// Whether something happened since the file was written anew, or opened.
     pub(crate) ahead: bool,
 }
 
@@ -156,7 +156,7 @@ impl DurableDatabase {
         let mut keep = || match (&mut *file, *durability) {
             (Some(file), Durability::Transaction) => {
                 let definition = definition.clone();
-                file.append(&[Entry::View(Box::new(definition)).into()])
+                file.append([&Entry::View(Box::new(definition)).into()])
             }
             _ => Ok(()),
         };
@@ -195,28 +195,45 @@ impl DurableDatabase {
         if id.as_ref().is_some_and(|id| self.is_applied(id)) {
             return Ok(false);
         }
-        let Self {
-            engine,
-            file,
-            durability,
-            ..
-        } = self;
-        match (file, *durability) {
-            (Some(file), Durability::Transaction) => {
-                let record = Record::changes(changes, net, id.clone())?;
-                let steps = Steps::read(&record)?;
-                let mut keep = || file.append(std::slice::from_ref(&record));
-                steps.with(|changes| engine.apply_kept(changes, net, poll, &mut keep))?;
-            }
-            _ => {
-                engine.apply_kept(changes, net, poll, &mut || Ok(()))?;
-                self.ahead = true;
-            }
+        if self.is_written() {
+            let record = Record::changes(changes, net, id)?;
+            return self.apply_written([&record], net, poll).map(|()| true);
         }
-        if let Some(id) = id {
-            self.applied.add(id);
-        }
+        self.engine.apply_kept(changes, net, poll, &mut || Ok(()))?;
+        self.ahead = true;
+        self.applied.extend(id);
         Ok(true)
+    }
+
+    /// Applies transactions as one, and writes each.
+    pub(crate) fn apply_written<'a>(
+        &mut self,
+        records: impl IntoIterator<Item = &'a Record> + Clone,
+        net: bool,
+        poll: Poll<'_>,
+    ) -> Result<()> {
+        let Self { engine, file, .. } = self;
+        let mut keep = || match file {
+            Some(file) => file.append(records.clone()),
+            None => Ok(()),
+        };
+        Steps::read(records.clone())?
+            .with(|changes| engine.apply_kept(changes, net, poll, &mut keep))?;
+        self.ahead = true;
+        let ids = records.into_iter().filter_map(|record| record.identity().0);
+        self.applied.extend(ids.cloned());
+        Ok(())
+    }
+
+    /// Whether each transaction is written as it comes.
+    pub(crate) fn is_written(&self) -> bool {
+        self.file.is_some() && self.durability == Durability::Transaction
+    }
+
+    /// How often its file was written since it was opened.
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        self.file.as_ref().map_or(0, |file| file.commits)
     }
 
     /// As [`Database::merge_partials`], of a database in memory.
@@ -250,7 +267,7 @@ impl DurableDatabase {
     fn keep(&mut self, entry: impl FnOnce() -> Entry) -> Result<()> {
         self.ahead = true;
         match (&mut self.file, self.durability) {
-            (Some(file), Durability::Transaction) => file.append(&[entry().into()]),
+            (Some(file), Durability::Transaction) => file.append([&entry().into()]),
             _ => Ok(()),
         }
     }

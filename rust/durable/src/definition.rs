@@ -1,7 +1,9 @@
 //! What views were created as, and how all of them are created again.
 //!
-//! Invariant: names differ. Cost: O(views) a definition; to create them, what filling them costs, and a
+//! Invariant: names differ; a sample that is created goes on from its state, if one is known. Cost: O(views) a definition; to create them, what filling them costs, and a
 //! plan more for each that has to wait for another.
+
+use std::collections::BTreeMap;
 
 use ringview_core::{Error, Result};
 use ringview_engine::{Database, Poll};
@@ -63,29 +65,67 @@ impl ViewDefinition {
 
 /// The definitions of all views there are.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Definitions(Vec<ViewDefinition>);
+pub(crate) struct Definitions {
+    views: Vec<ViewDefinition>,
+    /// Of samples that are not there yet, by name.
+    states: BTreeMap<String, Vec<u8>>,
+}
 
 impl Definitions {
     /// Adds a view, or puts it in the place of that of its name.
     pub(crate) fn put(&mut self, definition: ViewDefinition) {
-        match self.0.iter_mut().find(|view| view.name == definition.name) {
+        match self
+            .views
+            .iter_mut()
+            .find(|view| view.name == definition.name)
+        {
             Some(old) => *old = definition,
-            None => self.0.push(definition),
+            None => self.views.push(definition),
         }
     }
 
     pub(crate) fn remove(&mut self, name: &str) {
-        self.0.retain(|view| view.name != name);
+        self.views.retain(|view| view.name != name);
+    }
+
+    /// Lets a sample go on from a state, now or as soon as it is there.
+    pub(crate) fn resume(
+        &mut self,
+        name: &str,
+        state: Vec<u8>,
+        database: &mut Database,
+    ) -> Result<()> {
+        if database.view_id(name).is_err() {
+            self.states.insert(name.to_owned(), state);
+            return Ok(());
+        }
+        match database.resume_sample(name, &state) {
+            // What views read of it cannot be taken back: it is the one that was drawn anew.
+            Err(Error::Unsupported { .. }) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Whether samples wait for what they go on from.
+    pub(crate) fn has_states(&self) -> bool {
+        !self.states.is_empty()
+    }
+
+    /// The names of all samples.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = &str> {
+        let samples = self.views.iter().filter(|view| view.sample.is_some());
+        samples.map(|view| &*view.name)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ViewDefinition> {
-        self.0.iter()
+        self.views.iter()
     }
 
-    /// Creates all views, each behind those that it reads: one that replaced another may read what came
+    /// Creates all views that are not there, each behind those that it reads: one that replaced another may read what came
     /// after that.
-    pub(crate) fn create(&self, database: &mut Database, poll: Poll<'_>) -> Result<()> {
-        let mut rest: Vec<&ViewDefinition> = self.0.iter().collect();
+    pub(crate) fn create(&mut self, database: &mut Database, poll: Poll<'_>) -> Result<()> {
+        let missing = |view: &&ViewDefinition| database.view_id(&view.name).is_err();
+        let mut rest: Vec<&ViewDefinition> = self.views.iter().filter(missing).collect();
         while !rest.is_empty() {
             let mut later = Vec::new();
             for &view in &rest {
@@ -96,6 +136,9 @@ impl Definitions {
                         later.push(view);
                     }
                     done => done?,
+                }
+                if let Some(state) = self.states.remove(&view.name) {
+                    database.resume_sample(&view.name, &state)?;
                 }
             }
             if later.len() == rest.len() {

@@ -19,7 +19,8 @@ use crate::record::{Entry, Record};
 /// What every file of ours begins its head with.
 const MAGIC: &str = "ringview database";
 /// Which layout of records this writes; older ones are read.
-const VERSION: u32 = 1;
+/// Version 2 has the states of samples.
+const VERSION: u32 = 2;
 
 const HEAD: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("ringview.head");
 const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("ringview.records");
@@ -51,6 +52,8 @@ pub(crate) struct File {
     process: u32,
     pub(crate) path: PathBuf,
     pub(crate) head: Head,
+    /// How often it was written since it was opened.
+    pub(crate) commits: u64,
     /// Bytes of records since it was written anew, and those that it had then.
     pub(crate) grown: u64,
     pub(crate) base: u64,
@@ -79,10 +82,11 @@ impl File {
                 trust_deletes,
                 records: 0,
             },
+            commits: 0,
             grown: 0,
             base: 0,
         };
-        file.append(&[])?;
+        file.append([])?;
         Ok(file)
     }
 
@@ -97,14 +101,18 @@ impl File {
             process: std::process::id(),
             path: path.to_owned(),
             head,
+            commits: 0,
             grown: 0,
             base: 0,
         })
     }
 
     /// Adds records, all or none, and returns when they are on disk.
-    pub(crate) fn append(&mut self, records: &[Record]) -> Result<()> {
-        self.write(false, |write| records.iter().try_for_each(write))
+    pub(crate) fn append<'a>(
+        &mut self,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> Result<()> {
+        self.write(false, |write| records.into_iter().try_for_each(write))
     }
 
     /// Puts records in the place of all that are there; `make` is given what writes one.
@@ -130,7 +138,10 @@ impl File {
             return Err(of_the_parent(path));
         }
         let failed = |problem: redb::Error| cannot(path, "write", problem);
-        let mut head = self.head.clone();
+        let mut head = Head {
+            version: VERSION,
+            ..self.head.clone()
+        };
         let mut bytes = 0;
         let transaction = self.database.begin_write().map_err(|p| failed(p.into()))?;
         if anew {
@@ -176,6 +187,7 @@ impl File {
         }
         transaction.commit().map_err(|p| failed(p.into()))?;
         self.head = head;
+        self.commits += 1;
         self.grown = if anew { bytes } else { self.grown + bytes };
         Ok(())
     }
@@ -185,14 +197,20 @@ impl File {
         self.grown > self.base.max(1 << 20)
     }
 
-    /// Hands all records over in their order, each with whether it is the last.
+    /// Hands all records over in their order, each with whether it is the last, but for states of samples.
     pub(crate) fn read(&self, mut each: impl FnMut(Record, bool) -> Result<()>) -> Result<()> {
+        let mut last = self.head.records;
+        while last > 0 && matches!(self.checked(last - 1)?.entry, Entry::Sample(_)) {
+            last -= 1;
+        }
         for number in 0..self.head.records {
-            let record = guarded(|| self.record(number))
-                .map_err(|problem| problem.of(&self.path, "read"))?;
-            each(record, number + 1 == self.head.records)?;
+            each(self.checked(number)?, number + 1 == last)?;
         }
         Ok(())
+    }
+
+    fn checked(&self, number: u64) -> Result<Record> {
+        guarded(|| self.record(number)).map_err(|problem| problem.of(&self.path, "read"))
     }
 
     fn record(&self, number: u64) -> std::result::Result<Record, Unread> {

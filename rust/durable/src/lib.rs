@@ -13,6 +13,7 @@
 //! | `file` | the file: records in their order, checked |
 //! | `definition` | what views were created as |
 //! | `database` | a database and its file |
+//! | `group` | transactions of several threads, written together |
 //! | `snapshot` | the file written anew from what is there |
 //! | `replay` | the database of a file |
 
@@ -20,6 +21,7 @@ mod applied;
 mod database;
 mod definition;
 mod file;
+mod group;
 mod record;
 mod replay;
 mod snapshot;
@@ -27,3 +29,4 @@ mod snapshot;
 pub use applied::BatchId;
 pub use database::{Durability, DurableDatabase, Opening};
 pub use definition::{SampleOf, ViewDefinition};
+pub use group::{Group, Prepared, Waiting};

@@ -19,6 +19,9 @@ use crate::file::damaged;
 /// Rows of a part: few enough to be copied in one piece.
 pub(crate) const PART: usize = 1 << 16;
 
+/// Bytes of a part of a sample's state.
+const SAMPLE_PART: usize = 1 << 24;
+
 /// What happened, but for rows.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -35,6 +38,8 @@ pub(crate) enum Entry {
         steps: Vec<Step>,
     },
     Applied(Applied),
+    /// The state of a sample over the rows that are there by then.
+    Sample(String),
 }
 
 /// What a table was created with.
@@ -111,6 +116,23 @@ impl Record {
         })
     }
 
+    /// The identity of a transaction, if it has one, and whether its net effect counts.
+    pub(crate) fn identity(&self) -> (Option<&BatchId>, bool) {
+        match &self.entry {
+            Entry::Changes { net, id, .. } => (id.as_ref(), *net),
+            _ => (None, false),
+        }
+    }
+
+    /// What a sample holds and will draw from.
+    pub(crate) fn sample(name: &str, state: Vec<u8>) -> Self {
+        let parts = state.chunks(SAMPLE_PART).map(Buffer::from).collect();
+        Self {
+            entry: Entry::Sample(name.to_owned()),
+            parts,
+        }
+    }
+
     /// Rows that come to a table, each as often as a column of theirs says.
     pub(crate) fn insert(table: &str, rows: &RecordBatch, multiplicity: &str) -> Result<Self> {
         let insert = Change::Rows(Op {
@@ -175,20 +197,27 @@ impl Step {
     }
 }
 
-/// The steps of a transaction with their rows.
-#[derive(Debug)]
+/// The steps of transactions with their rows.
+#[derive(Debug, Default)]
 pub(crate) struct Steps<'a> {
-    steps: &'a [Step],
+    steps: Vec<&'a Step>,
     /// By step, by rows: the batches.
     rows: Vec<Vec<Vec<RecordBatch>>>,
 }
 
 impl<'a> Steps<'a> {
-    /// Those of a record; of one that is no transaction, none.
-    pub(crate) fn read(record: &'a Record) -> Result<Self> {
-        let steps = match &record.entry {
-            Entry::Changes { steps, .. } => &steps[..],
-            _ => &[],
+    /// Those of records, one after the other; of one that is no transaction, none.
+    pub(crate) fn read(records: impl IntoIterator<Item = &'a Record>) -> Result<Self> {
+        let mut all = Self::default();
+        for record in records {
+            all.add(record)?;
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, record: &'a Record) -> Result<()> {
+        let Entry::Changes { steps, .. } = &record.entry else {
+            return Ok(());
         };
         let mut parts = record.parts.iter();
         let mut batches = |rows: &Rows| {
@@ -199,9 +228,12 @@ impl<'a> Steps<'a> {
                 false => Err(damaged("rows of a change are missing")),
             }
         };
-        let step = |step: &'a Step| step.rows.iter().map(&mut batches).collect();
-        let rows = steps.iter().map(step).collect::<Result<_>>()?;
-        Ok(Self { steps, rows })
+        for step in steps {
+            let rows = step.rows.iter().map(&mut batches).collect::<Result<_>>()?;
+            self.steps.push(step);
+            self.rows.push(rows);
+        }
+        Ok(())
     }
 
     /// Hands them to what takes changes.

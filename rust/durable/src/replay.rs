@@ -1,14 +1,14 @@
 //! The database of a file: what its records say, done again.
 //!
 //! Invariant: the outcome is that of the calls which wrote them. Views of tables that keep their rows come
-//! last, all at once, each filled from all rows; where rows are not kept each comes when it came. Cost:
-//! O(rows of the changes), and what filling the views costs.
+//! last, all at once, each filled from all rows; where rows are not kept each comes when it came, those that came
+//! with nothing between them at once. A sample goes on from its state over the rows of then, so all views come there. Cost: O(rows of the changes), and what filling the views costs.
 
 use std::cell::Cell;
 use std::path::Path;
 
 use ringview_core::{Error, Result};
-use ringview_engine::{Options, Poll};
+use ringview_engine::{Database, Options, Poll};
 
 use crate::database::{DurableDatabase, Opening};
 use crate::file::{File, damaged};
@@ -60,7 +60,7 @@ impl DurableDatabase {
 
     fn replayed(file: &File, options: Options, tell_last: bool, poll: Poll<'_>) -> Result<Self> {
         let mut database = Self::new(options);
-        let mut waiting = !options.trust_deletes;
+        let mut told = !tell_last;
         // Each call of the engine counts its rows from 0.
         let (before, counted) = (Cell::new(0), Cell::new(0));
         let mut poll = |done| {
@@ -68,9 +68,15 @@ impl DurableDatabase {
             poll(before.get() + done)
         };
         file.read(|record, is_last| {
-            if tell_last && is_last && matches!(record.entry, Entry::Changes { .. }) {
-                database.create_views(&mut waiting, &mut poll)?;
+            let is_view = matches!(record.entry, Entry::View(_) | Entry::Sample(_));
+            let is_due = options.trust_deletes || database.definitions.has_states();
+            let to_be_told = !told && is_last && matches!(record.entry, Entry::Changes { .. });
+            if to_be_told || is_due && !is_view {
+                database.create_views(&mut poll)?;
+            }
+            if to_be_told {
                 database.engine.begin_changes();
+                told = true;
             }
             let done = database.replay(&record, &mut poll);
             before.set(before.get() + counted.take());
@@ -79,23 +85,20 @@ impl DurableDatabase {
                 problem => damaged(&problem.to_string()),
             })
         })?;
-        if tell_last && waiting {
+        database.create_views(&mut poll)?;
+        if !told {
             // The last record was no transaction: nothing is to be told.
-            database.create_views(&mut waiting, &mut poll)?;
             database.engine.begin_changes();
         }
-        database.create_views(&mut waiting, &mut poll)?;
         Ok(database)
     }
 
-    /// Creates the views that wait for all rows, once.
-    fn create_views(&mut self, waiting: &mut bool, poll: Poll<'_>) -> Result<()> {
-        match std::mem::take(waiting) {
-            true => self.definitions.create(&mut self.engine, poll),
-            false => Ok(()),
-        }
+    /// Creates the views that are not there yet.
+    fn create_views(&mut self, poll: Poll<'_>) -> Result<()> {
+        self.definitions.create(&mut self.engine, poll)
     }
 
+    /// Does what a record says, but for views that are not there yet.
     fn replay(&mut self, record: &Record, poll: Poll<'_>) -> Result<()> {
         let Self { engine, .. } = self;
         let now = engine.options().trust_deletes;
@@ -112,16 +115,12 @@ impl DurableDatabase {
             Entry::DropTable(name) => engine.drop_table(name),
             Entry::View(view) => {
                 self.definitions.put((**view).clone());
-                match now {
-                    true if engine.view_id(&view.name).is_ok() => {
-                        let by = view.engine.as_deref();
-                        engine
-                            .replace_view_with(&view.name, &view.query, by, poll, &mut || Ok(()))?;
-                        view.write_text(engine)
-                    }
-                    true => view.create(engine, poll),
-                    false => Ok(()),
+                if !now || engine.view_id(&view.name).is_err() {
+                    return Ok(());
                 }
+                let by = view.engine.as_deref();
+                engine.replace_view_with(&view.name, &view.query, by, poll, &mut || Ok(()))?;
+                view.write_text(engine)
             }
             Entry::DropView(name) => {
                 self.definitions.remove(name);
@@ -131,7 +130,7 @@ impl DurableDatabase {
                 }
             }
             Entry::Changes { net, id, .. } => {
-                let steps = Steps::read(record)?;
+                let steps = Steps::read([record])?;
                 steps.with(|changes| engine.apply_kept(changes, *net, poll, &mut || Ok(())))?;
                 if let Some(id) = id {
                     self.applied.add(id.clone());
@@ -142,6 +141,37 @@ impl DurableDatabase {
                 self.applied = applied.clone();
                 Ok(())
             }
+            Entry::Sample(name) => {
+                let state = record.parts.iter().flat_map(|part| &**part).copied();
+                self.definitions.resume(name, state.collect(), engine)
+            }
         }
+    }
+}
+
+impl File {
+    /// The rows that its changes leave, in tables that keep them; no views.
+    ///
+    /// # Errors
+    /// `OverDelete` where more went than came; `Memory`; as [`DurableDatabase::open`].
+    pub(crate) fn rows(&self, memory_limit: Option<u64>) -> Result<Database> {
+        let mut rows = Database::new(Options {
+            trust_deletes: false,
+            memory_limit,
+        });
+        let poll: Poll<'_> = &mut |_| Ok(());
+        self.read(|record, _| match &record.entry {
+            // Keys were not checked, and are not now.
+            Entry::Table(table) => {
+                rows.create_table(&table.name, table.schema.clone(), None, table.is_static)
+            }
+            Entry::DropTable(name) => rows.drop_table(name),
+            Entry::Changes { .. } => {
+                let steps = Steps::read([&record])?;
+                steps.with(|changes| rows.apply_kept(changes, true, poll, &mut || Ok(())))
+            }
+            _ => Ok(()),
+        })?;
+        Ok(rows)
     }
 }

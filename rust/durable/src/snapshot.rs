@@ -1,8 +1,9 @@
 //! The file written anew, from what is there; and copies of a database.
 //!
 //! Invariant: it holds the tables with their rows, the views as they were defined, and the identities of what was
-//! applied. Tables that keep no base rows can only be had from their changes, so a file of those keeps all of
-//! them. Cost: O(rows), one commit.
+//! applied. Where tables keep no base rows, what is left of their rows is counted from the file, whose changes
+//! are all there; if more went than came, nobody can tell them, and the file stays as it is. Cost: O(rows), one commit;
+//! where rows are not kept, O(changes since the last one), and the memory of the rows that are left.
 
 use std::path::{Path, PathBuf};
 
@@ -22,9 +23,10 @@ impl DurableDatabase {
     ///
     /// # Errors
     /// `Storage` if the file cannot be written; what it held before is there then. `Unsupported` without a
-    /// file, or where rows are not kept and only snapshots are durable.
+    /// file, or where rows are not kept and only snapshots are durable; `Memory` where those that are left are
+    /// counted.
     pub fn snapshot(&mut self) -> Result<()> {
-        let rowless = self.rowless();
+        let counted = self.counted();
         let Some(mut file) = self.file.take() else {
             return Err(Error::Unsupported {
                 what: "a snapshot of a database in memory".to_owned(),
@@ -32,11 +34,12 @@ impl DurableDatabase {
                 instead: "copy it with save(path), or begin with Database.open(path)".to_owned(),
             });
         };
-        let written = match rowless {
-            None => file.rewrite(|write| self.write(write)),
+        let written = match counted {
+            Ok(Rows::Kept) => file.rewrite(|write| self.write(&self.engine, write)),
+            Ok(Rows::Counted(rows)) => file.rewrite(|write| self.write(&rows, write)),
             // Its changes are in the file, each as it came.
-            Some(_) if self.durability == Durability::Transaction => Ok(()),
-            Some(table) => Err(rows_are_not_kept(&table)),
+            Ok(Rows::Overdrawn(_)) => Ok(()),
+            Err(problem) => Err(problem),
         };
         self.file = Some(file);
         self.ahead &= written.is_err();
@@ -48,13 +51,16 @@ impl DurableDatabase {
     /// # Errors
     /// `Storage` if it cannot be written; `Unsupported` where rows are not kept.
     pub fn save(&self, path: &Path) -> Result<()> {
-        if let Some(table) = self.rowless() {
-            return Err(rows_are_not_kept(&table));
-        }
         self.refuse_merged()?;
+        let counted = self.counted()?;
+        let rows = match &counted {
+            Rows::Kept => &self.engine,
+            Rows::Counted(rows) => rows,
+            Rows::Overdrawn(table) => return Err(rows_are_not_kept(table)),
+        };
         let draft = beside(path);
         let written = File::make(&draft, self.options().trust_deletes)
-            .and_then(|mut file| file.rewrite(|write| self.write(write)))
+            .and_then(|mut file| file.rewrite(|write| self.write(rows, write)))
             .and_then(|()| {
                 std::fs::rename(&draft, path).map_err(|problem| Error::Storage {
                     action: "write",
@@ -83,9 +89,29 @@ impl DurableDatabase {
             });
         if due {
             self.snapshot()?;
+        } else if self.ahead && self.is_written() {
+            let samples = self.samples()?;
+            if let Some(file) = self.file.as_mut().filter(|_| !samples.is_empty()) {
+                file.append(&samples)?;
+            }
         }
         *self = Self::default();
         Ok(())
+    }
+
+    /// Where the rows are.
+    fn counted(&self) -> Result<Rows> {
+        match (self.rowless(), &self.file) {
+            (None, _) => Ok(Rows::Kept),
+            (Some(table), Some(file)) if self.is_written() => {
+                match file.rows(self.options().memory_limit) {
+                    Ok(rows) => Ok(Rows::Counted(Box::new(rows))),
+                    Err(Error::OverDelete { .. }) => Ok(Rows::Overdrawn(table)),
+                    Err(problem) => Err(problem),
+                }
+            }
+            (Some(table), _) => Err(rows_are_not_kept(&table)),
+        }
     }
 
     /// Refuses to write views whose rows are elsewhere.
@@ -109,28 +135,54 @@ impl DurableDatabase {
         tables.find_map(|(name, table)| (!table.is_static).then_some(name))
     }
 
-    fn write(&self, write: Write<'_>) -> Result<()> {
+    /// Writes tables, views and the rows of a database with the same tables. Views stand behind the rows of static
+    /// tables, and before all that they could not have where rows are not kept.
+    fn write(&self, rows: &Database, write: Write<'_>) -> Result<()> {
         for (name, table) in statuses(&self.engine) {
-            let multiplicity = fresh_column(&table);
-            let rows = self.engine.table_rows(&name, Some(&multiplicity))?;
             let definition = TableDefinition {
                 name,
                 schema: (*table.schema).clone(),
                 unique: table.unique,
                 is_static: table.is_static,
             };
-            let name = definition.name.clone();
             write(&Entry::Table(definition).into())?;
-            for start in (0..rows.num_rows()).step_by(PART) {
-                let part = rows.slice(start, PART.min(rows.num_rows() - start));
-                write(&Record::insert(&name, &part, &multiplicity)?)?;
-            }
         }
+        write_rows(rows, true, write)?;
         for view in self.definitions.iter() {
             write(&Entry::View(Box::new(view.clone())).into())?;
         }
-        write(&Entry::Applied(self.applied.clone()).into())
+        write_rows(rows, false, write)?;
+        write(&Entry::Applied(self.applied.clone()).into())?;
+        self.samples()?.iter().try_for_each(write)
     }
+
+    /// The states of all samples.
+    fn samples(&self) -> Result<Vec<Record>> {
+        let state = |name: &str| Ok(Record::sample(name, self.engine.sample_state(name)?));
+        self.definitions.samples().map(state).collect()
+    }
+}
+
+/// The rows that a file is written with.
+enum Rows {
+    /// Those of the tables.
+    Kept,
+    /// Those of this database, which has no views.
+    Counted(Box<Database>),
+    /// More went from a table than came.
+    Overdrawn(String),
+}
+
+fn write_rows(database: &Database, of_static: bool, write: Write<'_>) -> Result<()> {
+    for (name, table) in statuses(database).filter(|(_, table)| table.is_static == of_static) {
+        let multiplicity = fresh_column(&table);
+        let rows = database.table_rows(&name, Some(&multiplicity))?;
+        for start in (0..rows.num_rows()).step_by(PART) {
+            let part = rows.slice(start, PART.min(rows.num_rows() - start));
+            write(&Record::insert(&name, &part, &multiplicity)?)?;
+        }
+    }
+    Ok(())
 }
 
 fn statuses(database: &Database) -> impl Iterator<Item = (String, TableStatus)> {
@@ -157,7 +209,8 @@ fn beside(path: &Path) -> PathBuf {
 fn rows_are_not_kept(table: &str) -> Error {
     Error::Unsupported {
         what: format!("writing the rows of table {table:?}"),
-        why: "with trust_deletes they are not kept".to_owned(),
+        why: "with trust_deletes they are not kept, and no file of its changes tells them"
+            .to_owned(),
         instead: "open the database with durability=\"transaction\", which keeps its changes, or \
             create it without trust_deletes"
             .to_owned(),

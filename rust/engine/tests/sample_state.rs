@@ -109,9 +109,9 @@ fn tables() -> Database {
 }
 
 /// A database whose tables have come some way, with a sample.
-fn sampled(join: usize, seed: u64, deletes: bool) -> Database {
+fn sampled(join: (&[&str], &str), seed: u64, deletes: bool) -> Database {
     let mut db = tables();
-    db.create_sample("few", &query(JOINS[join]), (12, seed), &mut |_| Ok(()))
+    db.create_sample("few", &query(join), (12, seed), &mut |_| Ok(()))
         .unwrap();
     for (from, to) in [(0, 20), (20, 60)] {
         for table in TABLES {
@@ -126,7 +126,7 @@ fn sampled(join: usize, seed: u64, deletes: bool) -> Database {
 
 #[test]
 fn a_sample_goes_on_from_its_bytes_over_rows_in_another_order() {
-    for join in 0..JOINS.len() {
+    for join in JOINS {
         let db = sampled(join, 7, true);
         let state = db.sample_state("few").unwrap();
         let mut other = tables();
@@ -137,7 +137,7 @@ fn a_sample_goes_on_from_its_bytes_over_rows_in_another_order() {
             change(&mut other, table, Direction::Insert, &all);
         }
         other
-            .create_sample("few", &query(JOINS[join]), (12, 1), &mut |_| Ok(()))
+            .create_sample("few", &query(join), (12, 1), &mut |_| Ok(()))
             .unwrap();
         other.resume_sample("few", &state).unwrap();
         other.check();
@@ -155,7 +155,7 @@ fn a_sample_goes_on_from_its_bytes_over_rows_in_another_order() {
 
 #[test]
 fn what_comes_after_is_drawn_as_if_nothing_had_been_between() {
-    for join in 0..JOINS.len() {
+    for join in JOINS {
         let (mut db, mut other) = (sampled(join, 7, false), sampled(join, 8, false));
         assert_ne!(other.view_result("few"), db.view_result("few"));
         other
@@ -174,7 +174,7 @@ fn what_comes_after_is_drawn_as_if_nothing_had_been_between() {
 
 #[test]
 fn bytes_that_are_no_state_of_the_sample_are_refused_and_change_nothing() {
-    for join in 0..JOINS.len() {
+    for join in JOINS {
         let mut db = sampled(join, 7, true);
         let state = db.sample_state("few").unwrap();
         let refused = |db: &mut Database, state: &[u8]| {
@@ -195,13 +195,13 @@ fn bytes_that_are_no_state_of_the_sample_are_refused_and_change_nothing() {
         // Of a sample of another size, and of other rows.
         let mut larger = tables();
         larger
-            .create_sample("few", &query(JOINS[join]), (13, 7), &mut |_| Ok(()))
+            .create_sample("few", &query(join), (13, 7), &mut |_| Ok(()))
             .unwrap();
         refused(&mut larger, &state);
         change(&mut db, "r", Direction::Delete, &rows("r", 15, 60));
         refused(&mut db, &state);
     }
-    let mut db = sampled(0, 7, false);
+    let mut db = sampled(JOINS[0], 7, false);
     let above = r#"{"atoms": [{"table": "few", "alias": "f"}],
         "outputs": [{"kind": "aggregate", "name": "n", "function": "count"}]}"#;
     db.create_view("n", &Query::from_json(above).unwrap(), &mut |_| Ok(()))

@@ -17,6 +17,8 @@ from ringview.errors import InvalidValueError
 from ringview.spark.session import use_this_python
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
+from ringview.spark.streaming.partitioned.moving import move
+from ringview.spark.streaming.partitioned.state import PartitionedState
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.query import StreamQuery
 from ringview.spark.streaming.sinks import Sink, sink_of
@@ -95,6 +97,7 @@ class Stream:
         mode: Mode = "driver",
         trigger: Trigger | None = None,
         name: str | None = None,
+        partitions: int | None = None,
     ) -> StreamWriter:
         """How the stream runs; `start` begins it.
 
@@ -107,11 +110,14 @@ class Stream:
                 all that views hold, be it nothing. After a crash it may be told of the last batch
                 again, with the same rows.
             mode: Where the state is. "driver": in one engine on the driver. "partitioned": in one
-                engine for each partition.
+                engine for each partition, in Spark's workers, which have the checkpoint's folder
+                mounted too. Views are then such that no group has rows in two partitions.
             trigger: How often a micro-batch begins: "5 seconds"; "available now" ends the stream
                 once all that is there was taken; or what `DataStreamWriter.trigger` takes, as a
                 dict. By default as soon as the one before is done.
             name: Of the query, in Spark's progress and pages.
+            partitions: With mode="partitioned", how many; by default those of the checkpoint, else
+                ``spark.sql.shuffle.partitions``, on one machine at most one a core.
         """
         return StreamWriter(
             self.plan,
@@ -121,7 +127,33 @@ class Stream:
             _mode(mode),
             _trigger(trigger),
             name,
+            partitions,
         )
+
+    def repartition(self, checkpoint: str | os.PathLike[str], partitions: int) -> None:
+        """Move the state of a stream with mode="partitioned" to another number of partitions.
+
+        The stream must not run. It goes on with the checkpoint as if it had always had so many;
+        killed in between, it goes on as it was. As many engines work at once as the stream had
+        partitions when it first began, for of Spark's own state there are as many parts.
+
+        Args:
+            checkpoint: Its folder.
+            partitions: How many engines from now on.
+
+        Raises:
+            CheckpointError: It is of another query or mode, or has no micro-batch yet.
+            StorageError: It cannot be written, or the stream runs.
+
+        Complexity: one shuffle of all rows that are there; every view is filled anew.
+
+        Example:
+            ::
+
+                asked.repartition("state", partitions=64)
+                asked.write_stream(checkpoint="state", sink=sink, mode="partitioned").start()
+        """
+        move(self.plan, self._sources, Checkpoint(checkpoint), partitions)
 
     def __repr__(self) -> str:
         return f"Stream({', '.join(self.plan.views)})"
@@ -143,10 +175,14 @@ class StreamWriter:
         mode: Mode,
         trigger: Mapping[str, Any] | None,
         name: str | None,
+        partitions: int | None,
     ) -> None:
+        if partitions is not None and mode != "partitioned":
+            raise InvalidValueError('partitions= goes with mode="partitioned"')
         self._plan, self._sources = plan, sources
         self._checkpoint, self._sink = checkpoint, sink
         self._mode, self._trigger, self._name = mode, trigger, name
+        self._partitions = partitions
 
     def start(self) -> StreamQuery:
         """Begin, or go on where the stream with this checkpoint was.
@@ -178,9 +214,15 @@ class StreamWriter:
         return query
 
     def _state(self) -> State:
+        plan, sources, checkpoint, sink = (
+            self._plan,
+            self._sources,
+            self._checkpoint,
+            self._sink,
+        )
         if self._mode == "driver":
-            return DriverState(self._plan, self._sources, self._checkpoint, self._sink)
-        raise InvalidValueError('mode="partitioned" is not there yet; use mode="driver"')
+            return DriverState(plan, sources, checkpoint, sink)
+        return PartitionedState(plan, sources, checkpoint, sink, self._partitions)
 
 
 def _mode(given: Mode) -> Mode:

@@ -2,12 +2,13 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString, PyTuple};
-use ringview_durable::BatchId;
+use ringview_durable::{BatchId, Group, Prepared};
+use ringview_engine::Change;
 
 use super::Database;
 use crate::change;
-use crate::errors::named;
-use crate::incoming::{Batches, Keep};
+use crate::errors::{OrRaise, named};
+use crate::incoming::{Batches, Keep, hears};
 use crate::watch::Progress;
 
 /// Calls with fewer rows keep the interpreter: letting it go would take longer than they do.
@@ -50,19 +51,17 @@ impl Database {
             .map(|(change, factors)| change.op(&batches, factors))
             .collect::<PyResult<Vec<_>>>()?;
         let total = batches.iter().map(|batch| batch.num_rows() as u64).sum();
-        let mut watch = Progress::new(progress, total);
-        let mut engine = self.engine(py)?;
-        let engine = &mut *engine.value;
-        let engine_is_in_memory = engine.path().is_none();
-        let run =
-            |watch: &mut Progress| engine.apply(&ops, (net, id), &mut |done| watch.poll(done));
-        // A file is written without the interpreter, however little it is.
-        let applied = match total < FEW && engine_is_in_memory {
-            true => watch.attached(py, run),
-            false => py.detach(|| run(&mut watch)),
+        let watch = Progress::new(progress, total);
+        let applied = match &self.group {
+            Some(group) if !watch.is_followed() => {
+                let run = || Prepared::new(&ops, (net, id));
+                let prepared = py.detach(run).or_raise(py)?;
+                self.apply_with_others(py, group, prepared, watch)
+            }
+            _ => self.apply_alone(py, &ops, (net, id), (total, watch)),
         };
         self.bell.ring();
-        let applied = watch.finish(py, applied)?;
+        let applied = applied?;
         done.map_or(Ok(()), |done| done.append(total))?;
         Ok(applied)
     }
@@ -78,6 +77,58 @@ impl Database {
         let mut batches = Vec::new();
         self.rows(data, Keep::Copied, &mut batches)?;
         Ok(Batches::new(batches))
+    }
+}
+
+impl Database {
+    fn apply_alone(
+        &self,
+        py: Python<'_>,
+        ops: &[Change<'_>],
+        (net, id): (bool, Option<BatchId>),
+        (total, mut watch): (u64, Progress),
+    ) -> PyResult<bool> {
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        let is_in_memory = engine.path().is_none();
+        let run = |watch: &mut Progress| engine.apply(ops, (net, id), &mut |done| watch.poll(done));
+        // A file is written without the interpreter, however little it is.
+        let applied = match total < FEW && is_in_memory {
+            true => watch.attached(py, run),
+            false => py.detach(|| run(&mut watch)),
+        };
+        watch.finish(py, applied)
+    }
+
+    /// Threads that come while one writes are written together.
+    fn apply_with_others(
+        &self,
+        py: Python<'_>,
+        group: &Group,
+        prepared: Prepared,
+        mut watch: Progress,
+    ) -> PyResult<bool> {
+        // Ctrl-C as it waits must find the main thread's change undone, so nobody does it meanwhile.
+        let (own, mut engine) = match hears(py)? {
+            true => {
+                let engine = self.engine(py)?;
+                (group.join(prepared), engine)
+            }
+            false => {
+                let own = group.join(prepared);
+                match (self.engine(py), own.outcome()) {
+                    (Ok(engine), _) => (own, engine),
+                    (Err(_), Some(done)) => return done.or_raise(py),
+                    (Err(problem), None) => {
+                        group.leave(&own);
+                        return Err(problem);
+                    }
+                }
+            }
+        };
+        let engine = &mut *engine.value;
+        let done = py.detach(|| group.run(engine, &own, &mut |done| watch.poll(done)));
+        watch.finish(py, done)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use pyo3::prelude::*;
-use ringview_durable::{Durability, DurableDatabase as Engine, Opening};
+use ringview_durable::{Durability, DurableDatabase as Engine, Group, Opening};
 use ringview_engine::{Options, Poll};
 
 use super::Database;
@@ -37,9 +37,11 @@ impl Database {
             },
             tell_last,
         };
-        Self::opened(py, progress, |poll| {
+        let mut database = Self::opened(py, progress, |poll| {
             Engine::open(&path, options, opening, poll)
-        })
+        })?;
+        database.group = each.then(Group::default);
+        Ok(database)
     }
 
     /// Reads a database from a file into memory.

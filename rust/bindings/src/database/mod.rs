@@ -26,7 +26,7 @@ use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ringview_core::Schema;
-use ringview_durable::{DurableDatabase as Engine, SampleOf, ViewDefinition};
+use ringview_durable::{DurableDatabase as Engine, Group, SampleOf, ViewDefinition};
 use ringview_engine::{Options, TableStatus};
 use ringview_explain::Format;
 use ringview_query::Query;
@@ -59,6 +59,8 @@ pub(crate) struct Database {
     closed: AtomicBool,
     bell: Bell,
     schemas: Mutex<Schemas>,
+    /// Where each transaction is on disk when it returns.
+    group: Option<Group>,
 }
 
 #[pymethods]
@@ -246,6 +248,7 @@ impl Database {
             closed: AtomicBool::new(false),
             bell: Bell::default(),
             schemas: Mutex::default(),
+            group: None,
         }
     }
 

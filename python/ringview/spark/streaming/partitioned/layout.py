@@ -1,0 +1,114 @@
+"""How many partitions a stream has, what lies in them, and what they are called: as data.
+
+Invariant: chosen once, when a checkpoint is made, and then read from it, so that a row finds the
+engine that has its like. Cost: of planning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ringview import Database
+from ringview.errors import InvalidValueError
+from ringview.spark.streaming.checkpoint import Checkpoint, CheckpointError
+from ringview.spark.streaming.partitioned import placement as placing
+from ringview.spark.streaming.partitioned.placement import Placement, Query
+from ringview.spark.streaming.partitioned.routing import labels
+from ringview.spark.streaming.partitioned.worker import Setting
+from ringview.spark.streaming.plan import Plan
+
+_EVERY = 8
+_KEY = "partitioned"
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """The partitions of a stream."""
+
+    placement: Placement
+    labels: tuple[int, ...]
+    spread: int
+    """How many partitions Spark's own state has, which stays."""
+    generation: int = 1
+    """How often they were made: each time anew in a folder of its own."""
+
+    def described(self) -> dict[str, Any]:
+        """What a checkpoint remembers."""
+        return {
+            _KEY: {
+                "placement": self.placement,
+                "labels": list(self.labels),
+                "spread": self.spread,
+                "generation": self.generation,
+            }
+        }
+
+    def setting(self, plan: Plan, checkpoint: Checkpoint) -> Setting:
+        """What workers must know."""
+        return Setting(
+            plan,
+            checkpoint.state.absolute() / f"g{self.generation}",
+            {label: partition for partition, label in enumerate(self.labels)},
+            frozenset(placing.everywhere(plan, queries(plan), self.placement)),
+            _EVERY,
+            self.generation == 1,
+        )
+
+
+def chosen(plan: Plan, spark: SparkSession, count: int, whole: bool) -> Partitions:
+    """The partitions of a new checkpoint."""
+    check(count)
+    placement = placing.place(plan, queries(plan), whole)
+    return Partitions(placement, tuple(labels(spark, count, count, 1)), count)
+
+
+def asked_of(checkpoint: Checkpoint, count: int | None) -> Partitions | None:
+    """The partitions that a checkpoint has; None if it has none yet.
+
+    Raises:
+        CheckpointError: It has another number of them than is asked for.
+    """
+    found = _read(checkpoint).get(_KEY)
+    if found is None:
+        return None
+    has = Partitions(
+        found["placement"], tuple(found["labels"]), found["spread"], found["generation"]
+    )
+    if count not in (None, len(has.labels)):
+        raise CheckpointError(
+            f"the checkpoint {checkpoint.folder} has {len(has.labels)} partitions, not {count}; "
+            "leave partitions= out, or move the state first: "
+            f"asked.repartition(checkpoint, partitions={count})"
+        )
+    return has
+
+
+def queries(plan: Plan) -> Mapping[str, Query]:
+    """The logical queries of the views, as the engine has them."""
+    draft = Database()
+    plan.create_tables(draft)
+    plan.create_views(draft)
+    native = draft._native
+    return {
+        name: json.loads(native.view_query((name, native.view_id(name)))) for name in plan.views
+    }
+
+
+def _read(checkpoint: Checkpoint) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((checkpoint.folder / "plan.json").read_bytes())
+    except (OSError, ValueError):
+        # `Checkpoint.agree` tells what is wrong with it.
+        return {}
+    return found
+
+
+def check(count: int) -> None:
+    """Refuse what is no number of partitions."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InvalidValueError(f"partitions={count!r}; give a number, 1 or more")

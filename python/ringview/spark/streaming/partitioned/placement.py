@@ -1,0 +1,274 @@
+"""Where the rows of each table lie, so that every partition can keep its share of every view alone.
+
+A table lies by one of its columns (rows with equal values in one partition), or everywhere (all its
+rows in each partition). A view over such tables is again such a table: it lies by the columns that
+show what its rows are routed by, or everywhere. So views over views, and blocks, are one rule.
+
+Invariant: no row of a join is made in two partitions, and if that is asked for no group has rows in
+two, unless the view lies everywhere, where one partition speaks for all. Cost: exponential in the
+number of tables in the worst case; few columns of a table join or group, and choices that fail are
+left at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ringview.errors import UnsupportedError
+from ringview.spark.streaming.plan import Plan, TablePlan
+
+Query = dict[str, Any]
+Column = tuple[int, str]
+
+EVERYWHERE = None
+"""The column of a table whose rows are in every partition."""
+
+Placement = dict[str, str | None]
+
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_ALTERNATIVE = 'keep it with mode="driver", in one engine'
+
+
+@dataclass(frozen=True)
+class Lies:
+    """How rows lie: by a value that each of these columns shows; where none does, somewhere."""
+
+    kind: pa.DataType
+    by: frozenset[str]
+    is_split: bool = False
+    """Whether groups have rows in several partitions; no view reads it then."""
+
+
+class _SplitError(Exception):
+    """Why a view cannot be kept under a placement."""
+
+
+def place(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement:
+    """The placement that sends the fewest streams everywhere, then the fewest static tables.
+
+    Args:
+        plan: The tables and views.
+        queries: The logical query of each view, in the plan's order.
+        whole: Whether no group may have rows in several partitions: what moves in a partition is
+            then what moves in the view.
+
+    Raises:
+        UnsupportedError: There is none; the message names the view that stands in the way.
+    """
+    streams = {table.name for table in plan.streams}
+    for name in queries:
+        if not streams & _reads(name, queries):
+            raise UnsupportedError(
+                f'view "{name}" reads no stream, so nothing of it moves; evaluate it once with '
+                "ringview.spark.evaluate"
+            )
+    found = _best(plan, queries, whole)
+    if found is not None:
+        return found
+    for name in queries:
+        wanted = _with_what_it_reads(name, queries)
+        if _best(plan, {view: queries[view] for view in wanted}, whole) is None:
+            raise UnsupportedError(
+                f'view "{name}" is not kept in partitions: {_why(plan, queries, name, whole)}'
+            )
+    raise UnsupportedError(
+        "these views are not kept in partitions together: they need a table to lie by different "
+        f"columns; give each a stream and a checkpoint of its own, or {_ALTERNATIVE}"
+    )
+
+
+def everywhere(plan: Plan, queries: Mapping[str, Query], placement: Placement) -> list[str]:
+    """The views that every partition has whole."""
+    places = _places(queries, placement, plan, False)
+    return [name for name in queries if places[name] is None]
+
+
+def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | None:
+    tables = {table.name: table for table in plan.tables}
+    # Streams first: they decide, and static tables follow.
+    order = sorted(tables.values(), key=lambda table: table.static)
+    wanted = {name: _candidates(table, queries) for name, table in tables.items()}
+    reads = {name: _reads(name, queries) for name in queries}
+    read: set[str] = set().union(*reads.values())
+    best: tuple[tuple[int, int, int], Placement] | None = None
+
+    def search(placement: Placement) -> None:
+        nonlocal best
+        known = {n: q for n, q in queries.items() if reads[n] <= placement.keys()}
+        try:
+            places = _places(known, placement, plan, whole)
+        except _SplitError:
+            return
+        copied = [tables[name].static for name, column in placement.items() if column is None]
+        split = sum(lies is not None and lies.is_split for lies in places.values())
+        cost = len(copied) - sum(copied), sum(copied), split
+        if best is not None and cost >= best[0]:
+            return
+        if len(placement) == len(order):
+            if any(placement[table.name] for table in plan.streams if table.name in read):
+                best = cost, placement
+            return
+        name = order[len(placement)].name
+        for column in [*wanted[name], EVERYWHERE]:
+            search({**placement, name: column})
+
+    search({})
+    return None if best is None else best[1]
+
+
+def _places(
+    queries: Mapping[str, Query], placement: Placement, plan: Plan, whole: bool
+) -> dict[str, Lies | None]:
+    """How the placed tables and the views over them lie; raises `_SplitError`."""
+    places: dict[str, Lies | None] = {}
+    for table in plan.tables:
+        if (column := placement.get(table.name)) is not None:
+            kind = table.columns.field(column).type
+            kind = pa.int64() if kind in _INTEGERS else kind
+            places[table.name] = Lies(kind, frozenset([column]))
+        elif table.name in placement:
+            places[table.name] = EVERYWHERE
+    for name, query in queries.items():
+        places[name] = _lies(query, places, whole)
+    return places
+
+
+def _lies(query: Query, known: Mapping[str, Lies | None], whole: bool) -> Lies | None:
+    """How the rows of a query lie; raises `_SplitError`."""
+    places = dict(known)
+    for block in query.get("blocks") or ():
+        places[block["name"]] = _lies(block["query"], places, True)
+    atoms = [places[atom["table"]] for atom in query["atoms"]]
+    routed = {number: lies for number, lies in enumerate(atoms) if lies is not None}
+    if any(places[name] is not None for name in _inner_tables(query.get("condition"))):
+        raise _SplitError("its condition compares with a subquery, which needs all rows")
+    if not routed:
+        return EVERYWHERE
+    if any(lies.is_split for lies in routed.values()):
+        raise _SplitError("it reads a view whose groups have rows in several partitions")
+    columns = _routing(query, routed)
+    kind = next(iter(routed.values())).kind
+    groups = [(c["atom"], c["column"]) for c in query["group_by"]]
+    bag = query.get("bag")
+    are_groups = bag is None or bag.get("distinct")
+    if are_groups and not columns.intersection(groups):
+        if not whole:
+            return Lies(kind, frozenset(), is_split=True)
+        if not groups:
+            raise _SplitError("it has no GROUP BY, so each partition has a part of its one row")
+        raise _SplitError("a group has rows in several partitions")
+    return Lies(
+        kind,
+        frozenset(
+            output["name"]
+            for output in query["outputs"]
+            if output["kind"] == "group"
+            and (output["column"]["atom"], output["column"]["column"]) in columns
+        ),
+    )
+
+
+def _routing(query: Query, routed: Mapping[int, Lies]) -> set[Column]:
+    """The columns that are equal to what rows are routed by."""
+    classes: list[set[Column]] = []
+    for join in query["joins"]:
+        joined = {(column["atom"], column["column"]) for column in join}
+        apart = [c for c in classes if not c & joined]
+        classes = [*apart, joined.union(*(c for c in classes if c & joined))]
+    own = {(atom, name) for atom, lies in routed.items() for name in lies.by}
+    if len(routed) == 1:
+        return own.union(*(c for c in classes if c & own))
+    if len({lies.kind for lies in routed.values()}) > 1:
+        raise _SplitError("columns of different types join")
+    for joined in classes:
+        if all(any((atom, name) in joined for name in lies.by) for atom, lies in routed.items()):
+            return own.union(*(c for c in classes if c & own))
+    raise _SplitError("its tables do not all join on one column")
+
+
+def _inner_tables(part: Any) -> Iterator[str]:
+    """The tables of the queries within a condition."""
+    if isinstance(part, list):
+        part = dict(enumerate(part))
+    if isinstance(part, dict):
+        if "atoms" in part:
+            yield from (atom["table"] for atom in part["atoms"])
+        for entry in part.values():
+            yield from _inner_tables(entry)
+
+
+def _reads(name: str, queries: Mapping[str, Query]) -> set[str]:
+    """The tables that a view reads, through views and blocks too."""
+    found: set[str] = set()
+    for table in _inner_tables(queries[name]):
+        found |= _reads(table, queries) if table in queries else {table}
+    return found - _blocks(queries[name])
+
+
+def _blocks(query: Query) -> set[str]:
+    blocks = query.get("blocks") or ()
+    return {block["name"] for block in blocks}.union(*(_blocks(block["query"]) for block in blocks))
+
+
+def _with_what_it_reads(name: str, queries: Mapping[str, Query]) -> list[str]:
+    found = {name}
+    for table in _inner_tables(queries[name]):
+        if table in queries:
+            found |= set(_with_what_it_reads(table, queries))
+    return [view for view in queries if view in found]
+
+
+def _candidates(table: TablePlan, queries: Mapping[str, Query]) -> list[str]:
+    """The columns that a table may lie by; if it has a key, of that, for it is checked there."""
+    used = _joined_or_grouped_by(table, queries)
+    found = [name for name in table.columns.names if name in used]
+    # Where no column decides, any will do to spread the rows.
+    return found or list((table.keys or table.columns.names)[:1])
+
+
+def _joined_or_grouped_by(table: TablePlan, queries: Mapping[str, Query]) -> set[str]:
+    used: set[str] = set()
+    for query in queries.values():
+        used |= _joined_or_grouped(query, table.name)
+    return used.intersection(table.keys or used)
+
+
+def _joined_or_grouped(query: Query, table: str) -> set[str]:
+    atoms = {number for number, atom in enumerate(query["atoms"]) if atom["table"] == table}
+    columns = [*query["group_by"], *(column for join in query["joins"] for column in join)]
+    found = {column["column"] for column in columns if column["atom"] in atoms}
+    for block in query.get("blocks") or ():
+        found |= _joined_or_grouped(block["query"], table)
+    return found
+
+
+def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: bool) -> str:
+    """The reason, as for each table by the first column that it may lie by."""
+    chain = _with_what_it_reads(name, queries)
+    read = _reads(name, queries)
+    own = {view: queries[view] for view in chain}
+    tables = [table for table in plan.tables if table.name in read]
+    named = {table.name: _candidates(table, own) for table in tables}
+    for table in tables:
+        if whole and table.keys and not _joined_or_grouped_by(table, own):
+            return (
+                f'rows of table "{table.name}" are found by their key '
+                f"({', '.join(table.keys)}), so they can lie by a column of it alone, and by none "
+                f"does this view join or group; {_ALTERNATIVE}"
+            )
+    try:
+        _places(
+            own,
+            {table.name: named[table.name][0] for table in tables},
+            plan,
+            whole,
+        )
+        reason = "no column of a table that changes is in all of its groups"
+    except _SplitError as split:
+        reason = str(split)
+    reading = ", leave out sink= and only read it" if whole else ""
+    return f"{reason}; group by a column that its tables join on{reading}, or {_ALTERNATIVE}"

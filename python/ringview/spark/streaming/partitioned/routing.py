@@ -1,0 +1,138 @@
+"""Rows on their way to partitions: which they need, and how they are packed for the way.
+
+A partition has a label, by which Spark groups; labels are chosen so that their hashes spread over
+all of Spark's own partitions, as those of 0, 1, 2, .. do not.
+
+Invariant: rows that a placement wants together, whatever the width of their integers and the sign
+of their zeros, reach one partition; rows that lie everywhere reach all. Cost: one pass over the
+rows; one message for each partition that has rows of an Arrow batch, instead of a row of Spark for
+each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from ringview.spark.slots import ATOM, PARTITION, Layout
+from ringview.spark.streaming.partitioned.placement import Placement
+from ringview.spark.streaming.plan import TablePlan
+
+LABEL = "label"
+PACKED = f"{LABEL} long, message binary"
+"""What goes into the shuffle, for Spark."""
+
+_FLOATS = (pa.float32(), pa.float64())
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+
+
+def labels(spark: SparkSession, partitions: int, spread: int, generation: int) -> list[int]:
+    """A label for each partition, in turn over ``spread`` partitions of Spark.
+
+    Those of two generations are different. Cost: a job over a few numbers.
+    """
+    first, tried = generation << 32, 64 * max(partitions, spread)
+    numbers = spark.range(first, first + tried).select("id", sf.pmod(sf.hash("id"), sf.lit(spread)))
+    free: dict[int, list[int]] = {}
+    for number, lies in sorted(tuple(row) for row in numbers.collect()):
+        free.setdefault(lies, []).append(number)
+    found = []
+    for partition in range(partitions):
+        # As good as never does none of 64 labels a partition lie in it.
+        there = free.get(partition % spread) or next(iter(free.values()))
+        found.append(there.pop(0))
+    return found
+
+
+def routed(
+    slots: DataFrame,
+    layout: Layout,
+    tables: Sequence[TablePlan],
+    placement: Placement,
+    labels: Sequence[int],
+) -> DataFrame:
+    """Rows in slots with the label of the partition that needs them, in the place of its number."""
+    ways = [
+        _partitions(layout, atom, table, placement[table.name], len(labels))
+        for atom, table in enumerate(tables)
+    ]
+    needed = reduce(
+        lambda otherwise, way: sf.when(sf.col(ATOM) == way[0], way[1]).otherwise(otherwise),
+        enumerate(ways),
+        sf.array(sf.lit(0)),
+    )
+    names = sf.array(*map(sf.lit, labels)).cast("array<bigint>")
+    columns = [sf.col(name) for name in slots.columns if name != PARTITION]
+    copied = any(placement[table.name] is None for table in tables)
+    number = sf.explode(needed) if copied else sf.element_at(needed, 1)
+    return slots.select(number.alias(PARTITION), *columns).select(
+        sf.element_at(names, sf.col(PARTITION) + 1).alias(LABEL),
+        *[sf.col(name) for name in slots.columns],
+    )
+
+
+def _partitions(
+    layout: Layout, atom: int, table: TablePlan, column: str | None, partitions: int
+) -> Column:
+    if column is None:
+        return sf.sequence(sf.lit(0), sf.lit(partitions - 1))
+    place = layout.places[atom][table.travelling.names.index(column)]
+    value, kind = sf.col(layout.names[place]), layout.slots[place]
+    if kind in _INTEGERS:
+        value = value.cast("bigint")
+    elif kind in _FLOATS:
+        value = value + sf.lit(0.0)
+    return sf.array(sf.pmod(sf.hash(value), sf.lit(partitions)).cast("int"))
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Rows in slots, with a label, as messages: for ``mapInArrow``."""
+
+    layout: Layout
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One message for each label of a batch."""
+        for batch in batches:
+            found = list(messages(batch, self.layout))
+            if found:
+                arrays = [
+                    pa.array([label for label, _ in found], pa.int64()),
+                    pa.array([message for _, message in found], pa.binary()),
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, names=[LABEL, "message"])
+
+
+def messages(batch: pa.RecordBatch, layout: Layout) -> Iterator[tuple[int, bytes]]:
+    """The rows of a batch by label, relation by relation, as Arrow's stream format."""
+    if not batch.num_rows:
+        return
+    order = pc.sort_indices(batch, sort_keys=[(LABEL, "ascending"), (ATOM, "ascending")])
+    batch = batch.take(order)
+    rows = pa.RecordBatch.from_arrays(batch.columns[1:], names=batch.schema.names[1:])
+    runs = pc.run_end_encode(batch.column(0))
+    start = 0
+    for label, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        yield label, message(rows.slice(start, end - start), layout)
+        start = end
+
+
+def message(rows: pa.RecordBatch, layout: Layout) -> bytes:
+    """Rows in slots as bytes."""
+    # Spark writes timestamps in the zone of the session, which changes only their label.
+    columns = [
+        column if column.type == kind else column.cast(kind)
+        for column, kind in zip(rows.columns, layout.schema.types, strict=True)
+    ]
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, layout.schema, options=options) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=layout.schema))
+    found: bytes = sink.getvalue().to_pybytes()
+    return found

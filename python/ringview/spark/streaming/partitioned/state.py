@@ -1,0 +1,227 @@
+"""mode="partitioned": the state of a stream in one engine for each partition of its rows.
+
+    slots -> label, message -> transformWithState: store, by partition -> changes -> sink
+
+Invariant: a micro-batch counts once in each partition, for Spark commits the versions of its state
+store with the micro-batch, and `store` ties an engine to a version. The sink is told of a
+micro-batch after all partitions have it, and again, of the same rows, if it failed or the driver
+was killed before Spark noted that it was done.
+Cost: of a micro-batch one shuffle of its rows, the engines' work in parallel, what moved to the
+driver; of a look at a view a job over the partitions, and its rows to the driver.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from ringview import Database
+from ringview.errors import RingviewError, UnknownViewError, did_you_mean
+from ringview.spark.failure import error_of, raising
+from ringview.spark.session import cores
+from ringview.spark.ship import Shipped
+from ringview.spark.streaming import source
+from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.partitioned import versions
+from ringview.spark.streaming.partitioned.layout import asked_of, chosen
+from ringview.spark.streaming.partitioned.processor import MOVED, ShippedProcessor
+from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed
+from ringview.spark.streaming.partitioned.worker import METRICS, Keep, unpacked
+from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.sinks import Sink
+from ringview.spark.streaming.source import Source
+from ringview.view import View
+
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_SHUFFLE = "spark.sql.shuffle.partitions"
+
+
+class PartitionedState:
+    """The engines of a stream in Spark's partitions."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        sources: Mapping[str, Source],
+        checkpoint: Checkpoint,
+        sink: Sink | None,
+        partitions: int | None = None,
+    ) -> None:
+        if importlib.util.find_spec("google.protobuf") is None:
+            raise ImportError(
+                'mode="partitioned" needs protobuf, by which Spark speaks of state, and it is not '
+                "installed: pip install 'ringview[spark]'"
+            )
+        self._plan, self._sources = plan, sources
+        self._checkpoint, self._sink = checkpoint, sink
+        self._spark = next(iter(sources.values())).frame.sparkSession
+        self._failure: BaseException | None = None
+        self._metrics: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._settings: dict[str, str | None] = {}
+        self._partitions = asked_of(checkpoint, partitions) or chosen(
+            plan, self._spark, _count(self._spark, partitions), whole=sink is not None
+        )
+        described = {"mode": "partitioned", "sink": sink is not None}
+        checkpoint.agree({**plan.described(), **described, **self._partitions.described()})
+        # Held open, so that a second process is refused.
+        self._open: Database | None = Database.open(checkpoint.state / "open.ringview")
+        self._setting = self._partitions.setting(plan, checkpoint)
+        try:
+            self._last = versions.last(checkpoint)
+            if not checkpoint.has_begun:
+                checkpoint.clear()
+                self._begin()
+        except BaseException:
+            self._open.close()
+            raise
+
+    @property
+    def batch_id(self) -> int | None:
+        """The last micro-batch that is in the state; None before the first."""
+        return None if self._last < 0 else self._last
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What a micro-batch raised, and ended the stream."""
+        return self._failure
+
+    def metrics(self) -> dict[str, Any]:
+        """Of the last micro-batch: its rows by table, what moved by view, and the partitions."""
+        return self._metrics
+
+    def writer(self) -> DataStreamWriter:
+        """All streams as one, routed to the engines; a micro-batch ends at the sink."""
+        slots = source.slots(self._plan, self._sources)
+        layout, placement = self._plan.layout, self._partitions.placement
+        labelled = routed(slots, layout, self._plan.streams, placement, self._partitions.labels)
+        packed = labelled.mapInArrow(Shipped(Pack(layout)), PACKED)
+        processor = ShippedProcessor(Keep(self._setting, self._sink is not None))
+        moved = packed.groupBy(LABEL).transformWithState(processor, MOVED, "update", "none")
+        # Spark reads both when the stream starts, and keeps them with its checkpoint.
+        self._set(_PROVIDER, _ROCKSDB, lambda given: "RocksDB" not in given)
+        self._set(_SHUFFLE, str(self._partitions.spread), lambda given: True)
+        return moved.writeStream.outputMode("update").foreachBatch(self.take)
+
+    def take(self, rows: DataFrame, batch_id: int) -> None:
+        """Let the engines take a micro-batch, and hand on what it moved."""
+        with self._lock:
+            try:
+                self._unset()
+                self._take(rows, batch_id)
+            except BaseException as raised:
+                self._failure = raised
+                raise
+
+    def view(self, name: str) -> View:
+        """A view as it was after the last micro-batch; it stays so.
+
+        Raises:
+            UnknownViewError: There is none of this name.
+            RingviewError: The stream was stopped.
+        """
+        if name not in self._plan.views:
+            raise UnknownViewError(f'no view "{name}"{did_you_mean(name, self._plan.views)}')
+        if self._open is None:
+            raise RingviewError("the stream was stopped")
+        while True:
+            batch = self._last
+            try:
+                return versions.view(self._spark, self._setting, self._checkpoint, name, batch)
+            except PySparkException as raised:
+                # The version may have gone, if two micro-batches came meanwhile.
+                if self._last == batch:
+                    raise (error_of(raised) or raised) from None
+
+    def close(self) -> None:
+        """Wait for the micro-batch that runs, and let the checkpoint go."""
+        self._unset()
+        with self._lock:
+            if self._open is not None:
+                self._open.close()
+                self._open = None
+
+    def _begin(self) -> None:
+        """Load the static tables, into files that partitions begin with."""
+        if not self._plan.static:
+            return
+        rows = versions.as_rows(self._plan.static)
+        slots = source.slots(rows, self._sources)
+        with raising():
+            versions.begin(slots, self._partitions, self._setting, rows)
+
+    def _take(self, rows: DataFrame, batch_id: int) -> None:
+        if self._open is None:
+            raise RingviewError("the stream was stopped")
+        with raising():
+            found = rows.toArrow().to_pylist()
+        found.sort(key=lambda row: (row["view"], row["partition"]))
+        happened = [json.loads(row["message"]) for row in found if row["view"] == METRICS]
+        moved = {
+            name: [row["message"] for row in found if row["view"] == number]
+            for number, name in enumerate(self._plan.views)
+        }
+        changes = {name: unpacked(messages) for name, messages in moved.items() if messages}
+        self._last = batch_id
+        self._metrics = _metrics(batch_id, happened, changes)
+        placed = self._partitions.placement
+        self._metrics["partitions"]["copied"] = [
+            table.name for table in self._plan.tables if placed[table.name] is None
+        ]
+        if self._sink is not None:
+            # The first time it is told of every view, for what columns they have.
+            first = versions.nothing(self._plan) if batch_id == 0 else {}
+            for name, table in {**first, **changes}.items():
+                self._sink(name, batch_id, table)
+
+    def _set(self, name: str, value: str, where: Callable[[str], bool]) -> None:
+        given = self._spark.conf.get(name, None)
+        if where(given or ""):
+            self._settings[name] = given
+            self._spark.conf.set(name, value)
+
+    def _unset(self) -> None:
+        """Give the session back what it had."""
+        while self._settings:
+            name, given = self._settings.popitem()
+            if given is None:
+                self._spark.conf.unset(name)
+            else:
+                self._spark.conf.set(name, given)
+
+
+def _count(spark: Any, asked: int | None) -> int:
+    if asked is not None:
+        return asked
+    given = spark.conf.get(_SHUFFLE, "200")
+    shuffle = int(given) if given.isdigit() else 200
+    return min(shuffle, cores(spark) or shuffle)
+
+
+def _metrics(
+    batch_id: int, happened: list[dict[str, Any]], changes: Mapping[str, pa.Table]
+) -> dict[str, Any]:
+    rows: dict[str, int] = {}
+    for each in happened:
+        for table, count in each["rows"].items():
+            rows[table] = rows.get(table, 0) + count
+    return {
+        "batch_id": batch_id,
+        "rows": rows,
+        "moved": {name: table.num_rows for name, table in changes.items()},
+        "partitions": {
+            "touched": len(happened),
+            "live": sum(each["was_live"] for each in happened),
+            "snapshots": sum(each["snapshot_bytes"] > 0 for each in happened),
+            "bytes": sum(each["bytes"] for each in happened),
+        },
+    }

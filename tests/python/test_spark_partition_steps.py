@@ -1,0 +1,271 @@
+"""What workers run in mode="partitioned", one call behind the other, without Spark: Spark's state
+store is a dictionary here. Views are merged, and rows moved, as the real one does."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark", minversion="4.1")
+
+import ringview as rv
+from ringview.errors import OverDeleteError
+from ringview.spark.slots import ATOM, PARTITION
+from ringview.spark.streaming.partitioned import worker
+from ringview.spark.streaming.partitioned.layout import queries
+from ringview.spark.streaming.partitioned.placement import everywhere, place
+from ringview.spark.streaming.partitioned.routing import LABEL, messages
+from ringview.spark.streaming.partitioned.store import Cache
+from ringview.spark.streaming.partitioned.versions import as_rows, merged
+from ringview.spark.streaming.partitioned.worker import (
+    METRICS,
+    Begin,
+    Empty,
+    Keep,
+    Look,
+    Setting,
+    slots,
+    unpacked,
+)
+from ringview.spark.streaming.plan import Plan, TablePlan
+
+TABLES = (
+    TablePlan("o", pa.schema({"k": pa.int64(), "c": pa.string()}), None, "rows", False),
+    TablePlan("l", pa.schema({"k": pa.int64(), "p": pa.int64()}), None, "rows", False),
+    TablePlan("n", pa.schema({"c": pa.string(), "t": pa.string()}), None, "rows", True),
+)
+WHOLE = {
+    "v": "SELECT o.k, n.t, SUM(l.p) AS s, MAX(l.p) AS m FROM o JOIN l ON o.k = l.k "
+    "JOIN n ON n.c = o.c GROUP BY o.k, n.t",
+    "w": "SELECT k, s FROM v WHERE s > 4",
+}
+SPLIT = {
+    "v": "SELECT n.t, SUM(l.p) AS s, MAX(l.p) AS m, AVG(l.p) AS a, COUNT(DISTINCT l.p) AS d "
+    "FROM o JOIN l ON o.k = l.k JOIN n ON n.c = o.c GROUP BY n.t HAVING COUNT(*) > 1",
+    "w": "SELECT COUNT(*) AS n, SUM(p) AS s, MIN(p) AS m FROM l",
+}
+
+
+class Value:
+    def __init__(self) -> None:
+        self.held: Any = None
+
+    def exists(self) -> bool:
+        return self.held is not None
+
+    def get(self) -> Any:
+        return self.held
+
+    def update(self, new: Any) -> None:
+        self.held = new
+
+
+class Listed:
+    def __init__(self) -> None:
+        self.held: list[Any] = []
+
+    def exists(self) -> bool:
+        return bool(self.held)
+
+    def get(self) -> Iterator[Any]:
+        return iter(self.held)
+
+    def appendList(self, new: list[Any]) -> None:  # noqa: N802
+        self.held += new
+
+    def clear(self) -> None:
+        self.held = []
+
+
+class Streamed:
+    """A stream in partitions, as `PartitionedState` and Spark would run it."""
+
+    def __init__(
+        self, views: dict[str, str], folder: Path, count: int, patch: pytest.MonkeyPatch
+    ) -> None:
+        self.plan = Plan(TABLES, views)
+        self.asked = queries(self.plan)
+        self.placement = place(self.plan, self.asked, views is WHOLE)
+        self.folder, self.patch, self.batch = folder, patch, -1
+        self.data: dict[str, Counter[tuple[Any, ...]]] = {t.name: Counter() for t in TABLES}
+        self.told: dict[str, Counter[tuple[Any, ...]]] = {name: Counter() for name in views}
+        self.tells = views is WHOLE
+        self.state: dict[int, tuple[Value, Listed]] = {}
+        self.split_into(count, 1)
+
+    def split_into(self, count: int, generation: int) -> None:
+        copied = frozenset(everywhere(self.plan, self.asked, self.placement))
+        names = {(generation << 32) + 7 * number: number for number in range(count)}
+        folder = self.folder / f"g{generation}"
+        self.setting = Setting(self.plan, folder, names, copied, 3, generation == 1)
+
+    def packed(self, rows: Plan, changes: dict[str, pa.Table]) -> dict[int, list[bytes]]:
+        """Rows with their multiplicities, by label, as they come out of the shuffle."""
+        labels = list(self.setting.partitions)
+        found: dict[int, list[bytes]] = {}
+        for atom, table in enumerate(rows.streams):
+            if table.name not in changes:
+                continue
+            column = self.placement[table.name]
+            for batch in slots(rows, atom, changes[table.name]):
+                values = changes[table.name][column].to_pylist() if column else [None] * len(batch)
+                for number, label in enumerate(labels):
+                    here = [column is None or hash(v) % len(labels) == number for v in values]
+                    mine = batch.filter(pa.array(here, pa.bool_()))
+                    named = pa.RecordBatch.from_arrays(
+                        [pa.array([label] * len(mine), pa.int64()), *mine.columns],
+                        names=[LABEL, *mine.schema.names],
+                    )
+                    assert named.schema.names[1:3] == [ATOM, PARTITION]
+                    for name, message in messages(named, rows.layout):
+                        found.setdefault(name, []).append(message)
+        return found
+
+    def begin(self, rows: Plan, changes: dict[str, pa.Table]) -> None:
+        packed = self.packed(rows, changes)
+        listed = [{"label": name, "message": m} for name, all_ in packed.items() for m in all_]
+        assert list(Begin(self.setting, rows)(iter(batches(listed)))) == []
+
+    def take(self, changes: dict[str, pa.Table]) -> None:
+        """A micro-batch."""
+        self.batch += 1
+        context = SimpleNamespace(getLocalProperty=lambda name: str(self.batch))
+        self.patch.setattr(worker, "TaskContext", SimpleNamespace(get=lambda: context))
+        keep, views = Keep(self.setting, self.tells), list(self.plan.views)
+        for label, delta in self.packed(self.plan, changes).items():
+            meta, log = self.state.setdefault(label, (Value(), Listed()))
+            for row in keep(meta, log, label, [SimpleNamespace(message=m) for m in delta]):
+                if row.view != METRICS:
+                    for *values, times in tuples(unpacked([row.message])):
+                        self.told[views[row.view]][tuple(values)] += times
+
+    def versions(self) -> list[pa.RecordBatch]:
+        """What Spark's reader gives of the state, in any order."""
+        rows: list[dict[str, Any]] = []
+        for label, number in self.setting.partitions.items():
+            rows.append({"partition": number})
+            meta, log = self.state.get(label, (Value(), Listed()))
+            if meta.held is not None:
+                names = ("token", "snapshot", "batches", "bytes")
+                said = dict(zip(names, meta.held, strict=True))
+                rows.append({"partition": number, **said})
+            rows += [
+                {"partition": number, "batch": batch, "message": message}
+                for batch, message in log.held
+            ]
+        random.Random(self.batch).shuffle(rows)
+        return batches(rows)
+
+    def view(self, name: str) -> list[tuple[Any, ...]]:
+        found = Look(self.setting, name)(iter(self.versions()))
+        parts = (row["message"] for batch in found for row in batch.to_pylist())
+        return tuples(merged(self.plan, name, parts).to_arrow())
+
+    def check(self) -> None:
+        db = rv.Database()
+        self.plan.create_tables(db)
+        for name, rows in self.data.items():
+            db.insert(name, table_of(name, rows), multiplicity="multiplicity")
+        self.plan.create_views(db)
+        for name in self.plan.views:
+            wanted = Counter(tuples(db[name].to_arrow()))
+            assert Counter(self.view(name)) == wanted
+            if self.tells:
+                assert +self.told[name] == wanted
+                assert min(self.told[name].values(), default=0) >= 0
+
+
+_COLUMNS = [("partition", pa.int32()), ("batch", pa.int64()), ("message", pa.binary()),
+            ("token", pa.string()), ("snapshot", pa.string()), ("batches", pa.int32()),
+            ("bytes", pa.int64()), ("label", pa.int64())]  # fmt: skip
+
+
+def batches(rows: list[dict[str, Any]]) -> list[pa.RecordBatch]:
+    schema = pa.schema(_COLUMNS)
+    return pa.Table.from_pylist(rows, schema).to_batches(max_chunksize=2) if rows else []
+
+
+def tuples(rows: pa.Table) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in rows.to_pylist()]
+
+
+def table_of(name: str, rows: Counter[tuple[Any, ...]]) -> pa.Table:
+    (table,) = [each for each in TABLES if each.name == name]
+    schema = table.columns.append(pa.field("multiplicity", pa.int64()))
+    found = [dict(zip(schema.names, (*row, n), strict=True)) for row, n in rows.items() if n]
+    return pa.Table.from_pylist(found, schema)
+
+
+def change(draw: random.Random, of: Streamed, name: str) -> pa.Table:
+    """Rows that come, and some that go, of a table; they are in its data."""
+    rows: Counter[tuple[Any, ...]] = Counter()
+    for _ in range(draw.randrange(6)):
+        key = draw.choice([1, 2, 3, 4, 5, None])
+        rows[(key, draw.choice("abx") if name == "o" else draw.randrange(9))] += 1
+    for row, times in of.data[name].items():
+        if times and draw.random() < 0.2:
+            rows[row] -= draw.randrange(1, times + 1)
+    of.data[name].update(rows)
+    of.data[name] += Counter()
+    return table_of(name, rows)
+
+
+@pytest.mark.parametrize("views", [WHOLE, SPLIT], ids=["whole", "split"])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_stream_in_partitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, views: dict[str, str], seed: int
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda number: None)
+    draw = random.Random(seed)
+    of = Streamed(views, tmp_path, draw.randrange(1, 5), monkeypatch)
+    assert of.placement["n"] is None
+    static = Counter({("a", "x"): 1, ("b", "y"): 2})
+    of.data["n"] = static
+    of.begin(as_rows(of.plan.static), {"n": table_of("n", static)})
+    of.check()
+    generation = 1
+    for _ in range(12):
+        of.take({name: change(draw, of, name) for name in ("o", "l")})
+        if draw.random() < 0.5:
+            worker._live = Cache()
+        of.check()
+        if draw.random() < 0.2:
+            # Another number of partitions.
+            generation += 1
+            rows = as_rows(of.plan.tables)
+            copied = frozenset(name for name, by in of.placement.items() if by is None)
+            found = list(Empty(of.setting, rows, copied)(iter(of.versions())))
+            of.split_into(draw.randrange(1, 5), generation)
+            moved: dict[str, pa.Table] = {}
+            for atom, table in enumerate(rows.streams):
+                parts = [pa.Table.from_batches([b]) for b in found if b[ATOM][0].as_py() == atom]
+                if parts:
+                    places = [rows.layout.names[p] for p in rows.layout.places[atom]]
+                    chosen = pa.concat_tables(parts).combine_chunks()
+                    chosen = chosen.select([*places, "multiplicity"])
+                    moved[table.name] = chosen.rename_columns(
+                        [*table.columns.names, "multiplicity"]
+                    )
+            of.begin(rows, moved)
+            of.check()
+
+
+def test_a_poison_batch_is_told_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = Streamed(WHOLE, tmp_path, 2, monkeypatch)
+    of.data["l"] = Counter({(1, 5): 1, (2, 6): 1})
+    of.take({"l": table_of("l", of.data["l"])})
+    before = {label: (meta.held, list(log.held)) for label, (meta, log) in of.state.items()}
+    with pytest.raises(OverDeleteError, match='table "l"'):
+        of.take({"l": table_of("l", Counter({(1, 5): -2}))})
+    after = {label: (meta.held, list(log.held)) for label, (meta, log) in of.state.items()}
+    assert after == before
+    of.check()

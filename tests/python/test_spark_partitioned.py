@@ -1,0 +1,298 @@
+"""mode="partitioned" on a local Spark: state by partition, restarts, moves to more partitions."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("pyspark", minversion="4.1")
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from ringview.errors import InvalidValueError, OverDeleteError, StorageError, UnsupportedError
+from ringview.spark import CheckpointError, ParquetSink, stream
+from ringview.spark.streaming import Stream, StreamQuery
+from ringview.spark.streaming.partitioned.routing import labels
+
+VIEWS = {
+    "spent": "SELECT o.id, c.country, SUM(l.price) AS price, MAX(l.price) AS most FROM orders o "
+    "JOIN items l ON l.id = o.id JOIN customers c ON c.customer = o.customer "
+    "GROUP BY o.id, c.country",
+    "large": "SELECT id, country, price FROM spent WHERE price > 100",
+}
+CUSTOMERS = pa.table({"customer": [1, 2, 3], "country": ["FR", "US", "FR"]})
+
+
+class Rows:
+    """Files that come one after the other, and what they come to."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.draw = folder, random.Random(seed)
+        self.items: Counter[tuple[int, int]] = Counter()
+        self.orders: list[tuple[int, int]] = []
+        self.files = 0
+        for name in ("orders", "items"):
+            (folder / name).mkdir()
+
+    def put(self, number: int = 12) -> None:
+        """A file of each table; some of the items go again."""
+        for _ in range(number // 4):
+            self.orders.append((len(self.orders), self.draw.randrange(1, 4)))
+        new = self.orders[-(number // 4) :]
+        self.write("orders", {"id": [o[0] for o in new], "customer": [o[1] for o in new]})
+        gone = [row for row in sorted(self.items) if self.draw.random() < 0.2]
+        come = [
+            (self.draw.randrange(len(self.orders)), self.draw.randrange(90)) for _ in range(number)
+        ]
+        changes = [(row, 1) for row in come] + [(row, -1) for row in gone]
+        self.draw.shuffle(changes)
+        self.items.update(come)
+        self.items.subtract(gone)
+        self.items += Counter()
+        self.put_items(changes)
+
+    def put_items(self, changes: list[tuple[tuple[int, int], int]]) -> None:
+        self.write(
+            "items",
+            {
+                "id": [row[0] for row, _ in changes],
+                "price": [row[1] for row, _ in changes],
+                "times": [times for _, times in changes],
+            },
+        )
+
+    def mend(self, changes: list[tuple[tuple[int, int], int]]) -> None:
+        """Other rows in the last file: who keeps the source has mended it."""
+        self.files -= 1
+        self.items.update([row for row, _ in changes])
+        self.put_items(changes)
+
+    def write(self, table: str, columns: dict[str, list[int]]) -> None:
+        self.files += 1
+        draft = self.folder / f"{self.files}.part"
+        pq.write_table(pa.table(columns), draft)
+        draft.rename(self.folder / table / f"{self.files:04d}.parquet")
+
+    def asked(self, spark: SparkSession, views: dict[str, str] = VIEWS) -> Stream:
+        def read(name: str, schema: str) -> Any:
+            return spark.readStream.schema(schema).parquet(str(self.folder / name))
+
+        return stream(
+            views,
+            {
+                "orders": read("orders", "id long, customer long").selectExpr(
+                    "CAST(id AS int) AS id", "customer"
+                ),
+                "items": read("items", "id long, price long, times long"),
+                "customers": spark.createDataFrame(CUSTOMERS),
+            },
+            multiplicity={"items": "times"},
+        )
+
+    def wanted(self) -> dict[str, Counter[tuple[Any, ...]]]:
+        """The views over all rows, by DuckDB."""
+        con = duckdb.connect(config={"threads": 1})
+        items = list(self.items.elements())
+        con.register("orders", columns(self.orders, "id", "customer"))
+        con.register("items", columns(items, "id", "price"))
+        con.register("customers", CUSTOMERS)
+        found = {}
+        for name, sql in VIEWS.items():
+            rows = con.sql(sql).to_arrow_table()
+            con.register(name, rows)
+            found[name] = counted(rows)
+        return found
+
+
+def columns(rows: list[tuple[int, int]], *names: str) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+
+
+def counted(rows: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(int(v) if isinstance(v, int) else v for v in r.values())
+                   for r in rows.to_pylist())  # fmt: skip
+
+
+def replayed(sink: ParquetSink, view: str) -> Counter[tuple[Any, ...]]:
+    """What a sink was told of a view, added up."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for *row, times in counted_rows(sink.read(view)):
+        found[tuple(row)] += times
+    assert min(found.values()) >= 0
+    return +found
+
+
+def counted_rows(rows: pa.Table) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in rows.to_pylist()]
+
+
+def same(q: StreamQuery, rows: Rows, sink: ParquetSink) -> None:
+    wanted = rows.wanted()
+    for name in VIEWS:
+        assert counted(q[name].to_arrow()) == wanted[name]
+        assert replayed(sink, name) == wanted[name]
+
+
+def through(start: Callable[[], StreamQuery], do: Callable[[StreamQuery], Any]) -> Any:
+    """Do something with a stream. Spark gives a new worker ten seconds to say that it is there, and
+    ends the stream where a busy machine needs more: then it is started again."""
+    while True:
+        with start() as q:
+            try:
+                return do(q)
+            except PySparkException as raised:
+                if "failed to connect back" not in str(raised):
+                    raise
+
+
+def snapshots(checkpoint: Path) -> list[Path]:
+    return sorted((checkpoint / "ringview").glob("g*/p*/*"))
+
+
+def test_state_by_partition(spark: SparkSession, tmp_path: Path) -> None:
+    """From the first row over a sink that fails and a restart: views and what the sink was told are
+    those of DuckDB, and the checkpoint goes on with nothing else."""
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    rows, sink = Rows(tmp_path, 1), ParquetSink(tmp_path / "out")
+    checkpoint = tmp_path / "state"
+    failing = [True]
+
+    def fails_once(view: str, batch: int, changes: pa.Table) -> None:
+        if batch == 1 and failing:
+            failing.clear()
+            raise RuntimeError("the sink is not there")
+        sink(view, batch, changes)
+
+    def start(asked: Stream, **options: Any) -> StreamQuery:
+        return asked.write_stream(checkpoint, fails_once, mode="partitioned", **options).start()
+
+    def first(q: StreamQuery) -> None:
+        q.process_all_available()
+        same(q, rows, sink)
+        assert spark.conf.get("spark.sql.shuffle.partitions") == before
+        progress = q.progress
+        assert progress is not None
+        assert progress["ringview"]["rows"] == {"orders": 3, "items": 12}
+        assert progress["ringview"]["partitions"]["copied"] == ["customers"]
+        with pytest.raises(StorageError):
+            start(rows.asked(spark))
+
+    def fails(q: StreamQuery) -> None:
+        with pytest.raises(RuntimeError, match="is not there"):
+            q.process_all_available()
+
+    def goes_on(q: StreamQuery) -> None:
+        q.process_all_available()
+        same(q, rows, sink)
+
+    rows.put()
+    asked = rows.asked(spark)
+    through(lambda: start(asked, partitions=3), first)
+    rows.put()
+    through(lambda: start(rows.asked(spark)), fails)
+    rows.put()
+    through(lambda: start(rows.asked(spark)), goes_on)
+    refused: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"partitions": 4}, CheckpointError, r"has 3 partitions, not 4; .*repartition"),
+        ({"mode": "driver"}, CheckpointError, "mode was partitioned and is driver now"),
+    ]
+    for options, error, message in refused:
+        with pytest.raises(error, match=message):
+            asked.write_stream(checkpoint, sink, **{"mode": "partitioned", **options}).start()
+
+
+@pytest.mark.long
+def test_snapshots_a_poison_batch_and_a_move(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ringview.spark.streaming.partitioned.layout._EVERY", 2)
+    rows, sink = Rows(tmp_path, 1), ParquetSink(tmp_path / "out")
+    checkpoint = tmp_path / "state"
+
+    def start(**options: Any) -> StreamQuery:
+        asked = rows.asked(spark)
+        return asked.write_stream(checkpoint, sink, mode="partitioned", **options).start()
+
+    def goes_on(q: StreamQuery) -> None:
+        q.process_all_available()
+        same(q, rows, sink)
+
+    def is_poisoned(q: StreamQuery) -> None:
+        with pytest.raises(OverDeleteError, match=r'table "items" holds 0 of the row'):
+            q.process_all_available()
+        assert isinstance(q.exception, OverDeleteError)
+
+    for _ in range(5):
+        rows.put(40)
+        through(lambda: start(partitions=3), goes_on)
+    left = snapshots(checkpoint)
+    # Those of later micro-batches push out those before.
+    assert 3 <= len(left) <= 6
+    assert not [path for path in left if path.name == "base.ringview"]
+    rows.put_items([((0, 10**6), -1)])
+    through(start, is_poisoned)
+    rows.asked(spark).repartition(checkpoint, partitions=2)
+    assert {path.parents[1].name for path in snapshots(checkpoint)} == {"g2"}
+    rows.mend([((0, 7), 1)])
+    through(lambda: start(partitions=2), goes_on)
+
+
+def test_labels_cover_all_partitions(spark: SparkSession) -> None:
+    from pyspark.sql import functions as sf
+
+    found = labels(spark, 7, 7, 3)
+    lies = spark.createDataFrame([(label,) for label in found], "label long").select(
+        sf.pmod(sf.hash("label"), sf.lit(7)).alias("lies")
+    )
+    assert [row.lies for row in lies.collect()] == list(range(7))
+    assert not set(found) & set(labels(spark, 9, 7, 4))
+
+
+def test_wrong_options(spark: SparkSession, tmp_path: Path) -> None:
+    rows = Rows(tmp_path, 2)
+    asked = rows.asked(spark, {"v": "SELECT SUM(price) AS s FROM items"})
+    tried: list[tuple[Callable[[], object], type[Exception], str]] = [
+        (
+            lambda: asked.write_stream(tmp_path / "a", partitions=2),
+            InvalidValueError,
+            'goes with mode="partitioned"',
+        ),
+        (
+            lambda: asked.write_stream(tmp_path / "a", print, mode="partitioned").start(),
+            UnsupportedError,
+            'mode="driver"',
+        ),
+        (
+            lambda: (
+                rows.asked(spark)
+                .write_stream(tmp_path / "b", mode="partitioned", partitions=0)
+                .start()
+            ),
+            InvalidValueError,
+            "1 or more",
+        ),
+        (lambda: asked.repartition(tmp_path / "c", 2), CheckpointError, "nothing to move"),
+    ]
+    for run, error, message in tried:
+        with pytest.raises(error, match=message):
+            run()
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_view_that_is_refused_is_kept_as_advised(spark: SparkSession, tmp_path: Path) -> None:
+    rows = Rows(tmp_path, 3)
+    rows.put()
+    asked = rows.asked(spark, {"v": "SELECT SUM(price) AS s FROM items"})
+    with asked.write_stream(tmp_path / "a", mode="driver").start() as q:
+        q.process_all_available()
+        assert q["v"].scalar() == sum(price for _, price in rows.items.elements())
+    assert json.loads((tmp_path / "a" / "plan.json").read_text())["mode"] == "driver"

@@ -1,0 +1,195 @@
+"""Where rows lie, without Spark: partitions are databases here, and together they are one."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark", minversion="4.1")
+
+import ringview as rv
+from ringview.errors import UnsupportedError
+from ringview.spark.streaming.partitioned.layout import queries
+from ringview.spark.streaming.partitioned.placement import Placement, everywhere, place
+from ringview.spark.streaming.plan import Plan, TablePlan
+
+COLUMNS = {
+    "o": pa.schema({"k": pa.int32(), "c": pa.string(), "d": pa.int64()}),
+    "l": pa.schema({"k": pa.int64(), "p": pa.int64(), "d": pa.int64()}),
+    "n": pa.schema({"c": pa.string(), "name": pa.string()}),
+}
+
+
+def plan_of(
+    views: dict[str, str], static: str = "", keys: dict[str, tuple[str, ...]] | None = None
+) -> Plan:
+    tables = [
+        TablePlan(
+            name,
+            columns,
+            (keys or {}).get(name),
+            "words" if name in (keys or {}) else "rows",
+            name in static,
+        )
+        for name, columns in COLUMNS.items()
+        if any(f" {name}" in f"{sql} ".replace(",", " ") for sql in views.values())
+    ]
+    return Plan(tuple(tables), views)
+
+
+def rows(draw: random.Random, name: str) -> pa.Table:
+    number = draw.randrange(1, 25)
+    columns: dict[str, Any] = {}
+    for field in COLUMNS[name]:
+        if field.type == pa.string():
+            values: list[Any] = [draw.choice(["a", "b", None]) for _ in range(number)]
+        else:
+            values = [draw.choice([1, 2, 3, 4, 5, None]) for _ in range(number)]
+        columns[field.name] = pa.array(values, field.type)
+    return pa.table(columns)
+
+
+def filled(plan: Plan, data: dict[str, pa.Table]) -> rv.Database:
+    db = rv.Database()
+    plan.create_tables(db)
+    for name, table in data.items():
+        db.insert(name, table)
+    plan.create_views(db)
+    return db
+
+
+def shares(data: dict[str, pa.Table], placement: Placement, partitions: int) -> list[Any]:
+    """The rows that each partition has."""
+    found: list[dict[str, pa.Table]] = [{} for _ in range(partitions)]
+    for name, table in data.items():
+        column = placement[name]
+        values = table[column].to_pylist() if column else [None] * len(table)
+        for number, share in enumerate(found):
+            here = [column is None or hash(value) % partitions == number for value in values]
+            share[name] = table.filter(pa.array(here, pa.bool_()))
+    return found
+
+
+def comparable(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+KEPT = {
+    "one table": {"v": "SELECT c, COUNT(*) AS n, MAX(d) AS m FROM o GROUP BY c"},
+    "rows": {"v": "SELECT c, d FROM o"},
+    "join": {"v": "SELECT o.k, SUM(l.p) AS s FROM o JOIN l ON o.k = l.k GROUP BY o.k"},
+    "join and more": {
+        "v": "SELECT l.k, o.c, SUM(l.p) AS s, COUNT(DISTINCT l.d) AS n FROM o JOIN l ON o.k = l.k "
+        "GROUP BY l.k, o.c HAVING SUM(l.p) > 3"
+    },
+    "small table": {
+        "v": "SELECT l.k, n.name, SUM(l.p) AS s FROM o JOIN l ON o.k = l.k JOIN n ON n.c = o.c "
+        "GROUP BY l.k, n.name"
+    },
+    "rows of a join": {"v": "SELECT o.c, l.p FROM o JOIN l ON o.k = l.k"},
+    "self-join": {
+        "v": "SELECT a.k, SUM(a.p * b.p) AS s FROM l a JOIN l b ON a.k = b.k GROUP BY a.k"
+    },
+    "views over views": {
+        "v": "SELECT k, SUM(p) AS s FROM l GROUP BY k",
+        "w": "SELECT v.k, o.c, MAX(v.s) AS m FROM v JOIN o ON o.k = v.k GROUP BY v.k, o.c",
+        "x": "SELECT k, m FROM w WHERE m > 2",
+    },
+    "blocks": {
+        "v": "SELECT t.k, MAX(t.n) AS m FROM (SELECT k, COUNT(*) AS n FROM l GROUP BY k) t "
+        "JOIN o ON o.k = t.k GROUP BY t.k"
+    },
+    "exists": {"v": "SELECT o.k, o.c FROM o WHERE EXISTS (SELECT 1 FROM l WHERE l.k = o.k)"},
+    "distinct": {"v": "SELECT DISTINCT d, p FROM l"},
+    "two that agree": {
+        "v": "SELECT d, SUM(p) AS s FROM l GROUP BY d",
+        "w": "SELECT k, d, COUNT(*) AS n FROM l GROUP BY k, d",
+    },
+    "one that is everywhere": {
+        "v": "SELECT n.c, COUNT(*) AS n FROM n GROUP BY n.c",
+        "w": "SELECT l.k, n.name, SUM(l.p) AS s FROM o JOIN l ON o.k = l.k JOIN n ON n.c = o.c "
+        "GROUP BY l.k, n.name",
+    },
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_partitions_together_are_one(name: str) -> None:
+    plan = plan_of(KEPT[name])
+    queried = queries(plan)
+    placement = place(plan, queried, True)
+    assert any(placement.values())
+    copied = everywhere(plan, queried, placement)
+    spread = 0
+    for seed in range(40):
+        draw = random.Random(seed)
+        data = {table.name: rows(draw, table.name) for table in plan.tables}
+        whole = filled(plan, data)
+        partitions = draw.randrange(1, 6)
+        parts = [filled(plan, share) for share in shares(data, placement, partitions)]
+        for view in plan.views:
+            speak = parts[:1] if view in copied else parts
+            found = [comparable(part[view].to_arrow()) for part in speak]
+            assert sum(found, Counter()) == comparable(whole[view].to_arrow())
+            spread += sum(bool(rows) for rows in found) > 1
+    assert spread > 10
+
+
+@pytest.mark.parametrize(
+    ("views", "keys", "why"),
+    [
+        ({"v": "SELECT SUM(p) AS s FROM l"}, None, 'view "v" .* no GROUP BY'),
+        (
+            {"v": "SELECT o.c, SUM(l.p) AS s FROM o JOIN l ON o.k = l.k GROUP BY o.c"},
+            None,
+            "",
+        ),
+        (
+            {"v": "SELECT l.p, COUNT(*) AS n FROM l WHERE l.p > (SELECT AVG(p) FROM l) "
+             "GROUP BY l.p"},
+            None,
+            "needs all rows",
+        ),
+        (
+            {"v": "SELECT c, COUNT(*) AS n FROM o GROUP BY c"},
+            {"o": ("k",)},
+            "found by their key",
+        ),
+        (
+            {"v": "SELECT d, COUNT(*) AS n FROM l GROUP BY d",
+             "w": "SELECT p, COUNT(*) AS n FROM l GROUP BY p"},
+            None,
+            "a stream and a checkpoint of its own",
+        ),
+        ({"w": "SELECT p, COUNT(*) AS n FROM l GROUP BY p",
+          "v": "SELECT c, COUNT(*) AS n FROM n GROUP BY c"}, None, "reads no stream"),
+    ],
+)  # fmt: skip
+def test_what_partitions_cannot_keep_is_told(
+    views: dict[str, str], keys: dict[str, tuple[str, ...]] | None, why: str
+) -> None:
+    plan = plan_of(views, static="n", keys=keys)
+    if not why:
+        # A stream that goes everywhere is the price of groups by a column of the other one.
+        assert place(plan, queries(plan), True) == {"o": "c", "l": None}
+        return
+    with pytest.raises(UnsupportedError, match=why):
+        place(plan, queries(plan), True)
+
+
+def test_static_tables_are_copied_before_streams() -> None:
+    views = KEPT["small table"]
+    assert place(plan_of(views, "n"), queries(plan_of(views, "n")), True) == {
+        "o": "k",
+        "l": "k",
+        "n": None,
+    }
+
+
+def test_integers_of_two_widths_are_alike_and_other_types_are_not() -> None:
+    views = {"v": "SELECT o.k, l.p FROM o JOIN l ON o.k = l.k"}
+    assert place(plan_of(views), queries(plan_of(views)), True) == {"o": "k", "l": "k"}
