@@ -102,7 +102,7 @@ def sample(
     # By value alone: rows that stay where they lie, or values found to be frequent by looking at
     # some of them, would make the sample follow the order of rows.
     route = choose(Asked(query, catalog, rows, partitions, splits=False))
-    schema = planner.result(query, planner.schemas)
+    schema, _ = planner.result(query, planner.schemas)
     stage = stage_of(
         [Wanted(_NAME, query, catalog, route, schema)], planner.schemas, multiplicities
     )
