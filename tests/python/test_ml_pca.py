@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from materialised import cofactor
 from ringview import errors
@@ -28,6 +28,7 @@ def test_scikit_learn_accepts_it() -> None:
 
 
 @given(st.integers(0, 10_000), st.sampled_from([None, 1, 3, 0.8]), st.booleans())
+@example(5808, None, False)
 @settings(max_examples=40, deadline=None)
 def test_components(seed: int, wanted: int | float | None, scale: bool) -> None:
     rows = table(seed=seed)
@@ -39,10 +40,12 @@ def test_components(seed: int, wanted: int | float | None, scale: bool) -> None:
     oracle = decomposition.PCA(wanted, svd_solver="full").fit(numbers)
     assert model.n_components_ == oracle.n_components_
     np.testing.assert_allclose(model.components_, oracle.components_, rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(model.explained_variance_, oracle.explained_variance_, rtol=1e-7)
-    np.testing.assert_allclose(
-        model.explained_variance_ratio_, oracle.explained_variance_ratio_, rtol=1e-7
-    )
+    # An eigenvalue is known up to the rounding of the largest one.
+    for found, expected in (
+        (model.explained_variance_, oracle.explained_variance_),
+        (model.explained_variance_ratio_, oracle.explained_variance_ratio_),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-13 * expected.max())
     np.testing.assert_allclose(model.mean_, rows.mean())
     np.testing.assert_allclose(model.transform(rows), oracle.transform(numbers), 1e-5, 1e-6)
 

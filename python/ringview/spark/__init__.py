@@ -28,6 +28,7 @@ if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 1):
 from ringview.spark.evaluation import Evaluation, Views, evaluate, plan, prepare, views
 from ringview.spark.failure import raising
 from ringview.spark.plans import Plan
+from ringview.spark.sample import sample
 from ringview.spark.session import JavaNotFoundError, session
 from ringview.spark.streaming import CheckpointError, ParquetSink, stream
 
@@ -42,6 +43,7 @@ __all__ = [
     "plan",
     "prepare",
     "raising",
+    "sample",
     "session",
     "stream",
     "views",
