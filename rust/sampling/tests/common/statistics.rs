@@ -1,8 +1,8 @@
 //! Whether a sampler draws every set of results as often as any other, as p-values.
 //!
 //! A sampler is a function of a seed and a moment of a stream, so any join and any way to sample it can be asked. Every
-//! moment has seeds of its own: its p-values then tell nothing of each other, and are uniform if the
-//! sampler is right. That is tested too, so that many small deviations are found out as well as a large one.
+//! moment of every join has seeds of its own, a series: p-values then tell nothing of each other, and are uniform if the
+//! sampler is right. (With the same seeds two joins of as many results show the same.) That is tested too, so that many small deviations are found out as well as a large one.
 
 use std::collections::BTreeMap;
 
@@ -35,17 +35,17 @@ impl Seen {
     }
 }
 
-/// Runs a sampler of pairs, with the seeds of a moment; of how many results is told by `results`.
+/// Runs a sampler of pairs, with the seeds of a series; of how many results is told by `results`.
 pub fn pairs<R: Ord + Clone>(
     runs: u64,
-    moment: usize,
+    series: usize,
     results: usize,
     mut held: impl FnMut(u64) -> Vec<R>,
 ) -> Seen {
     let mut singles = BTreeMap::<R, u64>::new();
     let mut sets = BTreeMap::<Vec<R>, u64>::new();
     for run in 0..runs {
-        let mut pair = held(moment as u64 * runs + run);
+        let mut pair = held(series as u64 * runs + run);
         pair.sort_unstable();
         assert_eq!(pair.len(), 2.min(results), "a sampler of pairs");
         for result in &pair {
