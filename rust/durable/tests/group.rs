@@ -32,7 +32,7 @@ fn how(drawn: &Drawn) -> (bool, Option<BatchId>) {
     (drawn.3, drawn.4.map(BatchId::Number))
 }
 
-/// The order in which a group is done: those that are done as one come first if all of them can be.
+/// What comes of transactions that are done one after the other, each alone.
 fn in_turn(db: &mut DurableDatabase, drawn: &[Drawn]) -> Vec<Result<bool, Error>> {
     let one = |db: &mut DurableDatabase, drawn: &Drawn| {
         apply_to(drawn, |changes| {

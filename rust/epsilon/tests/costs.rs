@@ -235,7 +235,7 @@ fn a_cofactor_takes_the_steps_of_a_count_and_28_words_a_payload() {
 }
 
 #[test]
-#[ignore = "minutes: a million tuples, one by one where they are toggled"]
+#[ignore = "a million tuples, one by one where they are toggled"]
 fn a_change_among_a_million_costs_a_hundredth_of_first_order() {
     const MILLION: usize = 1_000_000;
     for stream in [hub, clique] {
