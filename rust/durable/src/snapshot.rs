@@ -1,9 +1,10 @@
 //! The file written anew, from what is there; and copies of a database.
 //!
 //! Invariant: it holds the tables with their rows, the views as they were defined, the identities of what was
-//! applied, and last the states of samples over those rows. Where tables keep no base rows, what is left of their rows is counted from the file, whose changes
-//! are all there; if more went than came, nobody can tell them, and the file stays as it is. Cost: O(rows), one commit;
-//! where rows are not kept, O(changes since the last one), and the memory of the rows that are left.
+//! applied, and last the states of samples over those rows. Where tables keep no base rows, what is left of
+//! them is counted from the file, whose changes are all there; if more went than came, nobody can tell them,
+//! and the file stays as it is. Cost: O(rows), one commit; where rows are not kept, O(changes since the last
+//! one), and the memory of the rows that are left.
 
 use std::path::{Path, PathBuf};
 
