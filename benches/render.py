@@ -13,6 +13,7 @@ from typing import Any
 
 import anchors
 import durable
+import over_spark
 import slopes
 from anchors import SIZES
 from results import Line
@@ -117,6 +118,7 @@ def tables(results: dict[str, Any]) -> str:
         *samples(results["lines"]),
         *order_book(results["lines"]),
         *durable.tables(results["lines"]),
+        *over_spark.tables(results["lines"]),
     ]
     return "\n\n".join([described, *filter(None, found)])
 
