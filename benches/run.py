@@ -26,15 +26,27 @@ from typing import Any
 
 import edges
 import figure
-import over_spark
 import render
 from machine import machine
 from results import Line, Results
+from workloads import (
+    OF_EDGES,
+    ORDERS,
+    OVER_SPARK,
+    SAMPLE_SIZES,
+    SCALED,
+    SCALES,
+    SHAPED,
+    SHAPED_SIZES,
+    SPARK,
+    SPARK_CORES,
+    STREAMS,
+    TRIANGLES,
+)
 
 HERE = Path(__file__).parent
 STARTED = time.monotonic()
 RESULTS = HERE / "results"
-ORDERS = ("sorted", "shuffled")
 HEADLINE = 1_000
 OTHERS = (1, 100, 10_000, 100_000)
 SUMS = (
@@ -263,8 +275,8 @@ def samples(bench: Bench, cell: Cell) -> None:
     """Samples: speed, one row at a time (figure 7), by size of the sample and of the tables."""
     script = [sys.executable, str(HERE / "python" / "samples.py"), cell.workload]
     quick = bench.options.quick
-    if cell.workload in render.SHAPED:
-        for size in render.SHAPED_SIZES[:1] if quick else render.SHAPED_SIZES:
+    if cell.workload in SHAPED:
+        for size in SHAPED_SIZES[:1] if quick else SHAPED_SIZES:
             keep(bench, cell, [*script, "--scale", str(size / 50 if quick else size)])
         return
     edges_file = bench.edges()
@@ -275,8 +287,8 @@ def samples(bench: Bench, cell: Cell) -> None:
         keep(bench, cell, [*by_rust, *limit])
         keep(bench, cell, [*script, "--edges", str(edges_file), *limit])
     keep(bench, cell, [*by_rust, *limit, "--batch", "1"])
-    if cell.workload == render.SCALED:
-        for k in render.SAMPLE_SIZES:
+    if cell.workload == SCALED:
+        for k in SAMPLE_SIZES:
             keep(bench, cell, [*by_rust, *limit, "--k", str(k)])
 
 
@@ -320,11 +332,11 @@ def files(bench: Bench, cell: Cell) -> None:
 
 def spark(bench: Bench, cell: Cell) -> None:
     """Views over DataFrames beside Spark SQL, on one core and on two."""
-    name = cell.workload.removeprefix(over_spark.PREFIX)
+    name = cell.workload.removeprefix(OVER_SPARK)
     script = [sys.executable, str(HERE / "python" / "spark_batch.py"), name]
     script += ["--edges", str(bench.edges())] if name == "triangles" else []
     script += ["--rows", "20000", "--rounds", "1"] if bench.options.quick else []
-    for cores in over_spark.CORES:
+    for cores in SPARK_CORES:
         limit = ["--seconds", str(5 * bench.options.seconds)]
         keep(bench, cell, [*script, "--cores", str(cores), *limit])
 
@@ -358,24 +370,24 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
 
 def cells(options: argparse.Namespace) -> Iterator[Cell]:
     """All that there is to measure."""
-    streams = [(name, scale, order) for name, scale in render.STREAMS for order in ORDERS]
+    streams = [(name, scale, order) for name, scale in STREAMS for order in ORDERS]
     for part, suffix in (("sum", ""), ("cofactor", "-cofactor")):
         for name, scale, order in streams:
             yield Cell(part, name + suffix, order, scale)
     for order in ORDERS:
         yield Cell("joins", "retailer-fact-join", order)
-    for scale, order in product(render.SCALES, ORDERS):
+    for scale, order in product(SCALES, ORDERS):
         yield Cell("joins", "housing-join", order, scale)
-    for workload, order in product(render.TRIANGLES, ORDERS):
+    for workload, order in product(TRIANGLES, ORDERS):
         yield Cell("triangles", workload, order, flags=options.edges_flags)
     yield Cell("chains", "chain", "-")
-    for workload in (*render.OF_EDGES, *render.SHAPED):
+    for workload in (*OF_EDGES, *SHAPED):
         yield Cell("samples", workload, "shuffled")
     for workload in ("order-book", "order-book-cost", "q17"):
         yield Cell("order-book", workload, "-")
     yield Cell("files", "files", "sorted")
-    for name in over_spark.WORKLOADS:
-        yield Cell("spark", over_spark.PREFIX + name, "-")
+    for name in SPARK:
+        yield Cell("spark", OVER_SPARK + name, "-")
     for workload in ("toggles", "exponents"):
         yield Cell("worst", workload, "-")
 

@@ -22,7 +22,6 @@ import duckdb  # noqa: E402
 import edges  # noqa: E402
 import numpy as np  # noqa: E402
 import order_book  # noqa: E402
-import over_spark  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 import q17  # noqa: E402
@@ -31,7 +30,9 @@ import run  # noqa: E402
 import samples  # noqa: E402
 import shaped  # noqa: E402
 from results import Results  # noqa: E402
-from table import NONE  # noqa: E402
+from tables import over_spark  # noqa: E402
+from tables.lines import TITLES  # noqa: E402
+from tables.markdown import NONE  # noqa: E402
 
 Line = dict[str, Any]
 MACHINE = {"cpu": "one"}
@@ -102,7 +103,7 @@ def test_a_results_file_becomes_tables(tmp_path: Path) -> None:
 def test_the_newest_results_of_the_repository_can_be_rendered() -> None:
     newest = max((BENCHES / "results").glob("*.json"))
     text = render.tables(json.loads(newest.read_text()))
-    assert any(stream in text for stream in render.TITLES.values())
+    assert any(stream in text for stream in TITLES.values())
 
 
 def test_a_part_measured_anew_replaces_only_itself(tmp_path: Path) -> None:
@@ -237,7 +238,7 @@ def test_what_spark_took_becomes_a_table() -> None:
     ]
     lines.append({**known, "workload": "spark-order", "failed": "the results of the two differ"})
     text = render.tables({"machine": MACHINE, "lines": lines})
-    row = cells(text, "over Spark", over_spark.WORKLOADS["chain"])
+    row = cells(text, "over Spark", over_spark.TITLES["chain"])
     assert row["local[1]: Spark SQL"] == "2"
     assert row["local[2]: `evaluate`"] == "3"
     # The last of the two columns of this name.

@@ -7,10 +7,11 @@ Cost: O(lines).
 from __future__ import annotations
 
 from results import Line
-from table import NONE, figure, table
+from workloads import OVER_SPARK, SPARK_CORES
 
-PREFIX = "spark-"
-WORKLOADS = {
+from .markdown import NONE, figure, table
+
+TITLES = {
     "aggregates": "lineitem by two flags, nine aggregates",
     "priority": "orders with lineitem, by priority",
     "order": "orders with lineitem, by order",
@@ -20,12 +21,11 @@ WORKLOADS = {
     "triangles": "triangles",
 }
 SYSTEMS = {"spark-sql": "Spark SQL", "ringview": "`evaluate`"}
-CORES = (1, 2)
 
 
 def tables(lines: list[Line]) -> list[str]:
     """Seconds of all processors, by workload and number of cores."""
-    lines = [line for line in lines if line["workload"].startswith(PREFIX)]
+    lines = [line for line in lines if line["workload"].startswith(OVER_SPARK)]
     failures = [
         f"{line['workload']}: failed: {line['failed']}" for line in lines if "failed" in line
     ]
@@ -36,15 +36,15 @@ def tables(lines: list[Line]) -> list[str]:
     }
     graph = next((line["graph"] for line in lines if "graph" in line), "")
     rows = []
-    for name, title in WORKLOADS.items():
+    for name, title in TITLES.items():
         row = [f"{title} of {graph}" if name == "triangles" else title]
-        for cores in CORES:
-            found = [taken.get((PREFIX + name, cores, system)) for system in SYSTEMS]
+        for cores in SPARK_CORES:
+            found = [taken.get((OVER_SPARK + name, cores, system)) for system in SYSTEMS]
             row += [NONE if each is None else figure(each) for each in found]
             theirs, ours = found
             row.append(NONE if theirs is None or ours is None else figure(ours / theirs))
         rows.append(row)
     head = ["over Spark, seconds of all processors"]
-    for cores in CORES:
+    for cores in SPARK_CORES:
         head += [f"local[{cores}]: {title}" for title in SYSTEMS.values()] + ["ratio"]
     return [table(head, rows, 1), *failures]
