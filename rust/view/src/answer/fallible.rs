@@ -79,8 +79,8 @@ impl Fallible {
             .outputs
             .iter()
             .map(|&at| &assembler.outputs.columns[at]);
-        let cells = outputs.filter_map(|output| assembler.members.cell(payload, output));
-        cells.map(|cell| cell.map(drop)).collect()
+        let mut cells = outputs.filter_map(|output| assembler.members.cell(payload, output));
+        cells.try_for_each(|cell| cell.map(drop))
     }
 }
 
