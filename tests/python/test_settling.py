@@ -151,6 +151,23 @@ def test_sums_are_wide_within_a_batch(most: int) -> None:
     assert view.scalar() == most - 4 * sign
 
 
+def test_an_overflow_names_its_view() -> None:
+    db = rv.Database()
+    db.create_table("t", {"k": "int64", "x": "int64"})
+    db.create_view("sums", "SELECT k, SUM(x) AS s FROM t GROUP BY k")
+    db.create_view("over", "SELECT SUM(s) AS s FROM sums")
+    db.insert("t", {"k": [1], "x": [MOST]})
+    with pytest.raises(ArithmeticOverflowError, match=r'sum or count of \S+, in the view "sums"'):
+        db.insert("t", {"k": [1], "x": [1]})
+    with pytest.raises(ArithmeticOverflowError, match=r'sum or count of \S+, in the view "over"'):
+        db.insert("t", {"k": [2], "x": [1]})
+    db.drop_view("over")
+    db.insert("t", {"k": [2], "x": [1]})
+    with pytest.raises(ArithmeticOverflowError, match=r'in the view "total"'):
+        db.create_view("total", "SELECT SUM(x) AS s FROM t")
+    assert list(db.views) == ["sums"]
+
+
 SHAPES = {
     "total": "SELECT SUM(x) AS s, COUNT(*) AS n FROM r",
     "groups": "SELECT k, SUM(x) AS s FROM r GROUP BY k",

@@ -274,6 +274,15 @@ impl Error {
         }
         self
     }
+
+    /// The same, met in a view: what left its range there may be called by the name of a table.
+    #[must_use]
+    pub fn in_view(mut self, view: &str) -> Self {
+        if let Error::Overflow { place } = &mut self {
+            *place = format!("{place}, in the view {view:?}");
+        }
+        self
+    }
 }
 
 fn of_table(table: &str) -> String {

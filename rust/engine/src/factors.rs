@@ -62,7 +62,7 @@ impl Database {
                 sign,
                 dictionary: &self.dictionary,
             };
-            let view = &mut self.views[reader.view].kept;
+            let view = &mut self.views[reader.view];
             view.apply_product(product, meter)?;
             meter.done(0)?;
         }

@@ -89,7 +89,7 @@ impl Database {
                 continue;
             }
             let view = &mut self.views[index];
-            view.kept.settle(&self.dictionary, meter)?;
+            view.settle(&self.dictionary, meter)?;
             if !view.readers.is_empty() {
                 self.feed_readers(index, undo, meter)?;
             }
@@ -115,7 +115,7 @@ impl Database {
                 sign: 1,
                 dictionary: &self.dictionary,
             };
-            let above = self.views[reader.view].kept.apply(rows, meter);
+            let above = self.views[reader.view].apply(rows, meter);
             above.map_err(of_a_view)
         });
         self.views[index].readers = readers;

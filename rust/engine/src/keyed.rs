@@ -260,7 +260,7 @@ impl Database {
                         sign,
                         dictionary: &self.dictionary,
                     };
-                    let view = &mut self.views[reader.view].kept;
+                    let view = &mut self.views[reader.view];
                     let place = |row| first as u64 + u64::from(moved.origin(row as usize));
                     view.apply(rows, meter)
                         .map_err(|error| error.counted_by(place))?;

@@ -92,7 +92,7 @@ impl Database {
         self.load(&mut view, true, family, meter)?;
         view.kept.seal();
         self.load(&mut view, false, family, meter)?;
-        view.kept.settle(&self.dictionary, meter)?;
+        view.settle(&self.dictionary, meter)?;
         view.kept.commit(&self.dictionary);
         Ok(view)
     }
@@ -129,7 +129,6 @@ impl Database {
         meter: &Meter<'_>,
     ) -> Result<()> {
         let needed = needed(view, index);
-        let kept = &mut view.kept;
         let table = self.tables.iter().find(|table| table.id == id);
         let Some(rows) = table.and_then(|table| table.rows.as_ref()) else {
             return Ok(());
@@ -142,11 +141,11 @@ impl Database {
                 sign: 1,
                 dictionary: &self.dictionary,
             };
-            kept.apply(rows, meter)
+            view.apply(rows, meter)
                 .map_err(|error| error.counted_from(first))?;
             first += batch.rows as u64;
             meter.done(batch.rows as u64)?;
-            self.check_room(self.held() + (born + kept.bytes()) as u64, meter)
+            self.check_room(self.held() + (born + view.kept.bytes()) as u64, meter)
         })
     }
 
@@ -201,7 +200,7 @@ impl Database {
                 sign,
                 dictionary,
             };
-            view.kept.apply(rows, meter).map_err(of_a_view)?;
+            view.apply(rows, meter).map_err(of_a_view)?;
             meter.done(batch.rows as u64)?;
             asked(self, view)?;
         }

@@ -271,7 +271,7 @@ impl Database {
                 sign: direction.sign(),
                 dictionary: &self.dictionary,
             };
-            let view = &mut self.views[reader.view].kept;
+            let view = &mut self.views[reader.view];
             view.apply(rows, meter).map_err(|error| match place {
                 Place::From(first) => error.counted_from(first as u64),
                 Place::Rows(rows) => error.counted_by(|row| rows[row as usize]),

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use ringview_core::Result;
+use ringview_core::{Dictionary, Meter, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
-use ringview_view::{Answer, Follower, View};
+use ringview_view::{Answer, Follower, ProductDelta, RowDelta, View};
 
 use crate::choose::Told;
 use crate::names::{Planned, Source};
@@ -74,6 +74,28 @@ impl NamedView {
     /// Its query, as it was asked for.
     pub(crate) fn asked(&self) -> &Query {
         self.asked.as_ref().unwrap_or(&self.query)
+    }
+
+    /// Applies rows of one of its atoms; an error names the view.
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        let done = self.kept.apply(rows, meter);
+        done.map_err(|error| error.in_view(&self.name))
+    }
+
+    /// Applies a product of factors to one of its atoms; an error names the view.
+    pub(crate) fn apply_product(
+        &mut self,
+        product: ProductDelta<'_>,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let done = self.kept.apply_product(product, meter);
+        done.map_err(|error| error.in_view(&self.name))
+    }
+
+    /// Ends what a transaction changes in it, before the commit; an error names the view.
+    pub(crate) fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+        let done = self.kept.settle(dictionary, meter);
+        done.map_err(|error| error.in_view(&self.name))
     }
 
     /// What can be read of it.

@@ -168,7 +168,7 @@ impl<R: PayloadRing> Relation<R> {
     #[cold]
     #[must_use]
     pub fn refusal(&self, _fault: Overflow) -> Error {
-        let place = format!("a sum or count in the view {}", self.name);
+        let place = format!("a sum or count of {}", self.name);
         Error::Overflow { place }
     }
 

@@ -106,7 +106,7 @@ fn a_sum_that_does_not_fit_is_told_with_its_place() {
     let Error::Overflow { place } = relation.refusal(fault) else {
         panic!("another error")
     };
-    assert_eq!(place, "a sum or count in the view R");
+    assert_eq!(place, "a sum or count of R");
     add(&mut relation, &[(3, 0, -1)]);
     assert!(relation.fits());
     relation.commit();
