@@ -11,7 +11,7 @@
 //! of memory. On skewed data that is far below walking any one fixed relation: a triangle costs
 //! O(N^(3/2)) in a bulk whatever the degrees are.
 
-use ringview_core::Result;
+use ringview_core::{Result, prefetch};
 use ringview_ring::{PayloadRing, Rows};
 
 use super::climb::Climb;
@@ -220,8 +220,10 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         let (mut kept, mut steps) = (0, 0);
         while let Some(&row) = walkers[walked].get(cursor.0) {
             if let Some(&ahead) = walkers[walked].get(cursor.0 + AHEAD) {
-                sieve(walked, ahead).prefetch_prints();
-                others(walked).for_each(|other| sieve(other, ahead).prefetch_bits());
+                indexes[walked].prefetch_prints(groups[walked][ahead as usize]);
+                for other in others(walked) {
+                    indexes[other].prefetch_bits(groups[other][ahead as usize]);
+                }
             }
             let own = sieve(walked, row);
             let from = cursor.1;
@@ -259,6 +261,10 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             };
             for (there, &place) in there[first..kept].iter_mut().zip(places) {
                 *there = source[place as usize];
+            }
+            if has_whole_prints {
+                let slot = |&place: &u32| prefetch(own.slots, place as usize);
+                places.iter().for_each(slot);
             }
             steps += taken;
             *cursor = match from + taken < own.slots.len() {
@@ -320,13 +326,15 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             }
             let row = rows[pair];
             room.found_rows.push(row);
-            room.found[walked].push(match whole_prints {
+            let slot = match whole_prints {
                 Some(_) => {
                     let group = room.groups[walked][row as usize];
                     indexes[walked].group(group)[room.places[pair] as usize]
                 }
                 None => there[pair],
-            });
+            };
+            prefetch(part.payloads(), slot as usize * part.stride());
+            room.found[walked].push(slot);
             for side in others() {
                 let slot = room.looked_up[side][pair];
                 room.found[side].push(slot);

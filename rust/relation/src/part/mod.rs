@@ -120,6 +120,12 @@ impl Part {
         self.layout.get(self.key(slot), field)
     }
 
+    /// One field of the keys of some slots.
+    #[must_use]
+    pub fn column(&self, slots: &[u32], field: usize) -> Vec<u64> {
+        self.layout.column(&self.keys, slots, field)
+    }
+
     /// The payload of a slot.
     #[must_use]
     #[inline(always)]

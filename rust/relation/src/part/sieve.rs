@@ -20,6 +20,8 @@ use ringview_core::prefetch;
 
 /// The bits for each place of a run, as a power of two.
 const BITS: u32 = 4;
+/// The class of the first run of a group with a sieve: most groups outgrow a smaller one.
+const LEAST: u32 = 1;
 
 /// A run of `2^class` places.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +54,23 @@ impl Run {
     fn bits(self) -> u32 {
         (self.class + BITS).clamp(5, 32)
     }
+
+    /// The words of its sieve.
+    #[inline(always)]
+    fn bit_words(self) -> usize {
+        1 << (self.bits() - 5)
+    }
+
+    /// The segment that it lies in, and where it starts there.
+    #[inline(always)]
+    fn segment(self) -> usize {
+        (self.start >> SEGMENT) as usize
+    }
+
+    #[inline(always)]
+    fn place(self) -> usize {
+        self.start as usize % (1 << SEGMENT)
+    }
 }
 
 /// The slots of a group, and what can be told of what it holds.
@@ -66,18 +85,6 @@ pub(crate) struct Sieve<'a> {
 }
 
 impl Sieve<'_> {
-    /// Asks for the first line of what is walked.
-    #[inline(always)]
-    pub(crate) fn prefetch_prints(&self) {
-        prefetch(self.prints, 0);
-    }
-
-    /// Asks for the first line of what is asked.
-    #[inline(always)]
-    pub(crate) fn prefetch_bits(&self) {
-        prefetch(self.bits, 0);
-    }
-
     /// False where no slot of the group has this print.
     #[inline(always)]
     pub(crate) fn may_hold(&self, print: u32) -> bool {
@@ -126,12 +133,22 @@ pub(super) fn print_of(values: impl Iterator<Item = u64>) -> u32 {
     (values.fold(0, |sum: u64, value| sum.wrapping_add(mixed(value))) >> 32) as u32
 }
 
-/// Runs of powers of two in one array; a run given back is used again for its size.
+/// Words of a segment, as a power of two: what of a start says where in its segment a run begins.
+const SEGMENT: u32 = 16;
+
+/// Runs of powers of two; a run given back is used again for its size. They lie in segments, which stay
+/// where they are: nothing is copied to make room. A run that is longer has a segment of its own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
-    words: Vec<u32>,
+    segments: Vec<Vec<u32>>,
+    /// The segment that the next run is cut from.
+    open: usize,
+    /// Words of all runs, used or not.
+    words: usize,
     free: Vec<Vec<u32>>,
     sifted: bool,
+    /// What is being copied.
+    moved: Vec<u32>,
 }
 
 impl Runs {
@@ -155,20 +172,30 @@ impl Runs {
         self.sifted
     }
 
+    /// The words of a run, and what lies behind it.
+    #[inline(always)]
+    fn at(&self, run: Run) -> &[u32] {
+        &self.segments[run.segment()][run.place()..]
+    }
+
+    #[inline(always)]
+    fn at_mut(&mut self, run: Run) -> &mut [u32] {
+        &mut self.segments[run.segment()][run.place()..]
+    }
+
     /// The slots of a run that has so many.
     #[inline(always)]
     pub(super) fn slots(&self, run: Run, length: usize) -> &[u32] {
-        &self.words[run.start as usize..][..length]
+        &self.at(run)[..length]
     }
 
     #[inline(always)]
     pub(super) fn sieve(&self, run: Run, length: usize) -> Sieve<'_> {
-        let (slots, behind) = self.words[run.start as usize..].split_at(run.room());
-        let (prints, behind) = behind.split_at(run.room());
+        let (words, room) = (self.at(run), run.room());
         Sieve {
-            slots: &slots[..length],
-            prints: &prints[..length],
-            bits: &behind[..1 << (run.bits() - 5)],
+            slots: &words[..length],
+            prints: &words[room..][..length],
+            bits: &words[2 * room..][..run.bit_words()],
             shift: 32 - run.bits(),
         }
     }
@@ -177,25 +204,67 @@ impl Runs {
     fn width(&self, class: u32) -> usize {
         let run = Run { start: 0, class };
         match self.sifted {
-            true => 2 * run.room() + (1 << (run.bits() - 5)),
+            true => 2 * run.room() + run.bit_words(),
             false => run.room(),
         }
     }
 
-    pub(super) fn take(&mut self, class: u32) -> Run {
+    /// A run for the first slot of a group.
+    pub(super) fn first(&mut self) -> Run {
+        match self.sifted {
+            true => {
+                let run = self.take(LEAST);
+                self.bits_mut(run).fill(0);
+                run
+            }
+            false => self.take(0),
+        }
+    }
+
+    fn take(&mut self, class: u32) -> Run {
         if let Some(start) = self.free.get_mut(class as usize).and_then(Vec::pop) {
             return Run { start, class };
         }
-        let start = self.words.len() as u32;
         let width = self.width(class);
-        // By an eighth once it is large: a big block moves by remapping.
-        const LARGE: usize = 1 << 18;
-        let len = self.words.len();
-        if self.words.capacity() - len < width && len > LARGE {
-            self.words.reserve_exact(width.max(len / 8));
+        if width > 1 << SEGMENT {
+            self.segments.push(Vec::with_capacity(width));
+            return self.cut(self.segments.len() - 1, class);
         }
-        self.words.resize(len + width, 0);
+        let used = self.segments.get(self.open).map(Vec::len);
+        if used.is_none_or(|used| used + width > 1 << SEGMENT) {
+            self.open_next();
+        }
+        self.cut(self.open, class)
+    }
+
+    /// A run at the end of a segment.
+    fn cut(&mut self, segment: usize, class: u32) -> Run {
+        let width = self.width(class);
+        let words = &mut self.segments[segment];
+        let start = (segment << SEGMENT | words.len()) as u32;
+        words.resize(words.len() + width, 0);
+        self.words += width;
         Run { start, class }
+    }
+
+    /// Opens another segment. What is left of the one before becomes runs to be used.
+    fn open_next(&mut self) {
+        if !self.segments.is_empty() {
+            for class in (0..SEGMENT).rev() {
+                let used = self.segments[self.open].len();
+                if used + self.width(class) <= 1 << SEGMENT {
+                    let run = self.cut(self.open, class);
+                    self.release(run);
+                }
+            }
+        }
+        // The first one grows as it is filled: most indexes need no other.
+        let room = match self.segments.is_empty() {
+            true => 0,
+            false => 1 << SEGMENT,
+        };
+        self.open = self.segments.len();
+        self.segments.push(Vec::with_capacity(room));
     }
 
     pub(super) fn release(&mut self, run: Run) {
@@ -203,26 +272,31 @@ impl Runs {
         if self.free.len() <= class {
             self.free.resize(class + 1, Vec::new());
         }
-        if self.sifted {
-            self.bits_mut(run).fill(0);
-        }
         self.free[class].push(run.start);
     }
 
     /// The run itself when it has room behind `length` slots, else a copy of twice the size.
+    #[inline(always)]
     pub(super) fn with_room(&mut self, run: Run, length: usize) -> Run {
-        if length < run.room() {
-            return run;
+        match length < run.room() {
+            true => run,
+            false => self.doubled(run),
         }
+    }
+
+    /// A copy of a run that is full, of twice the size.
+    fn doubled(&mut self, run: Run) -> Run {
         let larger = self.take(run.class + 1);
-        let (from, to) = (run.start as usize, larger.start as usize);
-        self.words.copy_within(from..from + length, to);
-        if self.sifted {
-            let prints = from + run.room();
-            self.words
-                .copy_within(prints..prints + length, to + larger.room());
-            self.sift(larger, length);
-        }
+        let length = run.room();
+        let mut moved = std::mem::take(&mut self.moved);
+        moved.clear();
+        moved.extend_from_slice(&self.at(run)[..if self.sifted { 2 * length } else { length }]);
+        let (slots, prints) = moved.split_at(length);
+        let words = self.at_mut(larger);
+        words[..length].copy_from_slice(slots);
+        words[larger.room()..][..prints.len()].copy_from_slice(prints);
+        self.sift(larger, length);
+        self.moved = moved;
         self.release(run);
         larger
     }
@@ -230,37 +304,58 @@ impl Runs {
     /// Asks for what `put` will write to.
     #[inline(always)]
     pub(super) fn prefetch(&self, run: Run, at: usize, print: Option<&u32>) {
-        prefetch(&self.words, run.start as usize + at);
+        let Some(words) = self.segments.get(run.segment()) else {
+            return;
+        };
+        let start = run.place();
+        prefetch(words, start + at);
         if let Some(&print) = print {
-            let prints = run.start as usize + run.room();
-            prefetch(&self.words, prints + at);
+            prefetch(words, start + run.room() + at);
             let bit = spread(print) >> (32 - run.bits());
-            prefetch(&self.words, prints + run.room() + bit as usize / 32);
+            prefetch(words, start + 2 * run.room() + bit as usize / 32);
+        }
+    }
+
+    /// Asks for the first of the prints.
+    #[inline(always)]
+    pub(super) fn prefetch_prints(&self, run: Run) {
+        if let Some(words) = self.segments.get(run.segment()) {
+            prefetch(words, run.place() + run.room());
+        }
+    }
+
+    /// Asks for the first line of what is asked.
+    #[inline(always)]
+    pub(super) fn prefetch_bits(&self, run: Run) {
+        if let Some(words) = self.segments.get(run.segment()) {
+            prefetch(words, run.place() + 2 * run.room());
         }
     }
 
     /// Puts a slot behind the others, with its print where there are sieves.
     #[inline(always)]
     pub(super) fn put(&mut self, run: Run, at: usize, slot: u32, print: Option<&u32>) {
-        self.words[run.start as usize + at] = slot;
+        let words = self.at_mut(run);
+        words[at] = slot;
         if let Some(&print) = print {
-            self.words[run.start as usize + run.room() + at] = print;
-            self.mark(run, print);
+            words[run.room() + at] = print;
+            let bit = spread(print) >> (32 - run.bits());
+            words[2 * run.room() + bit as usize / 32] |= 1 << (bit % 32);
         }
     }
 
     /// Takes out the slot at a place, where `length` others are left; the last of them, if it took the
     /// place.
     pub(super) fn take_out(&mut self, run: Run, length: usize, place: usize) -> Option<u32> {
-        let start = run.start as usize;
-        let last = self.words[start + length];
         if place == length {
             return None;
         }
-        self.words[start + place] = last;
-        if self.sifted {
-            let prints = start + run.room();
-            self.words[prints + place] = self.words[prints + length];
+        let is_sifted = self.sifted;
+        let words = self.at_mut(run);
+        let last = words[length];
+        words[place] = last;
+        if is_sifted {
+            words[run.room() + place] = words[run.room() + length];
         }
         Some(last)
     }
@@ -270,35 +365,30 @@ impl Runs {
         if !self.sifted {
             return;
         }
-        self.bits_mut(run).fill(0);
-        let prints = run.start as usize + run.room();
-        for at in prints..prints + length {
-            self.mark(run, self.words[at]);
+        let (prints, bits) = self.at_mut(run)[run.room()..].split_at_mut(run.room());
+        let (bits, shift) = (&mut bits[..run.bit_words()], 32 - run.bits());
+        bits.fill(0);
+        for &print in &prints[..length] {
+            let bit = spread(print) >> shift;
+            bits[bit as usize / 32] |= 1 << (bit % 32);
         }
     }
 
-    #[inline(always)]
-    fn mark(&mut self, run: Run, print: u32) {
-        let bit = spread(print) >> (32 - run.bits());
-        self.bits_mut(run)[bit as usize / 32] |= 1 << (bit % 32);
-    }
-
-    #[inline(always)]
     fn bits_mut(&mut self, run: Run) -> &mut [u32] {
-        &mut self.words[run.start as usize + 2 * run.room()..][..1 << (run.bits() - 5)]
+        &mut self.at_mut(run)[2 * run.room()..][..run.bit_words()]
     }
 
     /// How many places there are, used or not.
     pub(super) fn places(&self) -> usize {
         match self.sifted {
-            true => self.words.len() * 2 / 5,
-            false => self.words.len(),
+            true => self.words * 2 / 5,
+            false => self.words,
         }
     }
 
     pub(super) fn memory_usage(&self) -> usize {
-        self.free.capacity() * size_of::<Vec<u32>>()
-            + self.free.iter().map(Vec::capacity).sum::<usize>() * size_of::<u32>()
-            + self.words.capacity() * size_of::<u32>()
+        let words = self.segments.iter().chain(&self.free).map(Vec::capacity);
+        (self.segments.capacity() + self.free.capacity()) * size_of::<Vec<u32>>()
+            + (words.sum::<usize>() + self.moved.capacity()) * size_of::<u32>()
     }
 }
