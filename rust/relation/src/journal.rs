@@ -54,8 +54,11 @@ impl Journal {
     pub(crate) fn written(&mut self, slots: &[u32], slab: &[u64], stride: usize) {
         let known = slots.iter().filter(|&&slot| slot < self.mark);
         let first = self.records.len();
-        self.records.extend(known.map(|&slot| Record::Written(slot)));
-        let slots = self.records[first..].iter().map(|record| record.slot() as usize);
+        self.records
+            .extend(known.map(|&slot| Record::Written(slot)));
+        let slots = self.records[first..]
+            .iter()
+            .map(|record| record.slot() as usize);
         match stride {
             // A copy of one word is no call.
             1 => self.payloads.extend(slots.map(|slot| slab[slot])),

@@ -15,7 +15,7 @@ use ringview_core::{Result, prefetch};
 use ringview_ring::{PayloadRing, Rows};
 
 use super::climb::Climb;
-use super::path::{Access, Step};
+use super::sides::{SearchRoom, Side, sides};
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
@@ -50,63 +50,7 @@ pub(super) struct Intersection {
     found_rows: Vec<u32>,
     found: Vec<Vec<u32>>,
     keys: KeyScratch,
-}
-
-/// One of the relations: its number, how it is walked, and the registers of its whole key.
-struct Side<'a> {
-    relation: usize,
-    index: usize,
-    bound: &'a [usize],
-    fetch: &'a [(usize, usize)],
-    /// The registers of the whole key, in its order.
-    key: Vec<usize>,
-}
-
-impl<'a> Side<'a> {
-    fn new(relation: usize, access: &'a Access) -> Option<Self> {
-        let Access::Walk {
-            index,
-            bound,
-            fetch,
-        } = access
-        else {
-            return None;
-        };
-        let mut rest = bound.iter();
-        let fetched = |at: usize| fetch.iter().find(|(field, _)| *field == at);
-        let register = |at: usize| match fetched(at) {
-            Some((_, register)) => Some(*register),
-            None => rest.next().copied(),
-        };
-        let key = (0..bound.len() + fetch.len())
-            .filter_map(register)
-            .collect();
-        Some(Self {
-            relation,
-            index: *index,
-            bound,
-            fetch,
-            key,
-        })
-    }
-
-    fn fetched(&self, register: usize) -> Option<usize> {
-        let mut fetch = self.fetch.iter();
-        fetch
-            .find(|(_, to)| *to == register)
-            .map(|(field, _)| *field)
-    }
-}
-
-/// The sides of a step and its rivals.
-fn sides<R: PayloadRing>(steps: &[Step<R>]) -> Vec<Side<'_>> {
-    let Some((first, others)) = steps.split_first() else {
-        return Vec::new();
-    };
-    let accesses = std::iter::once(&first.access).chain(&first.rivals);
-    let steps = std::iter::once(first).chain(others);
-    let side = |(step, access): (&Step<R>, _)| Side::new(step.relation, access);
-    steps.zip(accesses).filter_map(side).collect()
+    search: SearchRoom,
 }
 
 impl<R: PayloadRing> Climb<'_, '_, R> {
@@ -156,18 +100,17 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         room.looked_up.resize_with(sides.len(), Vec::new);
         room.found.resize_with(sides.len(), Vec::new);
         room.found_rows.clear();
-        for (side, groups) in sides.iter().zip(&mut room.groups) {
+        for (number, side) in sides.iter().enumerate() {
             let part = self.relations[side.relation].part_mut();
             let Some(part) = part.filter(|part| !part.is_empty()) else {
                 return false;
             };
             part.refresh_index(side.index);
-            let keys = Keys {
-                columns: &delta.columns,
-                fields: side.bound,
-                rows: delta.rows,
-            };
-            part.index_at(side.index).find(keys, &mut room.keys, groups);
+            let (before, own) = room.groups.split_at_mut(number);
+            if let Some(groups) = own.first_mut() {
+                let index = part.index_at(side.index);
+                side.find_groups(index, delta, before.last(), &mut room.search, groups);
+            }
         }
         for list in room.walkers.iter_mut().chain(&mut room.found) {
             list.clear();

@@ -15,7 +15,8 @@ use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
 use crate::layout::KeyLayout;
 use crate::part::Part;
-use crate::part::sieve::{Run, Runs, Sieve, print_of, print_of_one, tells, told};
+use crate::part::runs::{Run, Runs};
+use crate::part::sieve::{Sieve, print_of, print_of_one, tells, told};
 
 /// Slots entered at a time.
 const CHUNK: usize = 1024;
@@ -308,6 +309,15 @@ impl Index {
         self.runs = self.runs.emptied();
         self.place = Vec::new();
         self.waiting = Vec::new();
+        self.rebuilds += 1;
+    }
+
+    /// Forgets all groups of a part without slots; their room is used again.
+    pub(crate) fn clear(&mut self) {
+        self.groups.clear();
+        self.runs.clear();
+        self.place.clear();
+        self.waiting.clear();
         self.rebuilds += 1;
     }
 
