@@ -9,6 +9,8 @@ SHELL := bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Two processes, as Spark's tests use more cores than one anyway; a file's tests stay together.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -30,7 +32,7 @@ test-rust: $(VENV)/bin/python
 
 test-python: $(VENV)/native-dev $(VENV)/development
 	$(BIN)/stubtest ringview._native
-	$(BIN)/pytest -m "not long" --doctest-modules tests python/ringview
+	$(PYTEST) -m "not long" --doctest-modules tests python/ringview
 
 test-long: $(VENV)/native-dev $(VENV)/development  ## minutes to hours: more random cases, whole streams
 	PROPTEST_CASES=20000 cargo test --workspace -- --include-ignored

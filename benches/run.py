@@ -29,11 +29,21 @@ import figure
 import render
 from machine import machine
 from results import Line, Results
+from workloads import (
+    OF_EDGES,
+    ORDERS,
+    SAMPLE_SIZES,
+    SCALED,
+    SCALES,
+    SHAPED,
+    SHAPED_SIZES,
+    STREAMS,
+    TRIANGLES,
+)
 
 HERE = Path(__file__).parent
 STARTED = time.monotonic()
 RESULTS = HERE / "results"
-ORDERS = ("sorted", "shuffled")
 HEADLINE = 1_000
 OTHERS = (1, 100, 10_000, 100_000)
 SUMS = (
@@ -262,8 +272,8 @@ def samples(bench: Bench, cell: Cell) -> None:
     """Samples: speed, one row at a time (figure 7), by size of the sample and of the tables."""
     script = [sys.executable, str(HERE / "python" / "samples.py"), cell.workload]
     quick = bench.options.quick
-    if cell.workload in render.SHAPED:
-        for size in render.SHAPED_SIZES[:1] if quick else render.SHAPED_SIZES:
+    if cell.workload in SHAPED:
+        for size in SHAPED_SIZES[:1] if quick else SHAPED_SIZES:
             keep(bench, cell, [*script, "--scale", str(size / 50 if quick else size)])
         return
     edges_file = bench.edges()
@@ -274,8 +284,8 @@ def samples(bench: Bench, cell: Cell) -> None:
         keep(bench, cell, [*by_rust, *limit])
         keep(bench, cell, [*script, "--edges", str(edges_file), *limit])
     keep(bench, cell, [*by_rust, *limit, "--batch", "1"])
-    if cell.workload == render.SCALED:
-        for k in render.SAMPLE_SIZES:
+    if cell.workload == SCALED:
+        for k in SAMPLE_SIZES:
             keep(bench, cell, [*by_rust, *limit, "--k", str(k)])
 
 
@@ -345,18 +355,18 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
 
 def cells(options: argparse.Namespace) -> Iterator[Cell]:
     """All that there is to measure."""
-    streams = [(name, scale, order) for name, scale in render.STREAMS for order in ORDERS]
+    streams = [(name, scale, order) for name, scale in STREAMS for order in ORDERS]
     for part, suffix in (("sum", ""), ("cofactor", "-cofactor")):
         for name, scale, order in streams:
             yield Cell(part, name + suffix, order, scale)
     for order in ORDERS:
         yield Cell("joins", "retailer-fact-join", order)
-    for scale, order in product(render.SCALES, ORDERS):
+    for scale, order in product(SCALES, ORDERS):
         yield Cell("joins", "housing-join", order, scale)
-    for workload, order in product(render.TRIANGLES, ORDERS):
+    for workload, order in product(TRIANGLES, ORDERS):
         yield Cell("triangles", workload, order, flags=options.edges_flags)
     yield Cell("chains", "chain", "-")
-    for workload in (*render.OF_EDGES, *render.SHAPED):
+    for workload in (*OF_EDGES, *SHAPED):
         yield Cell("samples", workload, "shuffled")
     for workload in ("order-book", "order-book-cost", "q17"):
         yield Cell("order-book", workload, "-")

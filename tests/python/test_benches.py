@@ -30,7 +30,8 @@ import run  # noqa: E402
 import samples  # noqa: E402
 import shaped  # noqa: E402
 from results import Results  # noqa: E402
-from table import NONE  # noqa: E402
+from tables.lines import TITLES  # noqa: E402
+from tables.markdown import NONE  # noqa: E402
 
 Line = dict[str, Any]
 MACHINE = {"cpu": "one"}
@@ -101,7 +102,7 @@ def test_a_results_file_becomes_tables(tmp_path: Path) -> None:
 def test_the_newest_results_of_the_repository_can_be_rendered() -> None:
     newest = max((BENCHES / "results").glob("*.json"))
     text = render.tables(json.loads(newest.read_text()))
-    assert any(stream in text for stream in render.TITLES.values())
+    assert any(stream in text for stream in TITLES.values())
 
 
 def test_a_part_measured_anew_replaces_only_itself(tmp_path: Path) -> None:

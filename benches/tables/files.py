@@ -6,7 +6,8 @@ Invariant: columns are those of `benches/python/files.py`. Cost: O(lines).
 from __future__ import annotations
 
 from results import Line
-from table import figure, table
+
+from .markdown import figure, table
 
 KEPT = {
     "memory": "in memory",

@@ -1,0 +1,21 @@
+"""What is measured: the streams, graphs and joins, with their sizes. Runs and tables share it."""
+
+from __future__ import annotations
+
+import anchors
+
+ORDERS = ("sorted", "shuffled")
+# The streams of sums and matrices, with the scale of Housing.
+STREAMS = (("retailer", None), ("retailer-fact", None), ("housing", anchors.SCALE))
+SCALES = (1, 4, anchors.SCALE)
+TRIANGLES = {
+    "triangles": "COUNT",
+    "triangles-own": "COUNT, one relation",
+    "triangles-cofactor": "degree-3 matrix",
+}
+OF_EDGES = ("line-3", "line-4", "line-5", "star-4", "star-6", "dumbbell")
+# The one that is measured by size of the sample and after each tenth of its stream.
+SCALED = "line-3"
+SAMPLE_SIZES = (1, 1_000, 10_000, 1_000_000)
+SHAPED = ("QX", "QY", "QZ", "Q10")
+SHAPED_SIZES = (0.01, 0.03, 0.1)
