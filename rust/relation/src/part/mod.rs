@@ -22,8 +22,8 @@ use crate::part::index::Index;
 
 pub use shrink::Moved;
 
-/// Slots whose room is kept where all are undone.
-const FEW: u32 = 1 << 12;
+/// Words of keys and payloads whose room is kept where all are undone.
+const FEW: usize = 1 << 14;
 /// Slots that are removed together.
 const BLOCK: usize = 32;
 
@@ -276,7 +276,8 @@ impl Part {
     /// Undoes everything since the last commit.
     pub fn rollback(&mut self) {
         if self.journal.mark == 0 {
-            return match self.slots > FEW {
+            let words = self.slots() * (self.layout.words() + self.stride);
+            return match words > FEW {
                 true => self.empty(),
                 false => self.clear(),
             };
