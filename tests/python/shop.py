@@ -1,18 +1,20 @@
 """A random stream of a shop's changes as files, and DuckDB over all that came.
 
-Run as `python shop.py FOLDER`: a driver that follows the stream until it is killed, and says how
-far it is; lines come all the time, so that whoever counts them kills it at any moment.
+Run as `python shop.py FOLDER STEPS`: a driver that follows the stream and kills itself, with its
+Java, after so many steps of ringview's own code in micro-batches: at the same place however busy
+the machine is.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import signal
 import sys
-import threading
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -192,27 +194,31 @@ def replayed(changes: pa.Table) -> list[tuple[Any, ...]]:
 def main() -> None:
     """Until it is killed, or all is taken."""
     import ringview.spark as rs
+    from ringview.spark.streaming.driver import DriverState
 
-    folder = Path(sys.argv[1])
+    folder, steps = Path(sys.argv[1]), int(sys.argv[2])
+    own, take = os.path.dirname(rs.__file__), DriverState.take
+
+    def step(frame: FrameType, *_: object) -> None:
+        nonlocal steps
+        steps -= frame.f_code.co_filename.startswith(own)
+        if steps <= 0:
+            # Its Java goes with it.
+            os.killpg(0, signal.SIGKILL)
+
+    def counted(state: DriverState, rows: DataFrame, batch_id: int) -> None:
+        sys.setprofile(step)
+        try:
+            take(state, rows, batch_id)
+        finally:
+            sys.setprofile(None)
+
+    setattr(DriverState, "take", counted)  # noqa: B010
     spark = rs.session("shop", SPARK)
     spark.sparkContext.setLogLevel("OFF")
     sink = rs.ParquetSink(folder / "out")
-
-    def told(view: str, batch_id: int, changes: pa.Table) -> None:
-        print("sink", batch_id, view, flush=True)
-        sink(view, batch_id, changes)
-        print("sunk", batch_id, view, flush=True)
-
-    ticking = threading.Event()
-
-    def tick() -> None:
-        while not ticking.wait(0.05):
-            print("tick", flush=True)
-
-    with asked(spark, folder).write_stream(folder / "checkpoint", told).start() as q:
-        threading.Thread(target=tick, daemon=True).start()
+    with asked(spark, folder).write_stream(folder / "checkpoint", sink).start() as q:
         q.process_all_available()
-        ticking.set()
 
 
 if __name__ == "__main__":

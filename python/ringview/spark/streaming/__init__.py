@@ -14,7 +14,7 @@ failed or was killed on the way. Cost: of a micro-batch, the engine's for its ro
 | plan | what is kept, as data |
 | changes | a micro-batch as changes of a database |
 | checkpoint | the folder, and whether it is of the same query |
-| state | what every mode can do |
+| state | what every mode is |
 | driver, unsent | the state in one database on the driver |
 | sinks | where changes go |
 | query | the handle of a stream that runs |

@@ -8,7 +8,6 @@ Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, two 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,13 +24,14 @@ from ringview.spark.streaming.checkpoint import Checkpoint, CheckpointError
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.sinks import Sink
 from ringview.spark.streaming.source import Source
+from ringview.spark.streaming.state import State
 from ringview.view import View
 
 # A file is written anew where it is several times what it was, and worth it.
 _GROWN, _WORTH_IT = 3, 1 << 26
 
 
-class DriverState:
+class DriverState(State):
     """The engine of a stream on the driver; it takes micro-batches until it is closed."""
 
     def __init__(
@@ -42,28 +42,15 @@ class DriverState:
         sink: Sink | None,
     ) -> None:
         checkpoint.agree({**plan.described(), "mode": "driver"})
-        self._plan, self._sources = plan, sources
-        self._checkpoint, self._sink = checkpoint, sink
-        self._lock = threading.Lock()
+        super().__init__(plan, checkpoint, sink)
+        self._sources = sources
         self._closed = False
-        self._metrics: dict[str, Any] = {}
-        self._failure: BaseException | None = None
         self._database = Database.open(checkpoint.state / "state.ringview", tell_last=True)
         try:
             self._open()
         except BaseException:
             self._database.close()
             raise
-
-    @property
-    def batch_id(self) -> int | None:
-        """The last micro-batch that is in the state; None before the first."""
-        return None if self._last < 0 else self._last
-
-    @property
-    def failure(self) -> BaseException | None:
-        """What a micro-batch raised, and ended the stream."""
-        return self._failure
 
     def view(self, name: str) -> View:
         """A view of the database."""
@@ -78,15 +65,6 @@ class DriverState:
     def writer(self) -> DataStreamWriter:
         """All streams as one, each micro-batch a transaction."""
         return source.slots(self._plan, self._sources).writeStream.foreachBatch(self.take)
-
-    def take(self, rows: DataFrame, batch_id: int) -> None:
-        """Apply a micro-batch, and hand on what it moved."""
-        with self._lock:
-            try:
-                self._take(rows, batch_id)
-            except BaseException as raised:
-                self._failure = raised
-                raise
 
     def close(self) -> None:
         """Wait for the micro-batch that runs, and let the file go."""

@@ -1,33 +1,68 @@
-"""What every mode of keeping a stream's state can do; the handle of a query asks nothing else."""
+"""Where the state of a stream is; the handle of a query asks nothing else of a mode.
+
+Invariant: one micro-batch runs at a time, and none when the state is let go; what a micro-batch
+raised is kept as it was. Cost: a mode's own.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import threading
+from abc import ABC, abstractmethod
+from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.sinks import Sink
 from ringview.view import View
 
 
-class State(Protocol):
-    """Where the state of a stream is, from before it starts until it is closed."""
+class State(ABC):
+    """The state of a stream, from before it starts until it is closed."""
+
+    def __init__(self, plan: Plan, checkpoint: Checkpoint, sink: Sink | None) -> None:
+        self._plan, self._checkpoint, self._sink = plan, checkpoint, sink
+        self._lock = threading.Lock()
+        self._metrics: dict[str, Any] = {}
+        self._failure: BaseException | None = None
+        self._last = -1
 
     @property
     def batch_id(self) -> int | None:
         """The last micro-batch that is in the state; None before the first."""
+        return None if self._last < 0 else self._last
 
     @property
     def failure(self) -> BaseException | None:
-        """What ended the stream on this side, as it was raised."""
+        """What a micro-batch raised, and ended the stream."""
+        return self._failure
 
+    def take(self, rows: DataFrame, batch_id: int) -> None:
+        """Let the state take a micro-batch, and hand on what it moved."""
+        with self._lock:
+            try:
+                self._take(rows, batch_id)
+            except BaseException as raised:
+                self._failure = raised
+                raise
+
+    @abstractmethod
     def writer(self) -> DataStreamWriter:
         """The stream with what happens to its rows, ready for a checkpoint and a trigger."""
 
+    @abstractmethod
     def view(self, name: str) -> View:
         """A view as it is after the last micro-batch; raises UnknownViewError."""
 
+    @abstractmethod
     def metrics(self) -> dict[str, Any]:
         """What is known of the last micro-batch, for the progress."""
 
+    @abstractmethod
     def close(self) -> None:
         """Let the state go, once no micro-batch runs; twice does nothing."""
+
+    @abstractmethod
+    def _take(self, rows: DataFrame, batch_id: int) -> None: ...

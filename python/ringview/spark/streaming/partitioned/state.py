@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -38,6 +37,7 @@ from ringview.spark.streaming.partitioned.worker import METRICS, Keep, unpacked
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.sinks import Sink
 from ringview.spark.streaming.source import Source
+from ringview.spark.streaming.state import State
 from ringview.view import View
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -45,7 +45,7 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 _SHUFFLE = "spark.sql.shuffle.partitions"
 
 
-class PartitionedState:
+class PartitionedState(State):
     """The engines of a stream in Spark's partitions."""
 
     def __init__(
@@ -61,12 +61,9 @@ class PartitionedState:
                 'mode="partitioned" needs protobuf, by which Spark speaks of state, and it is not '
                 "installed: pip install 'ringview[spark]'"
             )
-        self._plan, self._sources = plan, sources
-        self._checkpoint, self._sink = checkpoint, sink
+        super().__init__(plan, checkpoint, sink)
+        self._sources = sources
         self._spark = next(iter(sources.values())).frame.sparkSession
-        self._failure: BaseException | None = None
-        self._metrics: dict[str, Any] = {}
-        self._lock = threading.Lock()
         self._settings: dict[str, str | None] = {}
         self._partitions = asked_of(checkpoint, partitions) or chosen(
             plan, self._spark, _count(self._spark, partitions), whole=sink is not None
@@ -85,16 +82,6 @@ class PartitionedState:
             self._open.close()
             raise
 
-    @property
-    def batch_id(self) -> int | None:
-        """The last micro-batch that is in the state; None before the first."""
-        return None if self._last < 0 else self._last
-
-    @property
-    def failure(self) -> BaseException | None:
-        """What a micro-batch raised, and ended the stream."""
-        return self._failure
-
     def metrics(self) -> dict[str, Any]:
         """Of the last micro-batch: its rows by table, what moved by view, and the partitions."""
         return self._metrics
@@ -111,16 +98,6 @@ class PartitionedState:
         self._set(_PROVIDER, _ROCKSDB, lambda given: "RocksDB" not in given)
         self._set(_SHUFFLE, str(self._partitions.spread), lambda given: True)
         return moved.writeStream.outputMode("update").foreachBatch(self.take)
-
-    def take(self, rows: DataFrame, batch_id: int) -> None:
-        """Let the engines take a micro-batch, and hand on what it moved."""
-        with self._lock:
-            try:
-                self._unset()
-                self._take(rows, batch_id)
-            except BaseException as raised:
-                self._failure = raised
-                raise
 
     def view(self, name: str) -> View:
         """A view as it was after the last micro-batch; it stays so.
@@ -160,6 +137,7 @@ class PartitionedState:
             versions.begin(slots, self._partitions, self._setting, rows)
 
     def _take(self, rows: DataFrame, batch_id: int) -> None:
+        self._unset()
         if self._open is None:
             raise RingviewError("the stream was stopped")
         with raising():
