@@ -28,46 +28,49 @@ from ringview.errors import (
 )
 
 
-def killed(path: Path, drawn: random.Random) -> int:
-    """Let a process change a file, kill it, and tell how many transactions returned in all."""
-    command = [sys.executable, crashes.__file__, str(path)]
+def killed(path: Path, threads: int, drawn: random.Random) -> dict[str, set[int]]:
+    """Let a process change a file, kill it, and tell which transactions began, and which ended."""
+    command = [sys.executable, crashes.__file__, str(path), str(threads)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        # An odd number of lines dies within a transaction, an even one behind it or in a snapshot.
-        for _ in range(drawn.randrange(1, 24)):
-            line = process.stdout.readline()
+        # It dies within a transaction, behind one, or in a snapshot.
+        lines = [process.stdout.readline() for _ in range(drawn.randrange(1, 24 * threads))]
         process.send_signal(signal.SIGKILL)
-        lines = [line, *process.stdout.read().splitlines()]
-    word, number = next(line for line in reversed(lines) if line.strip()).split()
-    return int(number) + (word == "end")
+        lines += process.stdout.read().splitlines()
+    said: dict[str, set[int]] = {"begin": set(), "end": set()}
+    for word, number in (line.split() for line in lines if line.strip()):
+        said[word].add(int(number))
+    return said
 
 
-def crash(path: Path, times: int, seed: int) -> None:
+def crash(path: Path, times: int, threads: int, seed: int) -> None:
     drawn = random.Random(seed)
     model = rv.Database()
     crashes.define(model)
-    done = 0
+    done: set[int] = set()
     for _ in range(times):
-        returned = killed(path, drawn)
-        while done < returned:
-            crashes.change(model, done)
-            done += 1
-        db = rv.Database.open(path)
-        if db.is_applied(returned):
-            crashes.change(model, done)
-            done += 1
-        assert not db.is_applied(done)
-        assert crashes.told(db) == crashes.told(model)
-        db.close()
+        said = killed(path, threads, drawn)
+        with rv.Database.open(path) as db:
+            unsaid = said["begin"] - said["end"]
+            assert len(unsaid) <= threads
+            now = said["end"] | {number for number in unsaid if db.is_applied(number)}
+            for number in sorted(now - done):
+                crashes.change(model, number, threads)
+            done |= now
+            assert all(db.is_applied(number) for number in done)
+            assert crashes.told(db) == crashes.told(model)
+    assert len(done) > times
 
 
-def test_after_a_kill_there_is_what_returned(tmp_path: Path) -> None:
-    crash(tmp_path / "db", times=8, seed=1)
+@pytest.mark.parametrize("threads", [1, 4])
+def test_after_a_kill_there_is_what_returned(tmp_path: Path, threads: int) -> None:
+    crash(tmp_path / "db", times=6, threads=threads, seed=1)
 
 
 @pytest.mark.long
-def test_after_200_kills_there_is_what_returned(tmp_path: Path) -> None:
-    crash(tmp_path / "db", times=200, seed=2)
+@pytest.mark.parametrize("threads", [1, 4])
+def test_after_200_kills_there_is_what_returned(tmp_path: Path, threads: int) -> None:
+    crash(tmp_path / "db", times=200, threads=threads, seed=2)
 
 
 def sales(db: rv.Database) -> rv.View:

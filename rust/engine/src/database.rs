@@ -17,7 +17,7 @@ use crate::memory::Memory;
 use crate::names::Source;
 use crate::strings::Leaving;
 use crate::table::{Table, TableStatus};
-use crate::transaction::Undo;
+use crate::undo::Undo;
 use crate::view::NamedView;
 
 /// How a database behaves.
@@ -266,7 +266,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_query(&self, name: &str) -> Result<&Query> {
-        Ok(&self.view(name)?.query)
+        Ok(self.view(name)?.asked())
     }
 
     /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.
