@@ -15,6 +15,15 @@ enum Record {
     Written(u32),
 }
 
+impl Record {
+    #[inline(always)]
+    fn slot(self) -> u32 {
+        match self {
+            Self::Inserted(slot) | Self::Written(slot) => slot,
+        }
+    }
+}
+
 /// What changed in a part since the last commit.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
@@ -43,10 +52,20 @@ impl Journal {
     /// Remembers the payloads at `slots`, each `stride` words of `slab`.
     #[inline]
     pub(crate) fn written(&mut self, slots: &[u32], slab: &[u64], stride: usize) {
-        for &slot in slots.iter().filter(|&&slot| slot < self.mark) {
-            self.records.push(Record::Written(slot));
-            let at = slot as usize * stride;
-            self.payloads.extend_from_slice(&slab[at..at + stride]);
+        let known = slots.iter().filter(|&&slot| slot < self.mark);
+        let first = self.records.len();
+        self.records
+            .extend(known.map(|&slot| Record::Written(slot)));
+        let slots = self.records[first..]
+            .iter()
+            .map(|record| record.slot() as usize);
+        match stride {
+            // A copy of one word is no call.
+            1 => self.payloads.extend(slots.map(|slot| slab[slot])),
+            _ => slots.for_each(|slot| {
+                let payload = &slab[slot * stride..][..stride];
+                self.payloads.extend_from_slice(payload);
+            }),
         }
     }
 

@@ -28,13 +28,22 @@ impl Place {
 
     #[inline(always)]
     fn get(self, words: &[u64]) -> u64 {
-        let raw = words[self.word] >> self.shift;
-        let unused = 64 - self.field.bits;
-        if self.field.signed {
-            (((raw << unused) as i64) >> unused) as u64
-        } else {
-            raw & self.mask()
+        let word = words[self.word];
+        match self.field.signed {
+            true => self.signed(word),
+            false => self.unsigned(word),
         }
+    }
+
+    #[inline(always)]
+    fn signed(self, word: u64) -> u64 {
+        let unused = 64 - self.field.bits;
+        ((word >> self.shift << unused) as i64 >> unused) as u64
+    }
+
+    #[inline(always)]
+    fn unsigned(self, word: u64) -> u64 {
+        word >> self.shift & self.mask()
     }
 }
 
@@ -101,6 +110,17 @@ impl KeyLayout {
     #[inline(always)]
     pub fn get(&self, words: &[u64], field: usize) -> u64 {
         self.places[field].get(words)
+    }
+
+    /// The values of a field in some keys of a slab.
+    pub(crate) fn column(&self, keys: &[u64], slots: &[u32], field: usize) -> Vec<u64> {
+        let place = self.places[field];
+        let word = |&slot: &u32| keys[slot as usize * self.words + place.word];
+        let words = slots.iter().map(word);
+        match place.field.signed {
+            true => words.map(|word| place.signed(word)).collect(),
+            false => words.map(|word| place.unsigned(word)).collect(),
+        }
     }
 
     /// Packs one key, given field by field.

@@ -226,8 +226,7 @@ impl<R: PayloadRing> Machine<R> {
         let Some(part) = relations[input.whole].part() else {
             return Ok(());
         };
-        let fields = part.layout().fields();
-        let mut columns = vec![Vec::new(); fields];
+        let first = input.toggled.len();
         let mut comes = Vec::new();
         input.counted.resize(part.slots(), false);
         for &slot in relations[input.whole].last_slots() {
@@ -236,15 +235,15 @@ impl<R: PayloadRing> Machine<R> {
                 continue;
             }
             input.toggled.push(slot);
-            for (field, column) in columns.iter_mut().enumerate() {
-                column.push(part.field(slot, field));
-            }
             comes.push(is_there);
             match is_there {
                 true => self.size.tuples += 1,
                 false => self.size.tuples -= 1,
             }
         }
+        let toggled = &input.toggled[first..];
+        let fields = 0..part.layout().fields();
+        let columns: Vec<Vec<u64>> = fields.map(|field| part.column(toggled, field)).collect();
         self.work.steps += delta.rows as u64;
         let mut born: Vec<(usize, Delta)> = Vec::new();
         for face in &input.faces {
@@ -279,7 +278,7 @@ impl<R: PayloadRing> Machine<R> {
 
 /// Tuples of a part, by their slots, as a change.
 pub(crate) fn tuples_at(part: &Part, slots: &[u32]) -> Delta {
-    let column = |field| slots.iter().map(|&slot| part.field(slot, field)).collect();
+    let column = |field| part.column(slots, field);
     let payloads = slots.iter().flat_map(|&slot| part.payload(slot));
     Delta {
         rows: slots.len(),
@@ -290,17 +289,24 @@ pub(crate) fn tuples_at(part: &Part, slots: &[u32]) -> Delta {
     }
 }
 
-/// Some rows of a delta, with room for so many registers.
+/// Some rows of a delta, each once and in their order, with room for so many registers.
 pub(crate) fn picked(delta: &Delta, fields: usize, rows: &[u32], registers: usize) -> Delta {
     let mut out = Delta::with_registers(registers.max(fields));
-    for (column, from) in out.columns.iter_mut().zip(&delta.columns).take(fields) {
+    let width = delta.width;
+    (out.rows, out.width, out.wide) = (rows.len(), width, delta.wide);
+    let columns = out.columns.iter_mut().zip(&delta.columns).take(fields);
+    // Most often all rows are of one case.
+    if rows.len() == delta.rows {
+        columns.for_each(|(column, from)| column.clone_from(from));
+        out.payload.clone_from(&delta.payload);
+        return out;
+    }
+    for (column, from) in columns {
         column.extend(rows.iter().map(|&row| from[row as usize]));
     }
-    let width = delta.width;
     for &row in rows {
         let payload = &delta.payload[row as usize * width..][..width];
         out.payload.extend_from_slice(payload);
     }
-    (out.rows, out.width, out.wide) = (rows.len(), width, delta.wide);
     out
 }

@@ -11,11 +11,11 @@
 //! of memory. On skewed data that is far below walking any one fixed relation: a triangle costs
 //! O(N^(3/2)) in a bulk whatever the degrees are.
 
-use ringview_core::Result;
+use ringview_core::{Result, prefetch};
 use ringview_ring::{PayloadRing, Rows};
 
 use super::climb::Climb;
-use super::path::{Access, Step};
+use super::sides::{SearchRoom, Side, sides};
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
@@ -50,63 +50,7 @@ pub(super) struct Intersection {
     found_rows: Vec<u32>,
     found: Vec<Vec<u32>>,
     keys: KeyScratch,
-}
-
-/// One of the relations: its number, how it is walked, and the registers of its whole key.
-struct Side<'a> {
-    relation: usize,
-    index: usize,
-    bound: &'a [usize],
-    fetch: &'a [(usize, usize)],
-    /// The registers of the whole key, in its order.
-    key: Vec<usize>,
-}
-
-impl<'a> Side<'a> {
-    fn new(relation: usize, access: &'a Access) -> Option<Self> {
-        let Access::Walk {
-            index,
-            bound,
-            fetch,
-        } = access
-        else {
-            return None;
-        };
-        let mut rest = bound.iter();
-        let fetched = |at: usize| fetch.iter().find(|(field, _)| *field == at);
-        let register = |at: usize| match fetched(at) {
-            Some((_, register)) => Some(*register),
-            None => rest.next().copied(),
-        };
-        let key = (0..bound.len() + fetch.len())
-            .filter_map(register)
-            .collect();
-        Some(Self {
-            relation,
-            index: *index,
-            bound,
-            fetch,
-            key,
-        })
-    }
-
-    fn fetched(&self, register: usize) -> Option<usize> {
-        let mut fetch = self.fetch.iter();
-        fetch
-            .find(|(_, to)| *to == register)
-            .map(|(field, _)| *field)
-    }
-}
-
-/// The sides of a step and its rivals.
-fn sides<R: PayloadRing>(steps: &[Step<R>]) -> Vec<Side<'_>> {
-    let Some((first, others)) = steps.split_first() else {
-        return Vec::new();
-    };
-    let accesses = std::iter::once(&first.access).chain(&first.rivals);
-    let steps = std::iter::once(first).chain(others);
-    let side = |(step, access): (&Step<R>, _)| Side::new(step.relation, access);
-    steps.zip(accesses).filter_map(side).collect()
+    search: SearchRoom,
 }
 
 impl<R: PayloadRing> Climb<'_, '_, R> {
@@ -156,18 +100,17 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         room.looked_up.resize_with(sides.len(), Vec::new);
         room.found.resize_with(sides.len(), Vec::new);
         room.found_rows.clear();
-        for (side, groups) in sides.iter().zip(&mut room.groups) {
+        for (number, side) in sides.iter().enumerate() {
             let part = self.relations[side.relation].part_mut();
             let Some(part) = part.filter(|part| !part.is_empty()) else {
                 return false;
             };
             part.refresh_index(side.index);
-            let keys = Keys {
-                columns: &delta.columns,
-                fields: side.bound,
-                rows: delta.rows,
-            };
-            part.index_at(side.index).find(keys, &mut room.keys, groups);
+            let (before, own) = room.groups.split_at_mut(number);
+            if let Some(groups) = own.first_mut() {
+                let index = part.index_at(side.index);
+                side.find_groups(index, delta, before.last(), &mut room.search, groups);
+            }
         }
         for list in room.walkers.iter_mut().chain(&mut room.found) {
             list.clear();
@@ -220,8 +163,10 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         let (mut kept, mut steps) = (0, 0);
         while let Some(&row) = walkers[walked].get(cursor.0) {
             if let Some(&ahead) = walkers[walked].get(cursor.0 + AHEAD) {
-                sieve(walked, ahead).prefetch_prints();
-                others(walked).for_each(|other| sieve(other, ahead).prefetch_bits());
+                indexes[walked].prefetch_prints(groups[walked][ahead as usize]);
+                for other in others(walked) {
+                    indexes[other].prefetch_bits(groups[other][ahead as usize]);
+                }
             }
             let own = sieve(walked, row);
             let from = cursor.1;
@@ -259,6 +204,10 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             };
             for (there, &place) in there[first..kept].iter_mut().zip(places) {
                 *there = source[place as usize];
+            }
+            if has_whole_prints {
+                let slot = |&place: &u32| prefetch(own.slots, place as usize);
+                places.iter().for_each(slot);
             }
             steps += taken;
             *cursor = match from + taken < own.slots.len() {
@@ -320,13 +269,15 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             }
             let row = rows[pair];
             room.found_rows.push(row);
-            room.found[walked].push(match whole_prints {
+            let slot = match whole_prints {
                 Some(_) => {
                     let group = room.groups[walked][row as usize];
                     indexes[walked].group(group)[room.places[pair] as usize]
                 }
                 None => there[pair],
-            });
+            };
+            prefetch(part.payloads(), slot as usize * part.stride());
+            room.found[walked].push(slot);
             for side in others() {
                 let slot = room.looked_up[side][pair];
                 room.found[side].push(slot);

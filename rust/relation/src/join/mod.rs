@@ -15,6 +15,7 @@
 //! | `climb` | the way of a delta along a path |
 //! | `partners` | the pairs of rows and partners where a row has many |
 //! | `intersect` | the partners that several relations agree on, by the smallest group |
+//! | `sides` | the relations that are intersected, and the groups of rows in them |
 //! | `work` | room for that, and counted steps |
 //!
 //! Triangles that an edge of R closes, `dQ = sum dR(a, b) * S(b, c) * T(c, a)`:
@@ -77,6 +78,7 @@ mod intersect;
 mod partners;
 mod path;
 mod rule;
+mod sides;
 mod work;
 
 pub use climb::Climb;

@@ -15,7 +15,8 @@ use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
 use crate::layout::KeyLayout;
 use crate::part::Part;
-use crate::part::sieve::{Run, Runs, Sieve, print_of, print_of_one, tells, told};
+use crate::part::runs::{Run, Runs};
+use crate::part::sieve::{Sieve, print_of, print_of_one, tells, told};
 
 /// Slots entered at a time.
 const CHUNK: usize = 1024;
@@ -132,6 +133,18 @@ impl Index {
         }
     }
 
+    /// Asks for the first of the prints of a group that has slots.
+    #[inline(always)]
+    pub(crate) fn prefetch_prints(&self, group: u32) {
+        self.runs.prefetch_prints(self.run(group).0);
+    }
+
+    /// Asks for the first line of the sieve of a group that has slots.
+    #[inline(always)]
+    pub(crate) fn prefetch_bits(&self, group: u32) {
+        self.runs.prefetch_bits(self.run(group).0);
+    }
+
     /// Asks for what tells of a group.
     #[inline(always)]
     pub(crate) fn prefetch(&self, group: u32) {
@@ -158,6 +171,21 @@ impl Index {
             [only] => print_of_one(part.field(slot, only)),
             _ => print_of(self.rest.iter().map(|&field| part.field(slot, field))),
         }
+    }
+
+    /// The prints of some slots, which are entered.
+    fn prints(&mut self, part: &Part, slots: &[u32]) -> Vec<u32> {
+        let [only] = self.rest[..] else {
+            return slots.iter().map(|&slot| self.print(part, slot)).collect();
+        };
+        let values = part.column(slots, only);
+        if let Some(signed) = self.whole_prints {
+            if values.iter().all(|&value| tells(value, signed)) {
+                return values.iter().map(|&value| value as u32).collect();
+            }
+            self.whole_prints = None;
+        }
+        values.into_iter().map(print_of_one).collect()
     }
 
     pub(crate) fn added(&mut self, slot: u32) {
@@ -233,7 +261,7 @@ impl Index {
     }
 
     fn enter(&mut self, part: &Part, slots: &[u32]) {
-        let column = |&f: &usize| slots.iter().map(|&slot| part.field(slot, f)).collect();
+        let column = |&field: &usize| part.column(slots, field);
         let columns: Vec<Vec<u64>> = self.fields.iter().map(column).collect();
         let all: Vec<usize> = (0..columns.len()).collect();
         let keys = Keys {
@@ -243,16 +271,10 @@ impl Index {
         };
         let mut groups = Vec::with_capacity(slots.len());
         self.groups.locate(keys, &mut self.scratch, &mut groups);
-        let sifted = slots.iter().filter(|_| self.runs.is_sifted());
-        let prints: Vec<u32> = sifted.map(|&slot| self.print(part, slot)).collect();
-        if self.runs.is_sifted()
-            && let (Some(signed), [only]) = (self.whole_prints, &self.rest[..])
-        {
-            let mut values = slots.iter().map(|&slot| part.field(slot, *only));
-            if !values.all(|value| tells(value, signed)) {
-                self.whole_prints = None;
-            }
-        }
+        let prints = match self.runs.is_sifted() {
+            true => self.prints(part, slots),
+            false => Vec::new(),
+        };
         let payloads = self.groups.write(&groups);
         for (row, (&slot, &group)) in slots.iter().zip(&groups).enumerate() {
             if let Some(&ahead) = groups.get(row + 3 * AHEAD) {
@@ -266,7 +288,7 @@ impl Index {
             let payload = &mut payloads[2 * group as usize..][..2];
             let length = payload[1] as u32 as usize;
             let run = match length {
-                0 => self.runs.take(0),
+                0 => self.runs.first(),
                 _ => self.runs.with_room(Run::from_word(payload[0]), length),
             };
             (payload[0], payload[1]) = (run.word(), payload[1] + 1);
@@ -287,6 +309,15 @@ impl Index {
         self.runs = self.runs.emptied();
         self.place = Vec::new();
         self.waiting = Vec::new();
+        self.rebuilds += 1;
+    }
+
+    /// Forgets all groups of a part without slots; their room is used again.
+    pub(crate) fn clear(&mut self) {
+        self.groups.clear();
+        self.runs.clear();
+        self.place.clear();
+        self.waiting.clear();
         self.rebuilds += 1;
     }
 

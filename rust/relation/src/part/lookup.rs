@@ -99,16 +99,16 @@ impl Part {
     /// `out` is overwritten.
     pub fn locate(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
         out.clear();
-        scratch.pack(&self.layout, keys);
         // A directory that changes its kind mid-way hands the remaining rows to the other kind.
         while out.len() < keys.rows {
             match &self.directory {
                 Directory::Dense(dense) => {
                     dense.codes(keys.rows, |f| keys.column(f), &mut scratch.codes);
-                    self.locate_dense(scratch, out);
+                    self.locate_dense(keys, scratch, out);
                 }
                 Directory::Hash(_) => {
                     let words = self.layout.words();
+                    scratch.pack(&self.layout, keys);
                     scratch.hash(words, &self.hashing);
                     match words {
                         1 => self.locate_hash::<1>(scratch, out),
@@ -121,21 +121,23 @@ impl Part {
         }
     }
 
-    fn locate_dense(&mut self, scratch: &KeyScratch, out: &mut Vec<u32>) {
-        let words = self.layout.words();
-        for row in out.len()..scratch.codes.len() {
-            let code = scratch.codes[row];
-            let key = &scratch.packed[row * words..][..words];
-            if code == OUTSIDE {
-                self.widen(key);
-                return;
-            }
+    fn locate_dense(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
+        let KeyScratch { codes, packed, .. } = scratch;
+        for (row, &code) in codes.iter().enumerate().skip(out.len()) {
             let Directory::Dense(dense) = &self.directory else {
                 return;
             };
-            let mut slot = dense.slots[code as usize];
+            if let Some(&ahead) = codes.get(row + AHEAD) {
+                prefetch(&dense.slots, ahead as usize);
+            }
+            let mut slot = dense.slots.get(code as usize).copied().unwrap_or(ABSENT);
             if slot == ABSENT {
-                slot = self.take_slot(key);
+                self.layout.pack_one(|f| keys.column(f)[row], packed);
+                if code == OUTSIDE {
+                    self.widen(packed);
+                    return;
+                }
+                slot = self.take_slot(packed);
                 if let Directory::Dense(dense) = &mut self.directory {
                     dense.slots[code as usize] = slot;
                 }

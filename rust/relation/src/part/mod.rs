@@ -10,6 +10,7 @@
 
 pub(crate) mod index;
 mod lookup;
+mod runs;
 mod shrink;
 pub(crate) mod sieve;
 
@@ -21,8 +22,8 @@ use crate::part::index::Index;
 
 pub use shrink::Moved;
 
-/// Slots that are removed one by one where all are undone: their room is used again.
-const FEW: u32 = 1 << 10;
+/// Words of keys and payloads whose room is kept where all are undone.
+const FEW: usize = 1 << 14;
 /// Slots that are removed together.
 const BLOCK: usize = 32;
 
@@ -118,6 +119,12 @@ impl Part {
     #[inline(always)]
     pub fn field(&self, slot: u32, field: usize) -> u64 {
         self.layout.get(self.key(slot), field)
+    }
+
+    /// One field of the keys of some slots.
+    #[must_use]
+    pub fn column(&self, slots: &[u32], field: usize) -> Vec<u64> {
+        self.layout.column(&self.keys, slots, field)
     }
 
     /// The payload of a slot.
@@ -268,8 +275,12 @@ impl Part {
 
     /// Undoes everything since the last commit.
     pub fn rollback(&mut self) {
-        if self.journal.mark == 0 && self.slots > FEW {
-            return self.empty();
+        if self.journal.mark == 0 {
+            let words = self.slots() * (self.layout.words() + self.stride);
+            return match words > FEW {
+                true => self.empty(),
+                false => self.clear(),
+            };
         }
         let mut journal = std::mem::take(&mut self.journal);
         journal.undo(self.stride, |step| match step {
@@ -289,6 +300,21 @@ impl Part {
         self.cut_off(journal.mark);
         journal.clear(self.slots);
         self.journal = journal;
+    }
+
+    /// All slots are new, and go together; their room is used again.
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.payloads.clear();
+        self.live.clear();
+        self.free.clear();
+        (self.slots, self.len) = (0, 0);
+        match &mut self.directory {
+            Directory::Hash(hash) => hash.clear(),
+            Directory::Dense(_) => self.directory = Directory::new(&self.layout),
+        }
+        self.indexes.iter_mut().for_each(Index::clear);
+        self.journal.clear(0);
     }
 
     /// All slots are new, and go together.
@@ -396,17 +422,19 @@ impl Part {
     }
 }
 
-/// Appends to a slab, growing by an eighth once it is large: a big block moves by remapping, so
-/// growing it often is cheap, and what is allocated stays close to what is used.
+/// Appends to a slab, growing by a quarter once it is large, and by an eighth where a block is so big that
+/// it moves by remapping: what is allocated stays close to what is used, and little is copied.
 fn extend_slab(slab: &mut Vec<u64>, words: impl ExactSizeIterator<Item = u64>) {
     const LARGE: usize = 1 << 18;
+    const REMAPPED: usize = 1 << 22;
     if slab.capacity() - slab.len() < words.len() {
         let len = slab.len();
-        slab.reserve_exact(if len < LARGE {
-            (len + words.len()).max(16)
-        } else {
-            len / 8
-        });
+        let more = match len {
+            ..LARGE => (len + words.len()).max(16),
+            LARGE..REMAPPED => len / 4,
+            _ => len / 8,
+        };
+        slab.reserve_exact(more.max(words.len()));
     }
     slab.extend(words);
 }
