@@ -1,15 +1,23 @@
 """A process that changes a database in a file until it is killed; it says what returned.
 
-Run as `python crashes.py FILE`: it goes on behind what the file holds, one transaction after the
-other, and prints the number of each before and after.
+Run as `python crashes.py FILE THREADS`: each thread goes on behind what the file holds, one
+transaction after the other, and prints the number of each before and after. The first one follows a
+view under a name, and prints what it is given before it commits.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import sys
+import threading
+from typing import TYPE_CHECKING
 
 import ringview as rv
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 VIEWS = {
     "by_shop": "SELECT s.shop, SUM(s.units * p.price) AS sales, COUNT(*) AS n "
@@ -26,14 +34,17 @@ def define(db: rv.Database) -> None:
         db.create_view(name, sql)
 
 
-def change(db: rv.Database, number: int) -> None:
-    """The transaction of a number: always the same."""
+def change(db: rv.Database, number: int, threads: int) -> None:
+    """The transaction of a number: always the same. Threads meet in shops, not in products, so that
+    what theirs come to is the same in any order."""
     drawn = random.Random(number)
+    first = 5 * (number % threads)
+    own = range(first, first + 5)
     with db.transaction(batch_id=number) as tx:
-        ids = drawn.sample(range(5), 2)
+        ids = drawn.sample(own, 2)
         tx.upsert("products", {"id": ids, "price": [drawn.randrange(9) for _ in ids]})
         rows = [
-            {"shop": f"shop {drawn.randrange(3)}", "product": drawn.randrange(5), "units": number}
+            {"shop": f"shop {drawn.randrange(3)}", "product": drawn.choice(own), "units": number}
             for _ in range(drawn.randrange(1, 40))
         ]
         tx.insert("sales", rows)
@@ -51,21 +62,44 @@ def told(db: rv.Database) -> list[object]:
     return found
 
 
+def say(what: str, more: object) -> None:
+    """A line, whole whoever else says one."""
+    os.write(1, f"{what} {more}\n".encode())
+
+
+def rows_of(changes: pa.Table) -> list[list[object]]:
+    """What moved, as JSON takes it."""
+    return [list(row.values()) for row in changes.to_pylist()]
+
+
+def follow(db: rv.Database, thread: int, threads: int) -> None:
+    """The transactions of one thread: every so many-th."""
+    number = thread
+    follower = None if thread else db["by_shop"].follow("mail")
+    while db.is_applied(number):
+        number += threads
+    while True:
+        say("begin", number)
+        change(db, number, threads)
+        say("end", number)
+        if follower is not None:
+            say("given", json.dumps(rows_of(follower.changes())))
+            follower.commit()
+            say("committed", number)
+        if number % 7 == 6:
+            db.snapshot()
+        number += threads
+
+
 def main() -> None:
     """Until it is killed."""
+    threads = int(sys.argv[2])
     with rv.Database.open(sys.argv[1]) as db:
         if "sales" not in db.tables:
             define(db)
-        number = 0
-        while db.is_applied(number):
-            number += 1
-        while True:
-            print(f"begin {number}", flush=True)
-            change(db, number)
-            print(f"end {number}", flush=True)
-            if number % 7 == 6:
-                db.snapshot()
-            number += 1
+        for thread in range(1, threads):
+            threading.Thread(target=follow, args=(db, thread, threads)).start()
+        follow(db, 0, threads)
 
 
 if __name__ == "__main__":
