@@ -4,7 +4,7 @@ Invariant: within a repetition every system sees the same batches one after the 
 so ratios hold on a machine whose speed drifts; headline figures are medians over the repetitions.
 Streams are cut where they take longer than `--seconds`. What is measured is kept at once in
 benches/results/NAME.json; a system that fails is kept as failed, the rest goes on, and the exit
-code says so at the end. Cost: some twenty minutes; `--only joins,sum/housing` measures the cells
+code says so at the end. Cost: some thirty minutes; `--only joins,sum/housing` measures the cells
 with that in their names anew and leaves the others as they were.
 """
 
@@ -32,11 +32,14 @@ from results import Line, Results
 from workloads import (
     OF_EDGES,
     ORDERS,
+    OVER_SPARK,
     SAMPLE_SIZES,
     SCALED,
     SCALES,
     SHAPED,
     SHAPED_SIZES,
+    SPARK,
+    SPARK_CORES,
     STREAMS,
     TRIANGLES,
 )
@@ -327,6 +330,17 @@ def files(bench: Bench, cell: Cell) -> None:
     keep(bench, cell, [*program, "--seconds", str(bench.options.seconds)])
 
 
+def spark(bench: Bench, cell: Cell) -> None:
+    """Views over DataFrames beside Spark SQL, on one core and on two."""
+    name = cell.workload.removeprefix(OVER_SPARK)
+    script = [sys.executable, str(HERE / "python" / "spark_batch.py"), name]
+    script += ["--edges", str(bench.edges())] if name == "triangles" else []
+    script += ["--rows", "20000", "--rounds", "1"] if bench.options.quick else []
+    for cores in SPARK_CORES:
+        limit = ["--seconds", str(5 * bench.options.seconds)]
+        keep(bench, cell, [*script, "--cores", str(cores), *limit])
+
+
 def worst(bench: Bench, cell: Cell) -> None:
     """Data made against one way of maintenance, by size: times of toggled edges, counted steps."""
     lines, problem = bench.call([bench.program, "--worst", cell.workload, *bench.share])
@@ -349,6 +363,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "samples": samples,
     "order-book": order_book,
     "files": files,
+    "spark": spark,
     "worst": worst,
 }
 
@@ -371,6 +386,8 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     for workload in ("order-book", "order-book-cost", "q17"):
         yield Cell("order-book", workload, "-")
     yield Cell("files", "files", "sorted")
+    for name in SPARK:
+        yield Cell("spark", OVER_SPARK + name, "-")
     for workload in ("toggles", "exponents"):
         yield Cell("worst", workload, "-")
 

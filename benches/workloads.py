@@ -19,3 +19,6 @@ SCALED = "line-3"
 SAMPLE_SIZES = (1, 1_000, 10_000, 1_000_000)
 SHAPED = ("QX", "QY", "QZ", "Q10")
 SHAPED_SIZES = (0.01, 0.03, 0.1)
+OVER_SPARK = "spark-"
+SPARK = ("aggregates", "priority", "order", "chain", "self-join", "many-to-many", "triangles")
+SPARK_CORES = (1, 2)

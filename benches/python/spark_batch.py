@@ -1,28 +1,38 @@
 """Views over DataFrames beside Spark SQL, in one session; print JSON lines.
 
+    python benches/python/spark_batch.py [WORKLOAD ..] [--rows 1000000] [--edges edges.i32]
+
 Invariant: both systems read the same Parquet files, in turn, on the same cores, and their results
 agree. Time is that of all processors: the driver, the JVM and the Python workers, with those that
-have ended. The first round of each is not counted: it starts workers and compiles.
+have ended. The first rounds of each are not counted: they start workers and compile.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
-import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 Tables = dict[str, pa.Table]
+Row = tuple[Any, ...]
+
+# Rounds that are not counted: workers start, and what runs often is compiled.
+WARM = 2
+SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -30,57 +40,117 @@ class Workload:
     """A query over tables that a seed makes, at a scale."""
 
     sql: str
-    tables: Callable[[int], Tables]
+    tables: Callable[[int, Path | None], Tables]
 
 
-def orders(rows: int) -> Tables:
-    """A chain of five: lineitems, orders, customers, nations, regions."""
+def money(cents: NDArray[np.int64]) -> pa.Array:
+    """Cents as decimals."""
+    words = np.stack([cents, cents >> 63], axis=1)
+    return pa.Array.from_buffers(
+        pa.decimal128(12, 2), len(cents), [None, pa.py_buffer(np.ascontiguousarray(words))]
+    )
+
+
+def shop(rows: int, _: Path | None = None) -> Tables:
+    """The columns of TPC-H's tables that are asked for, four lineitems an order."""
     draw = np.random.default_rng(1)
-    keys, customers = max(rows // 4, 1), max(rows // 40, 1)
+    orders, customers = max(rows // 4, 1), max(rows // 40, 1)
+    parts = max(rows // 30, 1)
+
+    def one_of(names: Sequence[str], number: int) -> pa.Array:
+        return pa.array(names).take(pa.array(draw.integers(0, len(names), number)))
+
     return {
-        "l": pa.table({"ok": draw.integers(0, keys, rows), "p": draw.integers(0, 10_000, rows)}),
-        "o": pa.table({"ok": np.arange(keys), "ck": draw.integers(0, customers, keys)}),
-        "c": pa.table({"ck": np.arange(customers), "nk": draw.integers(0, 25, customers)}),
-        "n": pa.table({"nk": np.arange(25), "rk": draw.integers(0, 5, 25)}),
-        "g": pa.table({"rk": np.arange(5), "name": list("abcde")}),
+        "lineitem": pa.table(
+            {
+                "orderkey": draw.integers(0, orders, rows),
+                "partkey": draw.integers(0, parts, rows),
+                "quantity": draw.integers(1, 51, rows),
+                "extendedprice": money(draw.integers(100, 10_000_000, rows)),
+                "discount": money(draw.integers(0, 11, rows)),
+                "tax": money(draw.integers(0, 9, rows)),
+                "returnflag": one_of("ANR", rows),
+                "linestatus": one_of("FO", rows),
+            }
+        ),
+        "orders": pa.table(
+            {
+                "orderkey": np.arange(orders),
+                "custkey": draw.integers(0, customers, orders),
+                "orderpriority": one_of(("1-URGENT", "2-HIGH", "3-MEDIUM", "4-LOW"), orders),
+            }
+        ),
+        "customer": pa.table(
+            {"custkey": np.arange(customers), "nationkey": draw.integers(0, 25, customers)}
+        ),
+        "nation": pa.table({"nationkey": np.arange(25), "regionkey": draw.integers(0, 5, 25)}),
+        "region": pa.table({"regionkey": np.arange(5), "name": list("ABCDE")}),
     }
 
 
-def pairs(rows: int) -> Tables:
-    """Two relations that join on a column of few values: each row with hundreds."""
+def links(rows: int, _: Path | None = None) -> Tables:
+    """Three relations in a chain, each row of one with twenty of the next."""
     draw = np.random.default_rng(2)
-    half, values = rows // 2, max(rows // 1_000, 1)
+    count = rows // 5
+    values = max(count // 20, 1)
+    made = {"r": ("a", "b"), "s": ("b", "c"), "t": ("c", "d")}
     return {
-        "r": pa.table({"a": draw.integers(0, 1_000, half), "b": draw.integers(0, values, half)}),
-        "s": pa.table({"b": draw.integers(0, values, half), "x": draw.integers(0, 100, half)}),
+        name: pa.table({column: draw.integers(0, values, count) for column in columns})
+        for name, columns in made.items()
     }
 
 
-def edges(rows: int) -> Tables:
-    """A graph with hubs, as three relations."""
-    draw = np.random.default_rng(3)
-    count = rows // 3
-    tables = {}
-    for name, one, other in (("r", "a", "b"), ("s", "b", "c"), ("t", "c", "a")):
-        ends = [(draw.random(count) ** 2 * (count // 8 + 1)).astype(np.int64) for _ in range(2)]
-        tables[name] = pa.table({one: ends[0], other: ends[1]})
-    return tables
+def graph(rows: int, edges: Path | None) -> Tables:
+    """The edges of a graph: of a file with pairs of int32, else one with hubs."""
+    if edges is not None:
+        ends = np.fromfile(edges, np.int32).reshape(-1, 2)[: max(rows, 1)]
+    else:
+        draw = np.random.default_rng(3)
+        count = rows // 2
+        ends = (draw.random((count, 2)) ** 2 * (count // 8 + 1)).astype(np.int32)
+    return {"edge": pa.table({"src": ends[:, 0], "dst": ends[:, 1]})}
 
 
+PRICE = "l.extendedprice * (1 - l.discount)"
 WORKLOADS = {
+    "aggregates": Workload(
+        "SELECT l.returnflag, l.linestatus, SUM(l.quantity) AS q, SUM(l.extendedprice) AS e, "
+        f"SUM({PRICE}) AS d, SUM({PRICE} * (1 + l.tax)) AS c, AVG(l.quantity) AS aq, "
+        "AVG(l.extendedprice) AS ae, AVG(l.discount) AS ad, COUNT(*) AS n, SUM(l.tax) AS t "
+        "FROM lineitem l GROUP BY l.returnflag, l.linestatus",
+        shop,
+    ),
+    "priority": Workload(
+        f"SELECT o.orderpriority, SUM({PRICE}) AS s, COUNT(*) AS n "
+        "FROM orders o JOIN lineitem l ON o.orderkey = l.orderkey GROUP BY o.orderpriority",
+        shop,
+    ),
+    "order": Workload(
+        f"SELECT o.orderkey, SUM({PRICE}) AS s, COUNT(*) AS n "
+        "FROM orders o JOIN lineitem l ON o.orderkey = l.orderkey GROUP BY o.orderkey",
+        shop,
+    ),
     "chain": Workload(
-        "SELECT g.name, SUM(l.p) AS s, COUNT(*) AS n FROM l JOIN o USING (ok) JOIN c USING (ck) "
-        "JOIN n USING (nk) JOIN g USING (rk) GROUP BY g.name",
-        orders,
+        f"SELECT r.name, SUM({PRICE}) AS s, COUNT(*) AS n FROM lineitem l "
+        "JOIN orders o ON l.orderkey = o.orderkey JOIN customer c ON o.custkey = c.custkey "
+        "JOIN nation n ON c.nationkey = n.nationkey JOIN region r ON n.regionkey = r.regionkey "
+        "GROUP BY r.name",
+        shop,
     ),
-    "key": Workload(
-        "SELECT o.ck, SUM(l.p) AS s, COUNT(*) AS n FROM l JOIN o USING (ok) GROUP BY o.ck", orders
+    "self-join": Workload(
+        "SELECT COUNT(*) AS n, SUM(a.quantity * b.quantity) AS q "
+        "FROM lineitem a JOIN lineitem b ON a.partkey = b.partkey",
+        shop,
     ),
-    "many": Workload(
-        "SELECT r.a, SUM(s.x) AS x, COUNT(*) AS n FROM r JOIN s USING (b) GROUP BY r.a", pairs
+    "many-to-many": Workload(
+        "SELECT r.a, COUNT(*) AS n, SUM(t.d) AS d "
+        "FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c GROUP BY r.a",
+        links,
     ),
-    "triangle": Workload(
-        "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a", edges
+    "triangles": Workload(
+        "SELECT COUNT(*) AS n FROM edge r JOIN edge s ON r.dst = s.src "
+        "JOIN edge t ON s.dst = t.src AND t.dst = r.src",
+        graph,
     ),
 }
 
@@ -107,12 +177,14 @@ def seconds() -> float:
 
 
 def main() -> None:
-    """Measure every workload under both systems."""
+    """Measure workloads under both systems."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("workload", nargs="*", default=[*WORKLOADS])
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--only", default=",".join(WORKLOADS))
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--edges", type=Path, help="a graph as pairs of int32")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="where a workload is cut")
     options = parser.parse_args()
     # Imported here, for they start nothing and take seconds.
     import ringview.spark
@@ -132,38 +204,70 @@ def main() -> None:
     )
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.only.split(","):
-            measure(spark, name, WORKLOADS[name], options, Path(folder))
+        for name in options.workload:
+            measure(spark, name, options, Path(folder))
+    spark.stop()
 
 
-def measure(
-    spark: Any, name: str, workload: Workload, options: argparse.Namespace, folder: Path
-) -> None:
-    """The lines of one workload."""
+def measure(spark: Any, name: str, options: argparse.Namespace, folder: Path) -> None:
+    """The line of each system under one workload."""
     import ringview.spark
 
+    workload = WORKLOADS[name]
     frames = {}
-    for table, rows in workload.tables(options.rows).items():
+    for table, rows in workload.tables(options.rows, options.edges).items():
         path = folder / f"{name}-{table}.parquet"
-        pq.write_table(rows, path)
+        # So that tasks can share a file.
+        pq.write_table(rows, path, row_group_size=100_000)
         frames[table] = spark.read.parquet(str(path))
         frames[table].createOrReplaceTempView(table)
     systems: dict[str, Callable[[], Any]] = {
-        "spark-sql": lambda: spark.sql(workload.sql),
-        "ringview": lambda: ringview.spark.evaluate(workload.sql, frames),
+        "spark-sql": lambda: spark.sql(workload.sql).toArrow(),
+        "ringview": lambda: ringview.spark.evaluate(workload.sql, frames).toArrow(),
     }
-    results = set()
-    for number in range(options.rounds + 1):
+    taken: dict[str, list[tuple[float, float]]] = {system: [] for system in systems}
+    found: dict[str, list[Row]] = {}
+    began = time.perf_counter()
+    for number in range(options.rounds + WARM):
+        if number > WARM and time.perf_counter() - began > options.seconds:
+            break
         for system, run in systems.items():
             start, begun = time.perf_counter(), seconds()
-            rows = sorted(map(tuple, run().collect()))
-            line = {"cpu_seconds": seconds() - begun, "seconds": time.perf_counter() - start}
-            results.add(repr(rows))
-            if number:
-                line = {key: round(value, 2) for key, value in line.items()}
-                print(json.dumps({"workload": name, "system": system, **line}), flush=True)
-    if len(results) > 1:
-        sys.exit(f"{name}: results differ")
+            result = run()
+            spent = seconds() - begun, time.perf_counter() - start
+            if number >= WARM:
+                taken[system].append(spent)
+            elif number == 0:
+                found[system] = plain(result)
+    first, *others = found.values()
+    agreed = all(alike(first, other) for other in others)
+    for system, times in taken.items():
+        line = {"workload": f"spark-{name}", "system": system, "cores": options.cores}
+        line["cpu_seconds"] = round(median(cpu for cpu, _ in times), 2)
+        line |= {"seconds": round(median(wall for _, wall in times), 2), "rounds": len(times)}
+        if not agreed:
+            line["failed"] = "the results of the two differ"
+        print(json.dumps(line), flush=True)
+    for frame in frames:
+        spark.catalog.dropTempView(frame)
+
+
+def plain(result: pa.Table) -> list[Row]:
+    """Rows as plain values, numbers as doubles, in the order of their groups."""
+    columns = [
+        [float(v) if isinstance(v, Decimal) else v for v in column.to_pylist()]
+        for column in result.columns
+    ]
+    return sorted(zip(*columns, strict=True))
+
+
+def alike(one: list[Row], other: list[Row]) -> bool:
+    """Whether two results are the same, but for how means are rounded."""
+    return len(one) == len(other) and all(
+        math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-6) if isinstance(a, float) else a == b
+        for left, right in zip(one, other, strict=True)
+        for a, b in zip(left, right, strict=True)
+    )
 
 
 if __name__ == "__main__":

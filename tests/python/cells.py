@@ -92,11 +92,13 @@ def _cells(stage: Stage, data: Tables, draw: random.Random) -> dict[int, list[tu
                 slots = [None] * width
                 for place, value in zip(stage.layout.places[number], used.values(), strict=True):
                     slots[place] = value
-                often = row[relation.multiplicity] if relation.multiplicity else 1
+                often = [row[relation.multiplicity] if relation.multiplicity else 1]
+                often = often if stage.layout.counted else []
                 for cell in cells(relation.spread, used, hashed):
                     assert 0 <= cell < stage.cells
-                    found.setdefault(cell, []).append((number, cell, often, *slots))
-    found.setdefault(0, []).append((NOBODY, 0, 0, *[None] * width))
+                    found.setdefault(cell, []).append((number, cell, *often, *slots))
+    nobody = (NOBODY, 0, 0) if stage.layout.counted else (NOBODY, 0)
+    found.setdefault(0, []).append((*nobody, *[None] * width))
     for rows in found.values():
         draw.shuffle(rows)
     return found

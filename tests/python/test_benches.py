@@ -30,6 +30,7 @@ import run  # noqa: E402
 import samples  # noqa: E402
 import shaped  # noqa: E402
 from results import Results  # noqa: E402
+from tables import over_spark  # noqa: E402
 from tables.lines import TITLES  # noqa: E402
 from tables.markdown import NONE  # noqa: E402
 
@@ -226,6 +227,23 @@ def sampled(workload: str, **more: Any) -> Line:
     known |= {"microseconds": [1.0, 2.0, 3.0, 40.0, 500.0]}
     known |= {"moments": [[1_500_000, 0.9, 40_000_000, 17], [3_000_000, 2.0, 80_000_000, 99]]}
     return {**known, **more}
+
+
+def test_what_spark_took_becomes_a_table() -> None:
+    known = {"workload": "spark-chain", "order": "-", "graph": "a ring"}
+    lines = [
+        {**known, "system": system, "cores": cores, "cpu_seconds": spent}
+        for cores in (1, 2)
+        for system, spent in (("spark-sql", 2.0 * cores), ("ringview", 3.0))
+    ]
+    lines.append({**known, "workload": "spark-order", "failed": "the results of the two differ"})
+    text = render.tables({"machine": MACHINE, "lines": lines})
+    row = cells(text, "over Spark", over_spark.TITLES["chain"])
+    assert row["local[1]: Spark SQL"] == "2"
+    assert row["local[2]: `evaluate`"] == "3"
+    # The last of the two columns of this name.
+    assert row["ratio"] == "0.75"
+    assert "spark-order: failed: the results of the two differ" in text
 
 
 def test_samples_become_tables() -> None:

@@ -413,6 +413,34 @@ def test_texts_with_a_collation_are_refused(spark: SparkSession) -> None:
     assert "s.t (string collate UTF8_LCASE)" in caught.value.__notes__[0]
 
 
+def test_one_partition_takes_no_shuffle(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tables(seed=9, orders=40)
+    sql = QUERIES["by others"]
+    for partitions, shuffled in ((1, False), (3, True)):
+        rows = dict.fromkeys(data, 10**6)
+        steps = prepare(sql, frames(spark, data), partitions=partitions, rows=rows)
+        assert steps.slots().rdd.getNumPartitions() == partitions
+        steps.slots().explain()
+        assert ("Exchange" in capsys.readouterr().out) == shuffled
+        assert comparable(steps.result().toArrow()) == expected(sql, data)
+
+
+def test_tables_that_are_joined_are_counted(spark: SparkSession) -> None:
+    """A large one stays where it lies, and a small one is sent to it; groups by the key do not."""
+    large = spark.range(120_000).selectExpr("id % 30000 AS k", "id AS x")
+    keys = spark.range(30_000).selectExpr("id AS k", "id % 3 AS g")
+    given = {"l": large, "r": keys}
+    by = "SELECT {0}, COUNT(*) AS n FROM l JOIN r USING (k) GROUP BY {0}"
+    few = prepare(by.format("g"), given, partitions=2)
+    assert few.explain() == "in place: l; sent along: r; 2 partitions"
+    assert [tuple(row) for row in few.result().orderBy("g").collect()] == [
+        (group, 40_000) for group in range(3)
+    ]
+    assert prepare(by.format("k"), given, partitions=2).explain().startswith("routed by k")
+
+
 def test_heavy_values_are_found_and_split(spark: SparkSession) -> None:
     left = spark.range(120_000).selectExpr("IF(id % 3 > 0, 7, id) AS k", "id % 10 AS x")
     right = spark.range(2_000).selectExpr("IF(id < 20, 7, id) AS k", "id AS y")

@@ -142,7 +142,13 @@ def _by_cell(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 def _added_up(relation: Relation, batches: Sequence[pa.RecordBatch]) -> pa.Table:
     """The rows of a relation, each once with how often it is there, sorted."""
     schema = relation.schema.append(pa.field(MULTIPLICITY, pa.int64()))
-    rows = pa.Table.from_batches(batches, schema)
+    if batches and batches[0].num_columns == len(relation.schema):
+        # No table says how often rows are there.
+        rows = pa.Table.from_batches(batches)
+        once = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
+        rows = rows.append_column(schema.field(MULTIPLICITY), once)
+    else:
+        rows = pa.Table.from_batches(batches, schema)
     if rows[MULTIPLICITY].null_count:
         raise InvalidValueError(
             f"multiplicity: {relation.multiplicity!r} is NULL in a row of table "

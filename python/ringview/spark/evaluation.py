@@ -1,8 +1,8 @@
 """Views over DataFrames: planned on the driver, run in the cells.
 
 Invariant: the result is that of one engine over all the rows, however many cells there are.
-Cost: rows are counted in one Spark job, unless ``rows`` is given or every table has a variable that
-all have; small tables are collected, to be sent along with the plan.
+Cost: rows of tables that are joined are counted in one Spark job, unless ``rows`` is given or there
+is one partition; small tables are collected, to be sent along with the plan.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ringview.errors import (
     UnknownViewError,
     did_you_mean,
 )
-from ringview.spark import frames, options, route, steps
+from ringview.spark import frames, options, steps
 from ringview.spark.explained import explained
-from ringview.spark.planning import Planner, catalog_of, tables_below
+from ringview.spark.planning import Planner, tables_below
 from ringview.spark.plans import Plan, Sizes, plan_of
 from ringview.spark.session import use_this_python
 from ringview.spark.ship import Shipped
@@ -33,7 +33,7 @@ from ringview.spark.types import arrow_schema
 Rows = Mapping[str, int]
 
 # A table is sent along with the plan up to so many rows and bytes: every task reads it anew.
-_SMALL_ROWS = 100_000
+_SMALL_ROWS = 400_000
 _SMALL_BYTES = 8_000_000
 # Smaller tables load no cell for long, whatever their values.
 _SKEWED_ROWS = 100_000
@@ -213,11 +213,9 @@ class Views:
         use_this_python(spark)
         if rows is not None and (missing := set(read) - set(rows)):
             raise UnknownTableError(f"rows: the number of rows of {sorted(missing)} is not given")
-        if rows is None and any(
-            len(tables_below(query)) > 1
-            and not route.covers_all(query, catalog_of(query, planner.schemas))
-            for query in queries.values()
-        ):
+        most = partitions or options.engines(self._frames[read[0]], None)
+        joins = any(len(tables_below(query)) > 1 for query in queries.values())
+        if rows is None and joins and most > 1:
             rows = options.counted(self._frames)
         if partitions is None:
             total = None if rows is None else sum(rows[name] for name in read)

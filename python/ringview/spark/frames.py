@@ -3,7 +3,8 @@
 Invariant: each row is scanned once, and goes to the cells that `grid.cells` tells, once for each
 role that it has there; no cell is split or merged on the way. Rows that no reader takes, by its
 filter or for a NULL in what it joins on, are left out before they move.
-Cost: one shuffle of the needed columns; none where a table stays in place.
+Cost: one shuffle of the needed columns; none where a table stays in place, or one cell was asked
+for.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def in_cells(stage: Stage, frames: Mapping[str, DataFrame]) -> DataFrame:
     # In the order of the tables, so that the same query is the same job.
     parts = [_table(stage, numbers, frames[table]) for table, numbers in moved.items()]
     union = reduce(DataFrame.union, [*parts, _nobody(next(iter(frames.values())), stage.layout)])
-    if stage.in_place is not None:
+    if stage.in_place is not None or stage.gathered:
         return union.coalesce(stage.cells)
     return union.repartitionById(stage.cells, sf.col(PARTITION))
 
@@ -65,9 +66,10 @@ def _table(stage: Stage, numbers: Sequence[int], frame: DataFrame) -> DataFrame:
     relations = [stage.relations[number] for number in numbers]
     first = relations[0]
     taken = [_taken(stage, relation) for relation in relations]
-    how_often = column(first.multiplicity) if first.multiplicity else sf.lit(1)
-    slots = _slots(stage.layout, stage.layout.places[numbers[0]], first.schema)
-    rest = [how_often.cast("bigint").alias(MULTIPLICITY), *slots]
+    rest = _slots(stage.layout, stage.layout.places[numbers[0]], first.schema)
+    if stage.layout.counted:
+        how_often = column(first.multiplicity) if first.multiplicity else sf.lit(1)
+        rest.insert(0, how_often.cast("bigint").alias(MULTIPLICITY))
     takers = [each for each in taken if each is not None]
     wanted = frame.where(reduce(or_, takers)) if len(takers) == len(taken) else frame
     if stage.in_place is not None:
@@ -86,7 +88,7 @@ def _table(stage: Stage, numbers: Sequence[int], frame: DataFrame) -> DataFrame:
     return exploded.select(
         _atom(sf.floor(code / cells)),
         sf.pmod(code, cells).cast("int").alias(PARTITION),
-        *(sf.col(name) for name in [MULTIPLICITY, *stage.layout.names]),
+        *(sf.col(name) for name in stage.layout.schema.names[2:]),
     )
 
 
@@ -97,25 +99,29 @@ def small(stage: Stage, table: str, frame: DataFrame) -> pa.Table:
     takers = [each for each in readers if each is not None]
     if len(takers) == len(readers):
         frame = frame.where(reduce(or_, takers))
-    how_often = column(relation.multiplicity) if relation.multiplicity else sf.lit(1)
     columns = [column(field.name).cast(to_spark(field.type)) for field in relation.schema]
-    rows = frame.select(*columns, how_often.cast("bigint")).toArrow()
-    wanted = _with_multiplicity(relation.schema)
+    if relation.multiplicity is not None:
+        columns.append(column(relation.multiplicity).cast("bigint"))
+    rows = frame.select(*columns).toArrow()
+    wanted = _as_they_come(relation)
     return pa.table(rows.columns, names=wanted.names).cast(wanted)
 
 
 def as_sent(stage: Stage, table: str, rows: pa.Table) -> pa.Table:
     """The same of rows that are here."""
     relation = next(each for each in stage.relations if each.table == table)
-    often = relation.multiplicity
     columns = [rows[name] for name in relation.schema.names]
-    counted = pa.array([1] * rows.num_rows, pa.int64()) if often is None else rows[often]
-    wanted = _with_multiplicity(relation.schema)
-    return pa.table([*columns, counted], names=wanted.names).cast(wanted)
+    if relation.multiplicity is not None:
+        columns.append(rows[relation.multiplicity])
+    wanted = _as_they_come(relation)
+    return pa.table(columns, names=wanted.names).cast(wanted)
 
 
-def _with_multiplicity(schema: pa.Schema) -> pa.Schema:
-    return schema.append(pa.field(MULTIPLICITY, pa.int64()))
+def _as_they_come(relation: Relation) -> pa.Schema:
+    """The columns of a relation's rows: how often each is there only where a column says it."""
+    if relation.multiplicity is None:
+        return relation.schema
+    return relation.schema.append(pa.field(MULTIPLICITY, pa.int64()))
 
 
 def frequent(frame: DataFrame, name: str, rows: int, share: int) -> dict[object, float]:
@@ -229,6 +235,6 @@ def _nobody(frame: DataFrame, layout: Layout) -> DataFrame:
     return frame.sparkSession.range(1).select(
         _atom(sf.lit(NOBODY)),
         sf.lit(0).alias(PARTITION),
-        sf.lit(0).cast("bigint").alias(MULTIPLICITY),
+        *([sf.lit(0).cast("bigint").alias(MULTIPLICITY)] if layout.counted else []),
         *_slots(layout, (), pa.schema([])),
     )

@@ -160,13 +160,16 @@ def _insert(
 ) -> None:
     """Rows that come into a table; those that leave wait in ``deletions``."""
     for rows in batches:
-        multiplicity = rows.column(MULTIPLICITY)
+        if MULTIPLICITY not in rows.schema.names[len(relation.schema) :]:
+            database.apply([(relation.name, 1, rows, None)])
+            continue
+        multiplicity = rows.column(len(relation.schema))
         if multiplicity.null_count:
             raise InvalidValueError(
                 f"multiplicity: {relation.multiplicity!r} is NULL in a row of table "
                 f"{relation.table!r}; how often a row is there is an integer"
             )
-        if relation.multiplicity is not None and len(rows) and pc.min(multiplicity).as_py() < 0:
+        if len(rows) and pc.min(multiplicity).as_py() < 0:
             negative = pc.less(multiplicity, 0)
             deletions.append((relation.name, 1, rows.filter(negative), MULTIPLICITY))
             rows = rows.filter(pc.invert(negative))

@@ -115,7 +115,11 @@ def plan_of(
         tables[step.name] = step.schema
         with_it = _together(step, stages, planner.schemas)
         with_it.append(step)
-    made = tuple(stage_of(wanted, tables, multiplicities).sending(sizes.small) for wanted in stages)
+    one = sizes.partitions == 1
+    made = tuple(
+        stage_of(wanted, tables, multiplicities, gathered=one).sending(sizes.small)
+        for wanted in stages
+    )
     places = {
         one.name: (number, place)
         for number, stage in enumerate(made)

@@ -27,6 +27,8 @@ _VALUES_A_SHARE = 8
 _DIMENSIONS = 3
 # A row that no shuffle moves costs about so much of one that is moved.
 _UNMOVED = 0.5
+# A part of a group is moved too, and merged.
+_A_PART = 2.0
 # So many times more, if parts of groups hold the values of their rows.
 _VALUES = 4.0
 _OF_VALUES = ("min", "max", "count_distinct")
@@ -222,10 +224,23 @@ def _in_place(asked: Asked) -> Iterator[Route]:
     if alone and atoms[atom] in asked.movable and others <= {*asked.small}:
         dimension = Dimension((), asked.partitions, scattered=atom)
         unmoved = _UNMOVED * (_VALUES if _holds_values(asked.query) else 1.0)
-        load = asked.size(atoms[atom]) / asked.partitions * unmoved
-        load += sum(map(asked.size, others))
+        rows = asked.size(atoms[atom]) / asked.partitions
+        load = rows * unmoved + sum(map(asked.size, others))
+        load += _A_PART * min(rows, _groups(asked))
         bag = "bag" in asked.query and not asked.query["bag"].get("distinct")
         yield Route((dimension,), bag, load, in_place=atom)
+
+
+def _groups(asked: Asked) -> float:
+    """How many groups a query may have: of columns that join no other there may be few."""
+    variables = Variables(asked.query, asked.catalog.kind)
+    found = []
+    for column in asked.query["group_by"]:
+        variable = variables.of(column["atom"], column["column"])
+        if variable is not None and len(variable.atoms) > 1:
+            tables = [asked.query["atoms"][atom]["table"] for atom in variable.atoms]
+            found.append(min(map(asked.size, tables)))
+    return prod(found) if found else 0.0
 
 
 def _load(asked: Asked, variables: Variables, dimensions: Sequence[Dimension]) -> float:

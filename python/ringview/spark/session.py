@@ -30,6 +30,11 @@ _HOW = (
 )
 
 
+# Batches for workers end at 10,000 rows anyway; to hold them to a number of bytes Spark adds up all
+# columns after each row, which takes as long as writing it. This number means no limit.
+_DEFAULTS = {"spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1)}
+
+
 class JavaNotFoundError(RingviewError, RuntimeError):
     """Spark runs on Java, and there is none, or one that is too old."""
 
@@ -38,7 +43,8 @@ def session(name: str = "ringview", config: Mapping[str, str] | None = None) -> 
     """The active Spark session, or a new one called ``name``.
 
     Where Spark runs is for Spark's own configuration to say (``spark-defaults.conf``,
-    ``spark-submit``); without any it runs in this machine's processes.
+    ``spark-submit``); without any it runs in this machine's processes. Batches for workers have no
+    limit in bytes unless ``config`` has one: Spark takes long to keep to it.
 
     Example:
         >>> spark = session("report", {"spark.ui.enabled": "false"})  # doctest: +SKIP
@@ -51,7 +57,7 @@ def session(name: str = "ringview", config: Mapping[str, str] | None = None) -> 
     # Workers must find the same Python, and the packages that go with it.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
-    for key, value in (config or {}).items():
+    for key, value in {**_DEFAULTS, **(config or {})}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

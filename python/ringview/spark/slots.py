@@ -1,9 +1,9 @@
 """Rows of several relations in one table of typed slots.
 
 Spark moves one table at a time, so the relations travel in one: a row says whose it
-is (``atom``), where it goes (``partition``) and how often it is there
-(``multiplicity``); its columns lie in slots that relations share by type, as many of
-a type as the relation with most columns of it needs.
+is (``atom``), where it goes (``partition``) and, if some relation counts its rows,
+how often it is there (``multiplicity``); its columns lie in slots that relations
+share by type, as many of a type as the relation with most columns of it needs.
 
 Invariant: a slot has one type, and an atom uses a slot for at most one column.
 Cost: reading back slices a batch where the atom changes; rows are copied only where that is often.
@@ -24,13 +24,17 @@ NOBODY = -1
 
 @dataclass(frozen=True)
 class Layout:
-    """Which slot holds which column: ``places[atom][i]`` is the slot of its i-th column."""
+    """Which slot holds which column: ``places[atom][i]`` is the slot of its i-th column.
+
+    Rows say how often they are there if they are ``counted``, else each is there once.
+    """
 
     slots: tuple[pa.DataType, ...]
     places: tuple[tuple[int, ...], ...]
+    counted: bool = True
 
     @staticmethod
-    def of(schemas: Sequence[pa.Schema]) -> Layout:
+    def of(schemas: Sequence[pa.Schema], *, counted: bool = True) -> Layout:
         """The narrowest layout for relations of these ``schemas``."""
         slots: list[pa.DataType] = []
         places = []
@@ -43,7 +47,7 @@ class Layout:
                     slots.append(kind)
                 taken.append(place)
             places.append(tuple(taken))
-        return Layout(tuple(slots), tuple(places))
+        return Layout(tuple(slots), tuple(places), counted)
 
     @property
     def names(self) -> list[str]:
@@ -53,17 +57,15 @@ class Layout:
     @property
     def schema(self) -> pa.Schema:
         """The schema of the whole table."""
-        fields = [
-            pa.field(ATOM, pa.int16()),
-            pa.field(PARTITION, pa.int32()),
-            pa.field(MULTIPLICITY, pa.int64()),
-        ]
+        fields = [pa.field(ATOM, pa.int16()), pa.field(PARTITION, pa.int32())]
+        if self.counted:
+            fields.append(pa.field(MULTIPLICITY, pa.int64()))
         return pa.schema([*fields, *map(pa.field, self.names, self.slots)])
 
     def relations(
         self, batch: pa.RecordBatch, schemas: Sequence[pa.Schema]
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows of one relation after another, with its columns and multiplicity."""
+        """The rows of one relation after another: its columns, and multiplicity if counted."""
         for atom, rows in _by_relation(batch, len(schemas)):
             if atom == NOBODY:
                 continue
@@ -72,9 +74,10 @@ class Layout:
                 _cast(rows.column(first + place), kind)
                 for place, kind in zip(self.places[atom], schema.types, strict=True)
             ]
-            wanted = schema.append(pa.field(MULTIPLICITY, pa.int64()))
-            multiplicity = rows.column(MULTIPLICITY)
-            yield atom, pa.RecordBatch.from_arrays([*columns, multiplicity], schema=wanted)
+            if self.counted:
+                columns.append(rows.column(MULTIPLICITY))
+                schema = schema.append(pa.field(MULTIPLICITY, pa.int64()))
+            yield atom, pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def filled(self, atom: int, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Rows of one relation in the slots, once each."""

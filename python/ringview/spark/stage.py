@@ -56,7 +56,8 @@ class Wanted:
 class Stage:
     """What happens in one shuffle.
 
-    Results come one a row, or in the slots of ``output`` if there are several.
+    Results come one a row, or in the slots of ``output`` if there are several. Where one cell was
+    asked for, rows are ``gathered``: one task reads them where they lie, and nothing is shuffled.
     """
 
     wanted: tuple[Wanted, ...]
@@ -67,6 +68,7 @@ class Stage:
     output: Layout | None
     cells: int
     in_place: str | None
+    gathered: bool = False
     sends: frozenset[str] = frozenset()
 
     @property
@@ -130,9 +132,13 @@ class Stage:
 
 
 def stage_of(
-    wanted: Sequence[Wanted], schemas: Mapping[str, pa.Schema], multiplicities: Mapping[str, str]
+    wanted: Sequence[Wanted],
+    schemas: Mapping[str, pa.Schema],
+    multiplicities: Mapping[str, str],
+    *,
+    gathered: bool = False,
 ) -> Stage:
-    """The stage that finds some views."""
+    """The stage that finds some views; rows say how often they are there if any table's do."""
     roles = Roles({one.name for one in wanted})
     results: list[Result] = []
     readings: list[Reading] = []
@@ -168,10 +174,14 @@ def stage_of(
         relations,
         tuple(results),
         tuple(readings),
-        Layout.of([relation.schema for relation in relations]),
+        Layout.of(
+            [relation.schema for relation in relations],
+            counted=any(relation.multiplicity for relation in relations),
+        ),
         None if len(results) == 1 else Layout.of([result.schema for result in results]),
         max(one.route.cells for one in wanted),
         in_place,
+        gathered,
     )
 
 

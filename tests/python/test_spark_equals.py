@@ -1,0 +1,75 @@
+"""Views over random DataFrames equal Spark SQL over the same, at 1, 3 and 8 partitions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from oracle import comparable
+
+pytest.importorskip("pyspark", minversion="4.1")
+
+from cells import Tables
+from pyspark.sql import SparkSession
+from ringview.spark import prepare
+from test_spark import frames
+from test_spark_cells import QUERIES, SCHEMAS, expected, query, tables
+
+PARTITIONS = (1, 3, 8)
+# Compiling takes longer than these few rows do; `test_spark.py` has it on.
+INTERPRETED = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+# Spark has no correlation with a query further out than the next.
+REFUSED = [sql for sql in QUERIES if "t.c = r.b" in sql]
+
+
+@pytest.fixture(scope="module")
+def quick(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session, without what pays only for many rows."""
+    before = {key: str(spark.conf.get(key)) for key in INTERPRETED}
+    for key, value in INTERPRETED.items():
+        spark.conf.set(key, value)
+    yield spark
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
+def check(
+    spark: SparkSession, sql: str, data: Tables, draw: random.Random, partitions: tuple[int, ...]
+) -> None:
+    given = frames(spark, data)
+    for name, frame in given.items():
+        frame.createOrReplaceTempView(name)
+    said = expected(sql, data) if sql in REFUSED else comparable(spark.sql(sql).toArrow())
+    for number in partitions:
+        # What tables are said to have chooses the route, and not how few rows these are.
+        sizes = {name: 10 ** draw.randrange(1, 8) for name in SCHEMAS}
+        found = prepare(sql, given, partitions=number, rows=draw.choice([None, sizes, sizes]))
+        assert comparable(found.result().toArrow()) == said, (sql, found, data)
+
+
+@pytest.mark.parametrize("place", range(len(QUERIES)))
+def test_a_query_equals_spark_sql(quick: SparkSession, place: int) -> None:
+    draw = random.Random(place)
+    check(quick, QUERIES[place], tables(draw), draw, (PARTITIONS[place % 3],))
+
+
+def check_random(spark: SparkSession, seed: int) -> None:
+    draw = random.Random(seed)
+    check(spark, query(draw), tables(draw, rows=20), draw, PARTITIONS)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_queries_equal_spark_sql(quick: SparkSession, seed: int) -> None:
+    check_random(quick, seed)
+
+
+@pytest.mark.long
+def test_many_random_queries_equal_spark_sql(quick: SparkSession) -> None:
+    for seed in range(1_000, 1_300):
+        check_random(quick, seed)
