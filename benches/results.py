@@ -36,7 +36,7 @@ class Results:
         """Keep a line; one whose result differs from that of another system is kept as failed."""
         result = line.get("result")
         if result is not None:
-            first = self._agreed.setdefault(_of(line, *CELL, "phase"), line)
+            first = self._agreed.setdefault(_of(line, *CELL, "phase", "query"), line)
             if first["result"] != result:
                 other = f"{first['system']} has {first['result']}"
                 line = {**line, "failed": f"the result is {result}, but {other}"}

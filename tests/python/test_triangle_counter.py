@@ -286,12 +286,12 @@ def test_more_triangles_than_a_number_holds_are_refused() -> None:
     many = pa.table({"u": [1, 2, 3], "v": [2, 3, 1]})
     counter.insert(many)
     rows = {"u": [1, 2, 3, 2, 3, 1], "v": [2, 3, 1, 1, 2, 3], "n": [10**5] * 6}
-    counter._db.insert("edges", rows, multiplicity="n")
+    counter._store.db.insert("edges", rows, multiplicity="n")
     before = counter.count
     assert before == (10**5 + 1) ** 3
     rows["n"] = [10**7] * 6
     with pytest.raises(rv.errors.ArithmeticOverflowError):
-        counter._db.insert("edges", rows, multiplicity="n")
+        counter._store.db.insert("edges", rows, multiplicity="n")
     assert counter.count == before
 
 

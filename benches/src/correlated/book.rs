@@ -8,9 +8,9 @@ use std::time::Duration;
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
 use ringview_core::{Field, Schema, Type};
-use ringview_engine::{Database, Direction, Op, Options};
+use ringview_engine::{Cell, Database, Direction, Op, Options};
 use ringview_query::Query;
-use ringview_rpai::machine::Machine;
+use ringview_rpai::machine::{Machine, Quantity};
 use serde::Serialize;
 
 use super::{batch, logical, print, queries};
@@ -20,6 +20,8 @@ use crate::common::clock::on_core;
 const EVENTS: &str = include_str!("../../../rust/rpai/tests/data/orderbook.csv");
 const TABLES: [&str; 2] = ["bids", "asks"];
 const REPEAT: usize = 5;
+/// A result over nothing.
+const NULL: &str = "NULL";
 
 /// A row of a table that comes or goes.
 struct Event {
@@ -119,7 +121,12 @@ fn machine(empty: &Machine, events: &[Event]) -> Result<(Duration, String), Stri
     }
     let time = on_core() - start;
     let end = machine.scalar().map_err(|error| error.to_string())?;
-    Ok((time, format!("{end:?}")))
+    let end = match end.0 {
+        Some(Quantity::Exact { units, scale: 0 }) => units.to_string(),
+        Some(number) => format!("{number:?}"),
+        None => NULL.to_owned(),
+    };
+    Ok((time, end))
 }
 
 /// A whole database: base rows checked, a transaction and a read each.
@@ -146,7 +153,12 @@ fn engine(query: &Query, events: &[Event]) -> Result<(Duration, String), String>
     let end = db
         .view_get("view", &[])
         .map_err(|error| error.to_string())?;
-    Ok((time, format!("{end:?}")))
+    let end = match end.as_deref() {
+        Some([Cell::Integer(number)]) => number.to_string(),
+        Some([Cell::Null]) => NULL.to_owned(),
+        other => format!("{other:?}"),
+    };
+    Ok((time, end))
 }
 
 fn database(query: &Query) -> ringview_core::Result<Database> {

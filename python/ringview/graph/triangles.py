@@ -1,53 +1,25 @@
 """Triangles of a graph whose edges come and go.
 
 Invariant: after each call the count, and all else that was asked for, is that of the edges that are
-there; a call that raises has changed nothing. An edge without a direction stands in the table both
-ways, so that every vertex of a triangle is the first of two of its six walks around, and one
-relation is joined with itself: E(a, b) E(b, c) E(c, a).
+there; a call that raises has changed nothing.
 Cost: O(sqrt N) an edge for the count, amortised, among N edges; what else is kept says so.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from ..database import Database
-from ..errors import InvalidValueError, OverDeleteError, UnsupportedError
+from ..errors import InvalidValueError, UnsupportedError
 from .edges import Column, Edges, Kind, Vertices, columns, kind
+from .store import Options, Store, rows
+from .told import Moment, Vertex
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..sql.thresholds import Epsilon
-    from ..view import Format, View
-
-
-class Moment(NamedTuple):
-    """A graph after a call that changed it."""
-
-    changes: int
-    """How many edges had come or gone by then."""
-    edges: int
-    """How many there were, each as often as it had come."""
-    triangles: int
-    """How many triangles there were."""
-
-
-class Vertex(NamedTuple):
-    """What stands around a vertex."""
-
-    degree: int
-    """How many others it has an edge with."""
-    triangles: int
-    """How many triangles it is in."""
-
-    @property
-    def clustering(self) -> float:
-        """Which part of the pairs of its neighbours have an edge between them."""
-        pairs = self.degree * (self.degree - 1)
-        return 2 * self.triangles / pairs if pairs else 0.0
+    from ..view import Format
 
 
 class TriangleCounter:
@@ -114,42 +86,12 @@ class TriangleCounter:
             raise InvalidValueError(
                 f"vertices is 'int64', 'string', 'object' or None, not {vertices!r}"
             )
-        self._directed, self._multigraph = directed, multigraph
-        self._engine, self._epsilon, self._limit = engine, epsilon, memory_limit
+        self._options = Options(directed, multigraph, epsilon, engine, memory_limit)
         self._fixed = vertices is not None
         self._changes = 0
         self._history: list[Moment] | None = [] if history else None
         # What is wrong with the options is told here, before the first edge.
-        self._begin(Vertices(vertices or "int64"))
-
-    def _begin(self, vertices: Vertices) -> None:
-        """A database for vertices of a kind."""
-        self._vertices = vertices
-        self._db = Database(memory_limit=self._limit)
-        stored = f"{self._vertices.type} not null"
-        self._table = self._db.create_table("edges", {"u": stored, "v": stored})
-        if not self._multigraph:
-            sql = "SELECT u, v FROM edges WHERE u <> v GROUP BY u, v"
-            self._db.create_view("graph", sql)
-        self._count = self._db.create_view(
-            "count",
-            self._sql("SELECT COUNT(*) AS n"),
-            engine=self._engine,
-            epsilon=self._epsilon,
-        )
-
-    def _sql(self, select: str, where: str = "", group: str = "") -> str:
-        """A SELECT over the walks a -> b -> c -> a."""
-        conditions = [where] if where else []
-        if self._multigraph:
-            conditions.append("a.u <> a.v AND b.u <> b.v AND c.u <> c.v")
-        graph = "edges" if self._multigraph else "graph"
-        return (
-            f"{select} FROM {graph} a JOIN {graph} b ON a.v = b.u "
-            f"JOIN {graph} c ON b.v = c.u AND c.v = a.u"
-            + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
-            + (f" GROUP BY {group}" if group else "")
-        )
+        self._store = Store(Vertices(vertices or "int64"), self._options)
 
     def insert(self, edges: Edges) -> int:
         """Add edges, all of them or none.
@@ -217,20 +159,24 @@ class TriangleCounter:
         >>> window.update(insert=[(3, 4), (4, 1)], delete=[(1, 2)])
         0
         """
+        directed, known = self._options.directed, self._store.vertices
         ends = {
-            sign: columns(edges, directed=self._directed)
+            sign: columns(edges, directed=directed)
             for sign, edges in ((1, insert), (-1, delete))
             if edges is not None
         }
         of = self._kind_of(*(end for both in ends.values() for end in both))
-        vertices = self._vertices if of == self._vertices.kind else Vertices(of)
-        rows = {sign: self._rows(vertices, both, new=sign > 0) for sign, both in ends.items()}
-        if vertices is not self._vertices:
-            self._begin(vertices)
+        vertices = known if of == known.kind else Vertices(of)
+        changes = {
+            sign: rows(vertices, both, directed=directed, new=sign > 0)
+            for sign, both in ends.items()
+        }
+        if vertices is not known:
+            self._store = Store(vertices, self._options)
         before = self.count
-        self._apply(rows)
-        self._fixed = self._fixed or any(of.num_rows for of in rows.values())
-        self._changes += sum(of.num_rows for of in rows.values()) // self._ways
+        self._store.apply(changes)
+        self._fixed = self._fixed or any(of.num_rows for of in changes.values())
+        self._changes += sum(of.num_rows for of in changes.values()) // self._options.ways
         if self._history is not None:
             self._history.append(Moment(self._changes, self.edges, self.count))
         return self.count - before
@@ -238,36 +184,7 @@ class TriangleCounter:
     def _kind_of(self, *ends: Column) -> Kind:
         """The first vertices say of what kind they are."""
         found = None if self._fixed else kind(*ends)
-        return found or self._vertices.kind
-
-    def _apply(self, rows: dict[int, pa.Table]) -> None:
-        try:
-            with self._db.transaction() as tx:
-                for sign, of in rows.items():
-                    (tx.insert if sign > 0 else tx.delete)("edges", of)
-        except OverDeleteError as error:
-            found = re.search(r"u = (\d+), v = (\d+)", str(error))
-            if self._vertices.kind != "object" or found is None:
-                raise
-            u, v = (self._vertices.value(int(end)) for end in found.groups())
-            raise OverDeleteError(
-                f"the edge ({u!r}, {v!r}) cannot be deleted, for it is not there so often; nothing "
-                "was changed"
-            ) from None
-
-    def _rows(self, vertices: Vertices, ends: tuple[Column, Column], *, new: bool) -> pa.Table:
-        """Edges as rows of the table; both ways where they have no direction."""
-        import pyarrow as pa
-
-        u, v = vertices.arrays(*ends, new=new)
-        if not self._directed:
-            u, v = pa.concat_arrays([u, v]), pa.concat_arrays([v, u])
-        return pa.table({"u": u, "v": v})
-
-    @property
-    def _ways(self) -> int:
-        """In how many rows an edge stands."""
-        return 1 if self._directed else 2
+        return found or self._store.vertices.kind
 
     @property
     def count(self) -> int:
@@ -279,14 +196,14 @@ class TriangleCounter:
         >>> cycles.count
         1
         """
-        found = self._count.get({})
+        found = self._store.count.get({})
         # Each is walked around from each of its vertices, and both ways where that is possible.
-        return int(found["n"]) // (3 * self._ways) if found else 0
+        return int(found["n"]) // (3 * self._options.ways) if found else 0
 
     @property
     def edges(self) -> int:
         """How many edges there are, each as often as it came and did not go, loops too. O(1)."""
-        return len(self._table) // self._ways
+        return len(self._store.table) // self._options.ways
 
     @property
     def history(self) -> list[Moment]:
@@ -319,8 +236,8 @@ class TriangleCounter:
         >>> list(graph.triangles())
         [(1, 2, 3)]
         """
-        value = self._vertices.value
-        reader = self._corners().to_reader()
+        value = self._store.vertices.value
+        reader = self._store.corners().to_reader()
         return (
             (value(a), value(b), value(c))
             for batch in reader
@@ -341,8 +258,8 @@ class TriangleCounter:
         >>> graph.to_reader().read_all().to_pylist()
         [{'a': 1, 'b': 2, 'c': 3, 'multiplicity': 2}]
         """
-        self._need_arrow()
-        return self._corners().to_reader()
+        self._store.need_arrow()
+        return self._store.corners().to_reader()
 
     def changes(self) -> pa.Table:
         """The triangles that came since the last call, with `multiplicity` 1, and those that left.
@@ -366,9 +283,9 @@ class TriangleCounter:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        self._need_arrow()
-        found = self._corners().changes()
-        if not self._multigraph:
+        self._store.need_arrow()
+        found = self._store.corners().changes()
+        if not self._options.multigraph:
             return found
         names = ["a", "b", "c"]
         times = pc.multiply(found["multiplicity"], found["multiplicity_"])
@@ -394,8 +311,8 @@ class TriangleCounter:
         >>> graph.at(3), graph.at(7)
         (Vertex(degree=3, triangles=1), Vertex(degree=0, triangles=0))
         """
-        degrees, corners = self._by_vertex()
-        stored = self._vertices.stored(vertex)
+        degrees, corners = self._store.by_vertex()
+        stored = self._store.vertices.stored(vertex)
         key = {"vertex": stored}
         degree = None if stored is None else degrees.get(key)
         around = corners.get(key) if degree else None
@@ -425,8 +342,8 @@ class TriangleCounter:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        degrees, corners = self._by_vertex()
-        self._need_arrow()
+        degrees, corners = self._store.by_vertex()
+        self._store.need_arrow()
         around = corners.to_arrow().rename_columns(["vertex", "walks"])
         found = degrees.to_arrow().join(around, "vertex", join_type="left outer")
         degree = found["n"]
@@ -454,54 +371,20 @@ class TriangleCounter:
         >>> list(graph.memory_usage())
         ['table edges', 'view graph', 'view count', 'dictionary', 'buffers']
         """
-        for name in ("triangles", "degrees", "corners"):
-            if name in self._db:
-                self._db.drop_view(name)
+        self._store.forget()
 
     def explain(self, format: Format = "text") -> str:
         """How the count is kept, why, and what a change costs; as `View.explain`."""
-        return self._count.explain(format)
+        return self._store.count.explain(format)
 
     def memory_usage(self) -> dict[str, int]:
         """Bytes held, part by part: the edges, each view, texts. O(views)."""
-        return self._db.memory_usage()
-
-    def _corners(self) -> View:
-        """The view of the triangles, made when it is first asked for."""
-        if "triangles" in self._db:
-            return self._db["triangles"]
-        # The least vertex first; without a direction, then the second.
-        where = "a.u < a.v AND c.v < c.u" + ("" if self._directed else " AND b.u < b.v")
-        select = "SELECT a.u AS a, a.v AS b, b.v AS c"
-        if not self._multigraph:
-            return self._db.create_view("triangles", self._sql(select, where))
-        select += ", COUNT(*) AS multiplicity"
-        return self._db.create_view("triangles", self._sql(select, where, "a.u, a.v, b.v"))
-
-    def _by_vertex(self) -> tuple[View, View]:
-        """The views of degrees and of walks around from each vertex."""
-        if self._directed or self._multigraph:
-            what = "with directed edges" if self._directed else "of a multigraph"
-            raise UnsupportedError(
-                f"degrees and local clustering {what} are not kept; iterate over triangles() for "
-                "those of a vertex, or make a counter without directed and multigraph"
-            )
-        if "degrees" not in self._db:
-            sql = "SELECT u AS vertex, COUNT(*) AS n FROM graph GROUP BY u"
-            self._db.create_view("degrees", sql)
-        if "corners" not in self._db:
-            sql = self._sql("SELECT a.u AS vertex, COUNT(*) AS n", group="a.u")
-            self._db.create_view("corners", sql)
-        return self._db["degrees"], self._db["corners"]
-
-    def _need_arrow(self) -> None:
-        if self._vertices.kind == "object":
-            raise UnsupportedError(
-                "vertices that are neither integers nor texts have no Arrow type; iterate over "
-                "triangles(), and ask for a vertex with at(v)"
-            )
+        return self._store.db.memory_usage()
 
     def __repr__(self) -> str:
-        options = {"directed": self._directed, "multigraph": self._multigraph}
+        options = {
+            "directed": self._options.directed,
+            "multigraph": self._options.multigraph,
+        }
         said = "".join(f", {name}" for name, is_so in options.items() if is_so)
         return f"TriangleCounter({self.count} triangles, {self.edges} edges{said})"

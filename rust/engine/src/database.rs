@@ -17,7 +17,7 @@ use crate::memory::Memory;
 use crate::names::Source;
 use crate::strings::Leaving;
 use crate::table::{Table, TableStatus};
-use crate::transaction::Undo;
+use crate::undo::Undo;
 use crate::view::NamedView;
 
 /// How a database behaves.

@@ -1,15 +1,74 @@
-//! The factors of a product, encoded: rows over some columns of a table each.
+//! A change that is a product of factors: rows over some columns of a table each.
 //!
 //! Invariant: every column of the table is in exactly one factor. Each factor is encoded as the rows
 //! of a table with its columns alone, so names, types and NULLs are checked as they are there.
-//! Cost: that of encoding the rows of the factors.
+//! Cost: that of encoding the rows of the factors; base rows, where they are kept, take all rows of the product,
+//! and views what they make of the factors.
 
 use arrow_schema::SchemaRef;
-use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Field, Result, Schema};
-use ringview_view::FactorRows;
+use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Field, Meter, Result, Schema};
+use ringview_view::{FactorRows, ProductDelta};
 
+use crate::CHUNK;
+use crate::database::Database;
+use crate::op::{Direction, Product, ProductFactor};
 use crate::table::Table;
-use crate::transaction::ProductFactor;
+use crate::undo::Undo;
+
+impl Database {
+    /// A product: multiplied out for the base rows alone, a chunk at a time; the views take the
+    /// factors.
+    pub(crate) fn run_product(
+        &mut self,
+        (index, product): (usize, &Product<'_>),
+        undo: &mut Undo,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let table = &self.tables[index];
+        let factors = encode(table, product.factors, &mut self.dictionary)?;
+        let own = factors.iter().map(|factor| factor.batch.rows).sum();
+        self.done(own, meter)?;
+        if factors.iter().any(|factor| factor.batch.rows == 0) {
+            return Ok(());
+        }
+        let sign = product.direction.sign();
+        let table = &mut self.tables[index];
+        undo.words_left += table.texts * factors.iter().map(|f| f.batch.rows).sum::<usize>();
+        match &mut table.rows {
+            Some(rows) => {
+                let all = FactorRows::product_rows(&factors)?;
+                for start in (0..all).step_by(CHUNK) {
+                    let rows_now = CHUNK.min(all - start);
+                    let batch = FactorRows::multiplied_out(&factors, start, rows_now)?;
+                    match product.direction {
+                        Direction::Insert => rows.insert(&batch, &self.dictionary)?,
+                        Direction::Delete => rows.delete(&batch, &self.dictionary)?,
+                    }
+                    meter.done(0)?;
+                }
+            }
+            None => {
+                undo.totals.push((index, table.total));
+                let counts = factors.iter().map(|factor| Table::count(&factor.batch));
+                let change = counts.fold(sign, i64::saturating_mul);
+                table.total = table.total.saturating_add(change);
+            }
+        }
+        for reader in &table.readers {
+            undo.touched[reader.view] = true;
+            let product = ProductDelta {
+                atom: reader.atom,
+                factors: &factors,
+                sign,
+                dictionary: &self.dictionary,
+            };
+            let view = &mut self.views[reader.view].kept;
+            view.apply_product(product, meter)?;
+            meter.done(0)?;
+        }
+        self.done(0, meter)
+    }
+}
 
 /// Encodes factors, which must share the columns of the table out among them.
 pub(crate) fn encode(

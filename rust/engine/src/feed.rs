@@ -17,7 +17,7 @@ use ringview_view::RowDelta;
 use crate::database::Database;
 use crate::names::Source;
 use crate::table::Reader;
-use crate::transaction::Undo;
+use crate::undo::Undo;
 
 impl Database {
     /// Tells each table and each view who reads it. O(atoms), whenever the views change.

@@ -12,8 +12,10 @@ use ringview_view::RowDelta;
 
 use crate::database::Database;
 use crate::factors::columns_of;
+use crate::op::{Direction, Op};
 use crate::table::Table;
-use crate::transaction::{Direction, Op, Undo, chunks};
+use crate::transaction::chunks;
+use crate::undo::Undo;
 use crate::words;
 
 /// A change of rows by the unique key of their table.

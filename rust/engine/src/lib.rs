@@ -17,9 +17,10 @@
 //! | `load`, `replace` | the birth of a view over what has rows; a view in the place of another |
 //! | `feed` | views over views: who reads whom, and what moved goes on |
 //! | `explained` | how views are kept, with all that they read |
-//! | `transaction` | [`Op`], and how a list of them is applied or undone |
+//! | `op` | [`Op`] and what else a transaction is told |
+//! | `transaction`, `undo` | how a list of them is applied; how it is kept, or undone |
 //! | `strings` | when strings leave |
-//! | `factors` | a change that is a [`Product`], encoded |
+//! | `factors` | a change that is a [`Product`] |
 //! | `keyed`, `words` | changes by the unique key, and what the words of a feed of changes mean |
 //! | `net` | a transaction of which the net effect counts |
 //! | `partials` | what a view over a part of the rows adds to that over all, and sums of that |
@@ -38,6 +39,7 @@ mod load;
 mod memory;
 mod names;
 mod net;
+mod op;
 mod partials;
 mod replace;
 mod rows;
@@ -45,6 +47,7 @@ mod sample;
 mod strings;
 mod table;
 mod transaction;
+mod undo;
 mod view;
 mod words;
 
@@ -53,6 +56,7 @@ pub use changes::ViewFollower;
 pub use choose::engines;
 pub use database::{Database, Options};
 pub use keyed::{ByKey, Keyed};
+pub use op::{Change, Direction, Op, Product, ProductFactor};
 pub use ringview_chain::{Matrix, MatrixChain};
 pub use ringview_epsilon::{GraphKind, HeavyLight, count_triangles};
 pub use ringview_rpai::{Cut, Expansion, Key, PaiMap, Payload, Real, RpaiTree};
@@ -62,7 +66,6 @@ pub use ringview_viewtree::ViewTrees;
 pub use ringview_viewtree::plan::Planning;
 pub use rows::ViewStream;
 pub use table::TableStatus;
-pub use transaction::{Change, Direction, Op, Product, ProductFactor};
 
 /// What a long call asks between chunks of rows, with how many are done, and again with as many
 /// within the work of a chunk, or of a single row, that takes long: an error stops it, and everything

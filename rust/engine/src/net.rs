@@ -15,7 +15,9 @@ use crate::CHUNK;
 use crate::database::Database;
 use crate::factors;
 use crate::keyed::names_keys;
-use crate::transaction::{Change, Direction, Place, Product, Undo, chunks};
+use crate::op::{Change, Direction, Product};
+use crate::transaction::{Place, chunks};
+use crate::undo::Undo;
 
 /// How the changes of a table are taken.
 enum Taken {

@@ -17,7 +17,8 @@ use ringview_view::part::partial::{merged_in, merged_view, partial_schema};
 
 use crate::database::Database;
 use crate::names::Source;
-use crate::transaction::{Undo, chunks};
+use crate::transaction::chunks;
+use crate::undo::Undo;
 use crate::view::NamedView;
 use crate::{Keep, Poll};
 

@@ -11,7 +11,7 @@ use ringview_query::{Query, TableInfo};
 use crate::choose::By;
 use crate::database::Database;
 use crate::names::Source;
-use crate::transaction::Undo;
+use crate::undo::Undo;
 use crate::view::NamedView;
 use crate::{Keep, Poll};
 

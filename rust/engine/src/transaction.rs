@@ -11,105 +11,18 @@ use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Error, Meter, Result};
-use ringview_view::{FactorRows, ProductDelta, RowDelta};
+use ringview_view::RowDelta;
 
 use crate::database::Database;
-use crate::factors;
 use crate::keyed::{ByKey, Keyed, names_keys};
 use crate::names::Source;
+use crate::op::{Change, Direction, Op};
 use crate::table::Table;
+use crate::undo::Undo;
 use crate::{CHUNK, Keep, Poll};
 
 /// Rows of a transaction for which a table has room of its own.
 const FEW: usize = 1 << 10;
-
-/// Whether rows come or go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// They come.
-    Insert,
-    /// They go.
-    Delete,
-}
-
-impl Direction {
-    pub(crate) fn sign(self) -> i64 {
-        match self {
-            Direction::Insert => 1,
-            Direction::Delete => -1,
-        }
-    }
-}
-
-/// One change of a transaction.
-#[derive(Clone, Copy, Debug)]
-pub struct Op<'a> {
-    /// The table.
-    pub table: &'a str,
-    /// Whether the rows come or go.
-    pub direction: Direction,
-    /// The rows; columns are matched by name.
-    pub rows: &'a [RecordBatch],
-    /// A further column of integers that says how often each row counts; negative turns the
-    /// direction round.
-    pub multiplicity: Option<&'a str>,
-}
-
-/// A change whose rows are the Cartesian product of factors, multiplicities multiplied.
-#[derive(Clone, Copy, Debug)]
-pub struct Product<'a> {
-    /// The table.
-    pub table: &'a str,
-    /// Whether the rows come or go.
-    pub direction: Direction,
-    /// Rows over disjoint columns that are all columns of the table together.
-    pub factors: &'a [ProductFactor<'a>],
-}
-
-/// Rows of a factor.
-#[derive(Clone, Copy, Debug)]
-pub struct ProductFactor<'a> {
-    /// The rows, over some columns of the table.
-    pub rows: &'a [RecordBatch],
-    /// As that of an [`Op`].
-    pub multiplicity: Option<&'a str>,
-}
-
-/// A step of a transaction: rows, a product of factors, or rows by their key.
-#[derive(Clone, Copy, Debug)]
-pub enum Change<'a> {
-    /// Rows as they are; a delete may give the columns of the unique key alone.
-    Rows(Op<'a>),
-    /// A product.
-    Product(Product<'a>),
-    /// Rows by their key.
-    Keyed(Keyed<'a>),
-}
-
-impl<'a> From<Op<'a>> for Change<'a> {
-    fn from(op: Op<'a>) -> Self {
-        Change::Rows(op)
-    }
-}
-
-impl<'a> Change<'a> {
-    fn table(&self) -> &'a str {
-        match self {
-            Change::Rows(op) => op.table,
-            Change::Product(product) => product.table,
-            Change::Keyed(keyed) => keyed.table,
-        }
-    }
-
-    /// Its rows; of a product none, for they take room of their own.
-    fn rows(&self) -> &'a [RecordBatch] {
-        match self {
-            Change::Rows(op) => op.rows,
-            Change::Product(_) => &[],
-            Change::Keyed(keyed) => keyed.rows,
-        }
-    }
-}
 
 /// Where the rows of a batch stood in what the user handed in.
 #[derive(Clone, Copy, Debug)]
@@ -150,30 +63,6 @@ where
     let rows = ops.iter().flat_map(rows).map(RecordBatch::num_rows);
     let few = rows.sum::<usize>() <= FEW;
     undo.tables.first().copied().filter(|_| few)
-}
-
-/// What a transaction has done so far.
-#[derive(Debug, Default)]
-pub(crate) struct Undo {
-    /// The table of each op.
-    pub(crate) tables: Vec<usize>,
-    /// What tables without base rows had in all.
-    totals: Vec<(usize, i64)>,
-    /// Which views were touched.
-    pub(crate) touched: Vec<bool>,
-    /// How many words that hold strings went, at the most.
-    pub(crate) words_left: usize,
-}
-
-impl Undo {
-    /// Nothing is done so far to so many views.
-    pub(crate) fn begin(&mut self, views: usize) {
-        self.tables.clear();
-        self.totals.clear();
-        self.words_left = 0;
-        self.touched.clear();
-        self.touched.resize(views, false);
-    }
 }
 
 impl Database {
@@ -330,59 +219,6 @@ impl Database {
         Ok(())
     }
 
-    /// A product: multiplied out for the base rows alone, a chunk at a time; the views take the
-    /// factors.
-    fn run_product(
-        &mut self,
-        (index, product): (usize, &Product<'_>),
-        undo: &mut Undo,
-        meter: &Meter<'_>,
-    ) -> Result<()> {
-        let table = &self.tables[index];
-        let factors = factors::encode(table, product.factors, &mut self.dictionary)?;
-        let own = factors.iter().map(|factor| factor.batch.rows).sum();
-        self.done(own, meter)?;
-        if factors.iter().any(|factor| factor.batch.rows == 0) {
-            return Ok(());
-        }
-        let sign = product.direction.sign();
-        let table = &mut self.tables[index];
-        undo.words_left += table.texts * factors.iter().map(|f| f.batch.rows).sum::<usize>();
-        match &mut table.rows {
-            Some(rows) => {
-                let all = FactorRows::product_rows(&factors)?;
-                for start in (0..all).step_by(CHUNK) {
-                    let rows_now = CHUNK.min(all - start);
-                    let batch = FactorRows::multiplied_out(&factors, start, rows_now)?;
-                    match product.direction {
-                        Direction::Insert => rows.insert(&batch, &self.dictionary)?,
-                        Direction::Delete => rows.delete(&batch, &self.dictionary)?,
-                    }
-                    meter.done(0)?;
-                }
-            }
-            None => {
-                undo.totals.push((index, table.total));
-                let counts = factors.iter().map(|factor| Table::count(&factor.batch));
-                let change = counts.fold(sign, i64::saturating_mul);
-                table.total = table.total.saturating_add(change);
-            }
-        }
-        for reader in &table.readers {
-            undo.touched[reader.view] = true;
-            let product = ProductDelta {
-                atom: reader.atom,
-                factors: &factors,
-                sign,
-                dictionary: &self.dictionary,
-            };
-            let view = &mut self.views[reader.view].kept;
-            view.apply_product(product, meter)?;
-            meter.done(0)?;
-        }
-        self.done(0, meter)
-    }
-
     /// Encodes rows of an op, the first of which is its row `first`.
     pub(crate) fn encode(
         &mut self,
@@ -442,42 +278,5 @@ impl Database {
             })?;
         }
         Ok(())
-    }
-
-    pub(crate) fn commit(&mut self, undo: &Undo) {
-        let views = self.views.iter_mut().zip(&undo.touched);
-        for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.kept.commit(&self.dictionary);
-        }
-        for &table in &undo.tables {
-            if let Some(rows) = &mut self.tables[table].rows {
-                rows.commit();
-            }
-        }
-        // Where rows are not kept, who reads a string need not hold it.
-        let unkept = undo
-            .tables
-            .iter()
-            .any(|&table| self.tables[table].rows.is_none());
-        let fresh = if unkept { self.dictionary.fresh() } else { 0 };
-        self.words_left(undo.words_left + fresh);
-        self.dictionary.commit();
-        self.collect_strings();
-    }
-
-    pub(crate) fn roll_back(&mut self, undo: &Undo) {
-        let views = self.views.iter_mut().zip(&undo.touched);
-        for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.kept.rollback();
-        }
-        for &(table, total) in undo.totals.iter().rev() {
-            self.tables[table].total = total;
-        }
-        for &table in &undo.tables {
-            if let Some(rows) = &mut self.tables[table].rows {
-                rows.rollback();
-            }
-        }
-        self.forget_fresh_strings(&undo.touched);
     }
 }

@@ -88,7 +88,7 @@ proptest! {
         for (key, tie, payload) in entries {
             naive.0.push((key, tie, payload));
         }
-        naive.add(0, 0, 0);
+        naive.settle();
         let tree = RpaiTree::from_sorted(sorted).expect("sorted");
         tree.check();
         prop_assert_eq!(tree.iter().collect::<Vec<_>>(), naive.0);
@@ -163,8 +163,13 @@ fn a_long_run() {
 #[test]
 #[ignore = "minutes: millions of operations"]
 fn millions_of_operations() {
-    for seed in 1..=8u64 {
-        long_run(seed.wrapping_mul(0x2545_f491_4f6c_dd1d), 250_000, 50, 1_500);
+    // All is audited after each of them, of a large tree after some.
+    for (rounds, every, most, seeds) in [(250_000, 1, 300, 1..=8u64), (50_000, 50, 20_000, 9..=10)]
+    {
+        for seed in seeds {
+            let seed = seed.wrapping_mul(0x2545_f491_4f6c_dd1d);
+            long_run(seed, rounds, every, most);
+        }
     }
 }
 

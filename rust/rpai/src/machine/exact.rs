@@ -5,7 +5,7 @@
 
 use ringview_core::{Result, Type};
 
-use super::number::{Kind, Quantity};
+use super::number::{Kind, Quantity, product};
 use super::plan::{ColumnType, Value};
 use super::row::RowAt;
 use super::scope::value_for;
@@ -124,7 +124,7 @@ impl Code {
             }
             Code::Plus(a, b) => (a, b, i128::checked_add),
             Code::Minus(a, b) => (a, b, i128::checked_sub),
-            Code::Times(a, b) => (a, b, i128::checked_mul),
+            Code::Times(a, b) => (a, b, product),
         };
         match (a.run(row)?, b.run(row)?) {
             (Some(a), Some(b)) => match compute(a, b) {

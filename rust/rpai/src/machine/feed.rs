@@ -8,7 +8,7 @@ use ringview_core::Result;
 use ringview_ring::CommutativeMonoid;
 
 use super::exact::{Exact, Ordinal};
-use super::number::{Kind, Quantity};
+use super::number::{Kind, Quantity, product};
 use super::plan::{ColumnType, Condition, Value};
 use super::row::RowAt;
 use super::scope::{holds_for, value_for};
@@ -159,15 +159,15 @@ impl Feed {
                 Summand::Real(value) => {
                     let value = value_for(value, row)?.0.map_or(0.0, Quantity::real);
                     for (at, part) in unit::parts(value)?.into_iter().enumerate() {
-                        let product = part.checked_mul(times);
-                        delta.0[lane.at + at] = product.ok_or_else(too_much)?;
+                        let part = product(part, times);
+                        delta.0[lane.at + at] = part.ok_or_else(too_much)?;
                     }
                     continue;
                 }
             };
             delta.0[lane.at] = match times {
                 1 => units,
-                times => units.checked_mul(times).ok_or_else(too_much)?,
+                times => product(units, times).ok_or_else(too_much)?,
             };
         }
         Ok(delta)

@@ -134,13 +134,16 @@ impl Quantity {
         )
     }
 
-    /// The sum, or the difference.
+    /// The sum, or with a sign below 0 the difference.
     pub(crate) fn plus(self, other: Self, sign: i128) -> Result<Self> {
         if !self.both_exact(other) {
             return finite(self.real() + sign as f64 * other.real());
         }
         let sum = self.aligned(other).and_then(|(a, b, scale)| {
-            let units = a.checked_add(b.checked_mul(sign)?)?;
+            let units = match sign < 0 {
+                true => a.checked_sub(b)?,
+                false => a.checked_add(b)?,
+            };
             Some(Quantity::Exact { units, scale })
         });
         sum.ok_or_else(|| overflow("a sum of columns"))
@@ -150,7 +153,7 @@ impl Quantity {
     pub(crate) fn times(self, other: Self) -> Result<Self> {
         match (self, other) {
             (Quantity::Exact { units: a, scale: s }, Quantity::Exact { units: b, scale: t }) => {
-                let product = a.checked_mul(b).zip(s.checked_add(t));
+                let product = product(a, b).zip(s.checked_add(t));
                 let (units, scale) = product.ok_or_else(|| overflow("a product"))?;
                 Ok(Quantity::Exact { units, scale })
             }
@@ -221,5 +224,14 @@ fn rescaled(units: i128, from: u8, to: u8) -> Option<i128> {
     if from == to {
         return Some(units);
     }
-    units.checked_mul(power_of_ten(to - from)?)
+    product(units, power_of_ten(to - from)?)
+}
+
+/// A product that fits: one multiplication where the factors have 64 bits, as most have.
+#[inline]
+pub(crate) fn product(one: i128, other: i128) -> Option<i128> {
+    match (i64::try_from(one), i64::try_from(other)) {
+        (Ok(one), Ok(other)) => Some(i128::from(one) * i128::from(other)),
+        _ => one.checked_mul(other),
+    }
 }

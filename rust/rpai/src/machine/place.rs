@@ -5,7 +5,7 @@
 
 use ringview_core::Result;
 
-use super::number::{Kind, Quantity, floor, power_of_ten};
+use super::number::{Kind, Quantity, floor, power_of_ten, product};
 use super::plan::Comparison;
 use crate::tree::overflow;
 
@@ -32,7 +32,7 @@ pub(super) fn place(number: Quantity, kind: Kind, inclusive: bool) -> Result<Pla
             let power = power_of_ten(own.abs_diff(scale));
             let power = power.ok_or_else(|| overflow("a number"))?;
             if own <= scale {
-                let key = units.checked_mul(power).filter(|key| *key != i128::MIN);
+                let key = product(units, power).filter(|key| *key != i128::MIN);
                 return Ok(key.map_or(ends(units > 0), |key| (key, inclusive)));
             }
             // Between two keys, unless the digits behind are zeros.

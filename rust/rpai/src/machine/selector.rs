@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion};
 
-use super::number::Quantity;
+use super::number::{self, Quantity};
 use super::part::Part;
 use super::plan::{Aggregate, Condition, Value};
 use super::row::{Cell, RowAt};
@@ -137,8 +137,10 @@ impl Selector {
         }
         with_room::<i128, NUMBERS, _>(self.shape.width, |numbers| {
             self.numbers(closed, numbers)?;
+            // Mostly all aggregates are of the same rows.
+            let mut counted = None;
             for (of, into) in all {
-                *into = of.value(&self.shape.starts, numbers)?;
+                *into = of.value(&self.shape.starts, numbers, &mut counted)?;
             }
             Ok(())
         })
@@ -199,19 +201,31 @@ pub(super) fn with_room<T: Copy + Default, const FEW: usize, R>(
     }
 }
 
+/// The places of counts whose product was the last one, and that.
+type Counted<'a> = Option<(&'a [usize], i128)>;
+
 impl Products {
     /// Of the numbers of all parts, which begin at these places.
-    fn value(&self, starts: &[usize], numbers: &[i128]) -> Result<Cell> {
+    fn value<'a>(
+        &'a self,
+        starts: &[usize],
+        numbers: &[i128],
+        counted: &mut Counted<'a>,
+    ) -> Result<Cell> {
         let product = |places: &[usize], reals: &[bool]| {
             let mut product = 1i128;
             for (relation, (&at, &start)) in places.iter().zip(starts).enumerate() {
                 if !reals.get(relation).is_some_and(|real| *real) {
-                    product = product.checked_mul(numbers[start + at])?;
+                    product = number::product(product, numbers[start + at])?;
                 }
             }
             Some(product)
         };
-        let rows = product(&self.count, &[]).ok_or_else(|| overflow("a count"))?;
+        let rows = match counted {
+            Some((places, rows)) if *places == self.count => *rows,
+            _ => product(&self.count, &[]).ok_or_else(|| overflow("a count"))?,
+        };
+        *counted = Some((&self.count, rows));
         match self.aggregate {
             Aggregate::Count | Aggregate::Counted(_) => {
                 return Ok(Cell(Some(Quantity::int(rows))));

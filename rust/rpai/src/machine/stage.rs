@@ -5,7 +5,7 @@
 
 use ringview_core::Result;
 
-use super::number::{Quantity, floor, power_of_ten};
+use super::number::{Quantity, floor, power_of_ten, product};
 use super::plan::{Comparison, Value};
 use super::row::Cell;
 use super::scope::value_with;
@@ -59,7 +59,7 @@ impl Stage {
                     let (whole, is_whole) = floor(units, finer);
                     whole + i128::from(strictly || !is_whole)
                 }
-                false => match units.checked_mul(finer) {
+                false => match product(units, finer) {
                     Some(units) => units + i128::from(strictly),
                     None => return Ok(if units < 0 { 0 } else { beyond }),
                 },

@@ -15,20 +15,26 @@ use ringview_rpai::{Cut, Key, Payload, RpaiTree, Tie};
 pub struct Naive<K, P, T>(pub Vec<(K, T, P)>);
 
 impl<K: Key, P: Payload, T: Tie> Naive<K, P, T> {
+    fn place(&self, key: K, tie: T) -> Result<usize, usize> {
+        (self.0).binary_search_by_key(&(key, tie), |entry| (entry.0, entry.1))
+    }
+
     pub fn get(&self, key: K, tie: T) -> Option<P> {
-        let found = self.0.iter().find(|entry| (entry.0, entry.1) == (key, tie));
-        found.map(|entry| entry.2)
+        self.place(key, tie).ok().map(|at| self.0[at].2)
     }
 
     pub fn put(&mut self, key: K, tie: T, payload: P) {
-        self.0.retain(|entry| (entry.0, entry.1) != (key, tie));
-        self.0.push((key, tie, payload));
-        self.settle();
+        match self.place(key, tie) {
+            Ok(at) if payload.is_zero() => drop(self.0.remove(at)),
+            Ok(at) => self.0[at].2 = payload,
+            Err(_) if payload.is_zero() => {}
+            Err(at) => self.0.insert(at, (key, tie, payload)),
+        }
     }
 
     pub fn add(&mut self, key: K, tie: T, payload: P) {
-        self.0.push((key, tie, payload));
-        self.settle();
+        let old = self.get(key, tie).unwrap_or(P::ZERO);
+        self.put(key, tie, old.plus(payload).expect("in range"));
     }
 
     pub fn shift(&mut self, cut: &Cut<K, T>, by: K) {
@@ -48,8 +54,8 @@ impl<K: Key, P: Payload, T: Tie> Naive<K, P, T> {
         below.fold(P::ZERO, |sum, entry| sum.plus(entry.2).expect("in range"))
     }
 
-    /// Sorts, merges equals, drops zeros.
-    fn settle(&mut self) {
+    /// Sorts, merges equals, drops zeros. O(n) where few are out of order.
+    pub fn settle(&mut self) {
         self.0.sort_by_key(|entry| (entry.0, entry.1));
         let mut merged: Vec<(K, T, P)> = Vec::new();
         for &(key, tie, payload) in &self.0 {

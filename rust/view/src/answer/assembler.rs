@@ -13,6 +13,7 @@ use ringview_query::{Bound, Having, OutputKind, PlanOutput, VarId, Variable};
 
 use super::cells::{Cells, retain};
 use super::computed::Measures;
+use super::key::Cell;
 use super::members::Members;
 use super::rows::ResultRows;
 use crate::fields::{Aspect, Fields};
@@ -92,6 +93,25 @@ impl Assembler<'_> {
         }
         let batch = self.arrow(rows.rows, &self.shown(&rows)?, None)?;
         Ok((batch, kept))
+    }
+
+    /// The cells of one row, where its payload alone tells all of them. O(columns), and nothing else
+    /// is allocated.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn row(&self, payload: &[u64]) -> Option<Result<Vec<Cell>>> {
+        if self.outputs.having.is_some() {
+            return None;
+        }
+        let mut row = Vec::with_capacity(self.outputs.columns.len());
+        for output in self.outputs.columns {
+            match self.members.cell(payload, output)? {
+                Ok(cell) => row.push(cell),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        Some(Ok(row))
     }
 
     /// The columns of rows; `None` if HAVING leaves none.

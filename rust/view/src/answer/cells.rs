@@ -38,14 +38,11 @@ pub enum Value<'a> {
     Text(&'a str),
 }
 
-impl Cells {
-    /// The value of the first row, as a reader of one row takes it.
+impl Cell {
+    /// A value of a type, or NULL.
     #[must_use]
-    pub fn first(&self, ty: &Type, dictionary: &Dictionary) -> Cell {
-        if matches!(self, Cells::Array(_)) {
-            return Cell::Other;
-        }
-        match (self.value(0, ty, dictionary), ty) {
+    pub fn of(value: Option<Value<'_>>, ty: &Type) -> Self {
+        match (value, ty) {
             (None, _) => Cell::Null,
             (Some(Value::Text(text)), _) => Cell::Text(text.to_owned()),
             (Some(Value::Real(value)), _) => Cell::Real(value),
@@ -56,6 +53,17 @@ impl Cells {
             (Some(Value::Exact(_)), Type::Date32 | Type::Timestamp { .. }) => Cell::Other,
             (Some(Value::Exact(value)), _) => Cell::Integer(value),
         }
+    }
+}
+
+impl Cells {
+    /// The value of the first row, as a reader of one row takes it.
+    #[must_use]
+    pub fn first(&self, ty: &Type, dictionary: &Dictionary) -> Cell {
+        if matches!(self, Cells::Array(_)) {
+            return Cell::Other;
+        }
+        Cell::of(self.value(0, ty, dictionary), ty)
     }
 
     /// Words without NULLs.

@@ -1,7 +1,8 @@
 //! The columns of a result that are read from the members of payloads.
 //!
 //! Invariant: sums keep all their digits until they are rounded for the last division; a sum over no
-//! value is NULL, and what does not fit its type is an overflow. Cost: O(rows) a column.
+//! value is NULL, and what does not fit its type is an overflow. A number is made of one payload, whether
+//! of a column or of one row alone. Cost: O(rows) a column; a number of one row allocates nothing.
 
 use arrow_schema::Field;
 use ringview_core::{Dictionary, Error, Result, Type};
@@ -9,7 +10,8 @@ use ringview_query as query;
 use ringview_query::{Kind, OutputKind, PlanOutput};
 use ringview_ring::{Expansion, Number, NumberKind};
 
-use super::cells::Cells;
+use super::cells::{Cells, Value};
+use super::key::Cell;
 use super::members::Members;
 use super::rows::ResultRows;
 use super::statistics::{Moments, Sum};
@@ -56,6 +58,40 @@ impl Members {
         }
     }
 
+    /// What an output shows of one row, if its payload alone tells.
+    ///
+    /// # Errors
+    /// `Overflow` for a sum that does not fit its type.
+    #[inline]
+    pub(crate) fn cell(&self, payload: &[u64], output: &PlanOutput) -> Option<Result<Cell>> {
+        let numbers = Numbers { members: self };
+        let number = match &output.kind {
+            OutputKind::Count { term } => Ok(Some(Value::Exact(
+                integer(payload, self.word(*term)).into(),
+            ))),
+            OutputKind::Sum { terms, nonnull } => match integer(payload, self.word(*nonnull)) {
+                0 => Ok(None),
+                _ => numbers.sum(payload, terms, output).map(|bits| {
+                    Some(match output.ty.is_float() {
+                        true => Value::Real(f64::from_bits(bits as u64)),
+                        false => Value::Exact(bits),
+                    })
+                }),
+            },
+            OutputKind::Avg { terms, nonnull } => {
+                let mean = numbers.mean(payload, terms, self.word(*nonnull));
+                Ok(mean.map(Value::Real))
+            }
+            _ => return None,
+        };
+        Some(number.map(|number| Cell::of(number, &output.ty)))
+    }
+
+    /// Where the number of a term begins.
+    fn word(&self, term: usize) -> usize {
+        self.element(term).word
+    }
+
     /// A word of what a companion says of each row.
     fn summarized(&self, rows: &ResultRows, companion: usize, word: usize) -> Vec<u64> {
         let Some(words) = self.summaries().nth(companion) else {
@@ -86,108 +122,78 @@ struct Numbers<'a> {
     members: &'a Members,
 }
 
+/// The integer that begins at a word.
+#[inline]
+fn integer(payload: &[u64], word: usize) -> i64 {
+    i64::load(payload, word)
+}
+
 impl Numbers<'_> {
     /// The column of a count, sum, average or statistic.
     fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
+        let word = |term: usize| self.members.word(term);
+        let payloads = rows.payloads();
         match &output.kind {
             OutputKind::Count { term } => {
-                let counts = self.integers(rows, *term).map(|n| n as u64);
+                let at = word(*term);
+                let counts = payloads.map(|payload| integer(payload, at) as u64);
                 Ok(Cells::of_words(counts.collect()))
             }
-            OutputKind::Sum { terms, nonnull } => self.sum(rows, terms, *nonnull, output),
+            OutputKind::Sum { terms, nonnull } => self.sums(rows, (terms, *nonnull), output),
             OutputKind::Avg { terms, nonnull } => {
-                let totals = self.totals_of(rows, terms).into_iter();
-                let counts = self.integers(rows, *nonnull);
-                let mean =
-                    |(sum, count): (Sum, i64)| (count != 0).then(|| sum.real() / count as f64);
-                Ok(Cells::of_doubles(totals.zip(counts).map(mean)))
+                let at = word(*nonnull);
+                let mean = |payload| self.mean(payload, terms, at);
+                Ok(Cells::of_doubles(payloads.map(mean)))
             }
             OutputKind::SumRest { terms, nonnull } => {
-                let totals = self.totals_of(rows, terms).into_iter();
-                let counts = self.integers(rows, *nonnull);
-                let rest = |(sum, count): (Sum, i64)| (count != 0).then(|| sum.rest());
-                Ok(Cells::of_doubles(totals.zip(counts).map(rest)))
+                let at = word(*nonnull);
+                let rest = |payload: &[u64]| {
+                    (integer(payload, at) != 0).then(|| self.total(payload, terms).rest())
+                };
+                Ok(Cells::of_doubles(payloads.map(rest)))
             }
             OutputKind::Statistic { function, moments } => {
-                let moments = self.moments(rows, moments).into_iter();
-                Ok(Cells::of_doubles(
-                    moments.map(|group| group.evaluate(*function)),
-                ))
+                let of = |payload| self.moments(payload, moments).evaluate(*function);
+                Ok(Cells::of_doubles(payloads.map(of)))
             }
             _ => unreachable!("other columns are not made of sums of products"),
         }
     }
 
-    fn moments(&self, rows: &ResultRows, moments: &query::Moments) -> Vec<Moments> {
-        let count = |count| Moments {
-            count,
-            ..Moments::default()
+    fn moments(&self, payload: &[u64], of: &query::Moments) -> Moments {
+        let total = |terms: &[usize]| match terms {
+            [] => Sum::None,
+            terms => self.total(payload, terms),
         };
-        let mut groups: Vec<Moments> = self.integers(rows, moments.count).map(count).collect();
-        let query::Moments {
-            x, y, xx, xy, yy, ..
-        } = moments;
-        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, x)) {
-            group.x = sum;
+        Moments {
+            count: integer(payload, self.members.word(of.count)),
+            x: total(&of.x),
+            y: total(&of.y),
+            xx: total(&of.xx),
+            xy: total(&of.xy),
+            yy: total(&of.yy),
         }
-        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, y)) {
-            group.y = sum;
-        }
-        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, xx)) {
-            group.xx = sum;
-        }
-        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, xy)) {
-            group.xy = sum;
-        }
-        for (group, sum) in groups.iter_mut().zip(self.totals_of(rows, yy)) {
-            group.yy = sum;
-        }
-        groups
     }
 
-    fn numbers<'r, N: Number>(
-        &self,
-        rows: &'r ResultRows,
-        term: usize,
-    ) -> impl Iterator<Item = N> + use<'r, N> {
-        let word = self.members.element(term).word;
-        let payloads = rows.payloads();
-        payloads.map(move |payload| N::load(payload, word))
+    /// The mean of the values that are not NULL, which a word counts.
+    fn mean(&self, payload: &[u64], terms: &[usize], counted: usize) -> Option<f64> {
+        let count = integer(payload, counted);
+        (count != 0).then(|| self.total(payload, terms).real() / count as f64)
     }
 
-    fn integers<'r>(
-        &self,
-        rows: &'r ResultRows,
-        term: usize,
-    ) -> impl Iterator<Item = i64> + use<'r> {
-        self.numbers(rows, term)
-    }
-
-    /// The sum of the terms a row, each with all its digits.
-    fn totals_of(&self, rows: &ResultRows, terms: &[usize]) -> Vec<Sum> {
+    /// The sum of some terms, with all its digits.
+    fn total(&self, payload: &[u64], terms: &[usize]) -> Sum {
         let Some(&first) = terms.first() else {
-            return Vec::new();
+            return Sum::Exact(0, 0);
         };
+        let words = terms.iter().map(|&term| self.members.word(term));
         match self.members.element(first).kind {
             NumberKind::Integer => {
-                let mut sums = vec![0i128; rows.rows];
-                for &term in terms {
-                    let values = self.integers(rows, term);
-                    sums.iter_mut()
-                        .zip(values)
-                        .for_each(|(sum, value)| *sum += i128::from(value));
-                }
-                sums.into_iter().map(|sum| Sum::Exact(sum, 0)).collect()
+                Sum::Exact(words.map(|at| i128::from(integer(payload, at))).sum(), 0)
             }
             NumberKind::Real => {
-                let mut sums = vec![Expansion::default(); rows.rows];
-                for &term in terms {
-                    let values = self.numbers::<Expansion>(rows, term);
-                    sums.iter_mut()
-                        .zip(values)
-                        .for_each(|(sum, value)| *sum = sum.sum(value));
-                }
-                sums.into_iter().map(Sum::Real).collect()
+                let values = words.map(|at| Expansion::load(payload, at));
+                Sum::Real(values.fold(Expansion::default(), Expansion::sum))
             }
             // A payload that is shown has settled.
             NumberKind::Wide => unreachable!("no view is kept widened"),
@@ -196,56 +202,57 @@ impl Numbers<'_> {
                     Kind::Decimal { scale } => scale,
                     Kind::Int | Kind::Real => 0,
                 };
-                if terms.len() == 1 {
-                    let sums = self.numbers::<i128>(rows, first);
-                    return sums.map(|sum| Sum::Exact(sum, scale)).collect();
+                let mut values = words.map(|at| i128::load(payload, at));
+                if let [_] = terms {
+                    return Sum::Exact(values.next().unwrap_or(0), scale);
                 }
-                let mut halves = vec![(0i128, 0i128); rows.rows];
-                for &term in terms {
-                    let values = self.numbers::<i128>(rows, term);
-                    for ((high, low), value) in halves.iter_mut().zip(values) {
-                        *high += value >> 64;
-                        *low += value & i128::from(u64::MAX);
-                    }
-                }
-                halves
-                    .into_iter()
-                    .map(|halves| wide_decimal(halves, scale))
-                    .collect()
+                let halves = values.fold((0i128, 0i128), |(high, low), value| {
+                    (high + (value >> 64), low + (value & i128::from(u64::MAX)))
+                });
+                wide_decimal(halves, scale)
             }
         }
     }
 
-    fn sum(
-        &self,
-        rows: &ResultRows,
-        terms: &[usize],
-        nonnull: usize,
-        output: &PlanOutput,
-    ) -> Result<Cells> {
+    /// The sum of some terms as the bits of an integer, of the digits of a decimal, or of a double.
+    fn sum(&self, payload: &[u64], terms: &[usize], output: &PlanOutput) -> Result<i128> {
         const LIMIT: i128 = 10i128.pow(38);
         let decimal = self.kind(terms) == NumberKind::Decimal;
-        let valid: Vec<bool> = self
-            .integers(rows, nonnull)
-            .map(|count| count != 0)
-            .collect();
-        let (mut words, mut high) = (Vec::with_capacity(rows.rows), Vec::new());
-        for sum in self.totals_of(rows, terms) {
-            let fits = match sum {
-                Sum::Exact(digits, _) if decimal => -LIMIT < digits && digits < LIMIT,
-                Sum::Exact(digits, _) => i64::try_from(digits).is_ok(),
-                Sum::Real(value) => value.is_finite() && !decimal,
-                Sum::None => true,
-            };
-            if !fits {
+        let sum = self.total(payload, terms);
+        let fits = match sum {
+            Sum::Exact(digits, _) if decimal => -LIMIT < digits && digits < LIMIT,
+            Sum::Exact(digits, _) => i64::try_from(digits).is_ok(),
+            Sum::Real(value) => value.is_finite() && !decimal,
+            Sum::None => true,
+        };
+        match sum {
+            _ if !fits => {
                 let column = format!("the column {:?} of the result", output.name);
-                return Err(Error::Overflow { place: column });
+                Err(Error::Overflow { place: column })
             }
-            let bits = match sum {
-                Sum::Exact(digits, _) => digits,
-                _ => i128::from(sum.real().to_bits()),
+            Sum::Exact(digits, _) => Ok(digits),
+            _ => Ok(i128::from(sum.real().to_bits())),
+        }
+    }
+
+    fn sums(
+        &self,
+        rows: &ResultRows,
+        (terms, nonnull): (&[usize], usize),
+        output: &PlanOutput,
+    ) -> Result<Cells> {
+        let decimal = self.kind(terms) == NumberKind::Decimal;
+        let counted = self.members.word(nonnull);
+        let (mut words, mut high) = (Vec::with_capacity(rows.rows), Vec::new());
+        let mut valid = Vec::with_capacity(rows.rows);
+        for payload in rows.payloads() {
+            let is_value = integer(payload, counted) != 0;
+            let bits = match is_value {
+                true => self.sum(payload, terms, output)?,
+                false => 0,
             };
             words.push(bits as u64);
+            valid.push(is_value);
             if decimal {
                 high.push((bits >> 64) as u64);
             }

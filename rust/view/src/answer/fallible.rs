@@ -59,18 +59,28 @@ impl Fallible {
         });
         // What has no rows any more goes, and shows nothing that could overflow.
         let there = |&slot: &u32| part.is_live(slot) && part.payload(slot)[0] != 0;
-        let mut slots: Vec<u32> = touched.filter(there).collect();
+        let mut touched = touched.filter(there);
+        if !self.whole {
+            return touched.try_for_each(|slot| self.check_row(part.payload(slot), assembler));
+        }
+        let mut slots: Vec<u32> = touched.collect();
         slots.sort_unstable();
         slots.dedup();
         if slots.is_empty() {
             return Ok(());
         }
-        let rows = if self.whole {
-            ResultRows::settling(part, &slots, further, assembler.dictionary)
-        } else {
-            ResultRows::of_slots(part, &slots, 0)
-        };
+        let rows = ResultRows::settling(part, &slots, further, assembler.dictionary);
         assembler.check(rows, &self.outputs)
+    }
+
+    /// The same of one row, whose payload tells all of them.
+    fn check_row(&self, payload: &[u64], assembler: &Assembler<'_>) -> Result<()> {
+        let outputs = self
+            .outputs
+            .iter()
+            .map(|&at| &assembler.outputs.columns[at]);
+        let mut cells = outputs.filter_map(|output| assembler.members.cell(payload, output));
+        cells.try_for_each(|cell| cell.map(drop))
     }
 }
 

@@ -48,13 +48,6 @@ impl ResultRows {
         self.payloads.resize(self.rows * self.width, 0);
     }
 
-    /// The rows at some slots of a part with what it has of them alone, and as many fields of their keys
-    /// as are asked for.
-    #[must_use]
-    pub fn of_slots(part: &Part, slots: &[u32], fields: usize) -> Self {
-        Self::gather(part, slots, fields, part.stride())
-    }
-
     /// The keys at some slots of a part alone.
     #[must_use]
     pub fn keys_at(part: &Part, slots: &[u32]) -> Self {

@@ -37,10 +37,13 @@ impl<'a> PartRows<'a> {
     /// # Errors
     /// As of the answer.
     pub fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
+        let assembler = self.assembler(dictionary);
+        if let Some(row) = self.sole(key).and_then(|payload| assembler.row(payload)) {
+            return row.map(Some);
+        }
         let Some(rows) = self.group(key, dictionary)? else {
             return Ok(None);
         };
-        let assembler = self.assembler(dictionary);
         let Some(columns) = assembler.cells(rows)? else {
             return Ok(None);
         };
@@ -109,6 +112,13 @@ impl<'a> PartRows<'a> {
         let wanted = self.wanted(key, dictionary).ok()??;
         let is_whole = wanted.len() == self.part.layout().fields();
         is_whole.then(|| wanted.iter().map(|&(_, word)| word).collect())
+    }
+
+    /// The payload of the one row of a view without groups, if it has one.
+    fn sole(&self, key: &Key<'_>) -> Option<&'a [u64]> {
+        let is_sole = key.is_empty() && self.keys.is_empty();
+        let slot = self.part.iter().next().filter(|_| is_sole)?;
+        Some(self.part.payload(slot))
     }
 
     fn group(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<ResultRows>> {

@@ -1,0 +1,95 @@
+//! What a transaction is told: rows that come or go, as they are, as a product of factors, or by their key.
+//!
+//! Invariant: none; whoever applies them checks names, types and values. Cost: none, they borrow all rows.
+
+use arrow_array::RecordBatch;
+
+use crate::keyed::Keyed;
+
+/// Whether rows come or go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// They come.
+    Insert,
+    /// They go.
+    Delete,
+}
+
+impl Direction {
+    pub(crate) fn sign(self) -> i64 {
+        match self {
+            Direction::Insert => 1,
+            Direction::Delete => -1,
+        }
+    }
+}
+
+/// One change of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Op<'a> {
+    /// The table.
+    pub table: &'a str,
+    /// Whether the rows come or go.
+    pub direction: Direction,
+    /// The rows; columns are matched by name.
+    pub rows: &'a [RecordBatch],
+    /// A further column of integers that says how often each row counts; negative turns the
+    /// direction round.
+    pub multiplicity: Option<&'a str>,
+}
+
+/// A change whose rows are the Cartesian product of factors, multiplicities multiplied.
+#[derive(Clone, Copy, Debug)]
+pub struct Product<'a> {
+    /// The table.
+    pub table: &'a str,
+    /// Whether the rows come or go.
+    pub direction: Direction,
+    /// Rows over disjoint columns that are all columns of the table together.
+    pub factors: &'a [ProductFactor<'a>],
+}
+
+/// Rows of a factor.
+#[derive(Clone, Copy, Debug)]
+pub struct ProductFactor<'a> {
+    /// The rows, over some columns of the table.
+    pub rows: &'a [RecordBatch],
+    /// As that of an [`Op`].
+    pub multiplicity: Option<&'a str>,
+}
+
+/// A step of a transaction: rows, a product of factors, or rows by their key.
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
+    /// Rows as they are; a delete may give the columns of the unique key alone.
+    Rows(Op<'a>),
+    /// A product.
+    Product(Product<'a>),
+    /// Rows by their key.
+    Keyed(Keyed<'a>),
+}
+
+impl<'a> From<Op<'a>> for Change<'a> {
+    fn from(op: Op<'a>) -> Self {
+        Change::Rows(op)
+    }
+}
+
+impl<'a> Change<'a> {
+    pub(crate) fn table(&self) -> &'a str {
+        match self {
+            Change::Rows(op) => op.table,
+            Change::Product(product) => product.table,
+            Change::Keyed(keyed) => keyed.table,
+        }
+    }
+
+    /// Its rows; of a product none, for they take room of their own.
+    pub(crate) fn rows(&self) -> &'a [RecordBatch] {
+        match self {
+            Change::Rows(op) => op.rows,
+            Change::Product(_) => &[],
+            Change::Keyed(keyed) => keyed.rows,
+        }
+    }
+}
