@@ -14,7 +14,7 @@ use ringview_epsilon::HeavyLight;
 use ringview_explain::{Explanation, Other};
 use ringview_query::Bound;
 use ringview_rpai::AggregateIndexes;
-use ringview_view::{Candidate, Engine, Refusal};
+use ringview_view::{Candidate, Cost, Engine, Refusal};
 use ringview_viewtree::ViewTrees;
 
 /// What an engine says to a query.
@@ -51,10 +51,24 @@ impl Chosen {
 pub(crate) struct Told {
     /// Why this engine, where there was more to it than its cost.
     why: Option<String>,
-    others: Vec<Other>,
+    pub(crate) others: Vec<Other>,
 }
 
 impl Told {
+    /// The view is kept as views over views, at this cost, and not by one that could keep it as it stands.
+    pub(crate) fn instead_of(&mut self, standing: &dyn Candidate, cost: Cost) {
+        let other = standing.change().to_string();
+        let engine = standing.explanation().engine;
+        self.why = Some(format!(
+            "as views over views a change costs {cost} at the worst, as it stands {other}"
+        ));
+        self.others.push(Other {
+            name: engine.name,
+            cost: Some(other),
+            because: engine.because,
+        });
+    }
+
     /// What an engine says of a view, with that.
     pub(crate) fn with(&self, mut explanation: Explanation) -> Explanation {
         if let Some(why) = &self.why {
@@ -76,6 +90,11 @@ pub(crate) enum By<'a> {
 }
 
 impl By<'_> {
+    /// Whether nobody was named.
+    pub(crate) fn is_open(self) -> bool {
+        matches!(self, By::Choice(None))
+    }
+
     pub(crate) fn choose(self, engines: &[Arc<dyn Engine>], query: &Bound) -> Result<Chosen> {
         match self {
             By::Choice(by_hand) => choose(engines, query, by_hand),

@@ -266,7 +266,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_query(&self, name: &str) -> Result<&Query> {
-        Ok(&self.view(name)?.query)
+        Ok(self.view(name)?.asked())
     }
 
     /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.

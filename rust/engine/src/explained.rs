@@ -50,14 +50,14 @@ impl Database {
         };
         let (mut below, mut places) = self.below(&sources);
         for planned in plans {
-            let name = planned.block.unwrap_or_default();
+            let name = planned.block.as_deref().unwrap_or_default();
             places.insert(planned.id, below.len());
             below.push(Below {
                 what: format!("block {name}"),
                 view: Explanation {
                     view: Some(name.to_owned()),
-                    query: serde_json::to_value(planned.query).ok(),
-                    reads: reads(planned.query, &planned.sources, &places),
+                    query: serde_json::to_value(planned.asked.unwrap_or(&planned.query)).ok(),
+                    reads: reads(&planned.query, &planned.sources, &places),
                     ..planned.chosen.explanation()
                 },
             });
@@ -65,7 +65,7 @@ impl Database {
         Ok(Explanation {
             query: serde_json::to_value(query).ok(),
             below,
-            reads: reads(query, &last.sources, &places),
+            reads: reads(&last.query, &last.sources, &places),
             ..last.chosen.explanation()
         })
     }

@@ -12,7 +12,7 @@
 //! | `rows` | some rows of a view, and streams of them |
 //! | `memory` | how much memory there may be, and whether a change stays within it |
 //! | `changes` | what moved in a view, for whoever follows it |
-//! | `choose` | which engine keeps a view |
+//! | `choose`, `apart` | which engine keeps a view, and whether as views over views |
 //! | `names` | what names in a query mean: blocks, views, tables |
 //! | `load`, `replace` | the birth of a view over what has rows; a view in the place of another |
 //! | `feed` | views over views: who reads whom, and what moved goes on |
@@ -27,6 +27,7 @@
 //! | `sample` | samples of joins |
 //! | `chain` | the class of a chain of matrices |
 
+mod apart;
 mod chain;
 mod changes;
 mod choose;

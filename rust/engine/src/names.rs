@@ -4,8 +4,10 @@
 //! of the database; a view that is to be replaced is not there. So what a query reads was there before
 //! it, and no view reads itself. Cost: a look-up is O(tables and views).
 
+use std::borrow::Cow;
+
 use ringview_core::{Error, Result};
-use ringview_query::{Block, Bound, Catalog, PlanAtom, Query, TableInfo, bind};
+use ringview_query::{Bound, Catalog, PlanAtom, Query, TableInfo, bind};
 
 use crate::choose::{By, Chosen};
 use crate::database::Database;
@@ -21,10 +23,12 @@ pub(crate) enum Source {
 /// A view or a block that is to be made.
 pub(crate) struct Planned<'q> {
     /// The name of a block; none for the view itself.
-    pub(crate) block: Option<&'q str>,
+    pub(crate) block: Option<Cow<'q, str>>,
     /// The number that it will have.
     pub(crate) id: u64,
-    pub(crate) query: &'q Query,
+    pub(crate) query: Cow<'q, Query>,
+    /// What was asked for, where that is kept as another.
+    pub(crate) asked: Option<&'q Query>,
     pub(crate) chosen: Chosen,
     /// Its names and types.
     pub(crate) bound: Bound,
@@ -41,18 +45,15 @@ pub(crate) struct Planned<'q> {
 /// The names that one of the blocks of a query knows, or the query itself behind all blocks.
 struct Names<'a> {
     database: &'a Database,
-    query: &'a Query,
     /// The blocks before it.
     before: &'a [Planned<'a>],
 }
 
 impl Names<'_> {
     fn find(&self, name: &str) -> Result<(Source, TableInfo)> {
-        match self.query.block_before(self.before.len(), name) {
-            Some(block) => {
-                let planned = &self.before[block];
-                Ok((Source::View(planned.id), planned.info.clone()))
-            }
+        let mut before = self.before.iter().rev();
+        match before.find(|planned| planned.block.as_deref() == Some(name)) {
+            Some(planned) => Ok((Source::View(planned.id), planned.info.clone())),
             None => self.database.seen(name),
         }
     }
@@ -70,38 +71,49 @@ impl Database {
     pub(crate) fn plans<'q>(&self, query: &'q Query, by: By<'_>) -> Result<Vec<Planned<'q>>> {
         query.check_blocks()?;
         let mut plans: Vec<Planned<'q>> = Vec::with_capacity(query.blocks.len() + 1);
-        let blocks = query.blocks.iter().map(|block: &Block| {
-            let name = Some(block.name.as_str());
-            (name, &block.query, By::Choice(None))
-        });
+        let blocks = query.blocks.iter();
+        let blocks = blocks.map(|block| (Some(&*block.name), &block.query, By::Choice(None)));
         for (block, own, by) in blocks.chain([(None, query, by)]) {
-            let names = Names {
-                database: self,
-                query,
-                before: &plans,
-            };
-            let bound = bind(own, &names)?;
-            let info = bound.as_table(None)?;
-            let sources = own.all_atoms().into_iter();
-            let sources = sources.map(|atom| names.find(&atom.table).map(|(source, _)| source));
-            let sources = sources.collect::<Result<_>>()?;
-            plans.push(Planned {
-                block,
-                id: self.births + 1 + plans.len() as u64,
-                query: own,
-                chosen: by.choose(&self.engines, &bound)?,
-                atoms: bound.all_atoms().cloned().collect(),
-                columns: bound
-                    .outputs
-                    .iter()
-                    .map(|output| output.name.clone())
-                    .collect(),
-                bound,
-                sources,
-                info,
-            });
+            if !own.within().is_empty() {
+                self.plan_either((block, own), by, &mut plans)?;
+                continue;
+            }
+            let planned = self.planned(block.map(Cow::Borrowed), Cow::Borrowed(own), by, &plans)?;
+            plans.push(planned);
         }
         Ok(plans)
+    }
+
+    /// A query, or a block of this name, behind others.
+    pub(crate) fn planned<'q>(
+        &self,
+        block: Option<Cow<'q, str>>,
+        query: Cow<'q, Query>,
+        by: By<'_>,
+        before: &[Planned<'_>],
+    ) -> Result<Planned<'q>> {
+        let names = Names {
+            database: self,
+            before,
+        };
+        let bound = bind(&query, &names)?;
+        let info = bound.as_table(None)?;
+        let sources = query.all_atoms().into_iter();
+        let sources = sources.map(|atom| names.find(&atom.table).map(|(source, _)| source));
+        let sources = sources.collect::<Result<_>>()?;
+        let columns = bound.outputs.iter().map(|output| output.name.clone());
+        Ok(Planned {
+            block,
+            id: self.births + 1 + before.len() as u64,
+            asked: None,
+            chosen: by.choose(&self.engines, &bound)?,
+            atoms: bound.all_atoms().cloned().collect(),
+            columns: columns.collect(),
+            bound,
+            sources,
+            info,
+            query,
+        })
     }
 
     /// What a table or a view is to those that read it.

@@ -1,5 +1,7 @@
 //! A view by its name: the query as it came, the atoms that it reads, and what maintains it.
 
+use std::borrow::Cow;
+
 use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
@@ -20,6 +22,8 @@ pub(crate) struct NamedView {
     /// As what it was written.
     pub(crate) text: Option<String>,
     pub(crate) query: Query,
+    /// What was asked for, where that is kept as another.
+    pub(crate) asked: Option<Query>,
     /// The same with names and types, as partials are of it.
     pub(crate) bound: Bound,
     /// Whether it is a sum of partials, which rows of its tables do not come to.
@@ -47,12 +51,13 @@ impl NamedView {
     /// An empty view, or a block of the view of this name and number.
     pub(crate) fn new((name, owner): (&str, u64), planned: Planned<'_>) -> Result<Self> {
         Ok(Self {
-            name: planned.block.unwrap_or(name).to_owned(),
-            owner: planned.block.map(|_| owner),
+            owner: planned.block.as_ref().map(|_| owner),
+            name: (planned.block).map_or_else(|| name.to_owned(), Cow::into_owned),
             id: planned.id,
             own: None,
             text: None,
-            query: planned.query.clone(),
+            query: planned.query.into_owned(),
+            asked: planned.asked.cloned(),
             bound: planned.bound,
             merged: false,
             followed: false,
@@ -66,6 +71,11 @@ impl NamedView {
         })
     }
 
+    /// Its query, as it was asked for.
+    pub(crate) fn asked(&self) -> &Query {
+        self.asked.as_ref().unwrap_or(&self.query)
+    }
+
     /// What can be read of it.
     pub(crate) fn answer(&self) -> &dyn Answer {
         self.kept.answer()
@@ -75,7 +85,7 @@ impl NamedView {
     pub(crate) fn explanation(&self) -> Explanation {
         Explanation {
             view: Some(self.name.clone()),
-            query: serde_json::to_value(&self.query).ok(),
+            query: serde_json::to_value(self.asked()).ok(),
             ..self.told.with(self.kept.explanation())
         }
     }

@@ -6,6 +6,7 @@
 //! (section 2) with filters on single atoms, and a condition that compares across them and with queries within, over
 //! tables, views and blocks.
 
+mod apart;
 mod block;
 mod compared;
 mod exponents;
