@@ -111,11 +111,14 @@ class Follower:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until something has moved, at most `seconds`; whether it has."""
 
+    def commit(self) -> None:
+        """Say that all that it was given is done with; only one with a name can."""
+
     def is_closed(self) -> bool:
         """Whether it was closed, or the database was."""
 
     def close(self) -> None:
-        """End it, and free what was kept for it alone."""
+        """End it, and free what was kept for it alone; a name keeps its place."""
 
 @final
 class Database:
@@ -209,8 +212,14 @@ class Database:
     def forget_changes(self, view: _Handle) -> None:
         """End what `view_changes` began."""
 
-    def follow(self, view: _Handle, from_now: bool) -> Follower:
-        """A reader with a place of its own in the changes of a view."""
+    def follow(self, view: _Handle, from_now: bool, name: str | None = None) -> Follower:
+        """A reader with a place of its own in the changes of a view; of a name, a kept one."""
+
+    def followers(self, view: _Handle) -> list[str]:
+        """The names of those who follow a view under one."""
+
+    def forget_follower(self, view: _Handle, name: str) -> None:
+        """Forget the place that a name has in the changes of a view."""
 
     def view_id(self, name: str) -> int:
         """The number of the view that has a name now."""

@@ -39,8 +39,9 @@ class Durable:
 
         One process at a time has a file; its forks do not. `close`, or the end of a `with` block,
         lets it go. Changes of several threads that come while the disk is busy are written
-        together. What readers had seen of changes is not kept: `View.changes` begins anew. A sample
-        goes on as it was at the last `snapshot` or `close`, over the changes since.
+        together. Who follows a view under a name goes on (`View.follow`); what other readers had
+        seen of changes is not kept: `View.changes` begins anew. A sample goes on as it was at the
+        last `snapshot` or `close`, over the changes since.
 
         Args:
             path: The file.

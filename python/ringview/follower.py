@@ -26,7 +26,7 @@ class Follower:
     """What moves in a view, for one reader; made by `View.follow`.
 
     A view remembers what moved as long as somebody is to be told: until `close()`, the end of the
-    `with` block, or the end of the object.
+    `with` block, or the end of the object; for one with a name until `View.unfollow(name)`.
 
     >>> import ringview as rv
     >>> db = rv.Database()
@@ -39,20 +39,26 @@ class Follower:
     [{'a': 1, 'n': 1, 'multiplicity': 1}]
     """
 
-    __slots__ = ("_native", "_timeout", "view")
+    __slots__ = ("_native", "_timeout", "name", "view")
 
-    def __init__(self, native: _native.Follower, view: str, timeout: float | None) -> None:
+    def __init__(
+        self, native: _native.Follower, view: str, name: str | None, timeout: float | None
+    ) -> None:
         self._native = native
         self._timeout = timeout
         self.view = view
+        self.name = name
 
     def changes(self) -> pa.Table:
         """What moved since the last call, at once; without rows if nothing did.
 
         The columns and multiplicities are those of `View.changes`. A call that fails loses nothing.
+        A follower with a name that goes on is first given, in parts and a part a call, what it had
+        not committed: what it was given before, and what the file was last written with.
 
         Raises:
             UnknownViewError: The view was dropped.
+            InvalidValueError: The name was forgotten.
             RingviewError: The follower is closed.
 
         Complexity: O(groups touched since the last call); of a join O(rows that moved).
@@ -69,6 +75,37 @@ class Follower:
 
         found: pa.Table = self._native.changes(pa.table)
         return found
+
+    def commit(self) -> None:
+        """Say that all that it was given is done with: nobody of its name is given that again.
+
+        On return the place is as durable as a transaction; with durability="snapshot" it is in the
+        next snapshot. What is done with changes and must happen once can be told apart by a
+        `batch_id`, or be such that twice is the same as once: a process that dies before this call
+        is given them again.
+
+        Raises:
+            UnsupportedError: It has no name.
+            StorageError: The file cannot be written; the place is where it was.
+            UnknownViewError, InvalidValueError, RingviewError: As `changes`.
+
+        Complexity: a commit of the file; nothing if nothing was given since the last one.
+
+        >>> import tempfile
+        >>> import ringview as rv
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = folder.name + "/r.ringview"
+        >>> with rv.Database.open(path) as db:
+        ...     _ = db.create_table("r", {"a": "int64"})
+        ...     follower = db.create_view("v", "SELECT COUNT(*) AS n FROM r").follow("mail")
+        ...     _ = follower.changes()
+        ...     follower.commit()
+        ...     db.insert("r", {"a": [1, 2]})
+        >>> with rv.Database.open(path) as db:
+        ...     db["v"].follow("mail").changes().to_pylist()
+        [{'n': 0, 'multiplicity': -1}, {'n': 2, 'multiplicity': 1}]
+        """
+        self._native.commit()
 
     def poll(self, timeout: float | None = 0.0) -> pa.Table | None:
         """What moved since the last look; waits for it, and is None if nothing did in that time.
@@ -142,4 +179,5 @@ class Follower:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Follower({self.view!r}{', closed' if self.closed else ''})"
+        name = "" if self.name is None else f", {self.name!r}"
+        return f"Follower({self.view!r}{name}{', closed' if self.closed else ''})"

@@ -77,8 +77,14 @@ class View(Reading):
         found: pa.Table = self._native.view_changes(self._handle, pa.table)
         return found
 
-    def unfollow(self) -> None:
+    def unfollow(self, name: str | None = None) -> None:
         """End what `changes()` began: nothing is remembered for it until it is called again. O(1).
+
+        Args:
+            name: Of a follower with a name, whose place is forgotten instead.
+
+        Raises:
+            StorageError: The file of the database cannot be written.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -90,18 +96,41 @@ class View(Reading):
         >>> view.changes().to_pylist()
         [{'a': 1, 'n': 1, 'multiplicity': 1}]
         """
-        self._native.forget_changes(self._handle)
+        if name is None:
+            self._native.forget_changes(self._handle)
+        else:
+            self._native.forget_follower(self._handle, name)
 
-    def follow(self, *, initial: bool = True, timeout: float | None = None) -> Follower:
+    @property
+    def followers(self) -> list[str]:
+        """The names of those who follow the view under one, in the order of the alphabet."""
+        return self._native.followers(self._handle)
+
+    def follow(
+        self, name: str | None = None, *, initial: bool = True, timeout: float | None = None
+    ) -> Follower:
         """A reader with a place of its own in the changes of the view; any number at a time.
 
+        A follower with a name has its place in the file of the database: followed under this name
+        again, also after a crash, it is given all that moved since its last `commit`. The view
+        remembers what that is until `unfollow(name)`, or until it is dropped or replaced.
+
         Args:
+            name: Whose place it is; all who follow under one name share it.
             initial: Whether it is given the whole view first, as it is at its first look; if not,
                 only what moves from here on.
             timeout: How many seconds its iteration waits for the next change before it ends; for
                 ever if None.
 
-        Complexity: O(1). A transaction remembers what it moved once, however many follow.
+            Of a name that is there, `initial` says nothing.
+
+        Raises:
+            UnsupportedError: A name, of a sample or a view that reads one: after a crash it may
+                hold other rows, and nobody knows what moved.
+            StorageError: A name, and the file cannot be written.
+
+        Complexity: O(1), with a name a commit of the file. A transaction remembers what it moved
+        once, however many follow.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -116,7 +145,8 @@ class View(Reading):
         [{'a': 2, 'n': 1, 'multiplicity': 1}]
         2
         """
-        return Follower(self._native.follow(self._handle, not initial), self.name, timeout)
+        native = self._native.follow(self._handle, not initial, name)
+        return Follower(native, self.name, name, timeout)
 
     def get(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
         """The row of one group, by its key; None if there is none, or HAVING leaves it out.

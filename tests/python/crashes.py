@@ -1,17 +1,23 @@
 """A process that changes a database in a file until it is killed; it says what returned.
 
 Run as `python crashes.py FILE THREADS`: each thread goes on behind what the file holds, one
-transaction after the other, and prints the number of each before and after.
+transaction after the other, and prints the number of each before and after. The first one follows a
+view under a name, and prints what it is given before it commits.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 import ringview as rv
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 VIEWS = {
     "by_shop": "SELECT s.shop, SUM(s.units * p.price) AS sales, COUNT(*) AS n "
@@ -56,20 +62,30 @@ def told(db: rv.Database) -> list[object]:
     return found
 
 
-def say(what: str, number: int) -> None:
+def say(what: str, more: object) -> None:
     """A line, whole whoever else says one."""
-    os.write(1, f"{what} {number}\n".encode())
+    os.write(1, f"{what} {more}\n".encode())
+
+
+def rows_of(changes: pa.Table) -> list[list[object]]:
+    """What moved, as JSON takes it."""
+    return [list(row.values()) for row in changes.to_pylist()]
 
 
 def follow(db: rv.Database, thread: int, threads: int) -> None:
     """The transactions of one thread: every so many-th."""
     number = thread
+    follower = None if thread else db["by_shop"].follow("mail")
     while db.is_applied(number):
         number += threads
     while True:
         say("begin", number)
         change(db, number, threads)
         say("end", number)
+        if follower is not None:
+            say("given", json.dumps(rows_of(follower.changes())))
+            follower.commit()
+            say("committed", number)
         if number % 7 == 6:
             db.snapshot()
         number += threads

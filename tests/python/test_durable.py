@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import os
 import random
@@ -10,8 +11,9 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections import Counter
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import crashes
 import pyarrow as pa
@@ -28,38 +30,81 @@ from ringview.errors import (
 )
 
 
-def killed(path: Path, threads: int, drawn: random.Random) -> dict[str, set[int]]:
-    """Let a process change a file, kill it, and tell which transactions began, and which ended."""
+def killed(path: Path, threads: int, drawn: random.Random) -> list[tuple[str, Any]]:
+    """Let a process change a file, kill it, and tell what it said."""
     command = [sys.executable, crashes.__file__, str(path), str(threads)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        # It dies within a transaction, behind one, or in a snapshot.
-        lines = [process.stdout.readline() for _ in range(drawn.randrange(1, 24 * threads))]
+        # It dies within a transaction, behind one, in a commit of a place, or in a snapshot.
+        lines = [process.stdout.readline() for _ in range(drawn.randrange(1, 48 * threads))]
         process.send_signal(signal.SIGKILL)
         lines += process.stdout.read().splitlines()
-    said: dict[str, set[int]] = {"begin": set(), "end": set()}
-    for word, number in (line.split() for line in lines if line.strip()):
-        said[word].add(int(number))
-    return said
+    split = (line.split(" ", 1) for line in lines if line.strip())
+    return [(word, json.loads(more)) for word, more in split]
+
+
+class Crashes:
+    """A file that processes change until they are killed, and what must be in it."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        self.path, self.threads = path, threads
+        self.model = rv.Database()
+        crashes.define(self.model)
+        self.done: set[int] = set()
+        self.had: Counter[str] = Counter()
+
+    def check(self, said: list[tuple[str, Any]]) -> None:
+        """After a kill: what returned, and of each thread maybe one more."""
+        began, ended = ({n for word, n in said if word == what} for what in ("begin", "end"))
+        assert len(began - ended) <= self.threads
+        with rv.Database.open(self.path) as db:
+            now = ended | {number for number in began - ended if db.is_applied(number)}
+            for number in sorted(now - self.done):
+                crashes.change(self.model, number, self.threads)
+            self.done |= now
+            assert all(db.is_applied(number) for number in self.done)
+            assert crashes.told(db) == crashes.told(self.model)
+            self.check_follower(said, db["by_shop"])
+
+    def check_follower(self, said: list[tuple[str, Any]], view: rv.View) -> None:
+        """What it committed, with or without the last that it was given, and what comes then."""
+        last: list[list[Any]] = []
+        for word, more in said:
+            if word == "given":
+                last = more
+            elif word == "committed":
+                self.take(last)
+                last = []
+        before = self.had.copy()
+        follower, rest = view.follow("mail"), []
+        while (batch := follower.changes()).num_rows:
+            rest += crashes.rows_of(batch)
+        self.take(rest)
+        if self.had != bag(view):
+            # The commit was done, and nobody heard that it was.
+            self.had = before.copy()
+            self.take(last)
+            before = self.had.copy()
+            self.take(rest)
+        assert self.had == bag(view)
+        self.had = before
+
+    def take(self, rows: list[list[Any]]) -> None:
+        for *row, times in rows:
+            self.had[str(row)] += times
+            if not self.had[str(row)]:
+                del self.had[str(row)]
+
+
+def bag(view: rv.View) -> Counter[str]:
+    return Counter(str(row) for row in crashes.rows_of(view.to_arrow()))
 
 
 def crash(path: Path, times: int, threads: int, seed: int) -> None:
-    drawn = random.Random(seed)
-    model = rv.Database()
-    crashes.define(model)
-    done: set[int] = set()
+    drawn, of = random.Random(seed), Crashes(path, threads)
     for _ in range(times):
-        said = killed(path, threads, drawn)
-        with rv.Database.open(path) as db:
-            unsaid = said["begin"] - said["end"]
-            assert len(unsaid) <= threads
-            now = said["end"] | {number for number in unsaid if db.is_applied(number)}
-            for number in sorted(now - done):
-                crashes.change(model, number, threads)
-            done |= now
-            assert all(db.is_applied(number) for number in done)
-            assert crashes.told(db) == crashes.told(model)
-    assert len(done) > times
+        of.check(killed(path, threads, drawn))
+    assert len(of.done) > times
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -174,6 +219,11 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
         rv.Database.load(tmp_path / "nothing")
     with pytest.raises(StorageError, match=r"cannot (open|make)"):
         rv.Database.open(tmp_path)
+    # Root may write anywhere, so that there is no path without rights: but none is in these.
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "db", Path("/proc/db"), tmp_path / "no" / "db"):
+        with pytest.raises(StorageError, match=r"cannot (open|make)"):
+            rv.Database.open(path)
     text = tmp_path / "text"
     text.write_text("a,b\n" * 1000)
     with pytest.raises(SnapshotError, match="no database of ringview"):
@@ -185,6 +235,17 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
         assert db.path == path
         with pytest.raises(StorageError, match="open elsewhere"):
             rv.Database.open(path)
+        # The same in a process of its own, which then leaves the file as it is.
+        code = """
+            import sys
+            import ringview as rv
+            for open in (rv.Database.open, rv.Database.load):
+                try:
+                    open(sys.argv[1])
+                except rv.errors.StorageError as problem:
+                    print(problem)
+        """
+        assert run(code, path).count("open elsewhere") == 2
         sales(db)
         db.insert("sales", rows(*range(150_000)))
     with pytest.raises(InvalidValueError, match="trust_deletes=false; open it so"):

@@ -352,7 +352,7 @@ def kill(folder: Path, times: int, seed: int) -> None:
     """Let drivers follow the stream, each until it is killed within its first micro-batches."""
     drawn = random.Random(seed)
     for _ in range(times):
-        command = [sys.executable, shops.__file__, str(folder), str(drawn.randrange(1, 600))]
+        command = [sys.executable, shops.__file__, str(folder), str(drawn.randrange(1, 500))]
         done = subprocess.run(command, capture_output=True, start_new_session=True)
         assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-3000:]
 
@@ -376,4 +376,4 @@ def test_a_driver_that_is_killed_loses_nothing(spark: SparkSession, tmp_path: Pa
 def test_a_driver_that_is_killed_50_times_loses_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    survive(spark, tmp_path, times=50, steps=250, seed=4)
+    survive(spark, tmp_path, times=50, steps=150, seed=4)

@@ -14,6 +14,7 @@ use ringview_engine::{Change, Database, Options, Poll};
 use crate::applied::{Applied, BatchId};
 use crate::definition::{Definitions, ViewDefinition};
 use crate::file::File;
+use crate::followers::Named;
 use crate::record::{Entry, Record, Steps, TableDefinition};
 
 /// What is on disk when a call returns.
@@ -60,6 +61,7 @@ pub struct DurableDatabase {
     pub(crate) engine: Database,
     pub(crate) definitions: Definitions,
     pub(crate) applied: Applied,
+    pub(crate) named: Named,
     pub(crate) file: Option<File>,
     pub(crate) durability: Durability,
     /// Whether something happened since the file was written anew, or opened.
@@ -84,7 +86,7 @@ impl DurableDatabase {
         }
     }
 
-    /// The database in memory, for what leaves no trace in the file: places of readers.
+    /// The database in memory, for what leaves no trace in the file: places of readers without names.
     pub fn readers(&mut self) -> &mut Database {
         &mut self.engine
     }
@@ -163,6 +165,7 @@ impl DurableDatabase {
         let (name, by) = (&definition.name, definition.engine.as_deref());
         engine.replace_view_with(name, &definition.query, by, poll, &mut keep)?;
         definition.write_text(engine)?;
+        self.forget_followers(&definition.name);
         self.ahead = true;
         self.definitions.put(definition);
         Ok(())
@@ -176,6 +179,7 @@ impl DurableDatabase {
         self.engine.can_drop_view(name)?;
         self.keep(|| Entry::DropView(name.to_owned()))?;
         self.definitions.remove(name);
+        self.forget_followers(name);
         self.engine.drop_view(name)
     }
 

@@ -14,13 +14,15 @@ use redb::{ReadableDatabase, ReadableTableMetadata, TableDefinition, TableError}
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::places::{self, Move, Place};
 use crate::record::{Entry, Record};
+use crate::seal::{seal, unseal};
 
 /// What every file of ours begins its head with.
 const MAGIC: &str = "ringview database";
 /// Which layout of records this writes; older ones are read.
-/// Version 2 has the states of samples.
-const VERSION: u32 = 2;
+/// Version 2 has the states of samples, version 3 the places of followers.
+const VERSION: u32 = 3;
 
 const HEAD: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("ringview.head");
 const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("ringview.records");
@@ -34,7 +36,7 @@ pub(crate) struct Head {
     /// Whether the tables keep no base rows.
     pub(crate) trust_deletes: bool,
     /// How many records there are.
-    records: u64,
+    pub(crate) records: u64,
 }
 
 /// A record without its parts, which are read when it is its turn.
@@ -112,15 +114,22 @@ impl File {
         &mut self,
         records: impl IntoIterator<Item = &'a Record>,
     ) -> Result<()> {
-        self.write(false, |write| records.into_iter().try_for_each(write))
+        self.write(false, &[], |write| records.into_iter().try_for_each(write))
     }
 
-    /// Puts records in the place of all that are there; `make` is given what writes one.
+    /// Moves the place of a follower, and returns when that is on disk.
+    pub(crate) fn move_place(&mut self, place: Move) -> Result<()> {
+        self.write(false, &[place], |_| Ok(()))
+    }
+
+    /// Puts records in the place of all that are there, and followers behind them; `make` is given what writes one.
     pub(crate) fn rewrite(
         &mut self,
+        places: Vec<Place>,
         make: impl FnOnce(&mut dyn FnMut(&Record) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
-        self.write(true, make)?;
+        let places: Vec<_> = places.into_iter().map(Move::Put).collect();
+        self.write(true, &places, make)?;
         (self.base, self.grown) = (self.grown, 0);
         let shrunk = guarded(|| self.database.compact());
         shrunk
@@ -131,6 +140,7 @@ impl File {
     fn write(
         &mut self,
         anew: bool,
+        places: &[Move],
         make: impl FnOnce(&mut dyn FnMut(&Record) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let path = &self.path;
@@ -152,6 +162,7 @@ impl File {
             transaction
                 .delete_table(PARTS)
                 .map_err(|p| failed(p.into()))?;
+            places::clear(&transaction).map_err(failed)?;
         }
         {
             let mut records = transaction
@@ -176,9 +187,27 @@ impl File {
                         .insert((number, place), &sealed[..])
                         .map_err(|p| failed(p.into()))?;
                 }
+                if let Entry::DropView(view) = &record.entry {
+                    places::remove_view(&transaction, view).map_err(failed)?;
+                }
+                if let Entry::View(view) = &record.entry {
+                    // Whoever followed the one that it replaces does so no more.
+                    places::remove_view(&transaction, &view.name).map_err(failed)?;
+                }
                 head.records += 1;
                 Ok(())
             })?;
+            for place in places {
+                let behind = |place: &Place| Place {
+                    at: place.at.map(|_| head.records),
+                    ..place.clone()
+                };
+                let moved = match place {
+                    Move::Put(place) if anew => Move::Put(behind(place)).make(&transaction),
+                    place => place.make(&transaction),
+                };
+                moved.map_err(failed)?;
+            }
             let mut heads = transaction.open_table(HEAD).map_err(|p| failed(p.into()))?;
             let text = serde_json::to_vec(&head).map_err(|problem| failed_text(path, &problem))?;
             heads
@@ -197,14 +226,21 @@ impl File {
         self.grown > self.base.max(1 << 20)
     }
 
-    /// Hands all records over in their order, each with whether it is the last, but for states of samples.
-    pub(crate) fn read(&self, mut each: impl FnMut(Record, bool) -> Result<()>) -> Result<()> {
+    /// Where followers stand.
+    pub(crate) fn places(&self) -> Result<Vec<Place>> {
+        let read = || places::read(&self.database.begin_read()?);
+        guarded(read).map_err(|problem| problem.of(&self.path, "read"))
+    }
+
+    /// Hands all records over in their order, each with its number and whether it is the last, but for states of
+    /// samples.
+    pub(crate) fn read(&self, mut each: impl FnMut(Record, u64, bool) -> Result<()>) -> Result<()> {
         let mut last = self.head.records;
         while last > 0 && matches!(self.checked(last - 1)?.entry, Entry::Sample(_)) {
             last -= 1;
         }
         for number in 0..self.head.records {
-            each(self.checked(number)?, number + 1 == last)?;
+            each(self.checked(number)?, number, number + 1 == last)?;
         }
         Ok(())
     }
@@ -218,7 +254,11 @@ impl File {
         let records = reading.open_table(RECORDS)?;
         let missing = || Unread::Damaged(format!("record {number} is missing"));
         let sealed = records.get(number)?.ok_or_else(missing)?;
-        let text = unseal((number, u32::MAX), sealed.value())?;
+        let unfit = || {
+            let told = format!("the checksum of record {number} does not fit its bytes");
+            Unread::Damaged(told)
+        };
+        let text = unseal((number, u32::MAX), sealed.value()).ok_or_else(unfit)?;
         let Written {
             entry,
             parts: count,
@@ -227,7 +267,8 @@ impl File {
         let parts = reading.open_table(PARTS)?;
         let part = |place| {
             let sealed = parts.get((number, place))?.ok_or_else(missing)?;
-            Ok(Buffer::from(unseal((number, place), sealed.value())?))
+            let part = unseal((number, place), sealed.value()).ok_or_else(unfit)?;
+            Ok(Buffer::from(part))
         };
         let parts = (0..count)
             .map(part)
@@ -293,36 +334,9 @@ fn read_head(database: &redb::Database) -> std::result::Result<Head, Unread> {
     Ok(head)
 }
 
-/// Bytes behind their checksum, which knows where they belong.
-fn seal((number, place): (u64, u32), bytes: &[u8]) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(4 + bytes.len());
-    sealed.extend(checksum((number, place), bytes).to_le_bytes());
-    sealed.extend_from_slice(bytes);
-    sealed
-}
-
-fn unseal((number, place): (u64, u32), sealed: &[u8]) -> std::result::Result<&[u8], Unread> {
-    let whole = sealed
-        .split_first_chunk()
-        .filter(|(sum, bytes)| u32::from_le_bytes(**sum) == checksum((number, place), bytes));
-    whole.map(|(_, bytes)| bytes).ok_or_else(|| {
-        Unread::Damaged(format!(
-            "the checksum of record {number} does not fit its bytes"
-        ))
-    })
-}
-
-fn checksum((number, place): (u64, u32), bytes: &[u8]) -> u32 {
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(&number.to_le_bytes());
-    sum.update(&place.to_le_bytes());
-    sum.update(bytes);
-    sum.finalize()
-}
-
 /// Why a file is not read.
 #[derive(Debug)]
-enum Unread {
+pub(crate) enum Unread {
     Foreign,
     Newer(u32),
     Damaged(String),

@@ -14,6 +14,8 @@
 //! | `definition` | what views were created as |
 //! | `database` | a database and its file |
 //! | `group` | transactions of several threads, written together |
+//! | `followers` | followers with names, which go on where they were |
+//! | `places`, `seal` | where they stand, in the file; bytes with checksums |
 //! | `snapshot` | the file written anew from what is there |
 //! | `replay` | the database of a file |
 
@@ -21,12 +23,16 @@ mod applied;
 mod database;
 mod definition;
 mod file;
+mod followers;
 mod group;
+mod places;
 mod record;
 mod replay;
+mod seal;
 mod snapshot;
 
 pub use applied::BatchId;
 pub use database::{Durability, DurableDatabase, Opening};
 pub use definition::{SampleOf, ViewDefinition};
+pub use followers::NamedFollower;
 pub use group::{Group, Prepared, Waiting};

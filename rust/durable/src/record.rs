@@ -314,13 +314,13 @@ fn write_rows(table: &str, rows: &[RecordBatch], parts: &mut Vec<Buffer>) -> Res
     Ok(parts.len() - before)
 }
 
-fn write_part(rows: &RecordBatch) -> std::result::Result<Buffer, ArrowError> {
+pub(crate) fn write_part(rows: &RecordBatch) -> std::result::Result<Buffer, ArrowError> {
     let mut writer = StreamWriter::try_new(Vec::new(), &rows.schema())?;
     writer.write(rows)?;
     Ok(Buffer::from(writer.into_inner()?))
 }
 
-fn read_part(part: &Buffer) -> Result<RecordBatch> {
+pub(crate) fn read_part(part: &Buffer) -> Result<RecordBatch> {
     let unreadable = |problem: ArrowError| damaged(&format!("rows of a change: {problem}"));
     let mut rest = part.clone();
     let read = StreamDecoder::new().decode(&mut rest).map_err(unreadable)?;

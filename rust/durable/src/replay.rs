@@ -11,6 +11,7 @@ use ringview_core::{Error, Result};
 use ringview_engine::{Database, Options, Poll};
 
 use crate::database::{DurableDatabase, Opening};
+use crate::definition::ViewDefinition;
 use crate::file::{File, damaged};
 use crate::record::{Entry, Record, Steps};
 
@@ -61,15 +62,28 @@ impl DurableDatabase {
     fn replayed(file: &File, options: Options, tell_last: bool, poll: Poll<'_>) -> Result<Self> {
         let mut database = Self::new(options);
         let mut told = !tell_last;
+        // The first one last; who was given nothing yet comes behind all records.
+        let mut places = file.places()?;
+        places.sort_by_key(|place| std::cmp::Reverse(place.at.unwrap_or(u64::MAX)));
+        // From the first place on, what moves in views is told.
+        let mut stepwise = false;
         // Each call of the engine counts its rows from 0.
         let (before, counted) = (Cell::new(0), Cell::new(0));
         let mut poll = |done| {
+            if done < counted.get() {
+                before.set(before.get() + counted.get());
+            }
             counted.set(done);
             poll(before.get() + done)
         };
-        file.read(|record, is_last| {
+        file.read(|record, number, is_last| {
+            while let Some(place) = places.pop_if(|place| place.at == Some(number)) {
+                database.create_views(&mut poll)?;
+                database.resume(&place)?;
+                stepwise = true;
+            }
             let is_view = matches!(record.entry, Entry::View(_) | Entry::Sample(_));
-            let is_due = options.trust_deletes || database.definitions.has_states();
+            let is_due = stepwise || options.trust_deletes || database.definitions.has_states();
             let to_be_told = !told && is_last && matches!(record.entry, Entry::Changes { .. });
             if to_be_told || is_due && !is_view {
                 database.create_views(&mut poll)?;
@@ -86,6 +100,14 @@ impl DurableDatabase {
             })
         })?;
         database.create_views(&mut poll)?;
+        for place in places.iter().rev() {
+            match place.at {
+                Some(at) if at != file.head.records => {
+                    return Err(damaged("a follower stands behind its end"));
+                }
+                _ => database.resume(place)?,
+            }
+        }
         if !told {
             // The last record was no transaction: nothing is to be told.
             database.engine.begin_changes();
@@ -100,8 +122,10 @@ impl DurableDatabase {
 
     /// Does what a record says, but for views that are not there yet.
     fn replay(&mut self, record: &Record, poll: Poll<'_>) -> Result<()> {
+        if let Entry::View(view) = &record.entry {
+            return self.replay_view(view, poll);
+        }
         let Self { engine, .. } = self;
-        let now = engine.options().trust_deletes;
         match &record.entry {
             Entry::Table(table) => {
                 let schema = table.schema.clone();
@@ -113,20 +137,12 @@ impl DurableDatabase {
                 )
             }
             Entry::DropTable(name) => engine.drop_table(name),
-            Entry::View(view) => {
-                self.definitions.put((**view).clone());
-                if !now || engine.view_id(&view.name).is_err() {
-                    return Ok(());
-                }
-                let by = view.engine.as_deref();
-                engine.replace_view_with(&view.name, &view.query, by, poll, &mut || Ok(()))?;
-                view.write_text(engine)
-            }
+            Entry::View(_) => Ok(()),
             Entry::DropView(name) => {
                 self.definitions.remove(name);
-                match now {
-                    true => engine.drop_view(name),
-                    false => Ok(()),
+                match engine.view_id(name) {
+                    Ok(_) => engine.drop_view(name),
+                    Err(_) => Ok(()),
                 }
             }
             Entry::Changes { net, id, .. } => {
@@ -149,6 +165,22 @@ impl DurableDatabase {
     }
 }
 
+impl DurableDatabase {
+    /// Defines a view, which waits; or, where there is one of its name by now, replaces that.
+    fn replay_view(&mut self, view: &ViewDefinition, poll: Poll<'_>) -> Result<()> {
+        if self.engine.view_id(&view.name).is_ok() {
+            // Those that wait may be what it reads.
+            self.create_views(poll)?;
+            let by = view.engine.as_deref();
+            let engine = &mut self.engine;
+            engine.replace_view_with(&view.name, &view.query, by, poll, &mut || Ok(()))?;
+            view.write_text(engine)?;
+        }
+        self.definitions.put(view.clone());
+        Ok(())
+    }
+}
+
 impl File {
     /// The rows that its changes leave, in tables that keep them; no views.
     ///
@@ -160,7 +192,7 @@ impl File {
             memory_limit,
         });
         let poll: Poll<'_> = &mut |_| Ok(());
-        self.read(|record, _| match &record.entry {
+        self.read(|record, _, _| match &record.entry {
             // Keys were not checked, and are not now.
             Entry::Table(table) => {
                 rows.create_table(&table.name, table.schema.clone(), None, table.is_static)

@@ -28,6 +28,10 @@ impl DurableDatabase {
     /// counted.
     pub fn snapshot(&mut self) -> Result<()> {
         let counted = self.counted();
+        if self.file.is_some() {
+            self.take_in_changes()?;
+        }
+        let places = self.places()?;
         let Some(mut file) = self.file.take() else {
             return Err(Error::Unsupported {
                 what: "a snapshot of a database in memory".to_owned(),
@@ -35,13 +39,18 @@ impl DurableDatabase {
                 instead: "copy it with save(path), or begin with Database.open(path)".to_owned(),
             });
         };
+        let before = file.commits;
         let written = match counted {
-            Ok(Rows::Kept) => file.rewrite(|write| self.write(&self.engine, write)),
-            Ok(Rows::Counted(rows)) => file.rewrite(|write| self.write(&rows, write)),
+            Ok(Rows::Kept) => file.rewrite(places, |write| self.write(&self.engine, write)),
+            Ok(Rows::Counted(rows)) => file.rewrite(places, |write| self.write(&rows, write)),
             // Its changes are in the file, each as it came.
             Ok(Rows::Overdrawn(_)) => Ok(()),
             Err(problem) => Err(problem),
         };
+        if file.commits > before {
+            // It was, whatever failed then.
+            self.renumber(file.head.records);
+        }
         self.file = Some(file);
         self.ahead &= written.is_err();
         written
@@ -53,7 +62,7 @@ impl DurableDatabase {
     /// `Storage` if it cannot be written; `Unsupported` where rows are not kept.
     pub fn save(&self, path: &Path) -> Result<()> {
         self.refuse_merged()?;
-        let counted = self.counted()?;
+        let (counted, places) = (self.counted()?, self.places()?);
         let rows = match &counted {
             Rows::Kept => &self.engine,
             Rows::Counted(rows) => rows,
@@ -61,7 +70,7 @@ impl DurableDatabase {
         };
         let draft = beside(path);
         let written = File::make(&draft, self.options().trust_deletes)
-            .and_then(|mut file| file.rewrite(|write| self.write(rows, write)))
+            .and_then(|mut file| file.rewrite(places, |write| self.write(rows, write)))
             .and_then(|()| {
                 std::fs::rename(&draft, path).map_err(|problem| Error::Storage {
                     action: "write",

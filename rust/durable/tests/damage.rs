@@ -58,6 +58,19 @@ fn a_file_that_was_cut_is_refused_or_opens() {
 }
 
 #[test]
+#[ignore = "takes minutes"]
+fn a_file_that_was_cut_anywhere_is_refused_or_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, states) = file(folder.path());
+    let path = folder.path().join("cut");
+    // Around the ends of pages, and at bytes within them.
+    let ends = (0..whole.len()).filter(|end| matches!(end % 4096, 0 | 1 | 63 | 1021 | 4095));
+    for end in ends {
+        check(&whole[..end], &path, &states);
+    }
+}
+
+#[test]
 fn a_file_with_changed_bytes_is_refused_or_right() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, states) = file(folder.path());

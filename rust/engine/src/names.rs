@@ -11,6 +11,7 @@ use ringview_query::{Bound, Catalog, PlanAtom, Query, TableInfo, bind};
 
 use crate::choose::{By, Chosen};
 use crate::database::Database;
+use crate::view::NamedView;
 
 /// What an atom reads, by the number that tells it from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,6 +144,29 @@ impl Database {
             ..view.info.clone()
         };
         Ok((Source::View(view.id), info))
+    }
+
+    /// A view, those that it reads, and those that these read, by their names.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn rests_on(&self, view: &str) -> Result<Vec<String>> {
+        let mut found = vec![self.view(view)?.id];
+        let mut at = 0;
+        while let Some(&id) = found.get(at) {
+            at += 1;
+            let own = |view: &&NamedView| view.id == id || view.owner == Some(id);
+            for source in self.views.iter().filter(own).flat_map(|view| &view.sources) {
+                if let Source::View(read) = *source
+                    && !found.contains(&read)
+                {
+                    found.push(read);
+                }
+            }
+        }
+        let views = self.views.iter().filter(|view| view.owner.is_none());
+        let views = views.filter(|view| found.contains(&view.id));
+        Ok(views.map(|view| view.name.clone()).collect())
     }
 
     /// The views that read something, by their names; a block is its view's.

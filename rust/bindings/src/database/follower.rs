@@ -8,6 +8,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use ringview_durable::{DurableDatabase, NamedFollower};
 use ringview_engine::{Database as Engine, ViewFollower};
 
 use super::Database;
@@ -58,29 +59,60 @@ pub(crate) fn hand_over<'py>(
     Ok(given)
 }
 
+/// Whose place it is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    Own(ViewFollower),
+    /// That of all who follow under this name.
+    Named(NamedFollower),
+}
+
+impl Place {
+    fn has_moved(&self, database: &mut DurableDatabase) -> ringview_core::Result<bool> {
+        match self {
+            Self::Own(place) => database.has_moved(place),
+            Self::Named(place) => database.has_moved_as(place),
+        }
+    }
+}
+
+/// The same for a follower with a name: what it is given is kept until it commits.
+fn hand_over_as<'py>(
+    database: &mut DurableDatabase,
+    follower: &NamedFollower,
+    into: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = into.py();
+    let rows = py.detach(|| database.changes_as(follower)).or_raise(py)?;
+    let given = into.call1((Rows::new(rows),))?;
+    py.check_signals()?;
+    database.given(follower).or_raise(py)?;
+    Ok(given)
+}
+
 /// A reader with a place of its own in the changes of a view.
 #[pyclass(frozen, module = "ringview._native")]
 #[derive(Debug)]
 pub(crate) struct Follower {
     database: Py<Database>,
     /// `None` once it is closed.
-    place: Mutex<Option<ViewFollower>>,
+    place: Mutex<Option<Place>>,
 }
 
 impl Follower {
-    pub(crate) fn new(database: Py<Database>, place: ViewFollower) -> Follower {
+    pub(crate) fn new(database: Py<Database>, place: Place) -> Follower {
         Follower {
             database,
             place: Mutex::new(Some(place)),
         }
     }
 
-    fn place(&self) -> Option<ViewFollower> {
+    fn place(&self) -> Option<Place> {
         let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         place.clone()
     }
 
-    fn open(&self, py: Python<'_>) -> PyResult<ViewFollower> {
+    fn open(&self, py: Python<'_>) -> PyResult<Place> {
         self.place().ok_or_else(|| {
             let message = "this follower is closed; view.follow() makes another";
             named(py, "RingviewError", message)
@@ -95,7 +127,26 @@ impl Follower {
         let py = into.py();
         let mut engine = self.database.get().engine(py)?;
         let place = self.open(py)?;
-        hand_over(engine.value.readers(), &place, into)
+        match &place {
+            Place::Own(place) => hand_over(engine.value.readers(), place, into),
+            Place::Named(place) => hand_over_as(&mut engine.value, place, into),
+        }
+    }
+
+    /// Says that all that it was given is done with: it is never given again. Only a follower with a name can.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        let mut engine = self.database.get().engine(py)?;
+        match self.open(py)? {
+            Place::Own(_) => {
+                let message = "a follower without a name has no place that is kept; \
+                    view.follow(name=..) makes one that has";
+                Err(named(py, "UnsupportedError", message))
+            }
+            Place::Named(place) => {
+                let engine = &mut *engine.value;
+                py.detach(|| engine.commit_place(&place)).or_raise(py)
+            }
+        }
     }
 
     /// Waits until something has moved, at most `seconds`; for ever if None. Whether it has.
@@ -108,16 +159,11 @@ impl Follower {
         loop {
             let heard = bell.heard();
             let place = self.open(py)?;
-            if self
-                .database
-                .get()
-                .engine(py)?
-                .value
-                .has_moved(&place)
-                .or_raise(py)?
-            {
+            let mut engine = self.database.get().engine(py)?;
+            if place.has_moved(&mut engine.value).or_raise(py)? {
                 return Ok(true);
             }
+            drop(engine);
             while bell.heard() == heard {
                 let now = Instant::now();
                 let left = end.map_or(SLICE, |end| end.saturating_duration_since(now));
@@ -135,7 +181,7 @@ impl Follower {
         self.place().is_none() || self.database.get().is_closed()
     }
 
-    /// Ends it, and frees what was kept for it alone.
+    /// Ends it, and frees what was kept for it alone; a name keeps its place.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let take = || {
             let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,7 +191,7 @@ impl Follower {
             drop(take());
         } else {
             let mut engine = self.database.get().engine(py)?;
-            if let Some(place) = take() {
+            if let Some(Place::Own(place)) = take() {
                 engine.value.readers().unfollow(place);
             }
         }
@@ -162,7 +208,7 @@ impl Drop for Follower {
     fn drop(&mut self) {
         // Where the database is busy, the next change of the view sees that nobody follows.
         let place = self.place.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = place.take() {
+        if let Some(Place::Own(place)) = place.take() {
             let unfollow = |engine: &mut Engine| engine.unfollow(place);
             self.database.get().if_idle(unfollow);
         }

@@ -10,7 +10,7 @@ use ringview_engine::{JoinSize, Poll};
 use ringview_explain::Format;
 
 use super::Database;
-use super::follower::{Follower, hand_over};
+use super::follower::{Follower, Place, hand_over};
 use super::stream::RowStream;
 use crate::errors::OrRaise;
 use crate::handle::Handle;
@@ -85,16 +85,41 @@ impl Database {
             .or_raise(py)
     }
 
-    /// A reader with a place of its own in the changes of a view.
-    fn follow(slf: &Bound<'_, Self>, view: Handle, from_now: bool) -> PyResult<Follower> {
+    /// A reader with a place of its own in the changes of a view; with a name, one whose place is kept.
+    #[pyo3(signature = (view, from_now, name=None))]
+    fn follow(
+        slf: &Bound<'_, Self>,
+        view: Handle,
+        from_now: bool,
+        name: Option<&str>,
+    ) -> PyResult<Follower> {
         let py = slf.py();
         let mut engine = slf.get().engine_with_view(py, &view)?;
-        let place = engine
-            .value
-            .readers()
-            .follow(view.name(), from_now)
-            .or_raise(py)?;
-        Ok(Follower::new(slf.clone().unbind(), place))
+        let engine = &mut *engine.value;
+        let place = match name {
+            None => engine
+                .readers()
+                .follow(view.name(), from_now)
+                .map(Place::Own),
+            Some(name) => py
+                .detach(|| engine.follow_as(view.name(), name, from_now))
+                .map(Place::Named),
+        };
+        Ok(Follower::new(slf.clone().unbind(), place.or_raise(py)?))
+    }
+
+    /// The names of those who follow a view under one.
+    fn followers(&self, py: Python<'_>, view: Handle) -> PyResult<Vec<String>> {
+        let engine = self.engine_with_view(py, &view)?;
+        engine.value.followers(view.name()).or_raise(py)
+    }
+
+    /// Forgets the place that a name has in the changes of a view.
+    fn forget_follower(&self, py: Python<'_>, view: Handle, name: &str) -> PyResult<()> {
+        let mut engine = self.engine_with_view(py, &view)?;
+        let engine = &mut *engine.value;
+        py.detach(|| engine.forget_follower(view.name(), name))
+            .or_raise(py)
     }
 
     /// The number of the view that has a name now.

@@ -1,0 +1,305 @@
+//! Followers with names, whose places are kept.
+//!
+//! Invariant: a follower that is asked for again, here or once the file was opened again, is given all that moved in
+//! its view since it last committed its place. That is a number of records of the file: what those did it has. What
+//! it was given and has not committed is kept as it was given, and is given again in the same parts, unless the process
+//! died. Where the file is written anew its records go, and the rows that a follower is to be given stand in their
+//! place. Cost: a commit of a place is one of the file; to open it, records behind the first place are done one by one.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use ringview_core::{Error, Result};
+use ringview_engine::ViewFollower;
+
+use crate::database::{Durability, DurableDatabase};
+use crate::file::damaged;
+use crate::places::{Move, Place};
+use crate::record::{read_part, write_part};
+
+/// Somebody who follows a view under a name; all who ask for it share one place.
+#[derive(Clone, Debug)]
+pub struct NamedFollower {
+    view: String,
+    name: String,
+    place: ViewFollower,
+}
+
+/// By view and name.
+pub(crate) type Named = BTreeMap<(String, String), Standing>;
+
+/// Where a follower stands.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    /// Behind all parts.
+    place: ViewFollower,
+    /// How many records that has seen; `None` if it is to be given the whole view first.
+    at: Option<u64>,
+    /// The same, as it was last committed.
+    committed: Option<u64>,
+    /// What it was given and has not committed, then what it is to be given next.
+    parts: VecDeque<RecordBatch>,
+    /// How many of them it was given.
+    given: usize,
+}
+
+impl Standing {
+    /// Its place in a file, of which some parts are not to be told again.
+    fn place(&self, (view, name): &(String, String), done: usize) -> Result<Place> {
+        let written =
+            |part: &RecordBatch| write_part(part).map_err(|problem| unwritten(view, &problem));
+        Ok(Place {
+            view: view.clone(),
+            name: name.clone(),
+            at: self.at,
+            parts: self
+                .parts
+                .range(done..)
+                .map(written)
+                .collect::<Result<_>>()?,
+        })
+    }
+}
+
+impl DurableDatabase {
+    /// Follows a view under a name. One that is there goes back to where it last committed; of a new one as
+    /// [`follow`](ringview_engine::Database::follow).
+    ///
+    /// # Errors
+    /// `UnknownView`; `Unsupported` for samples and what reads them; `Storage` if the file cannot be written.
+    pub fn follow_as(&mut self, view: &str, name: &str, from_now: bool) -> Result<NamedFollower> {
+        let key = (view.to_owned(), name.to_owned());
+        let read = self.engine.rests_on(view)?;
+        if !self.named.contains_key(&key) {
+            self.refuse_samples(view, &read)?;
+            let place = self.engine.follow(view, from_now)?;
+            let at = from_now.then(|| self.records());
+            let standing = Standing {
+                place,
+                at,
+                committed: at,
+                parts: VecDeque::new(),
+                given: 0,
+            };
+            if let Err(problem) = self.moved(Move::Put(standing.place(&key, 0)?)) {
+                self.engine.unfollow(standing.place);
+                return Err(problem);
+            }
+            self.named.insert(key.clone(), standing);
+        }
+        let (place, _) = self.standing(&key)?;
+        place.given = 0;
+        Ok(NamedFollower {
+            place: place.place.clone(),
+            view: key.0,
+            name: key.1,
+        })
+    }
+
+    /// The names under which a view is followed.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn followers(&self, view: &str) -> Result<Vec<String>> {
+        self.engine.view_id(view)?;
+        let own = self.named.keys().filter(|(of, _)| of == view);
+        Ok(own.map(|(_, name)| name.clone()).collect())
+    }
+
+    /// What a follower is to be given next. Until [`given`](Self::given) says that it was, it is the same.
+    ///
+    /// # Errors
+    /// As [`changes`](ringview_engine::Database::changes); `Value` if the name was forgotten.
+    pub fn changes_as(&mut self, follower: &NamedFollower) -> Result<RecordBatch> {
+        let records = self.records();
+        let (standing, engine) = self.of(follower)?;
+        if let Some(part) = standing.parts.get(standing.given) {
+            return Ok(part.clone());
+        }
+        let moved = engine.changes(&standing.place)?;
+        engine.advance(&standing.place)?;
+        standing.at = Some(records);
+        if moved.num_rows() > 0 {
+            standing.parts.push_back(moved.clone());
+        }
+        Ok(moved)
+    }
+
+    /// A follower was given what `changes_as` says.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn given(&mut self, follower: &NamedFollower) -> Result<()> {
+        let (standing, _) = self.of(follower)?;
+        standing.given = (standing.given + 1).min(standing.parts.len());
+        Ok(())
+    }
+
+    /// A follower has done with all that it was given: it is never given that again.
+    ///
+    /// # Errors
+    /// The same; `Storage` if the file cannot be written.
+    pub fn commit_place(&mut self, follower: &NamedFollower) -> Result<()> {
+        let key = (follower.view.clone(), follower.name.clone());
+        let (standing, _) = self.of(follower)?;
+        let given = standing.given;
+        if given == 0 && standing.at == standing.committed {
+            return Ok(());
+        }
+        let place = standing.place(&key, given)?;
+        self.moved(Move::Put(place))?;
+        let (standing, _) = self.standing(&key)?;
+        standing.parts.drain(..given);
+        (standing.given, standing.committed) = (0, standing.at);
+        Ok(())
+    }
+
+    /// Whether `changes_as` may have rows for a follower.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn has_moved_as(&mut self, follower: &NamedFollower) -> Result<bool> {
+        let (standing, engine) = self.of(follower)?;
+        Ok(standing.given < standing.parts.len() || engine.has_moved(&standing.place)?)
+    }
+
+    /// Forgets the place of a follower, if there is one of this name.
+    ///
+    /// # Errors
+    /// `UnknownView`; `Storage` if the file cannot be written.
+    pub fn forget_follower(&mut self, view: &str, name: &str) -> Result<()> {
+        self.engine.view_id(view)?;
+        let key = (view.to_owned(), name.to_owned());
+        if self.named.contains_key(&key) {
+            self.moved(Move::Remove(key.0.clone(), key.1.clone()))?;
+        }
+        if let Some(standing) = self.named.remove(&key) {
+            self.engine.unfollow(standing.place);
+        }
+        Ok(())
+    }
+
+    /// Forgets those of a view that is no more; the file has done so.
+    pub(crate) fn forget_followers(&mut self, view: &str) {
+        self.named.retain(|(of, _), _| of != view);
+    }
+
+    /// Takes in what followers are to be given, before the records go that tell it.
+    pub(crate) fn take_in_changes(&mut self) -> Result<()> {
+        let records = self.records();
+        for standing in self.named.values_mut() {
+            if standing.at.is_none() {
+                // It is given the whole view, of whatever time.
+                continue;
+            }
+            let moved = self.engine.changes(&standing.place)?;
+            self.engine.advance(&standing.place)?;
+            standing.at = Some(records);
+            if moved.num_rows() > 0 {
+                standing.parts.push_back(moved);
+            }
+        }
+        Ok(())
+    }
+
+    /// The places of all followers, for a file that is written anew.
+    pub(crate) fn places(&self) -> Result<Vec<Place>> {
+        let place = |(key, standing): (&(String, String), &Standing)| {
+            let mut place = standing.place(key, 0)?;
+            if standing.at.is_some() {
+                let moved = self.engine.changes(&standing.place)?;
+                if moved.num_rows() > 0 {
+                    place
+                        .parts
+                        .push(write_part(&moved).map_err(|problem| unwritten(&key.0, &problem))?);
+                }
+            }
+            Ok(place)
+        };
+        self.named.iter().map(place).collect()
+    }
+
+    /// The file was written anew, with so many records.
+    pub(crate) fn renumber(&mut self, records: u64) {
+        for standing in self
+            .named
+            .values_mut()
+            .filter(|standing| standing.at.is_some())
+        {
+            standing.at = Some(records);
+            standing.committed = standing.at;
+        }
+    }
+
+    /// Lets a follower of a file go on from here.
+    pub(crate) fn resume(&mut self, place: &Place) -> Result<()> {
+        let from_now = place.at.is_some();
+        let follower = self.engine.follow(&place.view, from_now);
+        let standing = Standing {
+            place: follower.map_err(|problem| damaged(&problem.to_string()))?,
+            at: place.at,
+            committed: place.at,
+            parts: place.parts.iter().map(read_part).collect::<Result<_>>()?,
+            given: 0,
+        };
+        let key = (place.view.clone(), place.name.clone());
+        self.named.insert(key, standing);
+        Ok(())
+    }
+
+    /// How many records its file has.
+    fn records(&self) -> u64 {
+        self.file.as_ref().map_or(0, |file| file.head.records)
+    }
+
+    fn moved(&mut self, place: Move) -> Result<()> {
+        self.ahead = true;
+        match (&mut self.file, self.durability) {
+            (Some(file), Durability::Transaction) => file.move_place(place),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where a follower stands, if its view and its name are those that they were.
+    fn of(
+        &mut self,
+        follower: &NamedFollower,
+    ) -> Result<(&mut Standing, &mut ringview_engine::Database)> {
+        self.engine.has_moved(&follower.place)?;
+        self.standing(&(follower.view.clone(), follower.name.clone()))
+    }
+
+    fn standing(
+        &mut self,
+        key: &(String, String),
+    ) -> Result<(&mut Standing, &mut ringview_engine::Database)> {
+        let standing = self.named.get_mut(key).ok_or_else(|| Error::Value {
+            place: format!("the follower {:?} of view {:?}", key.1, key.0),
+            problem: "it was forgotten; follow the view under this name again".to_owned(),
+        })?;
+        Ok((standing, &mut self.engine))
+    }
+
+    fn refuse_samples(&self, view: &str, read: &[String]) -> Result<()> {
+        let mut samples = self.definitions.samples();
+        match samples.find(|sample| read.iter().any(|name| name == sample)) {
+            None => Ok(()),
+            Some(sample) => Err(Error::Unsupported {
+                what: format!("following view {view:?} under a name"),
+                why: format!(
+                    "the sample {sample:?} may hold other rows once its file is opened after a crash, and \
+                     what moved between both is in no file"
+                ),
+                instead: "follow it without a name, or read the whole view".to_owned(),
+            }),
+        }
+    }
+}
+
+fn unwritten(view: &str, problem: &ArrowError) -> Error {
+    Error::Value {
+        place: format!("what moved in view {view:?}"),
+        problem: problem.to_string(),
+    }
+}
