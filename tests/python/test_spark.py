@@ -450,3 +450,21 @@ def test_heavy_values_are_found_and_split(spark: SparkSession) -> None:
     left.createOrReplaceTempView("l")
     right.createOrReplaceTempView("r")
     assert comparable(steps.result().toArrow()) == comparable(spark.sql(sql).toArrow())
+
+
+def test_columns_may_be_called_as_slots_are(spark: SparkSession) -> None:
+    """Where one table says how often rows are there, another may hold numbers of that name."""
+    t = spark.createDataFrame(
+        [(1, 2, 2), (1, 3, 1), (1, 3, -1), (2, 5, 1)], "k long, x long, multiplicity long"
+    )
+    u = spark.createDataFrame([(1, 10, 7), (2, 20, 8)], "k long, multiplicity long, atom long")
+    sql = "SELECT k, SUM(x * u.multiplicity + u.atom) AS s FROM t JOIN u USING (k) GROUP BY k"
+    for partitions, rows in ((1, None), (3, {"t": 10**6, "u": 10**6})):
+        found = evaluate(
+            sql,
+            {"t": t, "u": u},
+            multiplicity={"t": "multiplicity"},
+            partitions=partitions,
+            rows=rows,
+        )
+        assert sorted(map(tuple, found.collect())) == [(1, 54), (2, 108)]

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from ringview._native import Database, merge_samples
 from ringview.errors import InvalidValueError, UnsupportedError
 from ringview.spark.partition import Relation
-from ringview.spark.slots import MULTIPLICITY, PARTITION, Layout
+from ringview.spark.slots import PARTITION, Layout, with_multiplicity
 from ringview.spark.variables import Query
 
 _PART = pa.field("part", pa.int32())
@@ -65,7 +65,8 @@ class Draw:
         for relation, batches in zip(self.relations, rows, strict=True):
             # Static: rows are kept until the sample has read them.
             database.create_table(relation.name, relation.schema, None, True)
-            database.apply([(relation.name, 1, _added_up(relation, batches), MULTIPLICITY)])
+            summed = _added_up(relation, batches)
+            database.apply([(relation.name, 1, summed, summed.schema.names[-1])])
         database.create_sample("sample", json.dumps(self.query), "", 1, 0)
         low, high, _ = database.sample_join_size("sample")
         if low != high:
@@ -141,15 +142,16 @@ def _by_cell(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 def _added_up(relation: Relation, batches: Sequence[pa.RecordBatch]) -> pa.Table:
     """The rows of a relation, each once with how often it is there, sorted."""
-    schema = relation.schema.append(pa.field(MULTIPLICITY, pa.int64()))
+    schema = with_multiplicity(relation.schema)
+    times = schema.names[-1]
     if batches and batches[0].num_columns == len(relation.schema):
         # No table says how often rows are there.
         rows = pa.Table.from_batches(batches)
         once = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
-        rows = rows.append_column(schema.field(MULTIPLICITY), once)
+        rows = rows.append_column(schema.field(times), once)
     else:
         rows = pa.Table.from_batches(batches, schema)
-    if rows[MULTIPLICITY].null_count:
+    if rows[times].null_count:
         raise InvalidValueError(
             f"multiplicity: {relation.multiplicity!r} is NULL in a row of table "
             f"{relation.table!r}; how often a row is there is an integer"
@@ -160,11 +162,11 @@ def _added_up(relation: Relation, batches: Sequence[pa.RecordBatch]) -> pa.Table
             zero = pa.scalar(0.0, field.type)
             rows = rows.set_column(at, field, pc.add(rows.column(at), zero))
     names = relation.schema.names
-    summed = rows.group_by(names, use_threads=False).aggregate([(MULTIPLICITY, "sum")])
-    summed = summed.rename_columns([*names, MULTIPLICITY]).select(schema.names)
-    if pc.any(pc.less(summed[MULTIPLICITY], 0)).as_py():
+    summed = rows.group_by(names, use_threads=False).aggregate([(times, "sum")])
+    summed = summed.rename_columns([*names, times]).select(schema.names)
+    if pc.any(pc.less(summed[times], 0)).as_py():
         raise InvalidValueError(
             f"table {relation.table!r}: a row is deleted more often than it is inserted"
         )
-    there = summed.filter(pc.not_equal(summed[MULTIPLICITY], 0)).cast(schema)
+    there = summed.filter(pc.not_equal(summed[times], 0)).cast(schema)
     return there.sort_by([(name, "ascending") for name in names])

@@ -21,7 +21,7 @@ from pyspark.sql import types as st
 from ringview.spark import conditions
 from ringview.spark.grid import Along
 from ringview.spark.partition import Relation
-from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, PARTITION, Layout
+from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, PARTITION, Layout, with_multiplicity
 from ringview.spark.stage import Stage
 from ringview.spark.types import to_spark
 
@@ -121,7 +121,7 @@ def _as_they_come(relation: Relation) -> pa.Schema:
     """The columns of a relation's rows: how often each is there only where a column says it."""
     if relation.multiplicity is None:
         return relation.schema
-    return relation.schema.append(pa.field(MULTIPLICITY, pa.int64()))
+    return with_multiplicity(relation.schema)
 
 
 def frequent(frame: DataFrame, name: str, rows: int, share: int) -> dict[object, float]:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from ringview._native import Database
 from ringview.errors import InvalidValueError
 from ringview.spark.grid import Spread
-from ringview.spark.slots import MULTIPLICITY, PARTITION, Layout, rows_to_batches
+from ringview.spark.slots import PARTITION, Layout, rows_to_batches
 from ringview.spark.variables import Query
 
 Op = tuple[str, int, pa.RecordBatch, str | None]
@@ -160,10 +160,10 @@ def _insert(
 ) -> None:
     """Rows that come into a table; those that leave wait in ``deletions``."""
     for rows in batches:
-        if MULTIPLICITY not in rows.schema.names[len(relation.schema) :]:
+        if rows.num_columns == len(relation.schema):
             database.apply([(relation.name, 1, rows, None)])
             continue
-        multiplicity = rows.column(len(relation.schema))
+        name, multiplicity = rows.schema.names[-1], rows.column(len(relation.schema))
         if multiplicity.null_count:
             raise InvalidValueError(
                 f"multiplicity: {relation.multiplicity!r} is NULL in a row of table "
@@ -171,6 +171,6 @@ def _insert(
             )
         if len(rows) and pc.min(multiplicity).as_py() < 0:
             negative = pc.less(multiplicity, 0)
-            deletions.append((relation.name, 1, rows.filter(negative), MULTIPLICITY))
+            deletions.append((relation.name, 1, rows.filter(negative), name))
             rows = rows.filter(pc.invert(negative))
-        database.apply([(relation.name, 1, rows, MULTIPLICITY)])
+        database.apply([(relation.name, 1, rows, name)])

@@ -76,7 +76,7 @@ class Layout:
             ]
             if self.counted:
                 columns.append(rows.column(MULTIPLICITY))
-                schema = schema.append(pa.field(MULTIPLICITY, pa.int64()))
+                schema = with_multiplicity(schema)
             yield atom, pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def filled(self, atom: int, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -89,6 +89,14 @@ class Layout:
         for place, column in zip(self.places[atom], rows.columns, strict=True):
             arrays[first + place] = column
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def with_multiplicity(schema: pa.Schema) -> pa.Schema:
+    """The columns of a relation, then how often a row is there, under a name of its own."""
+    name = MULTIPLICITY
+    while name in schema.names:
+        name += "_"
+    return schema.append(pa.field(name, pa.int64()))
 
 
 def rows_to_batches(

@@ -41,13 +41,4 @@ impl Query {
         }
         Ok(())
     }
-
-    /// The block that an atom of block `reader` means by a name, or of the query itself where that is
-    /// the number of blocks; `None` for what is no block.
-    #[must_use]
-    pub fn block_before(&self, reader: usize, name: &str) -> Option<usize> {
-        self.blocks[..reader]
-            .iter()
-            .rposition(|block| block.name == name)
-    }
 }
