@@ -178,6 +178,16 @@ def test_a_refused_transaction_moves_nothing(sql: str, stream: list[Batch], last
     assert view.changes().num_rows == 0
 
 
+def test_a_reader_of_no_rows_goes_on_after_a_refusal() -> None:
+    db = database()
+    view = db.create_view("v", "SELECT r.a AS c0 FROM r", representation="factorised")
+    reader = view.to_reader()
+    absent = {"a": 99, "b": 99, "x": 99, "name": "absent"}
+    with pytest.raises(errors.OverDeleteError):
+        apply(db, [("r", 1, [dict.fromkeys(absent)]), ("r", -1, [absent])])
+    assert reader.read_all().num_rows == 0
+
+
 @settings(max_examples=40, deadline=None)
 @given(joins(), rows("t", 8), rows("u", 8), st.lists(batches(), max_size=4))
 def test_static_tables(

@@ -157,7 +157,8 @@ impl Factorised {
         }
     }
 
-    /// Brings the indexes up to date; whether one was made anew, so that the order of rows is another.
+    /// Brings the indexes up to date; whether one was made anew, so that the order of rows is another. A part
+    /// without rows has no order: what a transaction brought there may be undone as a whole.
     fn refresh(&mut self, tree: &mut dyn Maintained) -> bool {
         let starts = self.starts.get_mut();
         let starts = starts.unwrap_or_else(PoisonError::into_inner);
@@ -165,7 +166,9 @@ impl Factorised {
         for (at, union) in self.shape.unions.iter().enumerate() {
             if let Some(part) = tree.part_mut(union.node) {
                 part.refresh_index(union.index);
-                rebuilds += part.index_at(union.index).rebuilds();
+                if !part.is_empty() {
+                    rebuilds += part.index_at(union.index).rebuilds();
+                }
                 starts.settle(at, part, part.index_at(union.index));
             }
         }
