@@ -185,7 +185,7 @@ impl Work<'_, '_> {
                 outer: Some(scope),
             };
             let value = with_room::<Cell, 4, _>(selector.len(), |all| {
-                selector.aggregates(&mut |value| self.value(value, &frame), all)?;
+                selector.aggregates(&mut |value| self.value(value, &frame), None, all)?;
                 block.output(all)
             })?;
             self.steps.count(1);
