@@ -103,7 +103,7 @@ fn random(state: &mut u64) -> u64 {
     *state
 }
 
-/// Keys far apart or near, shifts near or far: a long run of one kind after the other.
+/// Keys far apart or near, shifts near or far: a long run of one kind after the other, of some `most` entries.
 fn long_run(seed: u64, rounds: u64, every: u64, most: u64) {
     let mut state = seed;
     let mut pair = start::<i64, i64, u8>(most as i64 / 2, |k| k, |p| p);
@@ -119,9 +119,9 @@ fn long_run(seed: u64, rounds: u64, every: u64, most: u64) {
         );
         let side = (draw >> 40) as u8 % 4;
         let op = match (draw >> 32) % 16 {
-            0..7 => Op::Add(k, t, p),
+            0..7 if pair.naive.0.len() < 2 * most as usize => Op::Add(k, t, p),
             7 => Op::Put(k, t, p),
-            8 | 9 => pair
+            0..10 => pair
                 .tree
                 .successor(&Cut::after(k))
                 .map_or(Op::Commit, |e| Op::Remove(e.0, e.1)),
