@@ -278,7 +278,7 @@ def test_a_failed_merge_leaves_all_as_it_was() -> None:
     above = db.create_view("above", "SELECT SUM(s) AS s, MIN(a) AS a FROM v")
     view, big = db["v"], database(ALL, {"r": [row("a", 2**63 - 1), row("new", 4)]}, R)["v"]
     before = exact(view.to_arrow())
-    with pytest.raises(errors.ArithmeticOverflowError):
+    with pytest.raises(errors.ArithmeticOverflowError, match='in the view "v"'):
         view.merge(big.partial())
     assert (exact(view.to_arrow()), above.to_arrow().to_pylist()) == (before, [{"s": 7, "a": "a"}])
     # It is no view of partials yet.
@@ -286,7 +286,7 @@ def test_a_failed_merge_leaves_all_as_it_was() -> None:
     view.merge(database(ALL, {"r": [row("Z", 3)]}, R)["v"].partial())
     assert above.to_arrow().to_pylist() == [{"s": 11, "a": "Z"}]
     before = exact(view.to_arrow())
-    with pytest.raises(errors.ArithmeticOverflowError):
+    with pytest.raises(errors.ArithmeticOverflowError, match='in the view "v"'):
         view.merge(big.partial())
     assert (exact(view.to_arrow()), above.to_arrow().to_pylist()) == (before, [{"s": 11, "a": "Z"}])
     with pytest.raises(errors.UnsupportedError, match="merge its partial"):

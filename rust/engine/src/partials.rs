@@ -165,7 +165,8 @@ impl Database {
                 unreachable!("the merge has begun")
             };
             let before = self.dictionary.fresh();
-            merged.merge(&chunk, (first, trusting), &mut self.dictionary)?;
+            let done = merged.merge(&chunk, (first, trusting), &mut self.dictionary);
+            done.map_err(|error| error.in_view(&view.name))?;
             undo.words_left += self.dictionary.fresh() - before;
             self.done(chunk.num_rows(), meter)?;
         }
