@@ -11,12 +11,12 @@
 use crate::ABSENT;
 use crate::layout::KeyLayout;
 
-/// Cells a key may cost while the box widens; half of it is asked of keys that hash so far.
+/// Cells a key may cost while the box widens; three quarters of it are asked of keys that hash so far.
 pub(crate) const FILL: u128 = 4;
 /// Cells that are always affordable.
 const FREE_CELLS: u128 = 256;
-/// The code of a key outside the box.
-pub(crate) const OUTSIDE: u32 = u32::MAX;
+/// The code of a key outside a box of several dimensions.
+const OUTSIDE: u32 = u32::MAX;
 
 /// Smallest and greatest value of each field, as signed words.
 pub(crate) type Ranges = Vec<(i64, i64)>;
@@ -87,7 +87,13 @@ impl DenseDirectory {
         Some(code as usize)
     }
 
-    /// The codes of a batch, column by column; `OUTSIDE` for keys outside the box.
+    /// The slot at a code; `ABSENT` outside the box.
+    #[inline(always)]
+    pub(crate) fn slot(&self, code: u32) -> u32 {
+        self.slots.get(code as usize).copied().unwrap_or(ABSENT)
+    }
+
+    /// The codes of a batch, column by column: no less than there are cells for keys outside the box.
     pub(crate) fn codes<'a>(
         &self,
         rows: usize,
@@ -99,6 +105,12 @@ impl DenseDirectory {
             out.resize(rows, 0);
             return;
         };
+        if rest.is_empty() {
+            // The stride is 1.
+            let code = |&value: &u64| value.wrapping_sub(first.base).min(first.extent) as u32;
+            out.extend(column(0)[..rows].iter().map(code));
+            return;
+        }
         let at = |d: &Dimension, value: u64| {
             let offset = value.wrapping_sub(d.base);
             (offset < d.extent).then_some((offset.wrapping_mul(d.stride)) as u32)

@@ -130,27 +130,45 @@ impl HashDirectory {
     /// The first slot with the tag of `hash`, its key not compared: what to prefetch next.
     #[inline(always)]
     pub(crate) fn candidate(&self, hash: u64) -> Option<u32> {
+        self.candidate_at(self.first(hash), hash)
+    }
+
+    /// The place at which entries with the tag of `hash` begin, or would: a later insertion may put it
+    /// further to the right, and none to the left.
+    #[inline(always)]
+    pub(crate) fn first(&self, hash: u64) -> usize {
         let tag = tag_of(hash);
         let mut at = self.home(tag);
         // The tail guarantees an empty entry before the end; an unallocated table has none.
-        while let Some(&entry) = self.entries.get(at) {
-            if entry >> 32 >= tag {
-                return (entry >> 32 == tag).then_some(entry as u32);
-            }
+        while self.entries.get(at).is_some_and(|&entry| entry >> 32 < tag) {
             at += 1;
         }
-        None
+        at
+    }
+
+    /// The slot of the entry at a place, if it has the tag of `hash`.
+    #[inline(always)]
+    pub(crate) fn candidate_at(&self, at: usize, hash: u64) -> Option<u32> {
+        let entry = *self.entries.get(at)?;
+        (entry >> 32 == tag_of(hash)).then_some(entry as u32)
     }
 
     /// The position of the entry of a key (`Ok`), or where it would be inserted (`Err`).
     #[inline(always)]
-    pub(crate) fn seek(
+    pub(crate) fn seek(&self, hash: u64, same: impl FnMut(u32) -> bool) -> Result<usize, usize> {
+        self.seek_from(self.home(tag_of(hash)), hash, same)
+    }
+
+    /// The same from a place on that is not behind the first entry with the tag of `hash`.
+    #[inline(always)]
+    pub(crate) fn seek_from(
         &self,
+        from: usize,
         hash: u64,
         mut same: impl FnMut(u32) -> bool,
     ) -> Result<usize, usize> {
         let tag = tag_of(hash);
-        let mut at = self.home(tag);
+        let mut at = from;
         while let Some(&entry) = self.entries.get(at) {
             let found = entry >> 32;
             if found >= tag {

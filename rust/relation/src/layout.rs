@@ -115,11 +115,19 @@ impl KeyLayout {
     /// The values of a field in some keys of a slab.
     pub(crate) fn column(&self, keys: &[u64], slots: &[u32], field: usize) -> Vec<u64> {
         let place = self.places[field];
-        let word = |&slot: &u32| keys[slot as usize * self.words + place.word];
-        let words = slots.iter().map(word);
-        match place.field.signed {
-            true => words.map(|word| place.signed(word)).collect(),
-            false => words.map(|word| place.unsigned(word)).collect(),
+        let value = |word: u64| match place.field.signed {
+            true => place.signed(word),
+            false => place.unsigned(word),
+        };
+        match self.words {
+            1 => slots
+                .iter()
+                .map(|&slot| value(keys[slot as usize]))
+                .collect(),
+            words => {
+                let word = |&slot: &u32| keys[slot as usize * words + place.word];
+                slots.iter().map(|slot| value(word(slot))).collect()
+            }
         }
     }
 
@@ -146,6 +154,22 @@ impl KeyLayout {
         if let [only] = self.places[..] {
             let mask = only.mask();
             out.extend(column(0)[..rows].iter().map(|value| value & mask));
+            return;
+        }
+        if words == 1 {
+            // One word a key: loops over vectors.
+            out.extend_from_slice(&column(0)[..rows]);
+            for (field, place) in self.places.iter().enumerate() {
+                let (mask, shift) = (place.mask(), place.shift);
+                let values = &column(field)[..rows];
+                match field {
+                    0 => out.iter_mut().for_each(|key| *key = (*key & mask) << shift),
+                    _ => {
+                        let keys = out.iter_mut().zip(values);
+                        keys.for_each(|(key, value)| *key |= (value & mask) << shift);
+                    }
+                }
+            }
             return;
         }
         out.resize(rows * words, 0);

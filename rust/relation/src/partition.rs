@@ -6,7 +6,7 @@
 //! these for each (IVM^epsilon, definitions 6, 17 and 40). The bounds hold once `misfits` were flipped;
 //! the slack between them is what pays for a flip: at least theta / 2 tuples came or went before it.
 //!
-//! Cost: O(1) expected to count a tuple and to find the part of a value; undoing is that of the counts.
+//! Cost: O(1) expected to find a value, and O(1) to count a tuple of it and to tell its part; undoing is that of the counts.
 
 use ringview_core::empty;
 
@@ -53,7 +53,8 @@ pub struct Partition {
     counted: Vec<u32>,
     /// Values that may have lost their last tuple in this transaction.
     emptied: Vec<u32>,
-    slots: Vec<u32>,
+    /// Room for looking values up.
+    found: Vec<u32>,
 }
 
 impl Partition {
@@ -67,7 +68,7 @@ impl Partition {
             kept: (threshold, 0),
             counted: Vec::new(),
             emptied: Vec::new(),
-            slots: Vec::new(),
+            found: Vec::new(),
         }
     }
 
@@ -139,46 +140,38 @@ impl Partition {
         self.degrees.iter()
     }
 
-    /// Whether each value of a batch is heavy. `out` is overwritten.
-    pub fn classes(&self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<bool>) {
-        let mut slots = Vec::with_capacity(keys.rows);
-        self.degrees.find(keys, scratch, &mut slots);
-        out.clear();
-        out.extend(slots.iter().map(|&slot| self.is_heavy(slot)));
+    /// The value of each row of a batch, by its slot. What has no tuples is there until the transaction
+    /// ends. `out` is overwritten.
+    pub fn locate(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
+        self.degrees.locate(keys, scratch, out);
+        let words = self.degrees.payloads();
+        let empty = out.iter().filter(|&&value| words[value as usize] == 0);
+        self.emptied.extend(empty);
     }
 
-    /// Counts a tuple for each row that comes, and one less where `comes` is false. Calls `born` with the
-    /// rows whose value is heavy from its first tuple on.
-    pub fn count(
-        &mut self,
-        keys: Keys<'_>,
-        comes: &[bool],
-        scratch: &mut KeyScratch,
-        mut born: impl FnMut(usize),
-    ) {
-        let mut slots = std::mem::take(&mut self.slots);
-        self.degrees.locate(keys, scratch, &mut slots);
-        self.counted.extend_from_slice(&slots);
+    /// Counts a tuple for each of these values that comes, and one less where `comes` is false. Calls
+    /// `born` with values that are heavy from their first tuple on.
+    pub fn count(&mut self, values: &[u32], comes: &[bool], mut born: impl FnMut(u32)) {
+        self.counted.extend_from_slice(values);
         let starts_heavy = u64::from(self.starts_heavy());
-        let words = self.degrees.write(&slots);
-        for (row, (&slot, &comes)) in slots.iter().zip(comes).enumerate() {
-            let word = &mut words[slot as usize];
+        let words = self.degrees.write(values);
+        for (&value, &comes) in values.iter().zip(comes) {
+            let word = &mut words[value as usize];
             match (comes, *word) {
                 (true, 0) => {
                     *word = 2 + starts_heavy;
                     if starts_heavy == 1 {
                         self.heavy += 1;
-                        born(row);
+                        born(value);
                     }
                 }
                 (true, _) => *word += 2,
                 (false, _) => *word -= 2,
             }
             if *word < 2 {
-                self.emptied.push(slot);
+                self.emptied.push(value);
             }
         }
-        self.slots = slots;
     }
 
     /// Tuples with these values will come, or go: their numbers, which are added to `expected` by value.
@@ -190,17 +183,16 @@ impl Partition {
         scratch: &mut KeyScratch,
         expected: &mut Vec<i64>,
     ) {
-        let mut slots = std::mem::take(&mut self.slots);
-        self.degrees.locate(keys, scratch, &mut slots);
+        let mut values = std::mem::take(&mut self.found);
+        self.locate(keys, scratch, &mut values);
         expected.resize(self.degrees.slots(), 0);
-        for (&slot, &moves) in slots.iter().zip(moves) {
-            expected[slot as usize] += moves;
-            if self.degrees.payload(slot)[0] == 0 {
-                self.counted.push(slot);
-                self.emptied.push(slot);
+        for (&value, &moves) in values.iter().zip(moves) {
+            expected[value as usize] += moves;
+            if self.degrees.payload(value)[0] == 0 {
+                self.counted.push(value);
             }
         }
-        self.slots = slots;
+        self.found = values;
     }
 
     /// The values that would break a strict bound with what is expected beside their tuples.
@@ -217,12 +209,14 @@ impl Partition {
 
     /// The values, of those that were counted since the last call, that break a loose bound, each once.
     pub fn misfits(&mut self) -> Vec<u32> {
-        let mut counted = std::mem::take(&mut self.counted);
         let Threshold { loose, full, .. } = self.threshold;
-        counted.retain(|&value| self.breaks(value, loose, full));
-        counted.sort_unstable();
-        counted.dedup();
-        counted
+        let words = self.degrees.payloads();
+        let breaks = |value: &u32| breaks(words[*value as usize], loose, full);
+        let mut values: Vec<u32> = self.counted.iter().copied().filter(breaks).collect();
+        self.counted.clear();
+        values.sort_unstable();
+        values.dedup();
+        values
     }
 
     /// The values that break a strict bound.
@@ -237,12 +231,7 @@ impl Partition {
 
     /// Whether a value is heavy below the one degree, or light from the other on.
     fn breaks(&self, value: u32, least_heavy: u64, least_full: u64) -> bool {
-        let word = self.degrees.payload(value)[0];
-        let (degree, is_heavy) = (word >> 1, word & 1 == 1);
-        match is_heavy {
-            true => degree < least_heavy || degree == 0,
-            false => degree >= least_full.max(1),
-        }
+        breaks(self.degrees.payload(value)[0], least_heavy, least_full)
     }
 
     /// A heavy value becomes light, a light one heavy.
@@ -266,7 +255,7 @@ impl Partition {
         self.kept = (self.threshold, self.heavy);
         empty(&mut self.emptied);
         empty(&mut self.counted);
-        empty(&mut self.slots);
+        empty(&mut self.found);
     }
 
     /// What the running transaction did is undone.
@@ -275,7 +264,7 @@ impl Partition {
         (self.threshold, self.heavy) = self.kept;
         empty(&mut self.emptied);
         empty(&mut self.counted);
-        empty(&mut self.slots);
+        empty(&mut self.found);
     }
 
     /// Bytes that it takes.
@@ -304,5 +293,15 @@ impl Partition {
             heavy += usize::from(self.is_heavy(value));
         }
         assert_eq!(heavy, self.heavy, "heavy values");
+    }
+}
+
+/// The same of what is kept of a value.
+#[inline(always)]
+fn breaks(word: u64, least_heavy: u64, least_full: u64) -> bool {
+    let (degree, is_heavy) = (word >> 1, word & 1 == 1);
+    match is_heavy {
+        true => degree < least_heavy || degree == 0,
+        false => degree >= least_full.max(1),
     }
 }

@@ -18,9 +18,9 @@ fn count(partition: &mut Partition, values: &[u64], comes: bool) -> usize {
         fields: &[0],
         rows: values.len(),
     };
-    let mut born = 0;
-    let comes = vec![comes; values.len()];
-    partition.count(keys, &comes, &mut KeyScratch::default(), |_| born += 1);
+    let (mut found, mut born) = (Vec::new(), 0);
+    partition.locate(keys, &mut KeyScratch::default(), &mut found);
+    partition.count(&found, &vec![comes; found.len()], |_| born += 1);
     born
 }
 

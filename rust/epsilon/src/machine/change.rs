@@ -9,9 +9,10 @@ use ringview_relation::join::{Climb, Path};
 use ringview_relation::{Delta, Keys, Part};
 use ringview_ring::PayloadRing;
 
+use super::classes::Classes;
 use super::{Extent, Machine};
 use crate::query::Epsilon;
-use crate::strategy::{Case, Evaluation, Role, Strategy};
+use crate::strategy::{Evaluation, Role, Strategy};
 
 impl<R: PayloadRing> Machine<R> {
     /// Takes rows of a relation, by its number, in and rebalances. The columns are the fields of its key.
@@ -57,24 +58,30 @@ impl<R: PayloadRing> Machine<R> {
         if delta.rows == 0 {
             return Ok(());
         }
+        let mut classes = self.classes(at, delta);
         if let Some(batch) = self.strategy.batch {
-            self.add(batch, delta, None)?;
+            let met = self.meet(&mut classes);
+            self.add(batch, delta, Some(&met))?;
         }
-        self.enter(at, delta, Extent::All, meter)?;
-        self.count(at, delta)
+        self.enter((at, delta, &classes), Extent::All, meter)?;
+        self.count(at, delta, &classes)
+    }
+
+    /// Tuples that are there come to other parts and views, or go.
+    pub(crate) fn pass(&mut self, at: usize, delta: &Delta, meter: &Meter<'_>) -> Result<()> {
+        let classes = self.classes(at, delta);
+        self.enter((at, delta, &classes), Extent::Views, meter)
     }
 
     /// Tuples come or go: what follows of it, by the classes that their values have.
-    pub(crate) fn enter(
+    fn enter(
         &mut self,
-        at: usize,
-        delta: &Delta,
+        (at, delta, classes): (usize, &Delta, &Classes),
         extent: Extent,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let heavy = self.classes(at, delta);
         let before = std::mem::take(&mut self.strategy.inputs[at].before);
-        let followed = self.evaluate(&before, (at, delta, &heavy), extent, meter);
+        let followed = self.evaluate(&before, (at, delta, classes), extent, meter);
         self.strategy.inputs[at].before = before;
         followed?;
         if let Some(batch) = self.strategy.batch {
@@ -84,52 +91,22 @@ impl<R: PayloadRing> Machine<R> {
         let after = std::mem::take(&mut self.strategy.inputs[at].after);
         let parts = std::mem::take(&mut self.strategy.inputs[at].parts);
         let added = parts.iter().try_for_each(|&(case, part)| {
-            let rows = self.rows_of(case, at, &heavy);
+            let rows = self.rows_of(case, at, classes);
             self.add(part, delta, Some(&rows))
         });
         // What is stored last in the whole relation is looked up again: rows may repeat a tuple.
         let followed = added
             .and_then(|()| self.add(whole, delta, None))
-            .and_then(|()| self.evaluate(&after, (at, delta, &heavy), extent, meter));
+            .and_then(|()| self.evaluate(&after, (at, delta, classes), extent, meter));
         let input = &mut self.strategy.inputs[at];
         (input.after, input.parts) = (after, parts);
         followed
     }
 
-    /// Of each row, which of its keys are heavy.
-    pub(super) fn classes(&mut self, at: usize, delta: &Delta) -> Vec<u64> {
-        let Strategy {
-            inputs, partitions, ..
-        } = &self.strategy;
-        let (mut all, mut of) = (vec![0; delta.rows], Vec::new());
-        for (bit, face) in inputs[at].faces.iter().enumerate() {
-            let keys = Keys {
-                columns: &delta.columns,
-                fields: &face.key.columns,
-                rows: delta.rows,
-            };
-            self.work.steps += delta.rows as u64;
-            partitions[face.partition].classes(keys, &mut self.work.keys, &mut of);
-            for (row, &is_heavy) in all.iter_mut().zip(&of) {
-                *row |= u64::from(is_heavy) << bit;
-            }
-        }
-        all
-    }
-
-    /// The rows that something is for.
-    fn rows_of(&self, case: Case, at: usize, heavy: &[u64]) -> Vec<u32> {
-        let all = self.strategy.inputs[at].all_heavy();
-        let rows = (0u32..).zip(heavy);
-        rows.filter(|(_, row)| case.holds(**row, all))
-            .map(|(row, _)| row)
-            .collect()
-    }
-
     pub(super) fn evaluate(
         &mut self,
         rules: &[Evaluation<R>],
-        (at, delta, heavy): (usize, &Delta, &[u64]),
+        (at, delta, classes): (usize, &Delta, &Classes),
         extent: Extent,
         meter: &Meter<'_>,
     ) -> Result<()> {
@@ -137,7 +114,7 @@ impl<R: PayloadRing> Machine<R> {
             if !self.follows(rule.role, extent) {
                 continue;
             }
-            let rows = self.rows_of(rule.case, at, heavy);
+            let rows = self.rows_of(rule.case, at, classes);
             if rows.is_empty() {
                 continue;
             }
@@ -213,8 +190,10 @@ impl<R: PayloadRing> Machine<R> {
     }
 
     /// Counts the tuples that the rows of a change brought, and those that went.
-    fn count(&mut self, at: usize, delta: &Delta) -> Result<()> {
-        let shape = &self.algebra.shape;
+    fn count(&mut self, at: usize, delta: &Delta, classes: &Classes) -> Result<()> {
+        let first = self.strategy.inputs[at].toggled.len();
+        let (rows, comes) = self.toggle(at);
+        self.work.steps += delta.rows as u64;
         let Strategy {
             inputs,
             relations,
@@ -222,57 +201,72 @@ impl<R: PayloadRing> Machine<R> {
             indicators,
             ..
         } = &mut self.strategy;
-        let input = &mut inputs[at];
-        let Some(part) = relations[input.whole].part() else {
-            return Ok(());
+        let whole = &relations[inputs[at].whole];
+        // Rows that were summed on their way in are not those of the change any more.
+        let summed = match whole.last_slots().len() < delta.rows {
+            true => whole
+                .part()
+                .map(|part| tuples_at(part, &inputs[at].toggled[first..])),
+            false => None,
         };
-        let first = input.toggled.len();
-        let mut comes = Vec::new();
+        let (mut born, mut values) = (Vec::new(), Vec::new());
+        for (face, known) in inputs[at].faces.iter().zip(&classes.values) {
+            let partition = &mut partitions[face.partition];
+            if let Some(tuples) = &summed {
+                let keys = Keys {
+                    columns: &tuples.columns,
+                    fields: &face.key.columns,
+                    rows: tuples.rows,
+                };
+                partition.locate(keys, &mut self.work.keys, &mut values);
+            } else {
+                values.clear();
+                values.extend(rows.iter().map(|&row| known[row]));
+            }
+            let mut new = Vec::new();
+            partition.count(&values, &comes, |value| new.push(value));
+            let column = |field| {
+                new.iter()
+                    .map(|&value| partition.field(value, field))
+                    .collect()
+            };
+            let delta = Delta {
+                rows: new.len(),
+                columns: (0..partition.key_fields()).map(column).collect(),
+                payload: self.algebra.one.repeat(new.len()),
+                width: self.algebra.one.len(),
+                wide: false,
+            };
+            born.push((indicators[face.partition], delta));
+        }
+        let mut born = born.iter();
+        born.try_for_each(|(indicator, delta)| self.add(*indicator, delta, None))
+    }
+
+    /// The rows, of those that a relation took in last, that brought a tuple or took one away, and which
+    /// of both; |D| has them from now on.
+    fn toggle(&mut self, at: usize) -> (Vec<usize>, Vec<bool>) {
+        let (mut rows, mut comes) = (Vec::new(), Vec::new());
+        let input = &mut self.strategy.inputs[at];
+        let whole = &self.strategy.relations[input.whole];
+        let Some(part) = whole.part() else {
+            return (rows, comes);
+        };
         input.counted.resize(part.slots(), false);
-        for &slot in relations[input.whole].last_slots() {
-            let is_there = !R::is_zero(shape, part.payload(slot));
+        for (row, &slot) in whole.last_slots().iter().enumerate() {
+            let is_there = !R::is_zero(&self.algebra.shape, part.payload(slot));
             if std::mem::replace(&mut input.counted[slot as usize], is_there) == is_there {
                 continue;
             }
             input.toggled.push(slot);
+            rows.push(row);
             comes.push(is_there);
             match is_there {
                 true => self.size.tuples += 1,
                 false => self.size.tuples -= 1,
             }
         }
-        let toggled = &input.toggled[first..];
-        let fields = 0..part.layout().fields();
-        let columns: Vec<Vec<u64>> = fields.map(|field| part.column(toggled, field)).collect();
-        self.work.steps += delta.rows as u64;
-        let mut born: Vec<(usize, Delta)> = Vec::new();
-        for face in &input.faces {
-            let partition = face.partition;
-            let keys = Keys {
-                columns: &columns,
-                fields: &face.key.columns,
-                rows: comes.len(),
-            };
-            let mut new = Vec::new();
-            let scratch = &mut self.work.keys;
-            partitions[partition].count(keys, &comes, scratch, |row| new.push(row as u32));
-            let values = |&field: &usize| -> Vec<u64> {
-                let column = &columns[field];
-                new.iter().map(|&row: &u32| column[row as usize]).collect()
-            };
-            let delta = Delta {
-                rows: new.len(),
-                columns: face.key.columns.iter().map(values).collect(),
-                payload: self.algebra.one.repeat(new.len()),
-                width: self.algebra.one.len(),
-                wide: false,
-            };
-            born.push((indicators[partition], delta));
-        }
-        for (indicator, delta) in born {
-            self.add(indicator, &delta, None)?;
-        }
-        Ok(())
+        (rows, comes)
     }
 }
 

@@ -67,8 +67,8 @@ impl<R: PayloadRing> Machine<R> {
                 break;
             };
             let tuples = tuples_at(part, slots);
-            let heavy = self.classes(reads.input, &tuples);
-            let of = (reads.input, &tuples, &heavy[..]);
+            let classes = self.classes(reads.input, &tuples);
+            let of = (reads.input, &tuples, &classes);
             self.evaluate(&reads.rules, of, Extent::All, meter)?;
         }
         Ok(())

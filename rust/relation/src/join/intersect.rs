@@ -34,6 +34,8 @@ const AHEAD: usize = 8;
 pub(super) struct Intersection {
     /// By side: the group of each row in its index.
     groups: Vec<Vec<u32>>,
+    /// By row: the size of its smallest group, and whose that is.
+    smallest: Vec<(u32, u32)>,
     /// By side: the rows that walk it.
     walkers: Vec<Vec<u32>>,
     /// Pairs of a walk that no sieve denies: rows, their places in the group of the row, and what is found
@@ -115,18 +117,28 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         for list in room.walkers.iter_mut().chain(&mut room.found) {
             list.clear();
         }
-        let indexes = self.indexes(sides);
-        for row in 0..delta.rows {
-            for (index, groups) in indexes.iter().zip(&room.groups) {
+        let Intersection {
+            groups,
+            smallest,
+            walkers,
+            ..
+        } = room;
+        smallest.clear();
+        smallest.resize(delta.rows, (u32::MAX, 0));
+        for (side, (index, groups)) in (0u32..).zip(self.indexes(sides).iter().zip(&*groups)) {
+            for (row, (&group, smallest)) in groups.iter().zip(&mut *smallest).enumerate() {
                 if let Some(&ahead) = groups.get(row + 2 * AHEAD) {
                     index.prefetch(ahead);
                 }
+                let size = index.length(group) as u32;
+                if size < smallest.0 {
+                    *smallest = (size, side);
+                }
             }
-            let size = |side: usize| indexes[side].length(room.groups[side][row]);
-            let smallest = (0..sides.len()).map(|side| (size(side), side)).min();
-            match smallest {
-                None | Some((0, _)) => {}
-                Some((_, side)) => room.walkers[side].push(row as u32),
+        }
+        for (row, &(size, side)) in (0u32..).zip(&*smallest) {
+            if size > 0 {
+                walkers[side as usize].push(row);
             }
         }
         true
@@ -157,20 +169,22 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             there,
             ..
         } = room;
-        let has_whole_prints = indexes[walked].whole_prints().is_some();
+        let own = indexes[walked];
+        let has_whole_prints = own.whole_prints().is_some();
         let sieve = |side: usize, row: u32| indexes[side].sieve(groups[side][row as usize]);
         let others = |walked: usize| (0..sides.len()).filter(move |&side| side != walked);
         let (mut kept, mut steps) = (0, 0);
         while let Some(&row) = walkers[walked].get(cursor.0) {
             if let Some(&ahead) = walkers[walked].get(cursor.0 + AHEAD) {
-                indexes[walked].prefetch_prints(groups[walked][ahead as usize]);
+                own.prefetch_prints(groups[walked][ahead as usize]);
                 for other in others(walked) {
                     indexes[other].prefetch_bits(groups[other][ahead as usize]);
                 }
             }
-            let own = sieve(walked, row);
+            let group = groups[walked][row as usize];
+            let prints = own.prints(group);
             let from = cursor.1;
-            let taken = (own.slots.len() - from).min(BLOCK - kept);
+            let taken = (prints.len() - from).min(BLOCK - kept);
             // Room for all that may be kept, so that nothing branches on what is.
             for buffer in [&mut *rows, places, there] {
                 if buffer.len() < kept + taken {
@@ -179,38 +193,29 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             }
             let first = kept;
             for (pass, other) in others(walked).enumerate() {
-                let other = sieve(other, row);
-                let mut next = first;
-                if pass == 0 {
-                    // Places in the group first: most are denied, and their slots not looked at.
-                    for (place, &print) in (from as u32..).zip(&own.prints[from..from + taken]) {
-                        places[next] = place;
-                        next += usize::from(other.may_hold(print));
-                    }
-                } else {
-                    for at in first..kept {
-                        places[next] = places[at];
-                        let print = own.prints[places[at] as usize];
-                        next += usize::from(other.may_hold(print));
-                    }
-                }
-                kept = next;
+                let places = &mut places[first..];
+                // Places in the group first: most are denied, and their slots not looked at.
+                kept = first
+                    + match pass {
+                        0 => sieve(other, row).sift(&prints[from..][..taken], from, places),
+                        _ => sieve(other, row).sift_on(prints, &mut places[..kept - first]),
+                    };
             }
             rows[first..kept].fill(row);
             let places = &places[first..kept];
-            let source = match has_whole_prints {
-                true => own.prints,
-                false => own.slots,
-            };
-            for (there, &place) in there[first..kept].iter_mut().zip(places) {
-                *there = source[place as usize];
-            }
-            if has_whole_prints {
-                let slot = |&place: &u32| prefetch(own.slots, place as usize);
-                places.iter().for_each(slot);
+            if first < kept {
+                let slots = own.group(group);
+                let source = match has_whole_prints {
+                    true => prints,
+                    false => slots,
+                };
+                for (there, &place) in there[first..kept].iter_mut().zip(places) {
+                    *there = source[place as usize];
+                    prefetch(slots, place as usize);
+                }
             }
             steps += taken;
-            *cursor = match from + taken < own.slots.len() {
+            *cursor = match from + taken < prints.len() {
                 true => (cursor.0, from + taken),
                 false => (cursor.0 + 1, 0),
             };
@@ -263,6 +268,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             partner.find(keys, &mut room.keys, &mut room.looked_up[other]);
         }
         let others = || (0..sides.len()).filter(|side| *side != walked);
+        let (mut walker, mut slots) = (ABSENT, &[][..]);
         for pair in 0..room.kept {
             if others().any(|side| room.looked_up[side][pair] == ABSENT) {
                 continue;
@@ -271,8 +277,11 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             room.found_rows.push(row);
             let slot = match whole_prints {
                 Some(_) => {
-                    let group = room.groups[walked][row as usize];
-                    indexes[walked].group(group)[room.places[pair] as usize]
+                    if row != walker {
+                        let group = room.groups[walked][row as usize];
+                        (walker, slots) = (row, indexes[walked].group(group));
+                    }
+                    slots[room.places[pair] as usize]
                 }
                 None => there[pair],
             };

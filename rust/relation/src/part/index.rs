@@ -119,8 +119,9 @@ impl Index {
 
     #[inline(always)]
     fn run(&self, group: u32) -> (Run, usize) {
-        let payload = self.groups.payload(group);
-        (Run::from_word(payload[0]), payload[1] as u32 as usize)
+        let headers = self.groups.payloads().as_chunks::<2>().0;
+        let [run, length] = headers[group as usize];
+        (Run::from_word(run), length as u32 as usize)
     }
 
     /// How many slots a group has.
@@ -153,10 +154,17 @@ impl Index {
 
     /// The sieve of a group that has slots; the index must have sieves.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sieve(&self, group: u32) -> Sieve<'_> {
+        self.runs.sieve(self.run(group).0)
+    }
+
+    /// The prints of the slots of a group that has some; the index must have sieves.
+    #[must_use]
+    #[inline(always)]
+    pub(crate) fn prints(&self, group: u32) -> &[u32] {
         let (run, length) = self.run(group);
-        self.runs.sieve(run, length)
+        self.runs.prints(run, length)
     }
 
     /// Where a print is the only other field of the key itself: whether that has a sign.
@@ -174,7 +182,7 @@ impl Index {
     }
 
     /// The prints of some slots, which are entered.
-    fn prints(&mut self, part: &Part, slots: &[u32]) -> Vec<u32> {
+    fn prints_of(&mut self, part: &Part, slots: &[u32]) -> Vec<u32> {
         let [only] = self.rest[..] else {
             return slots.iter().map(|&slot| self.print(part, slot)).collect();
         };
@@ -272,26 +280,26 @@ impl Index {
         let mut groups = Vec::with_capacity(slots.len());
         self.groups.locate(keys, &mut self.scratch, &mut groups);
         let prints = match self.runs.is_sifted() {
-            true => self.prints(part, slots),
+            true => self.prints_of(part, slots),
             false => Vec::new(),
         };
-        let payloads = self.groups.write(&groups);
+        let headers = self.groups.write(&groups).as_chunks_mut::<2>().0;
         for (row, (&slot, &group)) in slots.iter().zip(&groups).enumerate() {
             if let Some(&ahead) = groups.get(row + 3 * AHEAD) {
-                prefetch(payloads, 2 * ahead as usize);
+                prefetch(headers, ahead as usize);
             }
             if let Some(&ahead) = groups.get(row + AHEAD) {
-                let payload = &payloads[2 * ahead as usize..][..2];
-                let (run, length) = (Run::from_word(payload[0]), payload[1] as u32 as usize);
+                let [run, length] = headers[ahead as usize];
+                let (run, length) = (Run::from_word(run), length as u32 as usize);
                 self.runs.prefetch(run, length, prints.get(row + AHEAD));
             }
-            let payload = &mut payloads[2 * group as usize..][..2];
-            let length = payload[1] as u32 as usize;
+            let header = &mut headers[group as usize];
+            let length = header[1] as u32 as usize;
             let run = match length {
                 0 => self.runs.first(),
-                _ => self.runs.with_room(Run::from_word(payload[0]), length),
+                _ => self.runs.with_room(Run::from_word(header[0]), length),
             };
-            (payload[0], payload[1]) = (run.word(), payload[1] + 1);
+            *header = [run.word(), header[1] + 1];
             self.runs.put(run, length, slot, prints.get(row));
             self.place[slot as usize] = length as u32;
         }
@@ -357,7 +365,7 @@ impl Index {
                             "a whole print"
                         );
                     }
-                    assert_eq!(self.sieve(group).prints[at], print, "a print");
+                    assert_eq!(self.prints(group)[at], print, "a print");
                     assert!(
                         self.sieve(group).may_hold(print),
                         "a slot that the sieve denies"

@@ -6,13 +6,54 @@
 
 use super::Part;
 use crate::ABSENT;
-use crate::dense::{self, DenseDirectory, OUTSIDE, Ranges};
+use crate::dense::{self, DenseDirectory, Ranges};
 use crate::directory::{AHEAD, Directory, Hashing, KeyScratch, Keys};
 use crate::hash::HashDirectory;
 use ringview_core::prefetch;
 
 /// Slots looked at before all are, evenly spread: a sample's ranges can only be narrower.
 const SAMPLE: usize = 64;
+
+/// Rows of a batch on their way: the entries of those to come are asked for, then the keys that these
+/// point to, and where they begin is remembered.
+struct Approach {
+    /// Of the next rows, each at its number modulo `AHEAD`.
+    places: [usize; AHEAD],
+}
+
+impl Approach {
+    #[inline(always)]
+    fn begin(part: &Part, directory: &HashDirectory, hashes: &[u64], row: usize) -> Self {
+        let rows = &hashes[row..];
+        let coming = rows.iter().take(2 * AHEAD);
+        coming.for_each(|&hash| directory.prefetch(hash));
+        let mut places = [0; AHEAD];
+        for (next, &hash) in rows.iter().take(AHEAD).enumerate() {
+            places[(row + next) % AHEAD] = part.approach(directory, hash);
+        }
+        Self { places }
+    }
+
+    /// Where the entries of a row begin; rows come one after the other.
+    #[inline(always)]
+    fn next(
+        &mut self,
+        part: &Part,
+        directory: &HashDirectory,
+        hashes: &[u64],
+        row: usize,
+    ) -> usize {
+        let place = &mut self.places[row % AHEAD];
+        let from = *place;
+        if let Some(&hash) = hashes.get(row + 2 * AHEAD) {
+            directory.prefetch(hash);
+        }
+        if let Some(&hash) = hashes.get(row + AHEAD) {
+            *place = part.approach(directory, hash);
+        }
+        from
+    }
+}
 
 impl Part {
     /// The slot of each key of a batch, `ABSENT` where there is none. `out` is overwritten.
@@ -21,8 +62,7 @@ impl Part {
         match &self.directory {
             Directory::Dense(dense) => {
                 dense.codes(keys.rows, |f| keys.column(f), &mut scratch.codes);
-                let slot = |&code| dense.slots.get(code as usize).copied().unwrap_or(ABSENT);
-                out.extend(scratch.codes.iter().map(slot));
+                out.extend(scratch.codes.iter().map(|&code| dense.slot(code)));
             }
             Directory::Hash(hash) => {
                 let words = self.layout.words();
@@ -64,19 +104,15 @@ impl Part {
         keys[slot * words..][..words] == packed[row * words..][..words]
     }
 
-    /// Asks for what rows soon to come will touch: first the entry, then the key it points to.
+    /// Where the entries of a hash begin; asks for the key and the payload that the first one points to.
     #[inline(always)]
-    fn prefetch_rows(&self, hash: &HashDirectory, hashes: &[u64], row: usize) {
-        if let Some(&ahead) = hashes.get(row + 2 * AHEAD) {
-            hash.prefetch(ahead);
-        }
-        if let Some(slot) = hashes
-            .get(row + AHEAD)
-            .and_then(|&ahead| hash.candidate(ahead))
-        {
+    fn approach(&self, directory: &HashDirectory, hash: u64) -> usize {
+        let at = directory.first(hash);
+        if let Some(slot) = directory.candidate_at(at, hash) {
             prefetch(&self.keys, slot as usize * self.layout.words());
             prefetch(&self.payloads, slot as usize * self.stride);
         }
+        at
     }
 
     #[inline(always)]
@@ -88,11 +124,13 @@ impl Part {
     ) {
         let words = self.layout.words();
         let KeyScratch { packed, hashes, .. } = scratch;
-        for (row, &value) in hashes.iter().enumerate() {
-            self.prefetch_rows(hash, hashes, row);
+        let mut approach = Approach::begin(self, hash, hashes, 0);
+        out.extend(hashes.iter().enumerate().map(|(row, &value)| {
+            let from = approach.next(self, hash, hashes, row);
             let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
-            out.push(hash.find(value, same).unwrap_or(ABSENT));
-        }
+            let found = hash.seek_from(from, value, same);
+            found.map_or(ABSENT, |at| hash.slot_at(at))
+        }));
     }
 
     /// The slot of each key of a batch, made with a zero payload where there is none.
@@ -130,10 +168,10 @@ impl Part {
             if let Some(&ahead) = codes.get(row + AHEAD) {
                 prefetch(&dense.slots, ahead as usize);
             }
-            let mut slot = dense.slots.get(code as usize).copied().unwrap_or(ABSENT);
+            let mut slot = dense.slot(code);
             if slot == ABSENT {
                 self.layout.pack_one(|f| keys.column(f)[row], packed);
-                if code == OUTSIDE {
+                if code as usize >= dense.slots.len() {
                     self.widen(packed);
                     return;
                 }
@@ -156,6 +194,7 @@ impl Part {
         else {
             return;
         };
+        let mut approach = Approach::begin(self, &hash, hashes, out.len());
         for row in out.len()..hashes.len() {
             if hash.is_full() {
                 if let Some(ranges) = self.dense_ranges() {
@@ -163,10 +202,11 @@ impl Part {
                     return;
                 }
                 hash.grow();
+                approach = Approach::begin(self, &hash, hashes, row);
             }
-            self.prefetch_rows(&hash, hashes, row);
+            let from = approach.next(self, &hash, hashes, row);
             let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
-            out.push(match hash.seek(hashes[row], same) {
+            out.push(match hash.seek_from(from, hashes[row], same) {
                 Ok(at) => hash.slot_at(at),
                 Err(at) => {
                     let slot = self.take_slot(&packed[row * words..][..words]);
@@ -217,7 +257,7 @@ impl Part {
 
     /// The ranges of all live keys, when they are narrow enough for an array.
     fn dense_ranges(&self) -> Option<Ranges> {
-        let affordable = dense::budget(self.len) / 2;
+        let affordable = dense::budget(self.len) * 3 / 4;
         let ranges = |slots: &mut dyn Iterator<Item = u32>| {
             let mut ranges = vec![(i64::MAX, i64::MIN); self.layout.fields()];
             for slot in slots {

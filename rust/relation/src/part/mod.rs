@@ -184,13 +184,17 @@ impl Part {
             Some(slot) => {
                 self.keys[slot as usize * words..][..words].copy_from_slice(key);
                 self.payloads[slot as usize * self.stride..][..self.stride].fill(0);
+                // A slot that was never used stands behind those that are known to journal and indexes.
+                self.journal.inserted(slot);
+                let indexes = self.indexes.iter_mut();
+                indexes.for_each(|index| index.added(slot));
                 slot
             }
             None => {
                 let slot = self.slots;
                 self.slots += 1;
-                extend_slab(&mut self.keys, key.iter().copied());
-                extend_slab(&mut self.payloads, std::iter::repeat_n(0, self.stride));
+                extend_slab(&mut self.keys, key);
+                zeros(&mut self.payloads, self.stride);
                 if slot.is_multiple_of(64) {
                     self.live.push(0);
                 }
@@ -198,10 +202,6 @@ impl Part {
             }
         };
         self.live[slot as usize / 64] |= 1 << (slot % 64);
-        self.journal.inserted(slot);
-        for index in &mut self.indexes {
-            index.added(slot);
-        }
         slot
     }
 
@@ -422,19 +422,41 @@ impl Part {
     }
 }
 
-/// Appends to a slab, growing by a quarter once it is large, and by an eighth where a block is so big that
+/// Appends to a slab.
+#[inline(always)]
+fn extend_slab(slab: &mut Vec<u64>, words: &[u64]) {
+    if slab.capacity() - slab.len() < words.len() {
+        grow_slab(slab, words.len());
+    }
+    match *words {
+        [only] => slab.push(only),
+        _ => slab.extend_from_slice(words),
+    }
+}
+
+/// Appends zeros to a slab.
+#[inline(always)]
+fn zeros(slab: &mut Vec<u64>, words: usize) {
+    if slab.capacity() - slab.len() < words {
+        grow_slab(slab, words);
+    }
+    match words {
+        1 => slab.push(0),
+        _ => slab.resize(slab.len() + words, 0),
+    }
+}
+
+/// Makes room in a slab: a quarter more once it is large, and an eighth where a block is so big that
 /// it moves by remapping: what is allocated stays close to what is used, and little is copied.
-fn extend_slab(slab: &mut Vec<u64>, words: impl ExactSizeIterator<Item = u64>) {
+#[cold]
+fn grow_slab(slab: &mut Vec<u64>, words: usize) {
     const LARGE: usize = 1 << 18;
     const REMAPPED: usize = 1 << 22;
-    if slab.capacity() - slab.len() < words.len() {
-        let len = slab.len();
-        let more = match len {
-            ..LARGE => (len + words.len()).max(16),
-            LARGE..REMAPPED => len / 4,
-            _ => len / 8,
-        };
-        slab.reserve_exact(more.max(words.len()));
-    }
-    slab.extend(words);
+    let len = slab.len();
+    let more = match len {
+        ..LARGE => (len + words).max(16),
+        LARGE..REMAPPED => len / 4,
+        _ => len / 8,
+    };
+    slab.reserve_exact(more.max(words));
 }

@@ -127,13 +127,16 @@ impl Runs {
         &self.at(run)[..length]
     }
 
+    /// The prints of a run that has so many slots, and sieves.
     #[inline(always)]
-    pub(super) fn sieve(&self, run: Run, length: usize) -> Sieve<'_> {
-        let (words, room) = (self.at(run), run.room());
+    pub(super) fn prints(&self, run: Run, length: usize) -> &[u32] {
+        &self.at(run)[run.room()..][..length]
+    }
+
+    #[inline(always)]
+    pub(super) fn sieve(&self, run: Run) -> Sieve<'_> {
         Sieve {
-            slots: &words[..length],
-            prints: &words[room..][..length],
-            bits: &words[2 * room..][..run.bit_words()],
+            bits: &self.at(run)[2 * run.room()..][..run.bit_words()],
             shift: 32 - run.bits(),
         }
     }
@@ -273,12 +276,12 @@ impl Runs {
     /// Puts a slot behind the others, with its print where there are sieves.
     #[inline(always)]
     pub(super) fn put(&mut self, run: Run, at: usize, slot: u32, print: Option<&u32>) {
-        let words = self.at_mut(run);
+        let (words, room) = (self.at_mut(run), run.room());
         words[at] = slot;
         if let Some(&print) = print {
-            words[run.room() + at] = print;
+            words[room + at] = print;
             let bit = spread(print) >> (32 - run.bits());
-            words[2 * run.room() + bit as usize / 32] |= 1 << (bit % 32);
+            words[2 * room + bit as usize / 32] |= 1 << (bit % 32);
         }
     }
 

@@ -14,13 +14,9 @@
 //! older than its run, at most 1 in 16 bits is set, or 1 in 8 after as many removals as there are places.
 //! Cost: a print that comes or goes O(1) amortised.
 
-/// The slots of a group, and what can be told of what it holds.
+/// What can be told of what a group holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sieve<'a> {
-    /// Its slots.
-    pub(crate) slots: &'a [u32],
-    /// A print each.
-    pub(crate) prints: &'a [u32],
     pub(super) bits: &'a [u32],
     pub(super) shift: u32,
 }
@@ -28,9 +24,31 @@ pub(crate) struct Sieve<'a> {
 impl Sieve<'_> {
     /// False where no slot of the group has this print.
     #[inline(always)]
-    pub(crate) fn may_hold(&self, print: u32) -> bool {
+    pub(crate) fn may_hold(self, print: u32) -> bool {
         let bit = spread(print) >> self.shift;
         self.bits[bit as usize / 32] >> (bit % 32) & 1 == 1
+    }
+
+    /// The places of the prints that it may hold, the first of which is at `from`; how many they are.
+    /// Nothing branches on what is kept: `places` has room for all.
+    #[inline(always)]
+    pub(crate) fn sift(self, prints: &[u32], from: usize, places: &mut [u32]) -> usize {
+        let mut kept = 0;
+        for (place, &print) in (from as u32..).zip(prints) {
+            places[kept] = place;
+            kept += usize::from(self.may_hold(print));
+        }
+        kept
+    }
+
+    /// Keeps, of places of prints, those that it may hold; how many they are.
+    pub(crate) fn sift_on(self, prints: &[u32], places: &mut [u32]) -> usize {
+        let mut kept = 0;
+        for at in 0..places.len() {
+            places[kept] = places[at];
+            kept += usize::from(self.may_hold(prints[places[at] as usize]));
+        }
+        kept
     }
 }
 

@@ -1,11 +1,12 @@
 //! A query that aggregate indexes keep as it stands.
 //!
 //! Invariant: what is closed in it, by the numbers of its blocks, is kept by machines of its own, which have taken the same
-//! rows. Cost: O(log n) a change and a result; a result allocates nothing where sums are few.
+//! rows. Cost: O(log n) a change and a result; of several relations only those are asked of which rows have come since.
 
 use ringview_core::{Meter, Result};
 
 use super::Machine;
+use super::known::Known;
 use super::plan::{Plan, Value};
 use super::row::{Cell, RowAt};
 use super::scope::{Nowhere, simple};
@@ -15,6 +16,7 @@ use super::selector::Selector;
 pub(super) struct Indexed {
     selector: Selector,
     closed: Vec<(usize, Machine)>,
+    known: Option<Box<Known>>,
 }
 
 impl Indexed {
@@ -26,7 +28,11 @@ impl Indexed {
                 closed.push((block.place(), Machine::new(inner)));
             });
         });
-        Self { selector, closed }
+        Self {
+            known: selector.known().map(Box::new),
+            selector,
+            closed,
+        }
     }
 
     /// A row of a table comes or goes. After an error only `rollback` may follow.
@@ -37,6 +43,9 @@ impl Indexed {
         row: &RowAt<'_>,
         times: (i64, &Meter<'_>),
     ) -> Result<()> {
+        if let Some(known) = &mut self.known {
+            known.touch(table);
+        }
         self.selector.change(table, row, times.0)?;
         let mut closed = self.closed.iter_mut();
         closed.try_for_each(|(_, machine)| machine.change(table, row, times))
@@ -49,6 +58,9 @@ impl Indexed {
     }
 
     pub(super) fn rollback(&mut self) {
+        if let Some(known) = &mut self.known {
+            known.forget();
+        }
         self.selector.rollback();
         let closed = self.closed.iter_mut();
         closed.for_each(|(_, machine)| machine.rollback());
@@ -61,8 +73,13 @@ impl Indexed {
 
     /// The aggregates.
     pub(super) fn aggregates(&mut self, meter: &Meter<'_>, into: &mut [Cell]) -> Result<()> {
-        let Self { selector, closed } = self;
-        selector.aggregates(&mut |value| closed_value(closed, value, meter), into)
+        let Self {
+            selector,
+            closed,
+            known,
+        } = self;
+        let mut closed = |value: &Value| closed_value(closed, value, meter);
+        selector.aggregates(&mut closed, known.as_deref_mut(), into)
     }
 
     /// Whether no row can take part for want of rows of one of these tables.
@@ -85,7 +102,8 @@ impl Indexed {
             .closed
             .iter()
             .map(|(_, machine)| machine.memory_usage());
-        self.selector.memory_usage() + closed.sum::<usize>()
+        let known = self.known.as_ref().map_or(0, |known| known.memory_usage());
+        self.selector.memory_usage() + known + closed.sum::<usize>()
     }
 
     pub(super) fn steps(&self) -> u64 {

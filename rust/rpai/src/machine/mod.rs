@@ -12,7 +12,7 @@
 //! | `number`, `row` | numbers, rows and bags of them |
 //! | `scope`, `exact` | values and conditions worked out, and compiled |
 //! | `recognise`, `chain`, `flat` | which blocks the optimisation keeps, and why others are not |
-//! | `indexed`, `selector`, `products` | the optimised form: sums of products of relations |
+//! | `indexed`, `known`, `selector`, `products` | the optimised form: sums of products of relations |
 //! | `part`, `feed`, `unit`, `index` | one of its relations: what rows add to which keys |
 //! | `sweep`, `rows`, `stage`, `reach`, `place` | rows chosen by inequalities |
 //! | `grouped` | rows chosen by equalities |
@@ -29,6 +29,7 @@ mod general;
 mod grouped;
 mod index;
 mod indexed;
+mod known;
 mod local;
 mod number;
 mod part;

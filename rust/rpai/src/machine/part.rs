@@ -13,6 +13,8 @@ pub(super) trait Part: std::fmt::Debug + Send + Sync {
     fn commit(&mut self);
     /// What came since the last commit goes.
     fn rollback(&mut self);
+    /// Calls `visit` with every table whose rows it takes.
+    fn tables(&self, visit: &mut dyn FnMut(usize));
     /// The values that it is to be given, the same for all rows.
     fn closed(&self) -> &[Value];
     /// The count and the sums over the rows that pass, given those.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion};
 
+use super::known::Known;
 use super::number::{self, Quantity};
 use super::part::Part;
 use super::plan::{Aggregate, Condition, Value};
@@ -44,8 +45,6 @@ struct Shape {
     /// Where the numbers of each relation begin among those of all, and how many there are.
     starts: Vec<usize>,
     width: usize,
-    /// Closed values of a part at most.
-    sides: usize,
 }
 
 #[derive(Debug)]
@@ -78,12 +77,10 @@ impl Selector {
             width - part.width()
         });
         let starts = starts.collect();
-        let sides = parts.iter().map(|part| part.closed().len());
         let shape = Shape {
             gates,
             aggregates,
             starts,
-            sides: sides.max().unwrap_or(0),
             width,
         };
         let shape = Arc::new(shape);
@@ -119,15 +116,19 @@ impl Selector {
         self.shape.aggregates.len()
     }
 
-    /// The aggregates.
-    pub(super) fn aggregates(&self, closed: Closed<'_>, into: &mut [Cell]) -> Result<()> {
+    /// The aggregates; parts of which `known` still tells the sums are not asked.
+    pub(super) fn aggregates(
+        &self,
+        closed: Closed<'_>,
+        known: Option<&mut Known>,
+        into: &mut [Cell],
+    ) -> Result<()> {
         let mut open = !self.parts.iter().any(|part| part.is_empty());
         for gate in &self.shape.gates {
             open = open && holds(gate, closed)?;
         }
-        let all = self.shape.aggregates.iter().zip(into);
         if !open {
-            for (of, into) in all {
+            for (of, into) in self.shape.aggregates.iter().zip(into) {
                 *into = match of.aggregate {
                     Aggregate::Count | Aggregate::Counted(_) => Cell(Some(Quantity::int(0))),
                     _ => Cell(None),
@@ -135,30 +136,55 @@ impl Selector {
             }
             return Ok(());
         }
-        with_room::<i128, NUMBERS, _>(self.shape.width, |numbers| {
-            self.numbers(closed, numbers)?;
-            // Mostly all aggregates are of the same rows.
-            let mut counted = None;
-            for (of, into) in all {
-                *into = of.value(&self.shape.starts, numbers, &mut counted)?;
+        match known {
+            Some(known) => {
+                known.refresh(|part, numbers| self.ask(part, closed, numbers))?;
+                self.values(known.numbers(), into)
             }
-            Ok(())
+            None => with_room::<i128, NUMBERS, _>(self.shape.width, |numbers| {
+                for part in 0..self.parts.len() {
+                    self.ask(part, closed, numbers)?;
+                }
+                self.values(numbers, into)
+            }),
+        }
+    }
+
+    /// Writes the sums of a part among those of all.
+    #[inline(always)]
+    fn ask(&self, part: usize, closed: Closed<'_>, numbers: &mut [i128]) -> Result<()> {
+        let (start, part) = (self.shape.starts[part], &self.parts[part]);
+        let (values, own) = (part.closed(), start..start + part.width());
+        with_room::<Cell, SIDES, _>(values.len(), |sides| {
+            for (side, value) in sides.iter_mut().zip(values) {
+                *side = closed(value)?;
+            }
+            part.passing(sides, &mut numbers[own])
         })
     }
 
-    /// The sums of all relations, one behind the other.
-    fn numbers(&self, closed: Closed<'_>, into: &mut [i128]) -> Result<()> {
-        with_room::<Cell, SIDES, _>(self.shape.sides, |sides| {
-            for (part, &start) in self.parts.iter().zip(&self.shape.starts) {
-                let values = part.closed();
-                let sides = &mut sides[..values.len()];
-                for (side, value) in sides.iter_mut().zip(values) {
-                    *side = closed(value)?;
-                }
-                part.passing(sides, &mut into[start..start + part.width()])?;
+    /// The aggregates, from the sums of all parts.
+    fn values(&self, numbers: &[i128], into: &mut [Cell]) -> Result<()> {
+        // Mostly all aggregates are of the same rows.
+        let mut counted = None;
+        for (of, into) in self.shape.aggregates.iter().zip(into) {
+            *into = of.value(&self.shape.starts, numbers, &mut counted)?;
+        }
+        Ok(())
+    }
+
+    /// Room for what parts tell, where there are several, so that rows of one leave another as it is.
+    pub(super) fn known(&self) -> Option<Known> {
+        let reads = |part: &dyn Part| {
+            let mut tables = Vec::new();
+            part.tables(&mut |table| tables.push(table));
+            for value in part.closed() {
+                value.blocks(&mut |block| block.tables(&mut |table| tables.push(table)));
             }
-            Ok(())
-        })
+            tables
+        };
+        let all = self.parts.iter().map(|part| reads(&**part));
+        (self.parts.len() > 1).then(|| Known::new(all.collect(), self.shape.width))
     }
 
     /// Of each relation, whether no row of it can pass.

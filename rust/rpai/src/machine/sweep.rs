@@ -159,6 +159,10 @@ impl<const N: usize> Part for Sweep<N> {
         }
     }
 
+    fn tables(&self, visit: &mut dyn FnMut(usize)) {
+        self.shape.feeds.iter().for_each(|feed| visit(feed.table));
+    }
+
     fn closed(&self) -> &[Value] {
         &self.shape.closed
     }

@@ -1,7 +1,7 @@
 //! What a change costs, its result read, counted in steps: the queries of the paper's table 1.
 
 use ringview_core::{Batch, Column as Words};
-use ringview_rpai::machine::{Machine, Plan};
+use ringview_rpai::machine::{Block, Machine, Plan};
 
 use crate::common::queries::{self, book, ints};
 use crate::random::Random;
@@ -124,4 +124,32 @@ fn steps_grow_as_the_paper_says() {
 #[ignore = "ten million rows of each table"]
 fn steps_grow_as_the_paper_says_to_ten_million() {
     grows(&[1_000, 1_000_000, 10_000_000], &[100, 1_000, 4_000]);
+}
+
+/// Steps of changes of the bids, the result read after each, beside so many asks.
+fn beside(block: Block, asks: i64) -> u64 {
+    let mut machine = Machine::new(book(block));
+    for (table, rows) in [(0, 500), (1, asks)] {
+        let mut random = Random(11);
+        let all = many(rows, 2, || row_of(&mut random, "", table, 1_000));
+        machine.apply(table, &all, 1).expect("fits");
+    }
+    machine.result().expect("fits");
+    machine.commit();
+    let (mut random, before) = (Random(13), machine.steps());
+    for _ in 0..50 {
+        let one = many(1, 2, || row_of(&mut random, "", 0, 1_000));
+        machine.apply(0, &one, 1).expect("fits");
+        machine.result().expect("fits");
+        machine.commit();
+    }
+    machine.steps() - before
+}
+
+/// What is known of the asks is not asked again, however many there are.
+#[test]
+fn rows_of_one_side_leave_the_other_alone() {
+    for block in [queries::mst(), queries::psp()] {
+        assert_eq!(beside(block.clone(), 50), beside(block, 20_000));
+    }
 }
