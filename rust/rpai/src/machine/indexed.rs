@@ -20,7 +20,8 @@ pub(super) struct Indexed {
 }
 
 impl Indexed {
-    pub(super) fn new(plan: &Plan, selector: Selector) -> Self {
+    /// Without rows; of a machine that is one of many, each with few rows, nothing is remembered.
+    pub(super) fn new(plan: &Plan, selector: Selector, is_one_of_many: bool) -> Self {
         let mut closed = Vec::new();
         selector.closed(&mut |value| {
             value.blocks(&mut |block| {
@@ -29,7 +30,9 @@ impl Indexed {
             });
         });
         Self {
-            known: selector.known().map(Box::new),
+            known: (!is_one_of_many)
+                .then(|| selector.known().map(Box::new))
+                .flatten(),
             selector,
             closed,
         }

@@ -124,7 +124,7 @@ impl Machine {
     fn made(plan: Plan, in_parts: bool) -> Self {
         match recognise::recognise(&plan.tables, &plan.block) {
             Ok(selector) => {
-                let indexed = Indexed::new(&plan, selector);
+                let indexed = Indexed::new(&plan, selector, !in_parts);
                 Self::of(plan, Form::Indexed(indexed), None)
             }
             Err(why) => {

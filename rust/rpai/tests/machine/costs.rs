@@ -79,15 +79,16 @@ pub(crate) fn table_1() -> Vec<Costed> {
 
 /// A row of a table of a query, of so many.
 pub(crate) fn row_of(random: &mut Random, name: &str, table: usize, rows: i64) -> Vec<i64> {
-    let rows = rows as usize;
+    // Some lines of a part, or of an order, as in TPC-H.
+    let (rows, keys) = (rows as usize, rows as usize / 4);
     let mut below = |bound: usize| random.below(bound) as i64;
     match (name, table) {
         // Half of all lines are of one part.
-        ("Q17", 0) => vec![below(2) * below(rows), below(rows), 1],
-        ("Q17", _) => vec![below(rows), 3],
-        ("Q18", 0) => vec![below(rows)],
-        ("Q18", 1) => vec![below(rows), below(rows)],
-        ("Q18", _) => vec![below(rows), 1 + below(9)],
+        ("Q17", 0) => vec![below(2) * below(keys), below(rows), 1],
+        ("Q17", _) => vec![below(keys), 3],
+        ("Q18", 0) => vec![below(keys)],
+        ("Q18", 1) => vec![below(keys), below(keys)],
+        ("Q18", _) => vec![below(keys), 1 + below(9)],
         _ => {
             let price = below(rows);
             vec![1 + price % 50, price]
