@@ -39,7 +39,7 @@ class SinkError(Exception):
 
 
 def say(*words: object) -> None:
-    """A line for the test."""
+    """A line for the test: one word for what happened, and more about it."""
     print("SAID", *words, flush=True)
 
 
@@ -129,12 +129,12 @@ def main(asked: dict[str, Any]) -> None:
                 say("ended", q.batch_id)
                 return
             except SinkError:
-                say("sink failed")
+                say("sink-failed")
             except PySparkException as raised:
                 # Workers that were killed, more often than a task is tried.
                 if not any(text in str(raised) for text in _KILLED):
                     raise
-                say("workers failed")
+                say("workers-failed")
 
 
 _KILLED = ("Python worker exited", "failed to connect back", "Connection reset", "this attempt")

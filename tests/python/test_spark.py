@@ -222,42 +222,6 @@ def test_plain_map_partitions(spark: SparkSession) -> None:
         assert comparable(found.toArrow()) == expected(QUERIES[name], data)
 
 
-def test_rows_are_where_the_route_says(spark: SparkSession) -> None:
-    data = tables(seed=6)
-    steps = prepare(QUERIES["broadcast"], frames(spark, data), partitions=3)
-    assert steps.explain() == "routed by id: o, i; sent along: c; 3 partitions"
-    lies = (
-        steps.slots()
-        .rdd.mapPartitionsWithIndex(
-            lambda place, rows: [(row.atom, place, row.partition) for row in rows]
-        )
-        .collect()
-    )
-    assert all(place == wanted for _, place, wanted in lies)
-    sent = {atom: sum(atom == found for found, _, _ in lies) for atom in range(3)}
-    # Rows without a key cannot join: they stay at home; those of a small table come with the plan.
-    [o, i] = [data[name].num_rows - data[name]["id"].null_count for name in ("orders", "items")]
-    names = [relation.name for relation in steps.plan.stages[0].relations]
-    assert dict(zip(names, sent.values(), strict=True))["items"] == i
-    assert sent[names.index("orders")] <= o
-    assert sent[names.index("customers")] == 0
-
-
-def test_rows_need_not_be_counted(spark: SparkSession) -> None:
-    data = tables(seed=6)
-    rows = {"orders": 10**6, "items": 10**4, "customers": 10**7}
-    steps = prepare(QUERIES["broadcast"], frames(spark, data), partitions=2, rows=rows)
-    assert "customer" in steps.explain().split(":")[0]
-    assert comparable(steps.result().toArrow()) == expected(QUERIES["broadcast"], data)
-
-
-def test_one_value_in_every_row(spark: SparkSession) -> None:
-    rows = pa.table({"k": pa.array([7] * 500), "x": pa.array(range(500))})
-    sql = "SELECT a.k, SUM(a.x * b.x) AS s, COUNT(*) AS n FROM r a JOIN r b USING (k) GROUP BY a.k"
-    found = evaluate(sql, {"r": spark.createDataFrame(rows)}, partitions=4)
-    assert comparable(found.toArrow()) == expected(sql, {"r": rows})
-
-
 def test_types_that_ringview_does_not_hold_may_be_there(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, [1, 2])], "a long, `an.array` array<long>")
     assert evaluate("SELECT SUM(a) AS s FROM r", {"r": frame}).collect() == [(1,)]
@@ -411,45 +375,6 @@ def test_texts_with_a_collation_are_refused(spark: SparkSession) -> None:
     with pytest.raises(errors.UnknownColumnError) as caught:
         evaluate("SELECT t, COUNT(*) AS n FROM s GROUP BY t", {"s": frame})
     assert "s.t (string collate UTF8_LCASE)" in caught.value.__notes__[0]
-
-
-def test_one_partition_takes_no_shuffle(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data = tables(seed=9, orders=40)
-    sql = QUERIES["by others"]
-    for partitions, shuffled in ((1, False), (3, True)):
-        rows = dict.fromkeys(data, 10**6)
-        steps = prepare(sql, frames(spark, data), partitions=partitions, rows=rows)
-        assert steps.slots().rdd.getNumPartitions() == partitions
-        steps.slots().explain()
-        assert ("Exchange" in capsys.readouterr().out) == shuffled
-        assert comparable(steps.result().toArrow()) == expected(sql, data)
-
-
-def test_tables_that_are_joined_are_counted(spark: SparkSession) -> None:
-    """A large one stays where it lies, and a small one is sent to it; groups by the key do not."""
-    large = spark.range(120_000).selectExpr("id % 30000 AS k", "id AS x")
-    keys = spark.range(30_000).selectExpr("id AS k", "id % 3 AS g")
-    given = {"l": large, "r": keys}
-    by = "SELECT {0}, COUNT(*) AS n FROM l JOIN r USING (k) GROUP BY {0}"
-    few = prepare(by.format("g"), given, partitions=2)
-    assert few.explain() == "in place: l; sent along: r; 2 partitions"
-    assert [tuple(row) for row in few.result().orderBy("g").collect()] == [
-        (group, 40_000) for group in range(3)
-    ]
-    assert prepare(by.format("k"), given, partitions=2).explain().startswith("routed by k")
-
-
-def test_heavy_values_are_found_and_split(spark: SparkSession) -> None:
-    left = spark.range(120_000).selectExpr("IF(id % 3 > 0, 7, id) AS k", "id % 10 AS x")
-    right = spark.range(2_000).selectExpr("IF(id < 20, 7, id) AS k", "id AS y")
-    sql = "SELECT x, COUNT(*) AS n, MAX(y) AS y FROM l JOIN r USING (k) GROUP BY x"
-    steps = prepare(sql, {"l": left, "r": right}, partitions=2, rows={"l": 120_000, "r": 150_000})
-    assert "heavy values of k split: 7" in steps.explain()
-    left.createOrReplaceTempView("l")
-    right.createOrReplaceTempView("r")
-    assert comparable(steps.result().toArrow()) == comparable(spark.sql(sql).toArrow())
 
 
 def test_columns_may_be_called_as_slots_are(spark: SparkSession) -> None:

@@ -259,7 +259,7 @@ class Views:
         while True:
             stages = []
             for stage in self.plan.stages:
-                rows = {t: frames.small(stage, t, self._frames[t]) for t in sorted(stage.sends)}
+                rows = frames.small(stage, {t: self._frames[t] for t in sorted(stage.sends)})
                 large = {table for table, found in rows.items() if found.nbytes > _SMALL_BYTES}
                 if large:
                     self._small -= large

@@ -4,7 +4,7 @@ Invariant: each row is scanned once, and goes to the cells that `grid.cells` tel
 role that it has there; no cell is split or merged on the way. Rows that no reader takes, by its
 filter or for a NULL in what it joins on, are left out before they move.
 Cost: one shuffle of the needed columns; none where a table stays in place, or one cell was asked
-for.
+for. Tables that are sent along come in one job, and take no slots of those that move.
 """
 
 from __future__ import annotations
@@ -66,12 +66,8 @@ def _table(stage: Stage, numbers: Sequence[int], frame: DataFrame) -> DataFrame:
     relations = [stage.relations[number] for number in numbers]
     first = relations[0]
     taken = [_taken(stage, relation) for relation in relations]
-    rest = _slots(stage.layout, stage.layout.places[numbers[0]], first.schema)
-    if stage.layout.counted:
-        how_often = column(first.multiplicity) if first.multiplicity else sf.lit(1)
-        rest.insert(0, how_often.cast("bigint").alias(MULTIPLICITY))
-    takers = [each for each in taken if each is not None]
-    wanted = frame.where(reduce(or_, takers)) if len(takers) == len(taken) else frame
+    rest = _columns(stage.layout, numbers[0], first)
+    wanted = _wanted(frame, taken)
     if stage.in_place is not None:
         return wanted.select(_atom(sf.lit(numbers[0])), sf.lit(0).alias(PARTITION), *rest)
     targets = [_targets(relation, stage.cells) for relation in relations]
@@ -92,19 +88,28 @@ def _table(stage: Stage, numbers: Sequence[int], frame: DataFrame) -> DataFrame:
     )
 
 
-def small(stage: Stage, table: str, frame: DataFrame) -> pa.Table:
-    """The rows of a table for one of its relations, on the driver."""
-    relation = next(each for each in stage.relations if each.table == table)
-    readers = [_taken(stage, each) for each in stage.relations if each.table == table]
-    takers = [each for each in readers if each is not None]
-    if len(takers) == len(readers):
-        frame = frame.where(reduce(or_, takers))
-    columns = [column(field.name).cast(to_spark(field.type)) for field in relation.schema]
-    if relation.multiplicity is not None:
-        columns.append(column(relation.multiplicity).cast("bigint"))
-    rows = frame.select(*columns).toArrow()
-    wanted = _as_they_come(relation)
-    return pa.table(rows.columns, names=wanted.names).cast(wanted)
+def small(stage: Stage, frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
+    """The rows of tables, each for one of its relations, on the driver: in one job."""
+    if not frames:
+        return {}
+    relations = [next(each for each in stage.relations if each.table == t) for t in frames]
+    schemas = [relation.schema for relation in relations]
+    layout = Layout.of(schemas, counted=any(relation.multiplicity for relation in relations))
+    parts = []
+    for number, relation in enumerate(relations):
+        takers = [_taken(stage, each) for each in stage.relations if each.table == relation.table]
+        rows = _wanted(frames[relation.table], takers)
+        columns = _columns(layout, number, relation)
+        parts.append(rows.select(_atom(sf.lit(number)), sf.lit(0).alias(PARTITION), *columns))
+    found: list[list[pa.RecordBatch]] = [[] for _ in relations]
+    for batch in reduce(DataFrame.union, parts).toArrow().to_batches():
+        for number, rows in layout.relations(batch, schemas):
+            wanted = _as_they_come(relations[number])
+            found[number].append(rows.select(wanted.names))
+    return {
+        relation.table: pa.Table.from_batches(batches, _as_they_come(relation))
+        for relation, batches in zip(relations, found, strict=True)
+    }
 
 
 def as_sent(stage: Stage, table: str, rows: pa.Table) -> pa.Table:
@@ -209,6 +214,21 @@ def _coded(number: int, target: Column | list[Column], taken: Column | None, cel
 def _sums(one: Column, other: Column) -> Column:
     """Every sum of two numbers, one of each array."""
     return sf.flatten(sf.transform(one, lambda a: sf.transform(other, lambda b: a + b)))
+
+
+def _wanted(frame: DataFrame, taken: Sequence[Column | None]) -> DataFrame:
+    """The rows that some reader takes."""
+    takers = [each for each in taken if each is not None]
+    return frame.where(reduce(or_, takers)) if len(takers) == len(taken) else frame
+
+
+def _columns(layout: Layout, number: int, relation: Relation) -> list[Column]:
+    """The columns of a relation in their slots, after how often a row is there if that is told."""
+    columns = _slots(layout, layout.places[number], relation.schema)
+    if layout.counted:
+        how_often = column(relation.multiplicity) if relation.multiplicity else sf.lit(1)
+        columns.insert(0, how_often.cast("bigint").alias(MULTIPLICITY))
+    return columns
 
 
 def _slots(layout: Layout, places: Sequence[int], schema: pa.Schema) -> list[Column]:

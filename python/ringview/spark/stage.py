@@ -102,7 +102,7 @@ class Stage:
             and self.cells > 1
             and all(copies(spreads[number]) == self.cells for number in numbers)
         )
-        return replace(self, sends=sends)
+        return replace(self, sends=sends, layout=_layout(self.relations, sends))
 
     def sent(self, rows: Mapping[str, bytes]) -> Stage:
         """The same with the rows of the tables that come with the plan."""
@@ -174,14 +174,20 @@ def stage_of(
         relations,
         tuple(results),
         tuple(readings),
-        Layout.of(
-            [relation.schema for relation in relations],
-            counted=any(relation.multiplicity for relation in relations),
-        ),
+        _layout(relations, ()),
         None if len(results) == 1 else Layout.of([result.schema for result in results]),
         max(one.route.cells for one in wanted),
         in_place,
         gathered,
+    )
+
+
+def _layout(relations: Sequence[Relation], sends: Collection[str]) -> Layout:
+    """The slots of what moves, which rows of tables that come with the plan do not."""
+    moved = [None if relation.table in sends else relation for relation in relations]
+    return Layout.of(
+        [pa.schema([]) if relation is None else relation.schema for relation in moved],
+        counted=any(relation is not None and relation.multiplicity for relation in moved),
     )
 
 

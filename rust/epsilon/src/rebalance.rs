@@ -14,7 +14,7 @@ use ringview_core::{Meter, Result};
 use ringview_relation::{Delta, Keys, Relation};
 use ringview_ring::PayloadRing;
 
-use crate::machine::{Extent, Machine, tuples_at};
+use crate::machine::{Machine, tuples_at};
 use crate::strategy::Face;
 
 /// The tuples that a value has in one relation.
@@ -64,11 +64,11 @@ impl<R: PayloadRing> Machine<R> {
         for star in &stars {
             let mut tuples = star.tuples.clone();
             self.negate(&mut tuples)?;
-            self.enter(star.input, &tuples, Extent::Views, meter)?;
+            self.pass(star.input, &tuples, meter)?;
         }
         self.mark(partition, value)?;
         for star in stars.iter().rev() {
-            self.enter(star.input, &star.tuples, Extent::Views, meter)?;
+            self.pass(star.input, &star.tuples, meter)?;
         }
         Ok(())
     }

@@ -9,9 +9,10 @@ use ringview_relation::join::{Climb, Path};
 use ringview_relation::{Delta, Keys, Part};
 use ringview_ring::PayloadRing;
 
+use super::classes::Classes;
 use super::{Extent, Machine};
 use crate::query::Epsilon;
-use crate::strategy::{Case, Evaluation, Role, Strategy};
+use crate::strategy::{Evaluation, Role, Strategy};
 
 impl<R: PayloadRing> Machine<R> {
     /// Takes rows of a relation, by its number, in and rebalances. The columns are the fields of its key.
@@ -57,24 +58,30 @@ impl<R: PayloadRing> Machine<R> {
         if delta.rows == 0 {
             return Ok(());
         }
+        let mut classes = self.classes(at, delta);
         if let Some(batch) = self.strategy.batch {
-            self.add(batch, delta, None)?;
+            let met = self.meet(&mut classes);
+            self.add(batch, delta, Some(&met))?;
         }
-        let classes = self.enter(at, delta, Extent::All, meter)?;
+        self.enter((at, delta, &classes), Extent::All, meter)?;
         self.count(at, delta, &classes)
     }
 
-    /// Tuples come or go: what follows of it, by the classes that their values have, which are told.
-    pub(crate) fn enter(
+    /// Tuples that are there come to other parts and views, or go.
+    pub(crate) fn pass(&mut self, at: usize, delta: &Delta, meter: &Meter<'_>) -> Result<()> {
+        let classes = self.classes(at, delta);
+        self.enter((at, delta, &classes), Extent::Views, meter)
+    }
+
+    /// Tuples come or go: what follows of it, by the classes that their values have.
+    fn enter(
         &mut self,
-        at: usize,
-        delta: &Delta,
+        (at, delta, classes): (usize, &Delta, &Classes),
         extent: Extent,
         meter: &Meter<'_>,
-    ) -> Result<Classes> {
-        let classes = self.classes(at, delta);
+    ) -> Result<()> {
         let before = std::mem::take(&mut self.strategy.inputs[at].before);
-        let followed = self.evaluate(&before, (at, delta, &classes), extent, meter);
+        let followed = self.evaluate(&before, (at, delta, classes), extent, meter);
         self.strategy.inputs[at].before = before;
         followed?;
         if let Some(batch) = self.strategy.batch {
@@ -84,63 +91,16 @@ impl<R: PayloadRing> Machine<R> {
         let after = std::mem::take(&mut self.strategy.inputs[at].after);
         let parts = std::mem::take(&mut self.strategy.inputs[at].parts);
         let added = parts.iter().try_for_each(|&(case, part)| {
-            let rows = self.rows_of(case, at, &classes);
+            let rows = self.rows_of(case, at, classes);
             self.add(part, delta, Some(&rows))
         });
         // What is stored last in the whole relation is looked up again: rows may repeat a tuple.
         let followed = added
             .and_then(|()| self.add(whole, delta, None))
-            .and_then(|()| self.evaluate(&after, (at, delta, &classes), extent, meter));
+            .and_then(|()| self.evaluate(&after, (at, delta, classes), extent, meter));
         let input = &mut self.strategy.inputs[at];
         (input.after, input.parts) = (after, parts);
-        followed.map(|()| classes)
-    }
-
-    /// The values of each row, and which of them are heavy.
-    pub(super) fn classes(&mut self, at: usize, delta: &Delta) -> Classes {
-        let Strategy {
-            inputs, partitions, ..
-        } = &mut self.strategy;
-        let mut classes = Classes {
-            values: vec![Vec::new(); inputs[at].faces.len()],
-            heavy: vec![0; delta.rows],
-            kinds: Vec::new(),
-        };
-        for (bit, face) in inputs[at].faces.iter().enumerate() {
-            let keys = Keys {
-                columns: &delta.columns,
-                fields: &face.key.columns,
-                rows: delta.rows,
-            };
-            self.work.steps += delta.rows as u64;
-            let (partition, values) = (&mut partitions[face.partition], &mut classes.values[bit]);
-            partition.locate(keys, &mut self.work.keys, values);
-            for (row, &value) in classes.heavy.iter_mut().zip(&*values) {
-                *row |= u64::from(partition.is_heavy(value)) << bit;
-            }
-        }
-        for row in &classes.heavy {
-            if !classes.kinds.contains(row) {
-                classes.kinds.push(*row);
-            }
-        }
-        classes
-    }
-
-    /// The rows that something is for.
-    fn rows_of(&self, case: Case, at: usize, classes: &Classes) -> Vec<u32> {
-        let all = self.strategy.inputs[at].all_heavy();
-        let holds = |row: &u64| case.holds(*row, all);
-        let kinds = &classes.kinds;
-        match kinds.iter().filter(|row| holds(row)).count() {
-            0 => Vec::new(),
-            some if some == kinds.len() => (0..classes.heavy.len() as u32).collect(),
-            _ => {
-                let rows = (0u32..).zip(&classes.heavy);
-                let held = rows.filter(|(_, heavy)| holds(heavy));
-                held.map(|(row, _)| row).collect()
-            }
-        }
+        followed
     }
 
     pub(super) fn evaluate(
@@ -308,17 +268,6 @@ impl<R: PayloadRing> Machine<R> {
         }
         (rows, comes)
     }
-}
-
-/// What the rows of a change are to the partitions.
-#[derive(Debug)]
-pub(crate) struct Classes {
-    /// By face: the value of each row.
-    values: Vec<Vec<u32>>,
-    /// Of each row, which of its keys are heavy: a bit a face.
-    heavy: Vec<u64>,
-    /// What rows there are in that, each once.
-    kinds: Vec<u64>,
 }
 
 /// Tuples of a part, by their slots, as a change.

@@ -8,11 +8,13 @@
 //! | file | holds |
 //! |---|---|
 //! | `change` | a change of one relation: the case of each row, what follows, what is counted |
+//! | `classes` | what rows of a change are to the partitions |
 //! | `groups` | groups that are read, and not kept |
 //! | `rows` | the rows of a join, with constant delay |
 //! | `told` | what a machine tells of itself |
 
 mod change;
+mod classes;
 mod groups;
 mod rows;
 mod told;
@@ -29,6 +31,9 @@ use crate::strategy::Strategy;
 pub use rows::{RowBlock, RowPlace};
 
 pub(crate) use change::{picked, tuples_at};
+
+/// Marks that may always stay.
+const FEW: u64 = 1 << 12;
 
 /// How often a machine rebalanced, in transactions that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +106,8 @@ pub struct Machine<R: PayloadRing> {
     kept: Size,
     pub(crate) work: Work<R>,
     pub(crate) scratch: R::Scratch,
+    /// By value of the only partition: what rows of a change do there that meet each other. Else 0.
+    marks: Vec<u8>,
 }
 
 impl<R: PayloadRing> Machine<R> {
@@ -136,6 +143,7 @@ impl<R: PayloadRing> Machine<R> {
             kept: size,
             work: Work::default(),
             scratch: R::Scratch::default(),
+            marks: Vec::new(),
         }
     }
 
@@ -177,6 +185,10 @@ impl<R: PayloadRing> Machine<R> {
             }
         }
         partitions.iter_mut().for_each(Partition::commit);
+        // Fewer slots than that have values that are left.
+        if self.marks.capacity() as u64 > FEW + 16 * self.size.tuples {
+            self.marks = Vec::new();
+        }
         self.kept = self.size;
         self.refresh_rows();
     }

@@ -107,6 +107,7 @@ impl<R: PayloadRing> Machine<R> {
                 .map(Partition::memory_usage)
                 .sum::<usize>()
             + counted.sum::<usize>()
+            + self.marks.capacity()
     }
 
     /// Checks the invariants that do not ask for a join; for tests, between transactions.

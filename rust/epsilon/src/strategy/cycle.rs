@@ -6,7 +6,7 @@
 //! light ones by a look at V; each counts three times, once for each place at which the edge stands.
 //!
 //! Invariant: as `loomis_whitney`, with one partition; edges of a batch meet each other through a relation
-//! that holds the batch. dQ = 3 dE E E + 3 dE dE E + dE dE dE. Cost: as there, with a third of the room.
+//! that holds those of them which begin where others end. dQ = 3 dE E E + 3 dE dE E + dE dE dE. Cost: as there, with a third of the room.
 
 use ringview_relation::KeyField;
 use ringview_ring::PayloadRing;
@@ -33,8 +33,8 @@ impl<R: PayloadRing> Strategy<R> {
         let closing = [
             (edges, edges, Case::SomeLight, When::BeforeThrice),
             (heavy, heavy, all, When::BeforeThrice),
-            (batch, edges, Case::ALL, When::BeforeThrice),
-            (batch, batch, Case::ALL, When::Before),
+            (batch, edges, Case::Met, When::BeforeThrice),
+            (batch, batch, Case::Met, When::Before),
         ];
         for (left, right, case, when) in closing {
             let joins = vec![builder.join(left, &[b, c]), builder.join(right, &[c, a])];

@@ -69,6 +69,8 @@ pub(crate) enum Case {
     },
     /// Those of which a key is light.
     SomeLight,
+    /// Those that end where another row of the same change begins.
+    Met,
 }
 
 impl Case {
@@ -80,6 +82,8 @@ impl Case {
         match self {
             Case::Keys { heavy, light } => row & (heavy | light) == heavy,
             Case::SomeLight => row != all,
+            // It does not depend on what is heavy.
+            Case::Met => true,
         }
     }
 }
@@ -202,7 +206,7 @@ pub(crate) struct Strategy<R: PayloadRing> {
     pub(crate) inputs: Vec<Input<R>>,
     pub(crate) views: Vec<usize>,
     pub(crate) result: usize,
-    /// The relation that holds a batch while it meets itself.
+    /// The relation that holds a batch while it meets itself: its rows that begin where others end.
     pub(crate) batch: Option<usize>,
     /// How rows are read, where there are any.
     pub(crate) rows: Option<RowParts>,

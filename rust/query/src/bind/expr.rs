@@ -24,6 +24,18 @@ impl Comparison {
         }
     }
 
+    /// The same with its sides exchanged.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Comparison::Lt => Comparison::Gt,
+            Comparison::Le => Comparison::Ge,
+            Comparison::Gt => Comparison::Lt,
+            Comparison::Ge => Comparison::Le,
+            Comparison::Eq | Comparison::Ne => self,
+        }
+    }
+
     /// The same, or its opposite.
     pub(crate) fn unless(self, negated: bool) -> Self {
         match (self, negated) {

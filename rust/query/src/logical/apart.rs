@@ -296,14 +296,7 @@ fn holds_over_nothing(comparison: Comparison, left: &Measure, right: &Measure) -
         return false;
     }
     match (number(left), number(right)) {
-        (Some(left), Some(right)) => match comparison {
-            Comparison::Eq => left == right,
-            Comparison::Ne => left != right,
-            Comparison::Lt => left < right,
-            Comparison::Le => left <= right,
-            Comparison::Gt => left > right,
-            Comparison::Ge => left >= right,
-        },
+        (Some(left), Some(right)) => comparison.holds(left.cmp(&right)),
         _ => true,
     }
 }

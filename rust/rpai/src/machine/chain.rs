@@ -119,7 +119,7 @@ pub(super) fn chain(
     tables: &Tables,
     (closed, how, other): Sides<'_>,
 ) -> Result<(Chain, Value), Why> {
-    if how == Comparison::NotEqual {
+    if how == Comparison::Ne {
         return Err("a block is compared by <>");
     }
     let block = growing(other).ok_or("a value does not grow with the block in it")?;
@@ -143,7 +143,7 @@ pub(super) fn chain(
             false
         } else {
             let found = correlation(one)?;
-            if matches!(found.1, Comparison::Equal | Comparison::NotEqual) {
+            if matches!(found.1, Comparison::Eq | Comparison::Ne) {
                 return Err(
                     "a block is correlated by equalities beside other conditions, or by <>",
                 );
@@ -155,11 +155,8 @@ pub(super) fn chain(
         }
     }
     let (own, how_own, theirs) = correlated.ok_or("a block is not correlated by an inequality")?;
-    let mirrored = matches!(how_own, Comparison::Greater | Comparison::GreaterOrEqual);
-    let admits = matches!(
-        how_own,
-        Comparison::LessOrEqual | Comparison::GreaterOrEqual
-    );
+    let mirrored = matches!(how_own, Comparison::Gt | Comparison::Ge);
+    let admits = matches!(how_own, Comparison::Le | Comparison::Ge);
     let none = Chain {
         roles: Vec::new(),
         stages: Vec::new(),

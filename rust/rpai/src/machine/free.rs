@@ -58,7 +58,7 @@ pub(super) fn maintain(
 
 /// A column of the one relation that must equal one of the block around.
 pub(super) fn equality(one: &Condition) -> Option<(usize, Column)> {
-    let Condition::Compare(Value::Column(a), Comparison::Equal, Value::Column(b)) = one else {
+    let Condition::Compare(Value::Column(a), Comparison::Eq, Value::Column(b)) = one else {
         return None;
     };
     let (own, free) = match (a.depth, b.depth) {

@@ -51,7 +51,7 @@ struct Grouped<const N: usize> {
 /// A part over payloads that are wide enough.
 pub(super) fn part(shape: Shape) -> Option<Box<dyn Part>> {
     fn made<const N: usize>(shape: Shape) -> Box<dyn Part> {
-        let by_equality = matches!(shape.stage.how, Comparison::Equal | Comparison::NotEqual);
+        let by_equality = matches!(shape.stage.how, Comparison::Eq | Comparison::Ne);
         Box::new(Grouped::<N> {
             index: match by_equality && shape.stage.growing.is_none() {
                 true => Index::Map(PaiMap::new()),
@@ -139,8 +139,8 @@ impl<const N: usize> Grouped<N> {
         inclusive: bool,
     ) -> Result<Sums<N>> {
         let how = match inclusive {
-            true => Comparison::GreaterOrEqual,
-            false => Comparison::Greater,
+            true => Comparison::Ge,
+            false => Comparison::Gt,
         };
         let (Some(first), Some(last)) = (tree.first(), tree.last()) else {
             return Ok(Sums::<N>::ZERO);
@@ -239,13 +239,11 @@ impl<const N: usize> Part for Grouped<N> {
         let total = self.index.total();
         // The closed side stands left.
         let passed = match (self.shape.stage.how, &self.index) {
-            (Comparison::Less, Index::Tree(tree)) => total.without(self.below(tree, closed, true)?),
-            (Comparison::LessOrEqual, Index::Tree(tree)) => {
-                total.without(self.below(tree, closed, false)?)
-            }
-            (Comparison::Greater, Index::Tree(tree)) => self.below(tree, closed, false)?,
-            (Comparison::GreaterOrEqual, Index::Tree(tree)) => self.below(tree, closed, true)?,
-            (Comparison::NotEqual, _) => total.without(self.equal(closed)?),
+            (Comparison::Lt, Index::Tree(tree)) => total.without(self.below(tree, closed, true)?),
+            (Comparison::Le, Index::Tree(tree)) => total.without(self.below(tree, closed, false)?),
+            (Comparison::Gt, Index::Tree(tree)) => self.below(tree, closed, false)?,
+            (Comparison::Ge, Index::Tree(tree)) => self.below(tree, closed, true)?,
+            (Comparison::Ne, _) => total.without(self.equal(closed)?),
             _ => self.equal(closed)?,
         };
         into.copy_from_slice(&passed.0[2..2 + self.shape.width]);

@@ -96,7 +96,7 @@ fn candidates(block: &Block) -> Vec<Class> {
 /// The two columns of an equality.
 fn equality(one: &Condition) -> Option<(Column, Column)> {
     match one {
-        Condition::Compare(Value::Column(a), Comparison::Equal, Value::Column(b)) => Some((*a, *b)),
+        Condition::Compare(Value::Column(a), Comparison::Eq, Value::Column(b)) => Some((*a, *b)),
         _ => None,
     }
 }

@@ -41,8 +41,8 @@ pub(super) fn place(number: Quantity, kind: Kind, inclusive: bool) -> Result<Pla
         }
         (number, Kind::Exact(scale)) => {
             let how = match inclusive {
-                true => Comparison::Greater,
-                false => Comparison::GreaterOrEqual,
+                true => Comparison::Gt,
+                false => Comparison::Ge,
             };
             let (mut low, mut high) = (i128::MIN / 2, i128::MAX / 2);
             while low < high {

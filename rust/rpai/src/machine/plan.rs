@@ -5,6 +5,7 @@
 //! is data.
 
 use ringview_core::Type;
+pub use ringview_query::Comparison;
 
 use super::number::{Kind, Quantity};
 
@@ -138,23 +139,6 @@ pub enum Value {
     Block(Box<Block>),
 }
 
-/// How two values are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `=`
-    Equal,
-    /// `<>`
-    NotEqual,
-    /// `>=`
-    GreaterOrEqual,
-    /// `>`
-    Greater,
-}
-
 /// A predicate; not TRUE where a value is NULL.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
@@ -166,31 +150,6 @@ pub enum Condition {
     Compare(Value, Comparison, Value),
     /// Whether a value is NULL (or is not); never unknown.
     IsNull(Value, bool),
-}
-
-impl Comparison {
-    /// The same with sides exchanged.
-    #[must_use]
-    pub fn reversed(self) -> Self {
-        match self {
-            Comparison::Less => Comparison::Greater,
-            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
-            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
-            Comparison::Greater => Comparison::Less,
-            same => same,
-        }
-    }
-
-    pub(crate) fn holds(self, order: std::cmp::Ordering) -> bool {
-        match self {
-            Comparison::Less => order.is_lt(),
-            Comparison::LessOrEqual => order.is_le(),
-            Comparison::Equal => order.is_eq(),
-            Comparison::NotEqual => order.is_ne(),
-            Comparison::GreaterOrEqual => order.is_ge(),
-            Comparison::Greater => order.is_gt(),
-        }
-    }
 }
 
 impl Block {

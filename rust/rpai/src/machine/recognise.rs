@@ -138,7 +138,7 @@ impl<'a> Chosen<'a> {
                 return Err("a value is of the row and of the row around it");
             }
             let own = flat_value(other);
-            if how == Comparison::Equal && !closed.is_constant() {
+            if how == Comparison::Eq && !closed.is_constant() {
                 chosen.equal.push((own, closed.clone()));
                 continue;
             }
@@ -242,7 +242,7 @@ fn grouped(
         one.columns(&mut |column| is_own &= column.depth == 0);
         match correlation(one) {
             _ if is_own => filter.push(flat(one)),
-            Ok((left, Comparison::Equal, right)) => {
+            Ok((left, Comparison::Eq, right)) => {
                 own.push(left);
                 theirs.push(right);
             }

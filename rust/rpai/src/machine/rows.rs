@@ -79,13 +79,11 @@ impl<const N: usize> Rows<N> {
             let least = |strictly: bool| stage.least(closed, strictly, most);
             // A range that ends before it begins is empty.
             (low, high) = match stage.how {
-                Comparison::Less => (from(least(true)?), (END, total)),
-                Comparison::LessOrEqual => (from(least(false)?), (END, total)),
-                Comparison::Greater => (from(i128::MIN), from(least(false)?)),
-                Comparison::GreaterOrEqual => (from(i128::MIN), from(least(true)?)),
-                Comparison::Equal | Comparison::NotEqual => {
-                    (from(least(false)?), from(least(true)?))
-                }
+                Comparison::Lt => (from(least(true)?), (END, total)),
+                Comparison::Le => (from(least(false)?), (END, total)),
+                Comparison::Gt => (from(i128::MIN), from(least(false)?)),
+                Comparison::Ge => (from(i128::MIN), from(least(true)?)),
+                Comparison::Eq | Comparison::Ne => (from(least(false)?), from(least(true)?)),
             };
         }
         Ok(Some([low, high]))
@@ -177,16 +175,16 @@ impl Shape {
             let upto = |inclusive| place(closed, self.kinds.key, inclusive);
             // The closed side stands left.
             let (mut low, mut high) = match how {
-                Comparison::Less => (upto(true)?, END),
-                Comparison::LessOrEqual => (upto(false)?, END),
-                Comparison::Greater => (START, upto(false)?),
-                Comparison::GreaterOrEqual => (START, upto(true)?),
-                Comparison::Equal | Comparison::NotEqual => (upto(false)?, upto(true)?),
+                Comparison::Lt => (upto(true)?, END),
+                Comparison::Le => (upto(false)?, END),
+                Comparison::Gt => (START, upto(false)?),
+                Comparison::Ge => (START, upto(true)?),
+                Comparison::Eq | Comparison::Ne => (upto(false)?, upto(true)?),
             };
             if self.mirrored {
                 (low, high) = (mirror(high), mirror(low));
             }
-            if *how == Comparison::NotEqual {
+            if *how == Comparison::Ne {
                 if low < high && !out.contains(&low.0) {
                     out.push(low.0);
                 }

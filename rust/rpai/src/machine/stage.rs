@@ -67,8 +67,8 @@ impl Stage {
             return Ok(least.clamp(0, beyond));
         }
         let how = match strictly {
-            true => Comparison::Less,
-            false => Comparison::LessOrEqual,
+            true => Comparison::Lt,
+            false => Comparison::Le,
         };
         let (mut low, mut high) = (0, beyond);
         while low < high {

@@ -76,7 +76,7 @@ pub(super) fn known<'b>(
     };
     let mut found = block.condition.conjuncts().into_iter();
     found.find_map(|one| match one {
-        Condition::Compare(left, Comparison::Equal, right) => {
+        Condition::Compare(left, Comparison::Eq, right) => {
             let pair = |own: &'b Value, value: &'b Value| match own {
                 Value::Column(own) if own.depth == 0 && own.relation == relation => {
                     is_known(value).then_some((own.column, value))
@@ -358,7 +358,7 @@ pub(super) fn reaches(block: &Block, table: usize) -> Option<Vec<Reach>> {
 
 /// An equality of a relation of a block with a column of the block around it.
 fn equal(one: &Condition, relation: usize) -> Option<Reach> {
-    let Condition::Compare(Value::Column(a), Comparison::Equal, Value::Column(b)) = one else {
+    let Condition::Compare(Value::Column(a), Comparison::Eq, Value::Column(b)) = one else {
         return None;
     };
     let pair = |own: &Column, other: &Column| {

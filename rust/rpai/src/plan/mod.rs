@@ -99,7 +99,7 @@ fn outermost(query: &Bound, translator: &mut Translator<'_>) -> Result<Block> {
         let first = Value::Column(column(0, atom, first));
         for &(atom, other) in columns {
             let other = Value::Column(column(0, atom, other));
-            all.push(Condition::Compare(first.clone(), Comparison::Equal, other));
+            all.push(Condition::Compare(first.clone(), Comparison::Eq, other));
         }
     }
     if let Some(condition) = &query.condition {

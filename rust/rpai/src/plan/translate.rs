@@ -62,13 +62,13 @@ impl<'a> Translator<'a> {
                 comparison,
                 left,
                 right,
-            } => Condition::Compare(self.value(left)?, compared(*comparison), self.value(right)?),
+            } => Condition::Compare(self.value(left)?, *comparison, self.value(right)?),
             Where::IsNull { operand, null } => Condition::IsNull(self.value(operand)?, *null),
             Where::Row { atom, predicate } => {
                 let verdict = self.verdict(own.start + atom, predicate);
                 let verdict = Value::Column(column(0, *atom, verdict));
                 let yes = Value::Constant(Quantity::int(1));
-                Condition::Compare(verdict, Comparison::Equal, yes)
+                Condition::Compare(verdict, Comparison::Eq, yes)
             }
             Where::And { operands } => Condition::And(self.conditions(operands, own)?),
             Where::Or { operands } => Condition::Or(self.conditions(operands, own)?),
@@ -142,17 +142,6 @@ impl<'a> Translator<'a> {
         let mut block = Block::new(relations, condition, aggregates);
         block.outputs = vec![self.value(&query.output)?];
         Ok(block)
-    }
-}
-
-fn compared(comparison: ringview_query::Comparison) -> Comparison {
-    match comparison {
-        ringview_query::Comparison::Eq => Comparison::Equal,
-        ringview_query::Comparison::Ne => Comparison::NotEqual,
-        ringview_query::Comparison::Lt => Comparison::Less,
-        ringview_query::Comparison::Le => Comparison::LessOrEqual,
-        ringview_query::Comparison::Gt => Comparison::Greater,
-        ringview_query::Comparison::Ge => Comparison::GreaterOrEqual,
     }
 }
 

@@ -190,12 +190,12 @@ impl Brute<'_> {
                 sides.is_some_and(|(left, right)| {
                     let order = compare(left, right);
                     match how {
-                        Comparison::Less => order.is_lt(),
-                        Comparison::LessOrEqual => order.is_le(),
-                        Comparison::Equal => order.is_eq(),
-                        Comparison::NotEqual => order.is_ne(),
-                        Comparison::GreaterOrEqual => order.is_ge(),
-                        Comparison::Greater => order.is_gt(),
+                        Comparison::Lt => order.is_lt(),
+                        Comparison::Le => order.is_le(),
+                        Comparison::Eq => order.is_eq(),
+                        Comparison::Ne => order.is_ne(),
+                        Comparison::Ge => order.is_ge(),
+                        Comparison::Gt => order.is_gt(),
                     }
                 })
             }

@@ -5,7 +5,7 @@ use ringview_rpai::machine::{
     Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Quantity, Value,
 };
 
-use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
+use Comparison::{Eq, Ge, Gt, Le, Lt};
 
 pub const VOLUME: usize = 0;
 pub const PRICE: usize = 1;
@@ -80,7 +80,7 @@ pub fn equality() -> Block {
     one(
         0,
         revenue(0),
-        compare(half, Equal, volumes(0, vec![prices(Equal)])),
+        compare(half, Eq, volumes(0, vec![prices(Eq)])),
     )
 }
 
@@ -90,17 +90,17 @@ pub fn vwap() -> Block {
     one(
         0,
         revenue(0),
-        compare(share, Less, volumes(0, vec![prices(LessOrEqual)])),
+        compare(share, Lt, volumes(0, vec![prices(Le)])),
     )
 }
 
 /// VWAP with the left side correlated too.
 pub fn sq1() -> Block {
-    let share = times(decimal(7_500), volumes(0, vec![prices(GreaterOrEqual)]));
+    let share = times(decimal(7_500), volumes(0, vec![prices(Ge)]));
     one(
         0,
         revenue(0),
-        compare(share, Less, volumes(0, vec![prices(LessOrEqual)])),
+        compare(share, Lt, volumes(0, vec![prices(Le)])),
     )
 }
 
@@ -109,28 +109,28 @@ pub fn sq2() -> Block {
     let share = times(decimal(7_500), volumes(0, vec![]));
     let twice = times(decimal(20_000), column(0, 0, PRICE));
     let other = minus(times(decimal(30_000), column(1, 0, PRICE)), decimal(50_000));
-    let inner = volumes(0, vec![compare(twice, LessOrEqual, other)]);
-    one(0, revenue(0), compare(share, Less, inner))
+    let inner = volumes(0, vec![compare(twice, Le, other)]);
+    one(0, revenue(0), compare(share, Lt, inner))
 }
 
 /// What NQ1 and NQ2 put in VWAP's inner block: a share of the volume, against that up to the block's own row.
 fn nested(outermost: Vec<Condition>) -> Condition {
     let share = times(decimal(2_500), volumes(0, outermost));
-    compare(share, Less, volumes(0, vec![prices(LessOrEqual)]))
+    compare(share, Lt, volumes(0, vec![prices(Le)]))
 }
 
 pub fn nq1() -> Block {
     let share = times(decimal(7_500), volumes(0, vec![]));
-    let inner = volumes(0, vec![prices(LessOrEqual), nested(vec![])]);
-    one(0, revenue(0), compare(share, Less, inner))
+    let inner = volumes(0, vec![prices(Le), nested(vec![])]);
+    one(0, revenue(0), compare(share, Lt, inner))
 }
 
 /// NQ1 with the lowest block correlated with the outermost.
 pub fn nq2() -> Block {
     let share = times(decimal(7_500), volumes(0, vec![]));
-    let lowest = compare(column(0, 0, PRICE), LessOrEqual, column(2, 0, PRICE));
-    let inner = volumes(0, vec![prices(LessOrEqual), nested(vec![lowest])]);
-    one(0, revenue(0), compare(share, Less, inner))
+    let lowest = compare(column(0, 0, PRICE), Le, column(2, 0, PRICE));
+    let inner = volumes(0, vec![prices(Le), nested(vec![lowest])]);
+    one(0, revenue(0), compare(share, Lt, inner))
 }
 
 /// Missed trades: both books, each beyond its quarter.
@@ -138,9 +138,9 @@ pub fn mst() -> Block {
     let side = |relation: usize, table: usize, how| {
         let share = times(decimal(2_500), volumes(table, vec![]));
         let own = compare(column(0, 0, PRICE), how, column(1, relation, PRICE));
-        compare(share, Greater, volumes(table, vec![own]))
+        compare(share, Gt, volumes(table, vec![own]))
     };
-    let condition = Condition::And(vec![side(0, 0, Greater), side(1, 1, Greater)]);
+    let condition = Condition::And(vec![side(0, 0, Gt), side(1, 1, Gt)]);
     let value = minus(revenue(1), revenue(0));
     Block::new(vec![0, 1], condition, vec![Aggregate::Sum(value)])
 }
@@ -149,7 +149,7 @@ pub fn mst() -> Block {
 pub fn psp() -> Block {
     let side = |relation: usize, table: usize| {
         let share = times(decimal(1), volumes(table, vec![]));
-        compare(column(0, relation, VOLUME), Greater, share)
+        compare(column(0, relation, VOLUME), Gt, share)
     };
     let value = minus(column(0, 1, PRICE), column(0, 0, PRICE));
     let condition = Condition::And(vec![side(0, 0), side(1, 1)]);
@@ -178,14 +178,14 @@ pub fn book(block: Block) -> Plan {
 pub fn q17() -> Block {
     let mean = Block::new(
         vec![0],
-        compare(column(0, 0, 0), Equal, column(1, 1, 0)),
+        compare(column(0, 0, 0), Eq, column(1, 1, 0)),
         vec![Aggregate::Average(column(0, 0, 1))],
     );
     let limit = times(decimal(2_000), Value::Block(Box::new(mean)));
     let condition = Condition::And(vec![
-        compare(column(0, 0, 0), Equal, column(0, 1, 0)),
-        compare(column(0, 1, 1), Equal, decimal(30_000)),
-        compare(column(0, 0, 1), Less, limit),
+        compare(column(0, 0, 0), Eq, column(0, 1, 0)),
+        compare(column(0, 1, 1), Eq, decimal(30_000)),
+        compare(column(0, 0, 1), Lt, limit),
     ]);
     let mut block = Block::new(vec![0, 1], condition, vec![Aggregate::Sum(column(0, 0, 2))]);
     block.outputs = vec![Value::Over(
@@ -197,12 +197,12 @@ pub fn q17() -> Block {
 
 /// Q18 over customer (custkey), orders (orderkey, custkey) and lineitem (orderkey, quantity).
 pub fn q18() -> Block {
-    let order = compare(column(0, 0, 0), Equal, column(1, 1, 0));
+    let order = compare(column(0, 0, 0), Eq, column(1, 1, 0));
     let quantity = sum_where(2, column(0, 0, 1), vec![order]);
     let condition = Condition::And(vec![
-        compare(column(0, 0, 0), Equal, column(0, 1, 1)),
-        compare(column(0, 1, 0), Equal, column(0, 2, 0)),
-        compare(decimal(80_000), Less, quantity),
+        compare(column(0, 0, 0), Eq, column(0, 1, 1)),
+        compare(column(0, 1, 0), Eq, column(0, 2, 0)),
+        compare(decimal(80_000), Lt, quantity),
     ]);
     let mut block = Block::new(
         vec![0, 1, 2],

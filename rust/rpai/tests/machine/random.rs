@@ -20,8 +20,8 @@ impl Random {
     }
 
     pub(crate) fn comparison(&mut self) -> Comparison {
-        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
-        [Less, LessOrEqual, Equal, NotEqual, GreaterOrEqual, Greater][self.below(6)]
+        use Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
+        [Lt, Le, Eq, Ne, Ge, Gt][self.below(6)]
     }
 
     /// A column of this block or of one around it.
@@ -121,14 +121,8 @@ impl Random {
     }
 
     pub(crate) fn chain(&mut self, relation: usize, deeper: usize) -> Value {
-        use Comparison::{Greater, GreaterOrEqual, Less, LessOrEqual};
-        let hows = [
-            Less,
-            LessOrEqual,
-            Greater,
-            GreaterOrEqual,
-            Comparison::Equal,
-        ];
+        use Comparison::{Ge, Gt, Le, Lt};
+        let hows = [Lt, Le, Gt, Ge, Comparison::Eq];
         let how = hows[self.below(5)];
         let mut all = vec![compare(column(0, 0, 1), how, column(1, relation, 1))];
         if deeper > 0 {

@@ -31,14 +31,7 @@ pub(crate) fn opposite(verdict: u8) -> u8 {
 
 /// The verdict of comparing two values that are there.
 pub(crate) fn compared<T: Ord + ?Sized>(comparison: Comparison, left: &T, right: &T) -> u8 {
-    constant(Some(match comparison {
-        Comparison::Eq => left == right,
-        Comparison::Ne => left != right,
-        Comparison::Lt => left < right,
-        Comparison::Le => left <= right,
-        Comparison::Gt => left > right,
-        Comparison::Ge => left >= right,
-    }))
+    constant(Some(comparison.holds(left.cmp(right))))
 }
 
 /// A compiled condition.

@@ -116,7 +116,7 @@ impl Test {
                     only(*column).then(|| Test::Compare(*comparison, value.clone()))
                 }
                 (TextOperand::Literal { value }, TextOperand::Column { column }) => {
-                    only(*column).then(|| Test::Compare(mirrored(*comparison), value.clone()))
+                    only(*column).then(|| Test::Compare(comparison.reversed(), value.clone()))
                 }
                 (TextOperand::Literal { value: left }, TextOperand::Literal { value: right }) => {
                     Some(Test::Constant(compared(*comparison, left, right)))
@@ -179,16 +179,5 @@ impl Test {
             }
             (Test::Like(pattern), Some(text)) => constant(Some(pattern.matches(text))),
         }
-    }
-}
-
-/// The comparison with its sides exchanged.
-fn mirrored(comparison: Comparison) -> Comparison {
-    match comparison {
-        Comparison::Lt => Comparison::Gt,
-        Comparison::Le => Comparison::Ge,
-        Comparison::Gt => Comparison::Lt,
-        Comparison::Ge => Comparison::Le,
-        Comparison::Eq | Comparison::Ne => comparison,
     }
 }
