@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `types`, `schema` | [`Type`], [`Field`], [`Schema`] and their Arrow counterparts |
 //! | `wide` | loops compiled for the vectors that the machine has |
-//! | `prefetch` | a hint to the memory system |
+//! | `prefetch`, `large_pages` | hints to the memory system |
 //! | `random` | hashing that nobody can foresee |
 //! | `room` | lists that keep the room that they need |
 //! | `error` | [`Error`], one variant for each thing that can go wrong |
@@ -20,6 +20,7 @@ mod arrow;
 mod column;
 mod dictionary;
 mod error;
+mod large_pages;
 mod meter;
 mod prefetch;
 mod random;
@@ -32,6 +33,7 @@ pub use arrow::{Encoder, decode, format_row, format_value};
 pub use column::{Batch, Column};
 pub use dictionary::{Dictionary, Gone, Held, HoldsStrings};
 pub use error::{Error, Result};
+pub use large_pages::in_large_pages;
 pub use meter::{Meter, available, reserve};
 pub use prefetch::prefetch;
 pub use random::random_hasher;

@@ -75,11 +75,9 @@ impl<R: PayloadRing> Machine<R> {
         let fields = layout.fields();
         let shape = self.algebra.shape.clone();
         let stride = R::stride(&shape);
-        let mut sums: Relation<R> = Relation::new(
-            whole.name().to_owned(),
-            shape,
-            Some(Part::new(layout, stride)),
-        );
+        let mut part = Part::new(layout, stride);
+        part.reserve(delta.rows);
+        let mut sums: Relation<R> = Relation::new(whole.name().to_owned(), shape, Some(part));
         let all: Vec<u32> = (0..delta.rows as u32).collect();
         let mut rows = picked(delta, fields, &all, fields);
         let keys: Vec<usize> = (0..fields).collect();

@@ -8,6 +8,8 @@
 //! The box widens geometrically, so widening is O(1) amortised an insert; where that would break
 //! the bound, the part goes back to hashing.
 
+use ringview_core::in_large_pages;
+
 use crate::ABSENT;
 use crate::layout::KeyLayout;
 
@@ -67,10 +69,10 @@ impl DenseDirectory {
             })
             .collect();
         dimensions.reverse();
-        Self {
-            dimensions,
-            slots: vec![ABSENT; stride as usize],
-        }
+        let mut slots = Vec::with_capacity(stride as usize);
+        in_large_pages(&slots);
+        slots.resize(stride as usize, ABSENT);
+        Self { dimensions, slots }
     }
 
     /// The code of one key, or `None` outside the box.

@@ -4,6 +4,7 @@
 //! payloads are wide, keys that are scattered over the batch are found by hashing too, so that a
 //! wide product is computed into one sum a key. Cost: O(rows), expected where keys are hashed.
 
+use ringview_core::dispatch;
 use ringview_ring::Groups;
 
 use crate::directory::{KeyScratch, Keys};
@@ -21,12 +22,28 @@ enum Kind {
     Named,
 }
 
+dispatch! {
+    /// Marks the rows of a column whose next one is another; how many rows are marked by then.
+    fn mark(column: &[u64], breaks: &mut [u8]) -> usize {
+        // Slices of one length: the compiler sees loops over vectors.
+        let rows = breaks.len();
+        let (ones, nexts) = (&column[..rows], &column[1..=rows]);
+        for ((stop, one), next) in breaks.iter_mut().zip(ones).zip(nexts) {
+            *stop |= u8::from(one != next);
+        }
+        let (blocks, rest) = breaks.as_chunks::<128>();
+        let sum = |block: &[u8]| usize::from(block.iter().sum::<u8>());
+        blocks.iter().map(|block| sum(block)).sum::<usize>() + sum(rest)
+    }
+}
+
 /// The groups of a batch; keeps its memory between batches.
 #[derive(Clone, Debug, Default)]
 pub struct Grouper {
     kind: Kind,
     rows: usize,
-    breaks: Vec<bool>,
+    /// By row but the last, 1 if the next one has another key.
+    breaks: Vec<u8>,
     /// The first row of each group.
     first: Vec<u32>,
     of: Vec<u32>,
@@ -63,16 +80,12 @@ impl Grouper {
         }
         let breaks = &mut self.breaks;
         breaks.clear();
-        breaks.resize(rows - 1, false);
+        breaks.resize(rows - 1, 0);
+        let mut stops = 0;
         for &register in keys {
-            // Two slices of one length: the compiler sees a loop over vectors.
-            let column = &columns[register][..rows];
-            let pairs = column[..rows - 1].iter().zip(&column[1..]);
-            for (stop, (one, next)) in breaks.iter_mut().zip(pairs) {
-                *stop |= one != next;
-            }
+            stops = mark(&columns[register][..rows], breaks);
         }
-        let runs = 1 + breaks.iter().filter(|&&stop| stop).count();
+        let runs = 1 + stops;
         if hash && runs >= WORTH_HASHING {
             return self.hash(columns, keys, layout, least);
         }
@@ -80,15 +93,16 @@ impl Grouper {
             return;
         }
         self.kind = Kind::Runs;
+        // Every row is written down, and the next one over it unless it ended a run: no branch is guessed.
         let first = &mut self.first;
         first.clear();
-        first.push(0);
-        first.extend(
-            (1u32..)
-                .zip(breaks.iter())
-                .filter(|(_, stop)| **stop)
-                .map(|(row, _)| row),
-        );
+        first.resize(runs + 1, 0);
+        let mut run = 1;
+        for (row, &stop) in (1u32..).zip(breaks.iter()) {
+            first[run] = row;
+            run += usize::from(stop);
+        }
+        first.truncate(runs);
     }
 
     /// The slots of a fresh part number the distinct keys in the order in which they come.
@@ -133,5 +147,42 @@ impl Grouper {
     #[must_use]
     pub fn representatives(&self) -> Option<&[u32]> {
         (self.kind != Kind::Each).then_some(&self.first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Grouper, Groups};
+    use crate::layout::KeyLayout;
+
+    proptest! {
+        /// Against a comparison of all neighbours, in runs of any length up to several blocks.
+        #[test]
+        fn runs_begin_where_the_key_changes(
+            runs in prop::collection::vec((0..3_u64, 0..2_u64, 1..200_usize), 0..12), least in 1..4_usize,
+        ) {
+            let row = |&(one, other, rows): &(u64, u64, usize)| std::iter::repeat_n((one, other), rows);
+            let keys: Vec<(u64, u64)> = runs.iter().flat_map(row).collect();
+            let columns = [keys.iter().map(|key| key.1).collect(), keys.iter().map(|key| key.0).collect()];
+            let starts = (0..keys.len()).filter(|&row| row == 0 || keys[row] != keys[row - 1]);
+            let starts: Vec<u32> = starts.map(|row| row as u32).collect();
+            let worth = starts.len() < keys.len() && starts.len() * least <= keys.len();
+            let layout = KeyLayout::new(&[]);
+            let mut grouper = Grouper::default();
+            // Twice: what it keeps of a batch is not seen in the next.
+            for _ in 0..2 {
+                grouper.group_from(least, &columns, &[1, 0], keys.len(), &layout, false);
+                match grouper.groups() {
+                    Groups::Runs { starts: found, rows } => {
+                        prop_assert!(worth);
+                        prop_assert_eq!((found, rows), (&starts[..], keys.len()));
+                    }
+                    Groups::Each(rows) => prop_assert!(!worth && rows == keys.len()),
+                    Groups::Named { .. } => prop_assert!(false, "nothing is hashed"),
+                }
+            }
+        }
     }
 }

@@ -159,29 +159,44 @@ impl Part {
         }
     }
 
+    /// Most keys are there: those are read in one go, each by itself, and then come the others.
     fn locate_dense(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
         let KeyScratch { codes, packed, .. } = scratch;
-        for (row, &code) in codes.iter().enumerate().skip(out.len()) {
-            let Directory::Dense(dense) = &self.directory else {
+        let Directory::Dense(dense) = &self.directory else {
+            return;
+        };
+        let first = out.len();
+        let room = dense.slots.len();
+        out.extend(codes[first..].iter().map(|&code| dense.slot(code)));
+        for row in first..codes.len() {
+            if out[row] != ABSENT {
+                continue;
+            }
+            let code = codes[row] as usize;
+            self.layout.pack_one(|f| keys.column(f)[row], packed);
+            if code >= room {
+                out.truncate(row);
+                self.widen(packed);
                 return;
-            };
-            if let Some(&ahead) = codes.get(row + AHEAD) {
-                prefetch(&dense.slots, ahead as usize);
             }
-            let mut slot = dense.slot(code);
-            if slot == ABSENT {
-                self.layout.pack_one(|f| keys.column(f)[row], packed);
-                if code as usize >= dense.slots.len() {
-                    self.widen(packed);
-                    return;
-                }
-                slot = self.take_slot(packed);
-                if let Directory::Dense(dense) = &mut self.directory {
-                    dense.slots[code as usize] = slot;
-                }
-            }
-            out.push(slot);
+            out[row] = self.take_dense(code, packed);
         }
+    }
+
+    /// The slot of a key within the box, made if no row before has made it.
+    fn take_dense(&mut self, code: usize, key: &[u64]) -> u32 {
+        let slots = match &self.directory {
+            Directory::Dense(dense) => &dense.slots[..],
+            Directory::Hash(_) => &[],
+        };
+        let known = slots.get(code).copied().filter(|&slot| slot != ABSENT);
+        known.unwrap_or_else(|| {
+            let slot = self.take_slot(key);
+            if let Directory::Dense(dense) = &mut self.directory {
+                dense.slots[code] = slot;
+            }
+            slot
+        })
     }
 
     #[inline(always)]

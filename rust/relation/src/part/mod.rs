@@ -14,6 +14,8 @@ mod runs;
 mod shrink;
 pub(crate) mod sieve;
 
+use ringview_core::in_large_pages;
+
 use crate::ABSENT;
 use crate::directory::{Directory, Hashing};
 use crate::journal::{Journal, SlotChange, Undo};
@@ -459,4 +461,5 @@ fn grow_slab(slab: &mut Vec<u64>, words: usize) {
         _ => len / 8,
     };
     slab.reserve_exact(more.max(words));
+    in_large_pages(slab);
 }

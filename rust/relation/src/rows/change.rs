@@ -8,13 +8,10 @@ use std::hash::{BuildHasher, Hasher};
 
 use ringview_core::{Batch, Dictionary, Error, Result, format_row, random_hasher};
 
+use super::ahead::NOWHERE;
 use super::pending::sort;
 use super::{RowStore, Scratch};
 use crate::hash::HashDirectory;
-
-/// How many rows ahead the directory, and behind it the rows, are asked for.
-const AHEAD_DIRECTORY: usize = 24;
-const AHEAD_ROWS: usize = 12;
 
 /// Rows of a table, each as often as it is there: what other layers can count too.
 pub(super) const MOST: u64 = i64::MAX as u64;
@@ -38,10 +35,12 @@ impl RowStore {
             return Ok(());
         }
         let mut scratch = self.prepare(batch);
+        let mut ahead = self.look_at_first(&scratch.hashes);
         let mut done = Ok(());
         for row in 0..batch.rows {
-            self.look_ahead(&scratch.hashes, row);
-            if let Err(refusal) = self.change(&mut scratch, row, sign * batch.multiplicity(row)) {
+            let seen = self.look_ahead(&mut ahead, &scratch.hashes, row);
+            let amount = sign * batch.multiplicity(row);
+            if let Err(refusal) = self.change(&mut scratch, row, seen, amount) {
                 self.take_back(&mut scratch, batch, row, sign);
                 done = Err(self.explain(refusal, &scratch, batch, row, sign, dict));
                 break;
@@ -55,7 +54,8 @@ impl RowStore {
     /// that its counterpart left, and cannot fail.
     fn take_back(&mut self, scratch: &mut Scratch, batch: &Batch, rows: usize, sign: i64) {
         for row in (0..rows).rev() {
-            let done = self.change(scratch, row, -sign * batch.multiplicity(row));
+            let amount = -sign * batch.multiplicity(row);
+            let done = self.change(scratch, row, NOWHERE, amount);
             debug_assert!(
                 done.is_ok(),
                 "the rows of a batch are taken back last first"
@@ -108,19 +108,6 @@ impl RowStore {
         start..start + self.packing.stride()
     }
 
-    #[inline(always)]
-    pub(super) fn look_ahead(&self, hashes: &[u64], row: usize) {
-        if let Some(&hash) = hashes.get(row + AHEAD_DIRECTORY) {
-            self.directory.prefetch(hash);
-        }
-        if let Some(&hash) = hashes.get(row + AHEAD_ROWS)
-            && let Some(slot) = self.directory.candidate(hash)
-        {
-            self.rows.prefetch(slot);
-            self.counts.prefetch(slot);
-        }
-    }
-
     /// Where the directory has the key of `packed`, or would have it.
     #[inline(always)]
     pub(super) fn seek(&self, hash: u64, packed: &[u8]) -> std::result::Result<usize, usize> {
@@ -129,13 +116,14 @@ impl RowStore {
             .seek(hash, |slot| self.rows.row(slot)[..key.len()] == *key)
     }
 
+    /// Changes how often a row is there; its entry may have been seen at a place.
     #[inline(always)]
-    fn change(&mut self, scratch: &mut Scratch, row: usize, amount: i64) -> Step {
+    fn change(&mut self, scratch: &mut Scratch, row: usize, seen: usize, amount: i64) -> Step {
         let (hash, packed) = (scratch.hashes[row], &scratch.packed[self.bytes_of(row)]);
         let step = if amount > 0 {
             self.add(hash, packed, amount.unsigned_abs())
         } else if amount < 0 {
-            self.remove(hash, packed, amount.unsigned_abs())
+            self.remove(seen, hash, packed, amount.unsigned_abs())
         } else {
             Ok(())
         };
@@ -175,8 +163,9 @@ impl RowStore {
     }
 
     #[inline(always)]
-    fn remove(&mut self, hash: u64, packed: &[u8], amount: u64) -> Step {
-        let at = self.place_of(hash, packed).ok_or(Refusal::OverDelete(0))?;
+    fn remove(&mut self, seen: usize, hash: u64, packed: &[u8], amount: u64) -> Step {
+        let at = self.place_of(seen, hash, packed);
+        let at = at.ok_or(Refusal::OverDelete(0))?;
         let slot = self.directory.slot_at(at);
         let present = self.counts.get(slot);
         let left = present
@@ -193,9 +182,13 @@ impl RowStore {
         Ok(())
     }
 
-    /// Where the directory has the whole row.
+    /// Where the directory has the whole row; its entry may have been seen at a place.
     #[inline(always)]
-    fn place_of(&self, hash: u64, packed: &[u8]) -> Option<usize> {
+    fn place_of(&self, seen: usize, hash: u64, packed: &[u8]) -> Option<usize> {
+        let likely = self.directory.candidate_at(seen, hash);
+        if likely.is_some_and(|slot| *self.rows.row(slot) == *packed) {
+            return Some(seen);
+        }
         let at = self.seek(hash, packed).ok()?;
         let slot = self.directory.slot_at(at);
         let whole = self.packing.key_bytes() == packed.len() || *self.rows.row(slot) == *packed;
@@ -245,7 +238,8 @@ impl RowStore {
             },
             Refusal::OverDelete(left) => {
                 // Earlier rows of the batch have taken or brought their share.
-                let at = self.place_of(scratch.hashes[row], &scratch.packed[self.bytes_of(row)]);
+                let packed = &scratch.packed[self.bytes_of(row)];
+                let at = self.place_of(NOWHERE, scratch.hashes[row], packed);
                 let present = at.map_or(0, |at| self.counts.get(self.directory.slot_at(at)));
                 let asked = (sign * batch.multiplicity(row)).unsigned_abs();
                 let asked = i128::from(asked) + i128::from(present) - i128::from(left);

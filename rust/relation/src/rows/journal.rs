@@ -99,6 +99,11 @@ impl Journal {
         slot < self.mark
     }
 
+    /// The first slot that the transaction made.
+    pub(super) fn mark(&self) -> u32 {
+        self.mark
+    }
+
     /// How many of the rows that wait did so before the transaction, if this is the first time that
     /// they are asked for; they wait no longer.
     pub(super) fn take_waiting(&mut self) -> usize {

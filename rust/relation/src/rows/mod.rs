@@ -12,6 +12,7 @@
 //! they are most of all (`shrink`). Rows that were chosen to collide are hashed anew under a seed that
 //! nobody knows; nothing but the places in the directory depends on it.
 
+mod ahead;
 mod change;
 mod counts;
 mod journal;

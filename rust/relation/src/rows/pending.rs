@@ -19,6 +19,9 @@ const SHARE: usize = 1;
 /// Known rows that a pass over the directory takes in the time in which it looks for one.
 pub(super) const PASS: usize = 8;
 
+/// Behind all slots.
+const NEVER: u32 = crate::ABSENT;
+
 impl RowStore {
     /// Adds the rows of a batch to those that wait; false, and nothing done, where rows must be looked
     /// for.
@@ -74,16 +77,22 @@ impl RowStore {
         }
         let mut pending = std::mem::take(&mut self.pending);
         let (before, since) = pending.split_at(self.journal.take_waiting());
-        self.enter_all(before, false);
-        self.enter_all(since, true);
+        if since.iter().any(|&slot| self.journal.was_there(slot)) {
+            // The running transaction filled slots again: they do not tell who came first.
+            self.enter_all(before, NEVER);
+            self.enter_all(since, 0);
+        } else {
+            self.enter_all(&pending, self.journal.mark());
+        }
         if pending.capacity() <= FEW {
             pending.clear();
             self.pending = pending;
         }
     }
 
-    /// Enters rows; `undoable` if the running transaction brought them.
-    fn enter_all(&mut self, pending: &[u32], undoable: bool) {
+    /// Enters rows; the running transaction brought those in slots from `undoable` on. Equal rows meet in
+    /// the order of their slots.
+    fn enter_all(&mut self, pending: &[u32], undoable: u32) {
         let free = self.free.len();
         let released = self.journal.released();
         if pending.len() < FEW.min(self.directory.len() / PASS) {
@@ -96,10 +105,11 @@ impl RowStore {
         self.journal.sort_released(released);
     }
 
-    fn enter_each(&mut self, pending: &[u32], undoable: bool) {
+    fn enter_each(&mut self, pending: &[u32], undoable: u32) {
         let mut entries = self.entries(pending);
+        let mut ahead = self.look_at_first(&entries);
         for row in 0..entries.len() {
-            self.look_ahead(&entries, row);
+            self.look_ahead(&mut ahead, &entries, row);
             self.enter(entries[row], undoable);
             if self.directory.is_strained() {
                 self.reseed();
@@ -108,7 +118,7 @@ impl RowStore {
         }
     }
 
-    fn enter_together(&mut self, pending: &[u32], undoable: bool) {
+    fn enter_together(&mut self, pending: &[u32], undoable: u32) {
         let mut entries = self.entries(pending);
         while !entries.is_empty() {
             sort(&mut entries);
@@ -131,7 +141,7 @@ impl RowStore {
 
     /// Enters a row; the directory reads of a hash what an entry keeps of it.
     #[inline(always)]
-    fn enter(&mut self, entry: u64, undoable: bool) {
+    fn enter(&mut self, entry: u64, undoable: u32) {
         if self.directory.is_full() {
             self.directory.grow();
         }
@@ -143,7 +153,7 @@ impl RowStore {
     }
 
     /// Unites two slots if they hold the same row; whether they do.
-    fn absorb(&mut self, known: u32, slot: u32, undoable: bool) -> bool {
+    fn absorb(&mut self, known: u32, slot: u32, undoable: u32) -> bool {
         let same = self.rows.row(known) == self.rows.row(slot);
         if same {
             self.unite(known, slot, undoable);
@@ -151,10 +161,10 @@ impl RowStore {
         same
     }
 
-    fn unite(&mut self, known: u32, slot: u32, undoable: bool) {
+    fn unite(&mut self, known: u32, slot: u32, undoable: u32) {
         let present = self.counts.get(known);
         let both = present + self.counts.get(slot);
-        if undoable {
+        if slot >= undoable {
             // That `slot` was filled has been noted already.
             self.note(known, present);
             self.journal.release(slot);

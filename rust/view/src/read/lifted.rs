@@ -43,8 +43,8 @@ impl LiftedRows<'_> {
         for (component, &element) in shape.elements().iter().enumerate() {
             let values = program.factor(component, self.batch, self.selection)?;
             let overflowed = match (values, element.kind) {
-                (Values::Ones, NumberKind::Wide) => self.fill(element, |_| Wide::ONE, out),
-                (Values::Ones, _) => self.fill(element, |_| 1i64, out),
+                (Values::Ones, NumberKind::Wide) => self.fill_ones(element, Wide::ONE, out),
+                (Values::Ones, _) => self.fill_ones(element, 1i64, out),
                 (Values::Words(words), NumberKind::Integer) => {
                     self.fill(element, |row| i64::load(words, row), out)
                 }
@@ -83,6 +83,25 @@ impl LiftedRows<'_> {
             times: times.map(|all| (all, self.selection.rows())),
         };
         reals.sum(self.groups, to, out, self.stride)
+    }
+
+    /// As `fill`, of ones: rows that are there once are counted by where their group ends.
+    fn fill_ones<N>(&self, element: Element, one: N, out: &mut [u64]) -> bool
+    where
+        N: Number,
+        i64: Widen<N>,
+    {
+        let (Groups::Runs { starts, rows }, None) = (self.groups, &self.batch.multiplicity) else {
+            return self.fill(element, |_| one, out);
+        };
+        let ends = starts.iter().skip(1).map(|&end| end as usize);
+        let ends = ends.chain(std::iter::once(rows));
+        let targets = out.chunks_exact_mut(self.stride);
+        for ((&start, end), target) in starts.iter().zip(ends).zip(targets) {
+            let count = (end - start as usize) as i64 * self.sign;
+            Widen::<N>::widen(count).store(target, element.word);
+        }
+        false
     }
 
     /// Sums multiplicity times value into one component; whether any number overflowed.

@@ -20,6 +20,8 @@
 //! account must hold as many places as there are entries by then, so that pays for it: O(1) amortised,
 //! whatever the keys.
 
+mod passes;
+
 use ringview_core::prefetch;
 
 /// No entry: greater than every entry, since no tag is `u32::MAX`.
@@ -125,12 +127,6 @@ impl HashDirectory {
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         prefetch(&self.entries, self.home(tag_of(hash)));
-    }
-
-    /// The first slot with the tag of `hash`, its key not compared: what to prefetch next.
-    #[inline(always)]
-    pub(crate) fn candidate(&self, hash: u64) -> Option<u32> {
-        self.candidate_at(self.first(hash), hash)
     }
 
     /// The place at which entries with the tag of `hash` begin, or would: a later insertion may put it
@@ -261,23 +257,6 @@ impl HashDirectory {
         true
     }
 
-    /// Removes the entries of the slots that `keep` does not hold for. One pass over all.
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
-        let mut next = 0;
-        for at in 0..self.entries.len() {
-            let entry = std::mem::replace(&mut self.entries[at], EMPTY);
-            if entry == EMPTY {
-                continue;
-            }
-            if keep(entry as u32) {
-                // What stays moves towards its home: never beyond where it was.
-                next = self.settle(entry, next);
-            } else {
-                self.len -= 1;
-            }
-        }
-    }
-
     /// Removes the entry that `seek` found.
     #[inline(always)]
     pub(crate) fn remove_at(&mut self, at: usize) {
@@ -295,114 +274,10 @@ impl HashDirectory {
         self.note(gap + 1 - at, 0);
     }
 
-    /// Makes room for 40% more.
-    #[cold]
-    pub(crate) fn grow(&mut self) {
-        self.resize((self.capacity + self.capacity * 2 / 5).max(16));
-    }
-
-    /// Makes room for `keys` entries in all.
-    pub fn reserve(&mut self, keys: usize) {
-        let capacity = keys * 5 / 4 + 1;
-        if capacity > self.capacity {
-            self.resize(capacity);
-        }
-    }
-
-    /// Spreads the entries over more room, in place and block by block from the right.
-    ///
-    /// A block begins behind a gap. Homes only move to the right, and an entry's place grows by no
-    /// more than the capacity does, so a block never reaches what stood behind the gap to its
-    /// right, which has moved on. Within a block nothing branches on gaps.
-    fn resize(&mut self, capacity: usize) {
-        const BLOCK: usize = 1024;
-        let mut end = self.entries.len();
-        let room = end.max(capacity) + TAIL;
-        self.entries.reserve_exact(room - end);
-        self.entries.resize(room, EMPTY);
-        self.capacity = capacity;
-        let mut block = Vec::with_capacity(BLOCK);
-        while end > 0 {
-            let before = &self.entries[..end.saturating_sub(BLOCK)];
-            let start = before
-                .iter()
-                .rposition(|&e| e == EMPTY)
-                .map_or(0, |at| at + 1);
-            block.clear();
-            block.extend_from_slice(&self.entries[start..end]);
-            self.entries[start..end].fill(EMPTY);
-            let mut next = 0;
-            for &entry in &block {
-                next = self.settle(entry, next);
-            }
-            end = start;
-        }
-    }
-
     /// The entry of a key with this hash.
     #[inline(always)]
     pub(crate) fn entry(hash: u64, slot: u32) -> u64 {
         (tag_of(hash) << 32) | u64::from(slot)
-    }
-
-    /// Adds entries in the order of their tags, all in one pass from left to right into a table of its own.
-    /// `absorb(known, slot)` says whether two slots of one tag have the same key; it has seen to both
-    /// when they do, and `slot` is not entered. Returns how many it has taken in: all, unless that
-    /// left it strained.
-    pub(crate) fn merge(
-        &mut self,
-        entries: &[u64],
-        mut absorb: impl FnMut(u32, u32) -> bool,
-    ) -> usize {
-        let mut merged = self.with_room_for(self.len + entries.len());
-        (merged.len, merged.account) = (self.len, self.account);
-        let (mut rest, mut next, mut taken) = (&self.entries[..], 0, 0);
-        for &entry in entries {
-            if merged.is_strained() {
-                break;
-            }
-            let tag = entry >> 32;
-            while let Some((&known, after)) = rest.split_first()
-                && (known >> 32 <= tag || known == EMPTY)
-            {
-                next = merged.settle(known, next);
-                rest = after;
-            }
-            // Entries of one tag stand side by side.
-            let equal = merged.entries[..next].iter().rev();
-            let equal = equal.take_while(|&&known| known >> 32 == tag);
-            let (mut compared, mut same) = (0, false);
-            for &known in equal {
-                compared += 1;
-                same = absorb(known as u32, entry as u32);
-                if same {
-                    break;
-                }
-            }
-            let mut distance = 0;
-            if !same {
-                next = merged.settle(entry, next);
-                merged.len += 1;
-                distance = next - 1 - merged.home(tag);
-            }
-            merged.note(compared, distance);
-            taken += 1;
-        }
-        for &known in rest {
-            next = merged.settle(known, next);
-        }
-        *self = merged;
-        taken
-    }
-
-    /// An empty table with room for so many keys that goes on counting where this one stops.
-    fn with_room_for(&self, keys: usize) -> Self {
-        let capacity = keys * 7 / 5 + 1;
-        Self {
-            entries: vec![EMPTY; capacity + TAIL],
-            capacity,
-            ..self.successor()
-        }
     }
 
     /// All slots, in the order of their tags.
@@ -415,43 +290,6 @@ impl HashDirectory {
     pub(crate) fn is_sparse(&self) -> bool {
         const FEW: usize = 1 << 10;
         self.capacity > FEW + 4 * self.len
-    }
-
-    /// Lets every entry name the slot to which `to` sends its own, in as little room as they need. One
-    /// pass over all.
-    pub(crate) fn relocate(&mut self, to: impl Fn(u32) -> u32) {
-        let mut all = self.with_room_for(self.len);
-        (all.len, all.account) = (self.len, self.account);
-        // First they come together: that needs no branch for a gap, and gaps come as they like.
-        let mut live = 0;
-        for at in 0..self.entries.len() {
-            let entry = self.entries[at];
-            self.entries[live] = entry;
-            live += usize::from(entry != EMPTY);
-        }
-        let mut next = 0;
-        for &entry in &self.entries[..live] {
-            let moved = (entry >> 32) << 32 | u64::from(to(entry as u32));
-            next = all.settle(moved, next);
-        }
-        *self = all;
-    }
-
-    /// Puts an entry at its home, or at `next` if that is further, and returns the place behind it; a
-    /// gap, which has all bits set, changes nothing where it is masked in.
-    #[inline(always)]
-    fn settle(&mut self, entry: u64, next: usize) -> usize {
-        let home = if entry == EMPTY {
-            next
-        } else {
-            self.home(entry >> 32)
-        };
-        let at = next.max(home);
-        if at + 1 >= self.entries.len() {
-            self.entries.extend([EMPTY; TAIL]);
-        }
-        self.entries[at] &= entry;
-        at + usize::from(entry != EMPTY)
     }
 
     /// Forgets every entry, keeping the room.

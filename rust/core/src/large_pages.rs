@@ -1,0 +1,77 @@
+//! A hint to the memory system: a long list that is looked into here and there is better off in pages of
+//! 2 MB, of which the machine remembers where they are, than in thousands of 4 KB.
+//!
+//! Invariant: a hint only. What a list holds, and how much memory it takes once it is filled, does not
+//! depend on it: asked for are the pages that the list has been given, no others.
+
+/// Bytes that are worth it: room for a large page wherever the list begins.
+const LONG: usize = 1 << 22;
+
+/// Asks that the room of a list be in large pages, if it is long; before it is filled.
+///
+/// ```
+/// let mut list = Vec::with_capacity(1 << 20);
+/// ringview_core::in_large_pages(&list);
+/// list.resize(1 << 20, 7u64);
+/// assert_eq!(list.iter().sum::<u64>(), 7 << 20);
+/// ```
+#[inline]
+pub fn in_large_pages<T>(list: &Vec<T>) {
+    let bytes = list.capacity() * size_of::<T>();
+    if bytes >= LONG {
+        ask(list.as_ptr().addr(), bytes);
+    }
+}
+
+/// Asks for all of the pages that hold some bytes: a mapping that is marked as a whole is not torn apart.
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[cold]
+fn ask(start: usize, bytes: usize) {
+    use std::ffi::{c_int, c_void};
+
+    const PAGE: usize = 1 << 12;
+    const MADV_HUGEPAGE: c_int = 14;
+    // SAFETY: this is how the C library that the standard library stands on declares it.
+    unsafe extern "C" {
+        fn madvise(start: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+    }
+    let first = start & !(PAGE - 1);
+    let pages = (start + bytes - first).next_multiple_of(PAGE);
+    // SAFETY: this advice changes no byte and unmaps nothing, whatever the addresses; what the system
+    // cannot do, or where its pages are larger, it refuses, and nothing is lost.
+    let _ = unsafe {
+        madvise(
+            std::ptr::without_provenance_mut(first),
+            pages,
+            MADV_HUGEPAGE,
+        )
+    };
+}
+
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+fn ask(_: usize, _: usize) {}
+
+#[cfg(test)]
+mod tests {
+    /// A list that was asked for grows, moves and shrinks like any other.
+    #[test]
+    fn a_list_stays_what_it_is() {
+        let mut list: Vec<u64> = Vec::new();
+        for round in 1..6u64 {
+            list.reserve_exact(1 << 19);
+            super::in_large_pages(&list);
+            list.extend(std::iter::repeat_n(round, 1 << 19));
+        }
+        list.truncate(3 << 19);
+        list.shrink_to_fit();
+        super::in_large_pages(&list);
+        assert_eq!(list.iter().sum::<u64>(), (1 + 2 + 3) * (1 << 19));
+        super::in_large_pages(&Vec::<u8>::new());
+    }
+}
