@@ -49,7 +49,9 @@ class DeltaSink:
         came = changes.filter(pc.field("multiplicity") > 0)
         went = changes.filter(pc.field("multiplicity") < 0)
         went = went.join(came.select(self.keys), self.keys, join_type="left anti")
-        rows = pa.concat_tables([came, went.select(changes.column_names)])
+        # A join forgets which columns have no NULL.
+        went = went.select(changes.column_names).cast(changes.schema)
+        rows = pa.concat_tables([came, went])
         frame = self.spark.createDataFrame(rows.to_pylist(), spark_schema(rows.schema))
         if not (self.path / "_delta_log").exists():
             empty = frame.drop("multiplicity").where(sf.lit(False))

@@ -10,7 +10,7 @@ use ringview_engine::{Database, Poll};
 use ringview_query::Query;
 use serde::{Deserialize, Serialize};
 
-use crate::file::damaged;
+use crate::unread::damaged;
 
 /// Everything that a view was created with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

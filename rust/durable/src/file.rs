@@ -4,19 +4,18 @@
 //! checksum over its number and its bytes, so that what is missing, cut or changed is told and nothing is
 //! invented. One process at a time has a file. Cost: a commit is one or two `fsync`s; reading is one scan.
 
-use std::io::ErrorKind;
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use arrow_buffer::Buffer;
 use redb::{ReadableDatabase, ReadableTableMetadata, TableDefinition, TableError};
-use ringview_core::{Error, Result};
+use ringview_core::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::places::{self, Move, Place};
 use crate::record::{Entry, Record};
 use crate::seal::{seal, unseal};
+use crate::unread::{Unread, cannot, failed_text, guarded, of_the_parent};
 
 /// What every file of ours begins its head with.
 const MAGIC: &str = "ringview database";
@@ -320,7 +319,7 @@ fn read_head(database: &redb::Database) -> std::result::Result<Head, Unread> {
         return Err(Unread::Foreign);
     }
     if any.version > VERSION {
-        return Err(Unread::Newer(any.version));
+        return Err(Unread::Newer(any.version, VERSION));
     }
     let head: Head = serde_json::from_slice(text.value()).map_err(unreadable)?;
     let there = match reading.open_table(RECORDS) {
@@ -332,99 +331,4 @@ fn read_head(database: &redb::Database) -> std::result::Result<Head, Unread> {
         return Err(Unread::Damaged(told));
     }
     Ok(head)
-}
-
-/// Why a file is not read.
-#[derive(Debug)]
-pub(crate) enum Unread {
-    Foreign,
-    Newer(u32),
-    Damaged(String),
-    Failed(redb::Error),
-}
-
-impl<E: Into<redb::Error>> From<E> for Unread {
-    fn from(problem: E) -> Self {
-        Self::Failed(problem.into())
-    }
-}
-
-impl Unread {
-    fn of(self, path: &Path, action: &'static str) -> Error {
-        let problem = match self {
-            Self::Foreign => "it is no database of ringview".to_owned(),
-            Self::Newer(version) => format!(
-                "it was written by a later version (layout {version}, this one reads up to {VERSION}); \
-                 install that, or `save` it there"
-            ),
-            Self::Damaged(problem) => problem,
-            Self::Failed(problem) => return cannot(path, action, problem),
-        };
-        unread(path, &problem)
-    }
-}
-
-fn unread(path: &Path, problem: &str) -> Error {
-    Error::Snapshot {
-        problem: format!("{}: {problem}", path.display()),
-    }
-}
-
-/// Of a file whose records do not make sense.
-pub(crate) fn damaged(problem: &str) -> Error {
-    Error::Snapshot {
-        problem: format!("it is damaged: {problem}"),
-    }
-}
-
-/// What keeps a file from being opened, read or written.
-fn cannot(path: &Path, action: &'static str, problem: impl Into<redb::Error>) -> Error {
-    let problem = match problem.into() {
-        redb::Error::Corrupted(problem) => {
-            return unread(path, &format!("it is damaged: {problem}"));
-        }
-        redb::Error::Io(problem) if problem.kind() == ErrorKind::InvalidData => {
-            return unread(path, "it is no database of ringview");
-        }
-        redb::Error::DatabaseAlreadyOpen => {
-            "it is open elsewhere, and one process at a time may have it; close it there first"
-                .to_owned()
-        }
-        redb::Error::PreviousIo => "writing failed before, and what the disk holds is not known; \
-            close the database and open it again"
-            .to_owned(),
-        problem => problem.to_string(),
-    };
-    Error::Storage {
-        action,
-        path: path.display().to_string(),
-        problem,
-    }
-}
-
-fn of_the_parent(path: &Path) -> Error {
-    Error::Storage {
-        action: "write",
-        path: path.display().to_string(),
-        problem: "this process is a fork of the one that opened it, which has it still; open \
-            another file here, or open this one after the fork"
-            .to_owned(),
-    }
-}
-
-fn failed_text(path: &Path, problem: &serde_json::Error) -> Error {
-    Error::Storage {
-        action: "write",
-        path: path.display().to_string(),
-        problem: problem.to_string(),
-    }
-}
-
-/// What a damaged file may make the library panic about is an error like others.
-fn guarded<T, E: Into<Unread>>(
-    work: impl FnOnce() -> std::result::Result<T, E>,
-) -> std::result::Result<T, Unread> {
-    let done = catch_unwind(AssertUnwindSafe(work));
-    let contradictory = || Unread::Damaged("its pages contradict each other".to_owned());
-    done.map_or_else(|_| Err(contradictory()), |done| done.map_err(Into::into))
 }

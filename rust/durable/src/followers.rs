@@ -14,9 +14,9 @@ use ringview_core::{Error, Result};
 use ringview_engine::ViewFollower;
 
 use crate::database::{Durability, DurableDatabase};
-use crate::file::damaged;
 use crate::places::{Move, Place};
 use crate::record::{read_part, write_part};
+use crate::unread::damaged;
 
 /// Somebody who follows a view under a name; all who ask for it share one place.
 #[derive(Clone, Debug)]

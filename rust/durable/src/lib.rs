@@ -18,6 +18,7 @@
 //! | `places`, `seal` | where they stand, in the file; bytes with checksums |
 //! | `snapshot` | the file written anew from what is there |
 //! | `replay` | the database of a file |
+//! | `unread` | why a file is not opened, read or written |
 
 mod applied;
 mod database;
@@ -30,6 +31,7 @@ mod record;
 mod replay;
 mod seal;
 mod snapshot;
+mod unread;
 
 pub use applied::BatchId;
 pub use database::{Durability, DurableDatabase, Opening};

@@ -7,8 +7,8 @@ use arrow_buffer::Buffer;
 use redb::{ReadableTable, TableDefinition, TableError, WriteTransaction};
 use serde::{Deserialize, Serialize};
 
-use crate::file::Unread;
 use crate::seal::{seal, unseal};
+use crate::unread::Unread;
 
 const PLACES: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("ringview.places");
 const ROWS: TableDefinition<'_, (&str, &str, u32), &[u8]> =

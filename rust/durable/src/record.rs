@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::applied::{Applied, BatchId};
 use crate::definition::ViewDefinition;
-use crate::file::damaged;
+use crate::unread::damaged;
 
 /// Rows of a part: few enough to be copied in one piece.
 pub(crate) const PART: usize = 1 << 16;

@@ -12,8 +12,9 @@ use ringview_engine::{Database, Options, Poll};
 
 use crate::database::{DurableDatabase, Opening};
 use crate::definition::ViewDefinition;
-use crate::file::{File, damaged};
+use crate::file::File;
 use crate::record::{Entry, Record, Steps};
+use crate::unread::damaged;
 
 impl DurableDatabase {
     /// Opens a database, or makes one if there is no file; it holds the file until it is closed or dropped.
