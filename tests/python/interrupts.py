@@ -7,6 +7,7 @@ the database is as before, or as after the call if the message says so; and goes
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import sys
@@ -20,11 +21,13 @@ import pyarrow as pa
 import ringview as rv
 
 State = Any
+# The package's own folder: one of its name may hold all of this.
+PACKAGE = os.path.join(os.path.dirname(rv.__file__), "")
 
 
 def hear(number: int, frame: FrameType | None) -> None:
     while frame is not None:
-        if "/ringview/" in frame.f_code.co_filename:
+        if frame.f_code.co_filename.startswith(PACKAGE):
             raise KeyboardInterrupt
         frame = frame.f_back
 
