@@ -51,3 +51,19 @@ def database(**options: Any) -> rv.Database:
     for name, schema in SCHEMAS.items():
         db.create_table(name, schema)
     return db
+
+
+def change(
+    db: rv.Database, tables: dict[str, Rows], dice: random.Random, *, wide: int, most: int
+) -> None:
+    """One transaction: a row of some tables goes, and into others less than `most` rows come."""
+    with db.transaction() as tx:
+        for _ in range(dice.randrange(1, 4)):
+            table = dice.choice(sorted(SCHEMAS))
+            if dice.random() < 0.4 and tables[table]:
+                row = tables[table].pop(dice.randrange(len(tables[table])))
+                tx.delete(table, [row])
+                continue
+            rows = [one_row(table, dice, wide) for _ in range(dice.randrange(1, most))]
+            tx.insert(table, rows)
+            tables[table] += rows

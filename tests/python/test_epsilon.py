@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import ringview as rv
-from cyclic_tables import CYCLE, EPSILONS, ORACLE, RST, SCHEMAS, Rows, database, one_row
+from cyclic_tables import CYCLE, EPSILONS, ORACLE, RST, SCHEMAS, Rows, change, database, one_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import comparable
@@ -84,17 +84,7 @@ def test_it_shows_what_duckdb_shows_after_every_batch(
     above = db.create_view("above", f"SELECT COUNT(*) AS rows, MAX({first(view)}) AS one FROM v")
     followed: list[tuple[Any, ...]] = []
     for _ in range(8):
-        with db.transaction() as tx:
-            for _ in range(dice.randrange(1, 4)):
-                table = dice.choice(sorted(SCHEMAS))
-                gone = dice.random() < 0.4 and tables[table]
-                if gone:
-                    row = tables[table].pop(dice.randrange(len(tables[table])))
-                    tx.delete(table, [row])
-                    continue
-                rows = [one_row(table, dice, wide) for _ in range(dice.randrange(1, 9))]
-                tx.insert(table, rows)
-                tables[table] += rows
+        change(db, tables, dice, wide=wide, most=9)
         expected = ORACLE.rows(sql, tables)
         assert comparable(view.to_arrow()) == expected
         assert len(view) == len(expected)
@@ -132,16 +122,7 @@ def test_rows_of_triangles_are_those_of_duckdb_after_every_batch(
     db.create_view("above", over)
     followed: Counter[tuple[Any, ...]] = Counter()
     for step in range(8):
-        with db.transaction() as tx:
-            for _ in range(dice.randrange(1, 4)):
-                table = dice.choice(sorted(SCHEMAS))
-                if dice.random() < 0.4 and tables[table]:
-                    row = tables[table].pop(dice.randrange(len(tables[table])))
-                    tx.delete(table, [row])
-                    continue
-                rows = [one_row(table, dice, wide) for _ in range(dice.randrange(1, 12))]
-                tx.insert(table, rows)
-                tables[table] += rows
+        change(db, tables, dice, wide=wide, most=12)
         expected = ORACLE.rows(sql, tables)
         assert comparable(view.to_arrow()) == expected
         assert len(view) == len(expected)

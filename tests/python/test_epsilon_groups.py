@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import ringview as rv
-from cyclic_tables import CYCLE, EPSILONS, ORACLE, RST, SCHEMAS, Rows, database, one_row
+from cyclic_tables import CYCLE, EPSILONS, ORACLE, RST, SCHEMAS, Rows, change, database, one_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import comparable
@@ -62,16 +62,7 @@ def test_groups_of_one_relation_are_read_as_duckdb_has_them(
     kept = db.create_view("kept", sql)
     keys = sql[sql.index("GROUP BY") + 9 :].partition(" HAVING")[0].count(",") + 1
     for step in range(8):
-        with db.transaction() as tx:
-            for _ in range(dice.randrange(1, 4)):
-                table = dice.choice(sorted(SCHEMAS))
-                if dice.random() < 0.4 and tables[table]:
-                    row = tables[table].pop(dice.randrange(len(tables[table])))
-                    tx.delete(table, [row])
-                    continue
-                rows = [one_row(table, dice, wide) for _ in range(dice.randrange(1, 9))]
-                tx.insert(table, rows)
-                tables[table] += rows
+        change(db, tables, dice, wide=wide, most=9)
         names = view.schema.names[:keys]
         wanted = [{name: row[name] for name in names} for row in kept.to_arrow().to_pylist()[:4]]
         if step % 2:
