@@ -87,8 +87,10 @@ impl<R: PayloadRing> Machine<R> {
         let Some(part) = sums.part().filter(|_| sums.fits()) else {
             return Ok(None);
         };
-        let is_there = |slot: &u32| !R::is_zero(sums.shape(), part.payload(*slot));
-        let slots: Vec<u32> = part.iter().filter(is_there).collect();
+        // The ring's zero is for what is stored: of rows of which one takes another's place the count is 0,
+        // and a sum of reals may move.
+        let is_change = |slot: &u32| part.payload(*slot).iter().any(|&word| word != 0);
+        let slots: Vec<u32> = part.iter().filter(is_change).collect();
         if slots.len() == delta.rows {
             return Ok(None);
         }
@@ -149,8 +151,8 @@ impl<R: PayloadRing> Machine<R> {
         part.find(keys, &mut self.work.keys, &mut slots);
         let counts = delta.payload.chunks_exact(delta.width.max(1));
         let of = |(&slot, own): (&u32, &[u64])| match slot {
-            ABSENT => 1,
-            slot if !input.counted[slot as usize] => 1,
+            ABSENT => i64::from(own[0] != 0),
+            slot if !input.counted[slot as usize] => i64::from(own[0] != 0),
             slot => -i64::from(part.payload(slot)[0].wrapping_add(own[0]) == 0),
         };
         slots.iter().zip(counts).map(of).collect()

@@ -194,3 +194,19 @@ fn a_load_can_be_interrupted_and_is_undone() {
     house.check();
     house.load(&[(0, rows)]);
 }
+
+#[test]
+fn a_value_that_lost_its_tuples_before_a_load_is_in_no_part() {
+    for epsilon in [0.0, 0.5] {
+        let mut house = triangle([epsilon; 3]);
+        let gone: Batch = vec![(vec![7, 8], 1), (vec![7, 9], 1), (vec![8, 8], 1)];
+        house.load(&[
+            (0, gone.clone()),
+            (1, vec![(vec![0, 0], 1), (vec![1, 1], 1)]),
+        ]);
+        // Three of five tuples go, and two come: beside what is left then they are many.
+        let going = gone.iter().map(|(tuple, _)| (tuple.clone(), -1)).collect();
+        house.change_each(&[(0, going), (1, vec![(vec![2, 2], 1), (vec![3, 3], 1)])]);
+        house.change_each(&[(0, gone), (2, vec![(vec![0, 7], 1), (vec![8, 7], 1)])]);
+    }
+}

@@ -202,7 +202,9 @@ impl Partition {
         let is_stray = |&value: &u32| {
             let more = expected.get(value as usize).copied().unwrap_or(0);
             let degree = self.degree(value).saturating_add_signed(more);
-            (degree >= strict) != self.is_heavy(value)
+            // Which part a value without tuples is in is nobody's concern.
+            let is_there = self.degree(value) > 0 || degree > 0;
+            is_there && (degree >= strict) != self.is_heavy(value)
         };
         self.degrees.iter().filter(is_stray).collect()
     }

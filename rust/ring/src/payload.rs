@@ -288,7 +288,8 @@ pub trait PayloadRing: Send + Sync + 'static {
         out: &mut Vec<u64>,
     ) -> Result<usize, Overflow>;
 
-    /// Whether a payload is zero: every exact component is.
+    /// Whether a payload that is stored is zero: every exact component is, as what reals then hold is residue.
+    /// Not for changes: one whose count is 0 may move a sum of reals.
     fn is_zero(shape: &Self::Shape, payload: &[u64]) -> bool;
 
     /// A shape for the same payloads with room for exact sums that do not fit in passing; `None` where

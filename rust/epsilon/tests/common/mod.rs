@@ -186,8 +186,24 @@ impl House {
 
     /// One load of several relations, checked afterwards; undone at first.
     pub fn load(&mut self, changes: &[(usize, Batch)]) {
+        self.transaction(changes, Self::loaded);
+    }
+
+    /// The same, of changes that enter one after the other.
+    pub fn change_each(&mut self, changes: &[(usize, Batch)]) {
+        self.transaction(changes, |house, changes| {
+            let mut changes = changes.iter();
+            changes.try_for_each(|(input, rows)| house.apply(*input, rows))
+        });
+    }
+
+    fn transaction(
+        &mut self,
+        changes: &[(usize, Batch)],
+        enter: impl Fn(&mut Self, &[(usize, Batch)]) -> Result<()>,
+    ) {
         for kept in [false, true] {
-            self.loaded(changes).unwrap();
+            enter(self, changes).unwrap();
             match kept {
                 true => self.machine.commit(),
                 false => self.machine.rollback(),
