@@ -20,6 +20,7 @@ ORACLE = Oracle(SCHEMAS)
 CYCLE = "FROM e p JOIN e q ON p.dst = q.src JOIN e r ON q.dst = r.src AND r.dst = p.src"
 RST = "FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a"
 EPSILONS = [None, 0, 0.2, 1 / 3, 0.5, 0.7, 1, (0.2, 0.5, 1), (1, 0, 0), (0, 1, 1)]
+SUMMED = {"x", "d", "y", "z", "w"}
 Rows = list[dict[str, Any]]
 
 
@@ -56,13 +57,22 @@ def database(**options: Any) -> rv.Database:
 def change(
     db: rv.Database, tables: dict[str, Rows], dice: random.Random, *, wide: int, most: int
 ) -> None:
-    """One transaction: a row of some tables goes, and into others less than `most` rows come."""
+    """One transaction: a row of some tables goes or is summed otherwise, others get some.
+
+    They are less than `most`.
+    """
     with db.transaction() as tx:
         for _ in range(dice.randrange(1, 4)):
             table = dice.choice(sorted(SCHEMAS))
-            if dice.random() < 0.4 and tables[table]:
+            chance = dice.random()
+            if chance < 0.6 and tables[table]:
                 row = tables[table].pop(dice.randrange(len(tables[table])))
                 tx.delete(table, [row])
+                if chance < 0.3:
+                    drawn = one_row(table, dice, wide)
+                    row = {**row, **{name: drawn[name] for name in drawn if name in SUMMED}}
+                    tx.insert(table, [row])
+                    tables[table].append(row)
                 continue
             rows = [one_row(table, dice, wide) for _ in range(dice.randrange(1, most))]
             tx.insert(table, rows)

@@ -211,6 +211,13 @@ def rows(table: str, max_size: int = 6) -> st.SearchStrategy[list[dict[str, Any]
     return st.lists(st.fixed_dictionaries(fields), max_size=max_size)
 
 
+def updates(table: str) -> st.SearchStrategy[list[tuple[int, dict[str, Any]]]]:
+    """Numbers that choose rows of one table, and what some columns of them are from then on."""
+    fields = {name: st.sampled_from(DOMAINS[name]) for name in SCHEMAS[table].names}
+    new = st.fixed_dictionaries({}, optional=fields)
+    return st.lists(st.tuples(st.integers(0, 30), new), min_size=1, max_size=3)
+
+
 def contents(max_size: int = 6) -> st.SearchStrategy[dict[str, list[dict[str, Any]]]]:
     """Rows of every table."""
     return st.fixed_dictionaries({table: rows(table, max_size) for table in SCHEMAS})

@@ -8,19 +8,23 @@ from typing import Any
 import ringview as rv
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
-from queries import SCHEMAS, rows
+from queries import SCHEMAS, rows, updates
 
 ORACLE = Oracle(SCHEMAS)
 Batch = list[tuple[str, Any]]
-"""Changes of one transaction: rows to insert, or numbers that choose rows to delete."""
+"""Changes of one transaction: rows to insert, numbers that choose rows to delete, or numbers that
+choose rows, each with new values of some columns."""
 
 
 @st.composite
 def batches(draw: st.DrawFn) -> Batch:
-    """Inserts and deletes of a few tables."""
+    """Inserts, deletes and updates of a few tables."""
     chosen = st.lists(st.integers(0, 30), min_size=1, max_size=4)
     tables = draw(st.lists(st.sampled_from(sorted(SCHEMAS)), min_size=1, max_size=3))
-    return [(table, draw(st.one_of(rows(table, 4), rows(table, 4), chosen))) for table in tables]
+    bodies = {
+        table: st.one_of(rows(table, 4), rows(table, 4), chosen, updates(table)) for table in tables
+    }
+    return [(table, draw(bodies[table])) for table in tables]
 
 
 class Tables:
@@ -37,12 +41,15 @@ class Tables:
                 self.rows[table] += body
                 changes.append((table, 1, body))
                 continue
-            gone = [
-                self.rows[table].pop(place % len(self.rows[table]))
-                for place in body
-                if self.rows[table]
-            ]
+            known, gone, come = self.rows[table], [], []
+            for chosen in body if known else []:
+                place, new = chosen if isinstance(chosen, tuple) else (chosen, None)
+                if known:
+                    gone.append(known.pop(place % len(known)))
+                    come += [] if new is None else [{**gone[-1], **new}]
+            known += come
             changes.append((table, -1, gone))
+            changes += [(table, 1, come)] if come else []
         return changes
 
 

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{EPSILONS, Rows, brute_force, count, delta};
+use common::drawn::{changes, steps};
+use common::{Batch, EPSILONS, Rows, brute_force, count, delta};
 use proptest::prelude::*;
 use ringview_core::Meter;
 use ringview_epsilon::{Epsilon, Machine, Query, RowBlock, RowPlace};
@@ -54,11 +55,34 @@ impl House {
         }
         self.quick(relation, rows);
         self.machine.commit();
+        self.note(relation, rows);
+        self.check(7);
+    }
+
+    /// One transaction of changes that enter one after the other, undone at first, and checked.
+    fn change_each(&mut self, changes: &[(usize, Batch)]) {
+        let meter = Meter::free();
+        for kept in [false, true] {
+            for (relation, rows) in changes {
+                let entered = self.machine.apply(*relation, &delta(rows), &meter);
+                entered.unwrap();
+            }
+            self.machine.settle(&meter).unwrap();
+            if kept {
+                self.machine.commit();
+                changes.iter().for_each(|(at, rows)| self.note(*at, rows));
+            } else {
+                self.machine.rollback();
+            }
+            self.check(7);
+        }
+    }
+
+    fn note(&mut self, relation: usize, rows: &[(Vec<i64>, i64)]) {
         for (tuple, times) in rows {
             *self.model[relation].entry(tuple.clone()).or_default() += times;
         }
         self.model[relation].retain(|_, times| *times != 0);
-        self.check(7);
     }
 
     /// All rows, read so many at a time, and the steps that took.
@@ -221,6 +245,22 @@ proptest! {
             }
         }
         assert_eq!(house.machine.row_count(), 0);
+    }
+
+    #[test]
+    fn triangles_are_listed_after_transactions_over_all_relations(
+        steps in steps(),
+        at in 0..EPSILONS.len(),
+        tuples in any::<bool>(),
+    ) {
+        let fields: [&[usize]; 3] = match tuples {
+            true => [&[0, 1, 3], &[3, 1, 2], &[2, 0]],
+            false => [&[0, 1], &[1, 2], &[2, 0]],
+        };
+        let mut house = house(fields, [EPSILONS[at]; 3]);
+        for (rows, _) in &steps {
+            house.change_each(&changes(&house.fields, &house.model, rows));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 mod check;
+pub mod drawn;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,6 +168,11 @@ impl House {
         rows.map(|(tuple, times)| (tuple.clone(), *times)).collect()
     }
 
+    /// The tuples of each input.
+    pub fn model(&self) -> &[Rows] {
+        &self.model
+    }
+
     pub fn size(&self) -> usize {
         self.model.iter().map(BTreeMap::len).sum()
     }
@@ -192,8 +198,11 @@ impl House {
     /// The same, of changes that enter one after the other.
     pub fn change_each(&mut self, changes: &[(usize, Batch)]) {
         self.transaction(changes, |house, changes| {
-            let mut changes = changes.iter();
-            changes.try_for_each(|(input, rows)| house.apply(*input, rows))
+            let meter = Meter::free();
+            for (input, rows) in changes {
+                house.machine.apply(*input, &delta(rows), &meter)?;
+            }
+            house.machine.settle(&meter)
         });
     }
 
