@@ -14,9 +14,9 @@ use ringview_core::prefetch;
 use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
 use crate::layout::KeyLayout;
-use crate::part::Part;
 use crate::part::runs::{Run, Runs};
 use crate::part::sieve::{Sieve, print_of, print_of_one, tells, told};
+use crate::part::{BLOCK, Part};
 
 /// Slots entered at a time.
 const CHUNK: usize = 1024;
@@ -211,17 +211,34 @@ impl Index {
         prefetch(&self.place, slot as usize);
     }
 
-    /// Takes a slot out, while the part still holds its key.
-    pub(crate) fn removed(&mut self, slot: u32, field: impl Fn(usize) -> u64) {
-        let Some(&place) = self.place.get(slot as usize) else {
-            return;
-        };
-        if place >= NAMED {
-            return;
+    /// Takes slots out, a block of them at the most, while the part still holds their keys. What they touch
+    /// is asked for before the first goes.
+    pub(crate) fn removed(&mut self, slots: &[u32], field: impl Fn(u32, usize) -> u64) {
+        let mut groups = [ABSENT; BLOCK];
+        for (group, &slot) in groups.iter_mut().zip(slots) {
+            if self.place(slot).is_some() {
+                let key = |at: usize| field(slot, self.fields[at]);
+                *group = self.groups.find_one(key, &mut self.scratch.packed);
+                self.prefetch(*group);
+            }
         }
-        self.place[slot as usize] = ABSENT;
-        let key = |at: usize| field(self.fields[at]);
-        let group = self.groups.find_one(key, &mut self.scratch.packed);
+        let entered = || {
+            let both = slots.iter().zip(&groups);
+            both.filter(|(_, group)| **group != ABSENT)
+        };
+        for (&slot, &group) in entered() {
+            let (run, length) = self.run(group);
+            self.runs
+                .prefetch_ends(run, length - 1, self.place[slot as usize] as usize);
+        }
+        for (&slot, &group) in entered() {
+            self.take_out(slot, group);
+        }
+    }
+
+    /// Takes a slot out of its group.
+    fn take_out(&mut self, slot: u32, group: u32) {
+        let place = std::mem::replace(&mut self.place[slot as usize], ABSENT);
         let payload = self.groups.payload_mut(group);
         let run = Run::from_word(payload[0]);
         let (length, mut left) = (

@@ -209,37 +209,51 @@ impl Part {
 
     /// Removes the key of a live slot. Not journalled: see `commit`.
     pub(crate) fn remove(&mut self, slot: u32) {
-        let hash = match &self.directory {
-            Directory::Hash(_) => self.hashing.hash(self.key(slot)),
-            Directory::Dense(_) => 0,
-        };
-        self.remove_hashed(slot, hash);
+        self.unmark(slot);
+        self.take_out(&[slot]);
     }
 
-    /// Removes the key of a live slot, whose hash it is where keys are hashed.
-    fn remove_hashed(&mut self, slot: u32, hash: u64) {
-        let key = &self.keys[slot as usize * self.layout.words()..][..self.layout.words()];
-        for index in &mut self.indexes {
-            index.removed(slot, |f| self.layout.get(key, f));
+    /// The slot holds no key any more; `take_out` does the rest.
+    #[inline(always)]
+    fn unmark(&mut self, slot: u32) {
+        self.live[slot as usize / 64] &= !(1 << (slot % 64));
+    }
+
+    /// Takes slots that are not live any more, a block of them at the most, out of the indexes and the
+    /// directory. Where they stand is asked for before the first goes.
+    fn take_out(&mut self, slots: &[u32]) {
+        let mut hashes = [0; BLOCK];
+        if let Directory::Hash(directory) = &self.directory {
+            for (hash, &slot) in hashes.iter_mut().zip(slots) {
+                *hash = self.hashing.hash(self.key(slot));
+                directory.prefetch(*hash);
+            }
         }
+        let (layout, words) = (&self.layout, self.layout.words());
+        let key = |slot: u32| &self.keys[slot as usize * words..][..words];
+        for index in &mut self.indexes {
+            index.removed(slots, |slot, field| layout.get(key(slot), field));
+        }
+        self.len -= slots.len();
+        self.free.extend_from_slice(slots);
         match &mut self.directory {
             Directory::Hash(directory) => {
-                directory.remove(hash, slot);
-            }
-            Directory::Dense(dense) => {
-                if let Some(code) = dense.code(|f| self.layout.get(key, f)) {
-                    dense.slots[code] = ABSENT;
+                for (&slot, &hash) in slots.iter().zip(&hashes) {
+                    directory.remove(hash, slot);
+                    if directory.is_strained() {
+                        // The new one is made of live slots: none of these is in it.
+                        let strained = std::mem::take(directory);
+                        return self.reseed(&strained);
+                    }
                 }
             }
-        }
-        self.live[slot as usize / 64] &= !(1 << (slot % 64));
-        self.free.push(slot);
-        self.len -= 1;
-        if let Directory::Hash(hash) = &mut self.directory
-            && hash.is_strained()
-        {
-            let strained = std::mem::take(hash);
-            self.reseed(&strained);
+            Directory::Dense(dense) => {
+                for &slot in slots {
+                    if let Some(code) = dense.code(|f| layout.get(key(slot), f)) {
+                        dense.slots[code] = ABSENT;
+                    }
+                }
+            }
         }
     }
 
@@ -253,25 +267,21 @@ impl Part {
         self.journal.clear(self.slots);
     }
 
-    /// Removes some keys if their payloads are zero. Where they stand is asked for before the first goes.
+    /// Removes some keys if their payloads are zero.
     fn remove_zero(&mut self, slots: &[u32], is_zero: impl Fn(&[u64]) -> bool) {
-        let (mut hashes, reseeds) = ([0; BLOCK], self.reseeds);
-        if let Directory::Hash(directory) = &self.directory {
-            for (hash, &slot) in hashes.iter_mut().zip(slots) {
-                *hash = self.hashing.hash(self.key(slot));
-                directory.prefetch(*hash);
+        let (mut going, mut number) = ([0; BLOCK], 0);
+        for &slot in slots {
+            // One may be named twice.
+            if self.is_live(slot) && is_zero(self.payload(slot)) {
+                self.unmark(slot);
                 let indexes = self.indexes.iter();
                 indexes.for_each(|index| index.prefetch_place(slot));
+                going[number] = slot;
+                number += 1;
             }
         }
-        for (&slot, &hash) in slots.iter().zip(&hashes) {
-            if !self.is_live(slot) || !is_zero(self.payload(slot)) {
-                continue;
-            }
-            match self.reseeds == reseeds {
-                true => self.remove_hashed(slot, hash),
-                false => self.remove(slot),
-            }
+        if number > 0 {
+            self.take_out(&going[..number]);
         }
     }
 

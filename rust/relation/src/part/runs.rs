@@ -257,6 +257,21 @@ impl Runs {
         }
     }
 
+    /// Asks for what `take_out` will touch.
+    #[inline(always)]
+    pub(super) fn prefetch_ends(&self, run: Run, length: usize, place: usize) {
+        let Some(words) = self.segments.get(run.segment()) else {
+            return;
+        };
+        let slots = run.place();
+        prefetch(words, slots + length);
+        prefetch(words, slots + place);
+        if self.sifted {
+            prefetch(words, slots + run.room() + length);
+            prefetch(words, slots + run.room() + place);
+        }
+    }
+
     /// Asks for the first of the prints.
     #[inline(always)]
     pub(super) fn prefetch_prints(&self, run: Run) {
