@@ -20,9 +20,12 @@
 //! account must hold as many places as there are entries by then, so that pays for it: O(1) amortised,
 //! whatever the keys.
 
+mod ahead;
 mod passes;
 
 use ringview_core::prefetch;
+
+pub(crate) use ahead::Ahead;
 
 /// No entry: greater than every entry, since no tag is `u32::MAX`.
 const EMPTY: u64 = u64::MAX;

@@ -8,52 +8,14 @@ use super::Part;
 use crate::ABSENT;
 use crate::dense::{self, DenseDirectory, Ranges};
 use crate::directory::{AHEAD, Directory, Hashing, KeyScratch, Keys};
-use crate::hash::HashDirectory;
+use crate::hash::{Ahead, HashDirectory};
 use ringview_core::prefetch;
 
 /// Slots looked at before all are, evenly spread: a sample's ranges can only be narrower.
 const SAMPLE: usize = 64;
 
-/// Rows of a batch on their way: the entries of those to come are asked for, then the keys that these
-/// point to, and where they begin is remembered.
-struct Approach {
-    /// Of the next rows, each at its number modulo `AHEAD`.
-    places: [usize; AHEAD],
-}
-
-impl Approach {
-    #[inline(always)]
-    fn begin(part: &Part, directory: &HashDirectory, hashes: &[u64], row: usize) -> Self {
-        let rows = &hashes[row..];
-        let coming = rows.iter().take(2 * AHEAD);
-        coming.for_each(|&hash| directory.prefetch(hash));
-        let mut places = [0; AHEAD];
-        for (next, &hash) in rows.iter().take(AHEAD).enumerate() {
-            places[(row + next) % AHEAD] = part.approach(directory, hash);
-        }
-        Self { places }
-    }
-
-    /// Where the entries of a row begin; rows come one after the other.
-    #[inline(always)]
-    fn next(
-        &mut self,
-        part: &Part,
-        directory: &HashDirectory,
-        hashes: &[u64],
-        row: usize,
-    ) -> usize {
-        let place = &mut self.places[row % AHEAD];
-        let from = *place;
-        if let Some(&hash) = hashes.get(row + 2 * AHEAD) {
-            directory.prefetch(hash);
-        }
-        if let Some(&hash) = hashes.get(row + AHEAD) {
-            *place = part.approach(directory, hash);
-        }
-        from
-    }
-}
+/// Rows of a batch on their way.
+type Coming = Ahead<AHEAD, { 2 * AHEAD }>;
 
 impl Part {
     /// The slot of each key of a batch, `ABSENT` where there is none. `out` is overwritten.
@@ -104,15 +66,11 @@ impl Part {
         keys[slot * words..][..words] == packed[row * words..][..words]
     }
 
-    /// Where the entries of a hash begin; asks for the key and the payload that the first one points to.
+    /// Asks for the key and the payload of a slot.
     #[inline(always)]
-    fn approach(&self, directory: &HashDirectory, hash: u64) -> usize {
-        let at = directory.first(hash);
-        if let Some(slot) = directory.candidate_at(at, hash) {
-            prefetch(&self.keys, slot as usize * self.layout.words());
-            prefetch(&self.payloads, slot as usize * self.stride);
-        }
-        at
+    fn ask(&self, slot: u32) {
+        prefetch(&self.keys, slot as usize * self.layout.words());
+        prefetch(&self.payloads, slot as usize * self.stride);
     }
 
     #[inline(always)]
@@ -124,9 +82,10 @@ impl Part {
     ) {
         let words = self.layout.words();
         let KeyScratch { packed, hashes, .. } = scratch;
-        let mut approach = Approach::begin(self, hash, hashes, 0);
+        let ask = |slot| self.ask(slot);
+        let mut coming = Coming::begin(hash, hashes, 0, ask);
         out.extend(hashes.iter().enumerate().map(|(row, &value)| {
-            let from = approach.next(self, hash, hashes, row);
+            let from = coming.next(hash, hashes, row, ask);
             let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
             let found = hash.seek_from(from, value, same);
             found.map_or(ABSENT, |at| hash.slot_at(at))
@@ -209,7 +168,7 @@ impl Part {
         else {
             return;
         };
-        let mut approach = Approach::begin(self, &hash, hashes, out.len());
+        let mut coming = Coming::begin(&hash, hashes, out.len(), |slot| self.ask(slot));
         for row in out.len()..hashes.len() {
             if hash.is_full() {
                 if let Some(ranges) = self.dense_ranges() {
@@ -217,9 +176,9 @@ impl Part {
                     return;
                 }
                 hash.grow();
-                approach = Approach::begin(self, &hash, hashes, row);
+                coming = Coming::begin(&hash, hashes, row, |slot| self.ask(slot));
             }
-            let from = approach.next(self, &hash, hashes, row);
+            let from = coming.next(&hash, hashes, row, |slot| self.ask(slot));
             let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
             out.push(match hash.seek_from(from, hashes[row], same) {
                 Ok(at) => hash.slot_at(at),

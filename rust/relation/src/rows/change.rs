@@ -8,13 +8,18 @@ use std::hash::{BuildHasher, Hasher};
 
 use ringview_core::{Batch, Dictionary, Error, Result, format_row, random_hasher};
 
-use super::ahead::NOWHERE;
 use super::pending::sort;
 use super::{RowStore, Scratch};
-use crate::hash::HashDirectory;
+use crate::hash::{Ahead, HashDirectory};
 
 /// Rows of a table, each as often as it is there: what other layers can count too.
 pub(super) const MOST: u64 = i64::MAX as u64;
+
+/// Rows of a batch on their way.
+pub(super) type Coming = Ahead<12, 24>;
+
+/// Where no entry was seen.
+const NOWHERE: usize = usize::MAX;
 
 /// One row added or removed, or why not.
 pub(super) type Step = std::result::Result<(), Refusal>;
@@ -35,10 +40,10 @@ impl RowStore {
             return Ok(());
         }
         let mut scratch = self.prepare(batch);
-        let mut ahead = self.look_at_first(&scratch.hashes);
+        let mut coming = self.coming(&scratch.hashes);
         let mut done = Ok(());
         for row in 0..batch.rows {
-            let seen = self.look_ahead(&mut ahead, &scratch.hashes, row);
+            let seen = coming.next(&self.directory, &scratch.hashes, row, |slot| self.ask(slot));
             let amount = sign * batch.multiplicity(row);
             if let Err(refusal) = self.change(&mut scratch, row, seen, amount) {
                 self.take_back(&mut scratch, batch, row, sign);
@@ -61,6 +66,18 @@ impl RowStore {
                 "the rows of a batch are taken back last first"
             );
         }
+    }
+
+    /// Asks for what the first rows of a batch touch.
+    pub(super) fn coming(&self, hashes: &[u64]) -> Coming {
+        Coming::begin(&self.directory, hashes, 0, |slot| self.ask(slot))
+    }
+
+    /// Asks for a row and how often it is there.
+    #[inline(always)]
+    pub(super) fn ask(&self, slot: u32) {
+        self.rows.prefetch(slot);
+        self.counts.prefetch(slot);
     }
 
     /// Packs and hashes a batch, for a directory that knows all rows.

@@ -109,10 +109,10 @@ impl RowStore {
         let given: Vec<usize> = (0..batch.columns.len()).filter(given).collect();
         let part = (given.len() < batch.columns.len()).then_some(&given[..]);
         let mut scratch = self.prepare(batch);
-        let mut ahead = self.look_at_first(&scratch.hashes);
+        let mut coming = self.coming(&scratch.hashes);
         let mut done = Ok(());
         for row in 0..batch.rows {
-            self.look_ahead(&mut ahead, &scratch.hashes, row);
+            coming.next(&self.directory, &scratch.hashes, row, |slot| self.ask(slot));
             if let Err(refusal) = self.act(actions.of(row), &scratch, row, part, moved) {
                 let key = format_row(&self.schema, &keys, batch, row, dict);
                 done = Err(self.refused(refusal, key, &scratch, row, actions));

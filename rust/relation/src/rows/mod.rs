@@ -12,7 +12,6 @@
 //! they are most of all (`shrink`). Rows that were chosen to collide are hashed anew under a seed that
 //! nobody knows; nothing but the places in the directory depends on it.
 
-mod ahead;
 mod change;
 mod counts;
 mod journal;

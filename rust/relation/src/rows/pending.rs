@@ -107,9 +107,9 @@ impl RowStore {
 
     fn enter_each(&mut self, pending: &[u32], undoable: u32) {
         let mut entries = self.entries(pending);
-        let mut ahead = self.look_at_first(&entries);
+        let mut coming = self.coming(&entries);
         for row in 0..entries.len() {
-            self.look_ahead(&mut ahead, &entries, row);
+            coming.next(&self.directory, &entries, row, |slot| self.ask(slot));
             self.enter(entries[row], undoable);
             if self.directory.is_strained() {
                 self.reseed();
