@@ -14,9 +14,10 @@ use ringview_core::prefetch;
 use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
 use crate::layout::KeyLayout;
+use crate::part::Part;
+use crate::part::leave::BLOCK;
 use crate::part::runs::{Run, Runs};
 use crate::part::sieve::{Sieve, print_of, print_of_one, tells, told};
-use crate::part::{BLOCK, Part};
 
 /// Slots entered at a time.
 const CHUNK: usize = 1024;
