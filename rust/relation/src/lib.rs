@@ -4,10 +4,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `layout` | how the fields of a key are packed into words |
-//! | `hash` | a sorted linear-probing table from hash to slot |
+//! | `hash` | a sorted linear-probing table from hash to slot, and what a batch asks it for ahead |
 //! | `dense` | a mixed-radix array from key to slot, for keys that fill their range |
 //! | `directory` | the one of the two that fits, and the batch look-ups over it |
-//! | `part` | the relation part: key words and payload words by slot |
+//! | `part` | the relation part: key words and payload words by slot; how keys come, go and make room |
 //! | `journal` | what a part must remember to undo a transaction |
 //! | `part/index` | a secondary index: the slots of each group, walked with constant delay |
 //! | `relation` | keys with payloads of a ring: added to, widened in passing, undone |

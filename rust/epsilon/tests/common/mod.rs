@@ -81,7 +81,6 @@ pub fn path(fields: &[&[usize]], order: [usize; 4], epsilons: &[f64]) -> House {
     kept(fields, epsilons, &[], Kept::Path(order))
 }
 
-/// The same, read from the tuples of a relation.
 /// A join of four relations that lack a variable each.
 pub fn four(epsilon: f64) -> House {
     join(
@@ -95,6 +94,7 @@ pub fn four_in_a_row(epsilon: f64) -> House {
     path(&[&[0], &[0, 1], &[1, 2], &[2]], [0, 1, 2, 3], &[epsilon; 4])
 }
 
+/// A join whose groups are read from the tuples of a relation.
 pub fn read(fields: &[&[usize]], groups: &[usize], from: usize, epsilons: &[f64]) -> House {
     let kind = match fields.len() == 4 && fields[0].len() == 1 {
         true => Kept::Path([0, 1, 2, 3]),
