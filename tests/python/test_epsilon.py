@@ -124,6 +124,27 @@ def test_a_row_that_takes_the_place_of_another_moves_what_is_summed(
         now = new
 
 
+@settings(max_examples=20)
+@given(st.integers(0, 2**32))
+def test_upserts_move_sums_of_doubles(seed: int) -> None:
+    dice, db = random.Random(seed), rv.Database()
+    db.create_table("r", {"a": "int64", "b": "int64"})
+    db.create_table("s", {"id": "int64", "b": "int64", "c": "int64", "y": "float64"}, unique=["id"])
+    db.create_table("t", {"c": "int64", "a": "int64"})
+    sql = f"SELECT SUM(y) AS y, AVG(y) AS m, COUNT(*) AS n {RST}"
+    view, tree = (db.create_view(name, sql, engine=name) for name in ("epsilon", "viewtree"))
+    db.insert("r", [{"a": a, "b": dice.randrange(2)} for a in (0, 1, 1)])
+    db.insert("t", [{"c": c, "a": dice.randrange(2)} for c in (0, 1, 1)])
+    for _ in range(10):
+        ids = dice.sample(range(8), dice.randrange(1, 7))
+        rows = [{name: dice.randrange(2) for name in "bc"} for _ in ids]
+        values = [dice.choice([0.0, 1.5, -2.25]) for _ in ids]
+        db.upsert(
+            "s", [{"id": i, **row, "y": y} for i, row, y in zip(ids, rows, values, strict=True)]
+        )
+        assert comparable(view.to_arrow()) == comparable(tree.to_arrow())
+
+
 def by_alias(epsilon: Any, sql: str) -> Any:
     """One for each of the first three relations, where there are several."""
     if not isinstance(epsilon, tuple):
