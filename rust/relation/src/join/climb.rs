@@ -76,7 +76,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
                 match &step.access {
                     Access::Probe(keys) => self.probe(level, step, keys, delta)?,
                     _ if !step.rivals.is_empty() => self.intersect((at, position), delta)?,
-                    _ => self.walk((at, position), delta)?,
+                    _ => next = self.walk((at, position), delta)?,
                 }
             }
             first = 0;
@@ -180,51 +180,87 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
     }
 
     /// dV := dV * S where a row may have many partners, a block of pairs at a time: however large
-    /// the groups, the memory of a climb stays bounded.
-    fn walk(&mut self, (at, position): (usize, usize), delta: &mut Delta) -> Result<()> {
+    /// the groups, the memory of a climb stays bounded. Where the next step looks each pair up, that is
+    /// done before they are multiplied: most may have no partner there. Tells which step is to come.
+    fn walk(&mut self, (at, position): (usize, usize), delta: &mut Delta) -> Result<usize> {
         let path = self.path;
-        let (level, step) = (&path.levels[at], &path.levels[at].steps[position]);
+        let level = &path.levels[at];
+        let step = &level.steps[position];
+        let probed = level.steps.get(position + 1);
+        let probed = probed.filter(|step| matches!(step.access, Access::Probe(_)));
+        let next = position + 1 + usize::from(probed.is_some());
         let words = R::stride(self.relations[level.into].shape());
         let part = self.relations[step.relation].part_mut();
         let Some(part) = part.filter(|part| !part.is_empty()) else {
             delta.rows = 0;
-            return Ok(());
+            return Ok(next);
         };
         let mut partners = Partners::of(part, &step.access, delta, words, &mut self.work.keys);
-        loop {
+        let mut found = Vec::new();
+        let mut last = false;
+        while !last {
             let Some(part) = self.relations[step.relation].filled() else {
-                return Ok(());
+                break;
             };
-            let last = partners.next_block(part, delta.rows);
+            last = partners.next_block(part, delta.rows);
+            self.work.steps += partners.slots.len() as u64;
+            self.met(level.into, partners.slots.len())?;
+            if let Some(probed) = probed {
+                self.keep_found((step, probed), delta, &mut partners, &mut found);
+            }
+            let Some(part) = self.relations[step.relation].filled() else {
+                break;
+            };
             let mut block = Delta::with_registers(path.registers);
-            for &register in &step.live {
-                let from = &delta.columns[register];
-                match partners.fetched(register) {
-                    Some(field) => {
-                        let of = |&slot: &u32| part.field(slot, field);
-                        block.columns[register].extend(partners.slots.iter().map(of));
-                    }
-                    None => {
-                        let of = |&row: &u32| from[row as usize];
-                        block.columns[register].extend(partners.rows.iter().map(of));
-                    }
-                }
+            for &register in &probed.unwrap_or(step).live {
+                block.columns[register] = partners.column(register, part, delta);
             }
             block.rows = partners.slots.len();
             block.payload = std::mem::take(&mut delta.payload);
             (block.width, block.wide) = (delta.width, delta.wide);
-            self.work.steps += block.rows as u64;
-            let met = self.met(level.into, block.rows);
             let pairs = (Rows::Picked(&partners.rows), &partners.slots[..]);
-            let multiplied = met.and_then(|()| self.multiply(level, step, &mut block, pairs));
+            let multiplied = self.multiply(level, step, &mut block, pairs);
             // What was multiplied is still the payload of the rows to come.
             std::mem::swap(&mut delta.payload, &mut self.work.product);
             multiplied?;
-            if last {
-                *delta = block;
-                return Ok(());
+            if let Some(probed) = probed {
+                let all = (Rows::All(block.rows), &found[..]);
+                self.multiply(level, probed, &mut block, all)?;
             }
-            self.climb((at, position + 1), &mut block)?;
+            match last {
+                true => *delta = block,
+                false => self.climb((at, next), &mut block)?,
+            }
+        }
+        Ok(next)
+    }
+
+    /// Keeps the pairs that have a partner in the relation of the step behind, and finds it.
+    fn keep_found(
+        &mut self,
+        (step, probed): (&Step<R>, &Step<R>),
+        delta: &Delta,
+        partners: &mut Partners,
+        found: &mut Vec<u32>,
+    ) {
+        self.work.steps += partners.slots.len() as u64;
+        found.clear();
+        let [walked, met] = [step, probed].map(|step| self.relations[step.relation].filled());
+        let (Some(walked), Some(met), Access::Probe(keys)) = (walked, met, &probed.access) else {
+            return partners.keep(|_| false);
+        };
+        let column = |&register: &usize| partners.column(register, walked, delta);
+        let columns: Vec<Vec<u64>> = keys.iter().map(column).collect();
+        let all: Vec<usize> = (0..columns.len()).collect();
+        let keys = Keys {
+            columns: &columns,
+            fields: &all,
+            rows: partners.slots.len(),
+        };
+        met.find(keys, &mut self.work.keys, found);
+        if found.contains(&ABSENT) {
+            partners.keep(|pair| found[pair] != ABSENT);
+            found.retain(|&slot| slot != ABSENT);
         }
     }
 

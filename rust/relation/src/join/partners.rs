@@ -83,13 +83,31 @@ impl Partners {
         }
     }
 
-    /// The field of the relation's key that fills a register, if one does.
+    /// Whether a field of the relation's key fills a register.
     #[must_use]
-    pub fn fetched(&self, register: usize) -> Option<usize> {
-        self.fetch
-            .iter()
-            .find(|(_, to)| *to == register)
-            .map(|(field, _)| *field)
+    pub fn fills(&self, register: usize) -> bool {
+        self.fetch.iter().any(|(_, to)| *to == register)
+    }
+
+    /// A register of the pairs of the block: of the relation that is walked, if a field of its key fills
+    /// it, else of the delta.
+    #[must_use]
+    pub fn column(&self, register: usize, part: &Part, delta: &Delta) -> Vec<u64> {
+        match self.fetch.iter().find(|(_, to)| *to == register) {
+            Some(&(field, _)) => part.column(&self.slots, field),
+            None => {
+                let from = &delta.columns[register];
+                self.rows.iter().map(|&row| from[row as usize]).collect()
+            }
+        }
+    }
+
+    /// Keeps some pairs of the block, by their numbers.
+    pub fn keep(&mut self, stays: impl Fn(usize) -> bool) {
+        for list in [&mut self.rows, &mut self.slots] {
+            let mut pair = 0..;
+            list.retain(|_| pair.next().is_some_and(&stays));
+        }
     }
 
     /// Fills `rows` and `slots` with the next pairs; true when none are left behind them. `rows`

@@ -242,19 +242,10 @@ fn paired(
         delta: Delta::with_registers(registers),
     };
     for &register in live {
-        let values = match partners.fetched(register) {
-            Some(field) => {
-                let of = |&slot: &u32| part.field(slot, field);
-                partners.slots.iter().map(of).collect()
-            }
-            None if factor.registers.contains(&register) => {
-                let from = &factor.delta.columns[register];
-                let of = |&row: &u32| from[row as usize];
-                partners.rows.iter().map(of).collect()
-            }
-            None => continue,
-        };
-        block.delta.columns[register] = values;
+        if !partners.fills(register) && !factor.registers.contains(&register) {
+            continue;
+        }
+        block.delta.columns[register] = partners.column(register, part, &factor.delta);
         block.registers.push(register);
     }
     block
