@@ -1,7 +1,7 @@
 //! The pairs of a delta's rows and their partners in a relation, a block at a time.
 //!
-//! Invariant: all blocks together hold each pair once, rows ascending; a block is no longer than its
-//! limit, whatever the groups are. Cost: constant delay a pair, after one look-up of the group a row.
+//! Invariant: all blocks together hold each pair once, rows ascending, before `keep` drops some; a block is no
+//! longer than its limit, whatever the groups are. Cost: constant delay a pair, after one look-up of the group a row.
 
 use super::path::Access;
 use crate::delta::Delta;
