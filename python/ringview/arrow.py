@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from .errors import TypeMismatchError
 
 if TYPE_CHECKING:
+    import pandas
     import polars
     import pyarrow as pa
 
@@ -98,6 +99,51 @@ def to_polars(table: pa.Table) -> polars.DataFrame:
     found = polars.from_arrow(table)
     assert isinstance(found, polars.DataFrame)
     return found
+
+
+def _whole(schema: pa.Schema) -> list[str]:
+    """The columns of decimals without digits after the point: sums of integers are such."""
+    import pyarrow as pa
+
+    return [
+        field.name
+        for field in schema
+        if pa.types.is_decimal(field.type) and field.type.scale == 0
+    ]
+
+
+def rows(found: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows as dicts of Python's values; a decimal without digits after the point is an int.
+
+    >>> import pyarrow as pa
+    >>> rows(pa.table({"total": pa.array([2**70, None], pa.decimal128(38, 0))}))
+    [{'total': 1180591620717411303424}, {'total': None}]
+    """
+    all_rows: list[dict[str, Any]] = found.to_pylist()
+    for name in _whole(found.schema):
+        for row in all_rows:
+            if row[name] is not None:
+                row[name] = int(row[name])
+    return all_rows
+
+
+def to_pandas(table: pa.Table) -> pandas.DataFrame:
+    """A table as a pandas frame; whole decimals become int64 where all of a column fit it.
+
+    >>> import pyarrow as pa
+    >>> to_pandas(pa.table({"total": pa.array([5], pa.decimal128(38, 0))})).dtypes["total"]
+    dtype('int64')
+    """
+    import pyarrow as pa
+
+    for name in _whole(table.schema):
+        at = table.schema.get_field_index(name)
+        try:
+            column = table.column(at).cast(pa.int64())
+        except pa.ArrowInvalid:
+            continue
+        table = table.set_column(at, name, column)
+    return table.to_pandas()
 
 
 def kind_of(arrow: pa.DataType) -> Kind | None:

@@ -50,8 +50,12 @@ class Reading:
         return self.to_reader().read_all()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows of the view as a pandas frame; pandas must be installed. O(rows)."""
-        return self.to_arrow().to_pandas()
+        """The rows of the view as a pandas frame; pandas must be installed. O(rows).
+
+        Sums of integers, which are `decimal128(38, 0)` in Arrow, become int64 where all of a column
+        fit it; a column of larger ones holds `decimal.Decimal`.
+        """
+        return arrow.to_pandas(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
         """The rows of the view as a polars frame; polars must be installed. O(rows).
@@ -125,7 +129,7 @@ class Reading:
         return pa.table(self._native.view_draw(self._handle, m, seed))
 
     def scalar(self) -> Any:
-        """The only value of a view with one row and one column.
+        """The only value of a view with one row and one column; a sum of integers is an int.
 
         Raises:
             InvalidValueError: The view has more, or fewer.
@@ -143,7 +147,8 @@ class Reading:
                 f"view {self.name!r} has {rows} rows and {columns} columns; scalar() reads a view "
                 "of one row and one column, to_arrow() any"
             )
-        return found.column(0)[0].as_py()
+        (value,) = arrow.rows(found)[0].values()
+        return value
 
     @property
     def schema(self) -> pa.Schema:
@@ -217,15 +222,12 @@ class Reading:
         if not -rows <= place < rows:
             raise IndexError(f"view {self.name!r} has {rows} rows, so there is no row {place}")
         place %= rows
-        row: dict[str, Any] = pa.table(
-            self._native.view_slice(self._handle, place, place + 1)
-        ).to_pylist()[0]
-        return row
+        return arrow.rows(pa.table(self._native.view_slice(self._handle, place, place + 1)))[0]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows one by one, as `to_reader` streams them."""
         for batch in self.to_reader():
-            yield from batch.to_pylist()
+            yield from arrow.rows(batch)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows of the view for any reader of the Arrow C interface, such as polars."""

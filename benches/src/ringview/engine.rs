@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::types::{Decimal128Type, Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use ringview_core::{Result, Schema};
 use ringview_engine::{Database, Direction, HeavyLight, Op, Options, Planning, ViewTrees};
@@ -182,6 +182,10 @@ fn numbers(result: &RecordBatch) -> Vec<i64> {
         if let Some(doubles) = array.as_primitive_opt::<Float64Type>() {
             // Halves, so that none is lost.
             return (2.0 * doubles.value(0)) as i64;
+        }
+        if let Some(sums) = array.as_primitive_opt::<Decimal128Type>() {
+            let sum = sums.iter().next().flatten().unwrap_or_default();
+            return i64::try_from(sum).expect("a sum of small integers");
         }
         let array = array.as_primitive::<Int64Type>();
         array.iter().next().flatten().unwrap_or_default()

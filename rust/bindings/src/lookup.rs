@@ -90,8 +90,11 @@ pub(crate) fn dict<'py, 'a>(
     Ok(dict.into_any())
 }
 
-/// A `decimal.Decimal` with exactly these digits.
+/// A `decimal.Decimal` with exactly these digits; an int where none is behind the point.
 fn decimal<'py>(py: Python<'py>, units: i128, scale: i8) -> PyResult<Bound<'py, PyAny>> {
+    if scale == 0 {
+        return Ok(units.into_pyobject(py)?.into_any());
+    }
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = CLASS.get_or_try_init(py, || {
         let class = py.import("decimal")?.getattr("Decimal")?;
@@ -100,8 +103,6 @@ fn decimal<'py>(py: Python<'py>, units: i128, scale: i8) -> PyResult<Bound<'py, 
     let places = usize::try_from(scale).unwrap_or(0);
     let text = if scale < 0 {
         format!("{units}e{}", -i32::from(scale))
-    } else if places == 0 {
-        units.to_string()
     } else {
         let (sign, digits) = (if units < 0 { "-" } else { "" }, units.unsigned_abs());
         let padded = format!("{digits:0>width$}", width = places + 1);

@@ -35,7 +35,7 @@ pub struct Options {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use arrow_array::{Int64Array, RecordBatch};
+/// use arrow_array::{Decimal128Array, Int64Array, RecordBatch};
 /// use ringview_core::{Field, Schema, Type};
 /// use ringview_engine::{Database, Direction, Op, Options};
 /// use ringview_query::Query;
@@ -58,7 +58,8 @@ pub struct Options {
 ///     multiplicity: None,
 /// }], &mut |_| Ok(()))?;
 /// let total = db.view_result("revenue")?;
-/// assert_eq!(total.column(0).as_ref(), &Int64Array::from(vec![110]));
+/// let sum = Decimal128Array::from(vec![110]).with_precision_and_scale(38, 0).unwrap();
+/// assert_eq!(total.column(0).as_ref(), &sum);
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
 #[derive(Debug)]

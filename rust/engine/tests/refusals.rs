@@ -134,7 +134,7 @@ fn overflow_undoes_the_transaction() {
         &mut db,
         &[Change::insert(
             0,
-            vec![r(1, 1, 0.5), r(i64::MAX, 1, 0.5), r(i64::MAX, 1, 0.5)],
+            vec![r(1, 1, 0.5), r(2, 1, f64::MAX), r(2, 1, f64::MAX)],
         )],
     );
     assert!(matches!(error, Error::Overflow { .. }), "{error}");
@@ -396,10 +396,13 @@ fn an_overflow_while_a_view_is_filled_leaves_no_view() {
     let mut db = database(Options::default());
     apply(
         &mut db,
-        &[Change::insert(0, vec![r(i64::MAX, 1, 0.0), r(2, 1, 0.0)])],
+        &[
+            Change::insert(0, vec![r(1, 1, f64::MAX), r(2, 1, f64::MAX)]),
+            Change::insert(2, vec![vec![Value::Int(5), Value::Int(7)]]),
+        ],
     )
     .unwrap();
-    let sum = &queries::all()[4];
+    let sum = &queries::all()[6];
     let outcome = db.create_view("v", sum, &mut unpolled);
     assert!(
         matches!(outcome, Err(Error::Overflow { .. })),

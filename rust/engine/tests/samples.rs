@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Int64Array, RecordBatch};
+use arrow_array::{Decimal128Array, Int64Array, RecordBatch};
 use ringview_core::{Error, Field, Schema, Type};
 use ringview_engine::{Database, Direction, JoinSize, Op, Options};
 use ringview_query::Query;
 
 fn column(rows: &RecordBatch, name: &str) -> Vec<i64> {
     let column = rows.column_by_name(name).unwrap();
-    let column = column.as_any().downcast_ref::<Int64Array>().unwrap();
-    column.values().to_vec()
+    match column.as_any().downcast_ref::<Int64Array>() {
+        Some(column) => column.values().to_vec(),
+        None => {
+            let sums = column.as_any().downcast_ref::<Decimal128Array>().unwrap();
+            let sums = sums.values().iter();
+            sums.map(|&sum| i64::try_from(sum).unwrap()).collect()
+        }
+    }
 }
 
 /// Rows (n, n % 5) for the numbers of a range.

@@ -1,9 +1,9 @@
-//! Rows in and out of Arrow: 64-bit integers, doubles and strings.
+//! Rows in and out of Arrow: 64-bit integers and their sums, doubles and strings.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use ringview_core::Type;
@@ -71,6 +71,11 @@ fn value(array: &ArrayRef, row: usize) -> Value {
     }
     match array.data_type() {
         DataType::Int64 => Value::Int(array.as_primitive::<Int64Type>().value(row)),
+        // A sum of integers. The oracle's own stay small.
+        DataType::Decimal128(_, 0) => {
+            let value = array.as_primitive::<Decimal128Type>().value(row);
+            Value::Int(i64::try_from(value).expect("a sum of 64 bits"))
+        }
         DataType::Float64 => Value::Real(array.as_primitive::<Float64Type>().value(row)),
         DataType::Utf8 => Value::Text(array.as_string::<i32>().value(row).to_owned()),
         other => panic!("{other} is not among the tests' types"),

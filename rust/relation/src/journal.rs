@@ -97,6 +97,19 @@ impl Journal {
         }
     }
 
+    /// Replaces every remembered payload, of `stride` words, by what `convert` appends for it.
+    pub(crate) fn restride(
+        &mut self,
+        stride: usize,
+        convert: &mut impl FnMut(&[u64], &mut Vec<u64>),
+    ) {
+        let mut converted = Vec::new();
+        for payload in self.payloads.chunks_exact(stride) {
+            convert(payload, &mut converted);
+        }
+        self.payloads = converted;
+    }
+
     /// Forgets everything: what is now is what was.
     pub(crate) fn clear(&mut self, slots: u32) {
         empty(&mut self.records);

@@ -2,8 +2,9 @@
 //! to it.
 //!
 //! Invariant: between transactions it holds exactly the keys whose payload is not zero, and each sum
-//! fits its payload; in one, a sum may pass out of range as long as it comes back. A transaction
-//! is undone to the bit. Cost: O(1) expected a row added; sums that do not fit cost a search each.
+//! fits its payload; in one, a sum may pass out of range as long as it comes back, or the relation
+//! grows. A transaction is undone to the bit (a relation that grew stays wide). Cost: O(1) expected a
+//! row added; sums that do not fit cost a search each, growing O(keys) once.
 
 use std::collections::BTreeMap;
 
@@ -212,6 +213,34 @@ impl<R: PayloadRing> Relation<R> {
     #[inline]
     pub fn fits(&self) -> bool {
         self.unfit.is_empty()
+    }
+
+    /// Brings all payloads to the ring's grown shape, if there is one, within a transaction or between
+    /// two; whether it did. Compiled products of the former shape are of no use then. O(keys).
+    #[cold]
+    pub fn grow(&mut self) -> bool {
+        let Some(grown) = R::grown(&self.shape) else {
+            return false;
+        };
+        let shape = std::mem::replace(&mut self.shape, grown);
+        let Some(part) = &mut self.part else {
+            return true;
+        };
+        part.restride(R::stride(&self.shape), |payload, out| {
+            out.extend(R::widen(&shape, &self.shape, payload));
+        });
+        let Some(wide) = R::widened(&self.shape) else {
+            return true;
+        };
+        let mut narrow = Vec::new();
+        for (slot, sum) in std::mem::take(&mut self.unfit) {
+            let fits = R::narrow(&self.shape, &wide, &sum, &mut narrow);
+            part.payload_mut(slot).copy_from_slice(&narrow);
+            if !fits {
+                self.unfit.insert(slot, sum);
+            }
+        }
+        true
     }
 
     /// The payloads of some slots, of the widened shape, in passing.

@@ -298,7 +298,7 @@ pub trait PayloadRing: Send + Sync + 'static {
         None
     }
 
-    /// Payloads of a shape, as those of its widened one. Only where there is one.
+    /// Payloads of a shape, as those of its widened or grown one. Only where there is one.
     fn widen(_shape: &Self::Shape, _wide: &Self::Shape, payloads: &[u64]) -> Vec<u64> {
         payloads.to_vec()
     }
@@ -313,6 +313,11 @@ pub trait PayloadRing: Send + Sync + 'static {
     ) -> bool {
         payloads.clone_into(out);
         true
+    }
+
+    /// A shape for the same payloads that keeps larger exact sums for good; `None` where there is none.
+    fn grown(_shape: &Self::Shape) -> Option<Self::Shape> {
+        None
     }
 
     /// A product with all its payloads widened, where there is one.

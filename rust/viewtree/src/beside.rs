@@ -100,6 +100,11 @@ impl Beside {
         self.companions().try_for_each(Companion::settle)
     }
 
+    /// The tree of the view keeps larger sums from now on.
+    pub(crate) fn grow(&mut self) {
+        self.members.grow();
+    }
+
     /// Before a commit: as that of a tree.
     pub(crate) fn recentres(&mut self) -> bool {
         self.matrix.as_mut().is_some_and(Maintained::recentres)

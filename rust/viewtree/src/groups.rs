@@ -6,7 +6,7 @@
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Meter, Result};
 use ringview_query::Bound;
-use ringview_view::answer::Fallible;
+use ringview_view::answer::{Fallible, Further};
 use ringview_view::part::partial::write_groups;
 use ringview_view::part::{Grouped, PartRows, Reading};
 
@@ -37,6 +37,10 @@ impl Shows for Groups {
             Some(fallible) => kept.rows().settle(Some(fallible), dictionary),
             None => Ok(()),
         }
+    }
+
+    fn grow(&mut self, kept: &Kept) {
+        self.fallible = Fallible::of(kept.plan.shown(), kept.beside.members());
     }
 
     fn moved(&self, kept: &Kept, needed: &[bool], reading: Reading<'_, '_>) -> Result<Batch> {

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use ringview_core::{Batch, Dictionary, Held, Meter, Result};
 use ringview_query::Bound;
 use ringview_view::Follower;
-use ringview_view::answer::ResultRows;
+use ringview_view::answer::{Members, ResultRows};
 use ringview_view::part::{PartLog, Reading};
 
 use crate::view_tree::{Form, Kept};
@@ -24,6 +24,9 @@ pub(crate) trait Shows: std::fmt::Debug + Send + Sync {
     fn settle(&self, _kept: &Kept, _dictionary: &Dictionary) -> Result<()> {
         Ok(())
     }
+
+    /// The tree keeps larger sums from now on.
+    fn grow(&mut self, _kept: &Kept) {}
 
     /// Old rows (-1) and new ones (1) as they are told.
     fn told(&self, rows: ResultRows, multiplicities: Vec<i64>) -> (ResultRows, Vec<i64>) {
@@ -66,6 +69,11 @@ impl<S> Logged<S> {
 impl<S: Shows> Form for Logged<S> {
     fn settle(&mut self, kept: &Kept, dictionary: &Dictionary) -> Result<()> {
         self.shows.settle(kept, dictionary)
+    }
+
+    fn grow(&mut self, kept: &Kept, narrow: &Members) {
+        self.log.grow(narrow, kept.rows());
+        self.shows.grow(kept);
     }
 
     fn partial(

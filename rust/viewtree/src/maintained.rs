@@ -8,6 +8,7 @@ use ringview_ring::Overflow;
 use ringview_view::{ProductDelta, RowDelta};
 
 use crate::factors::Factored;
+use crate::program::ProductPlan;
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
 use ringview_view::fields::Fields;
@@ -32,6 +33,9 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
     /// Applies the product of some factors; false, and nothing done, if this ring cannot.
     fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool>;
+    /// Keeps sums of integers in 128 bits from now on where one does not fit 64; whether that changed. O(keys of
+    /// all nodes) then, else O(nodes).
+    fn grow_to_fit(&mut self) -> bool;
     /// Whether the running transaction's changes can stay: all sums that are kept fit.
     fn settle(&self) -> Result<()>;
     /// Before a commit: whether it will show results otherwise that the transaction left alone.
@@ -78,7 +82,7 @@ impl fmt::Debug for dyn Maintained {
     }
 }
 
-impl<P: Factored> Maintained for Tree<P> {
+impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         Tree::apply(self, rows, meter)
     }
@@ -86,10 +90,14 @@ impl<P: Factored> Maintained for Tree<P> {
     fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool> {
         // Indicator projections are told from the rows of the leaf.
         // What does not fit at the moment is met row by row.
-        if self.watches[product.atom].is_some() || !self.views.iter().all(Relation::fits) {
+        if self.watches[product.atom].is_some() || !self.fits() {
             return Ok(false);
         }
         P::apply_factors(self, product, meter)
+    }
+
+    fn grow_to_fit(&mut self) -> bool {
+        !self.fits() && self.grow()
     }
 
     fn settle(&self) -> Result<()> {

@@ -13,6 +13,7 @@ use ringview_explain::Explanation;
 use ringview_query::{Bound, Representation, VarId};
 use ringview_relation::Part;
 use ringview_view::answer::weighed::each_once;
+use ringview_view::answer::{Further, Members};
 use ringview_view::part::{PartRows, Reading};
 use ringview_view::{Answer, Follower, ProductDelta, RowDelta, View, multiplied_out};
 
@@ -56,6 +57,9 @@ pub(crate) trait Form: fmt::Debug + Send + Sync {
     fn settle(&mut self, _kept: &Kept, _dictionary: &Dictionary) -> Result<()> {
         Ok(())
     }
+
+    /// The tree keeps larger sums from now on; payloads had the members `narrow`.
+    fn grow(&mut self, _kept: &Kept, _narrow: &Members) {}
 
     /// The running transaction is about to be committed; `all_move` if every row will be shown otherwise.
     fn before_commit(&mut self, kept: &Kept, all_move: bool);
@@ -227,6 +231,11 @@ where
     }
 
     fn settle(&mut self, dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
+        if self.kept.tree.grow_to_fit() {
+            let narrow = self.kept.beside.members().clone();
+            self.kept.beside.grow();
+            self.form.grow(&self.kept, &narrow);
+        }
         self.kept.tree.settle()?;
         self.kept.beside.settle()?;
         self.form.settle(&self.kept, dictionary)

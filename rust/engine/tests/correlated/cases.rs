@@ -122,7 +122,7 @@ fn what_fails_is_undone() {
     .unwrap();
     let before = (rows_of(&db, "q"), rows_of(&db, "k"));
     assert_eq!(before.1, vec![vec![Value::Int(1)]]);
-    let big = vec![(0, row(1, 1), 1), (0, row(i64::MAX, i64::MAX), 1)];
+    let big = vec![(0, row(1, 1), 1), (0, row(i64::MAX, i64::MAX), 4)];
     let failed = apply(&mut db, &big);
     assert!(matches!(failed, Err(Error::Overflow { .. })), "{failed:?}");
     let mut nan = row(1, 3);

@@ -8,15 +8,16 @@ use crate::cases::{create, r, shown};
 use crate::common::{Change, Row, Value, apply, database, from_arrow, unpolled};
 use crate::write::{Q, aggregate};
 
-/// Sums a group, their sum, and the products with the sum: three floors over r.
+/// Sums a group, how many have each sum, and the sum of what joins: three floors over r.
 fn stack(db: &mut Database) {
-    create(db, "one", &Q::over(&["r"]).by("0.a", "a").sum("b", "0.b"));
+    let one = Q::over(&["r"])
+        .by("0.a", "a")
+        .sum("b", "0.b")
+        .sum("x", "0.x");
+    create(db, "one", &one);
     create(db, "two", &Q::over(&["one"]).by("0.b", "b").count("n"));
-    create(
-        db,
-        "three",
-        &Q::over(&["one", "two"]).join("0.b", "1.b").sum("b", "0.b"),
-    );
+    let three = Q::over(&["one", "two"]).join("0.b", "1.b");
+    create(db, "three", &three.sum("b", "0.b").sum("x", "0.x"));
 }
 
 fn all(db: &Database) -> Vec<Vec<Row>> {
@@ -37,21 +38,25 @@ fn deltas(db: &mut Database) -> Vec<usize> {
 fn an_overflow_above_undoes_what_is_below() {
     let mut db = database(Options::default());
     stack(&mut db);
-    apply(&mut db, &[r(&[(1, 5, 0.0), (2, i64::MAX - 10, 0.0)])]).unwrap();
+    apply(&mut db, &[r(&[(1, 5, 1.0), (2, 7, f64::MAX)])]).unwrap();
     let before = all(&db);
     deltas(&mut db);
     // Below each group fits; their sum above does not.
-    let error = apply(&mut db, &[r(&[(3, 100, 0.0), (4, 1, 0.0)])]).unwrap_err();
+    let more = r(&[(3, 100, f64::MAX), (4, 1, 0.0)]);
+    let error = apply(&mut db, std::slice::from_ref(&more)).unwrap_err();
     assert!(matches!(error, Error::Overflow { .. }), "{error}");
     assert_eq!(all(&db), before);
     assert_eq!(deltas(&mut db), [0, 0, 0]);
     // The same rows fit once others have gone.
     let gone = Change {
         direction: Direction::Delete,
-        ..r(&[(2, i64::MAX - 10, 0.0)])
+        ..r(&[(2, 7, f64::MAX), (1, 5, 1.0)])
     };
-    apply(&mut db, &[gone, r(&[(3, 100, 0.0), (4, 1, 0.0)])]).unwrap();
-    assert_eq!(shown(&db, "three"), [[Value::Int(106)]]);
+    apply(&mut db, &[gone, more]).unwrap();
+    assert_eq!(
+        shown(&db, "three"),
+        [[Value::Int(101), Value::Real(f64::MAX)]]
+    );
 }
 
 #[test]
@@ -86,7 +91,7 @@ fn an_interrupt_at_any_question_undoes_all() {
     }
     // Asked behind the rows, and between the views.
     assert!(last >= 3, "asked {last} times");
-    assert_eq!(shown(&db, "three"), [[Value::Int(18)]]);
+    assert_eq!(shown(&db, "three"), [[Value::Int(18), Value::Real(0.0)]]);
 }
 
 #[test]
@@ -151,9 +156,9 @@ fn nan_that_becomes_a_key_above_is_refused_in_words() {
 #[test]
 fn a_birth_that_fails_leaves_no_block() {
     let mut db = database(Options::default());
-    apply(&mut db, &[r(&[(1, i64::MAX, 0.0), (2, i64::MAX, 0.0)])]).unwrap();
-    let block = Q::over(&["r"]).by("0.a", "a").sum("b", "0.b");
-    let top = Q::over(&["b"]).sum("b", "0.b").with("b", &block);
+    apply(&mut db, &[r(&[(1, 1, f64::MAX), (2, 1, f64::MAX)])]).unwrap();
+    let block = Q::over(&["r"]).by("0.a", "a").sum("x", "0.x");
+    let top = Q::over(&["b"]).sum("x", "0.x").with("b", &block);
     let error = db.create_view("top", &top.0, &mut unpolled).unwrap_err();
     assert!(matches!(error, Error::Overflow { .. }), "{error}");
     assert!(db.views().is_empty());

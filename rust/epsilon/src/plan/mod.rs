@@ -12,7 +12,8 @@ mod moments;
 use ringview_core::{Error, Result, Type};
 use ringview_query::{Bound, Factor, Features, Kind, PlanAtom, VarId, Variable};
 use ringview_relation::Part;
-use ringview_view::answer::{Member, Members, Outputs, TermSums};
+use ringview_ring::NumberKind;
+use ringview_view::answer::{Member, Members, Outputs, TermSums, number_kind};
 use ringview_view::fields::Fields;
 use ringview_view::part::PartRows;
 
@@ -28,6 +29,17 @@ use crate::query::{Class, Epsilon, Query, Refused, SplitKey};
 pub(crate) struct Component {
     pub(crate) kind: Kind,
     pub(crate) factors: Vec<Option<Factor>>,
+}
+
+impl Component {
+    /// How it is kept: a sum of integers has 128 bits, for all relations share one shape, which never changes.
+    pub(crate) fn number(&self) -> NumberKind {
+        let sums = |factor: &Factor| factor.value.is_some();
+        match self.kind {
+            Kind::Int if self.factors.iter().flatten().any(sums) => NumberKind::Decimal,
+            kind => number_kind(kind),
+        }
+    }
 }
 
 /// How a query is kept.
@@ -154,7 +166,8 @@ impl Plan {
     /// What the result is made of.
     pub(crate) fn members(&self) -> Members {
         let kinds = self.components.iter().map(|component| component.kind);
-        let mut sums = TermSums::new(kinds.collect(), self.places.clone());
+        let numbers: Vec<NumberKind> = self.components.iter().map(Component::number).collect();
+        let mut sums = TermSums::kept_as(kinds.collect(), &numbers, self.places.clone());
         if let Some(features) = &self.features {
             sums = sums.with_moments(features.columns(), features.components.clone());
         }

@@ -20,12 +20,12 @@ use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
 use ringview_ring::SumProduct;
 use ringview_view::RowDelta;
-use ringview_view::answer::{Members, number_kind};
+use ringview_view::answer::Members;
 use ringview_view::part::{Grouped, Keeper, PartRows, mark_strings};
 
 use crate::algebra::Algebra;
 use crate::machine::Machine;
-use crate::plan::Plan;
+use crate::plan::{Component, Plan};
 use read::Reading;
 use waiting::Waiting;
 
@@ -53,7 +53,7 @@ impl HeavyLightSums {
     /// Those of no rows.
     pub(crate) fn new(plan: Arc<Plan>) -> Result<Self> {
         let kinds = plan.components.iter();
-        let kinds: Vec<_> = kinds.map(|one| number_kind(one.kind)).collect();
+        let kinds: Vec<_> = kinds.map(Component::number).collect();
         let algebra = Algebra::pointwise(&kinds);
         let machine = match plan.is_cycle {
             true => {

@@ -81,8 +81,7 @@ impl<'a> Aggregates<'a> {
             ),
             instead: "add it to GROUP BY, or aggregate it".to_owned(),
         })?;
-        // The narrowest of the class may be asked for: what joins fits in all of its types.
-        let ty = scope.ty(place.1).clone();
+        let ty = self.variables.key_type(place, self.scopes);
         Ok((ty, OutputKind::Group { variable }))
     }
 
@@ -203,7 +202,7 @@ impl<'a> Aggregates<'a> {
         if counts {
             return Ok((Type::Int64, OutputKind::Distinct { companion }));
         }
-        let ty = self.scopes[place.0].ty(place.1).clone();
+        let ty = self.variables.key_type(place, self.scopes);
         let greatest = function == Function::Max;
         let kind = OutputKind::Extreme {
             companion,
@@ -277,6 +276,12 @@ impl<'a> Aggregates<'a> {
 }
 
 impl Term {
+    /// Whether it counts rows, and so is never larger than their number.
+    #[must_use]
+    pub fn is_count(&self) -> bool {
+        self.factors.is_empty() && self.kind == Kind::Int && self.coefficient.is_one()
+    }
+
     /// How many rows have no NULL in some columns.
     fn count(not_null: NotNull) -> Term {
         Term {
@@ -288,8 +293,20 @@ impl Term {
     }
 }
 
-/// The type of a sum of numbers of a kind.
-pub(crate) fn sum_type(kind: Kind) -> Type {
+/// The type of a sum of numbers of a kind: integers add up to a decimal without digits after the point.
+fn sum_type(kind: Kind) -> Type {
+    let scale = match kind {
+        Kind::Int => 0,
+        kind => kind.scale(),
+    };
+    match kind {
+        Kind::Real => Type::Float64,
+        Kind::Int | Kind::Decimal { .. } => kind_type(Kind::Decimal { scale }),
+    }
+}
+
+/// The type of numbers of a kind.
+pub(crate) fn kind_type(kind: Kind) -> Type {
     match kind {
         Kind::Int => Type::Int64,
         Kind::Real => Type::Float64,

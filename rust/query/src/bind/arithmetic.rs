@@ -226,6 +226,19 @@ impl Expr {
         }
     }
 
+    /// Whether it reads a column of decimals.
+    #[must_use]
+    pub fn reads_decimals(&self) -> bool {
+        match &self.op {
+            Op::Column { ty, .. } => matches!(ty, Type::Decimal { .. }),
+            Op::Literal { .. } => false,
+            Op::Negate { operand } | Op::Convert { operand } => operand.reads_decimals(),
+            Op::Add { left, right }
+            | Op::Subtract { left, right }
+            | Op::Multiply { left, right } => left.reads_decimals() || right.reads_decimals(),
+        }
+    }
+
     /// Turns every column into that one.
     pub fn read_from(&mut self, column: usize, ty: &Type) {
         match &mut self.op {

@@ -91,6 +91,11 @@ pub(crate) fn bind_atoms(
                 conditions.push(scope.equal(*left, *right)?);
             }
         }
+        for (of, column, ty) in &variables.whole {
+            if *of == id {
+                conditions.push(scope.fits(*column, ty)?);
+            }
+        }
         if let Some(filter) = &atom.filter {
             conditions.push(scope.predicate(filter)?);
         }

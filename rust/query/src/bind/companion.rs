@@ -94,7 +94,7 @@ impl Deriver<'_> {
             }
         }
         let value = |place: &Place| CompanionValue {
-            ty: self.scopes[place.0].ty(place.1).clone(),
+            ty: inner.key_type(*place, self.scopes),
             variable: variable(place),
         };
         let values = wanted.places.iter().map(value).collect();

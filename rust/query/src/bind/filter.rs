@@ -90,6 +90,22 @@ impl Scope<'_> {
         )
     }
 
+    /// That a decimal of this atom fits the words of a type of integers.
+    pub(crate) fn fits(&self, column: usize, ty: &Type) -> Result<Predicate> {
+        let (least, most) = match ty.is_signed() {
+            true => (i128::from(i64::MIN), i128::from(i64::MAX)),
+            false => (0, i128::from(u64::MAX)),
+        };
+        let bound = |comparison, value| {
+            let value = Operand::Value(Expr::decimal(value, 0), Domain::Number);
+            self.compare(comparison, self.column_operand(column), value)
+        };
+        Ok(all(vec![
+            bound(Comparison::Ge, least)?,
+            bound(Comparison::Le, most)?,
+        ]))
+    }
+
     fn operand(&self, scalar: &Scalar) -> Result<Operand> {
         Ok(match scalar {
             Scalar::Column { atom, column } => self.column_operand(self.own(*atom, column)?),

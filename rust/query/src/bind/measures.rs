@@ -6,7 +6,7 @@
 
 use ringview_core::{Error, Result, Type};
 
-use crate::bind::aggregate::{Aggregates, sum_type};
+use crate::bind::aggregate::{Aggregates, kind_type};
 use crate::bind::arithmetic::{power_of_ten, too_many_digits};
 use crate::bind::bound::{OutputKind, PlanOutput};
 use crate::bind::computed::{Computed, ComputedOp, Having};
@@ -55,7 +55,7 @@ impl Aggregates<'_> {
                 let (operand, kind) = number(&place("a minus"), boxed(operand)?)?;
                 let operand = convert(operand, kind)?.into();
                 Ok(Computed::new(
-                    sum_type(kind),
+                    kind_type(kind),
                     ComputedOp::Negate { operand },
                 ))
             }
@@ -192,7 +192,7 @@ fn constant(literal: &Literal) -> Result<Computed> {
             let (value, scale) = decimal(text)?;
             let value = Constant::Decimal(value);
             (
-                sum_type(Kind::Decimal { scale }),
+                kind_type(Kind::Decimal { scale }),
                 ComputedOp::Number { value },
             )
         }
@@ -291,7 +291,7 @@ fn number(place: &str, operand: Computed) -> Result<(Computed, Kind)> {
 
 /// A number in another kind, one that can hold it.
 fn convert(operand: Computed, kind: Kind) -> Result<Computed> {
-    let ty = sum_type(kind);
+    let ty = kind_type(kind);
     if operand.op == ComputedOp::Null {
         return Ok(Computed::new(ty, ComputedOp::Null));
     }
@@ -330,7 +330,7 @@ fn real(operand: Computed) -> Computed {
 fn addends(place: &str, left: Computed, right: Computed) -> Result<(Type, Computed, Computed)> {
     let ((left, l), (right, r)) = (number(place, left)?, number(place, right)?);
     let kind = l.common(r);
-    Ok((sum_type(kind), convert(left, kind)?, convert(right, kind)?))
+    Ok((kind_type(kind), convert(left, kind)?, convert(right, kind)?))
 }
 
 fn multiply(place: &str, left: Computed, right: Computed) -> Result<Computed> {
@@ -339,7 +339,7 @@ fn multiply(place: &str, left: Computed, right: Computed) -> Result<Computed> {
     let factor = |side| if kind == Kind::Real { real(side) } else { side };
     let (left, right) = (factor(left).into(), factor(right).into());
     Ok(Computed::new(
-        sum_type(kind),
+        kind_type(kind),
         ComputedOp::Multiply { left, right },
     ))
 }

@@ -25,6 +25,9 @@ pub(crate) struct Variables {
     pub(crate) equal: Vec<(usize, usize, usize)>,
     /// By atom: nullable columns of classes; NULL equals nothing, so such rows are dropped.
     pub(crate) not_null: Vec<Vec<usize>>,
+    /// (atom, column, type): decimals that join with integers of a type. One that the type's words cannot
+    /// hold equals none of them, so such rows are dropped, and the others are read by their low word.
+    pub(crate) whole: Vec<(usize, usize, Type)>,
 }
 
 /// Finds the column that a reference names.
@@ -61,6 +64,7 @@ pub(crate) fn variables(
         of: BTreeMap::new(),
         equal: Vec::new(),
         not_null: vec![Vec::new(); scopes.len()],
+        whole: Vec::new(),
     };
     for (root, places) in classes.groups() {
         let free = free.contains(&root);
@@ -78,6 +82,16 @@ pub(crate) fn variables(
 }
 
 impl Variables {
+    /// The type of a column's values where they are keys: its own, but for decimals that join with integers,
+    /// which are read as these. The narrowest of a class may be asked for: what joins fits in all of its types.
+    pub(crate) fn key_type(&self, place: Place, scopes: &[Scope<'_>]) -> Type {
+        let own = scopes[place.0].ty(place.1);
+        match (own, self.of.get(&place)) {
+            (Type::Decimal { .. }, Some(&variable)) => self.all[variable].ty.clone(),
+            _ => own.clone(),
+        }
+    }
+
     fn add(&mut self, places: &[Place], free: bool, scopes: &[Scope<'_>]) -> Result<()> {
         if places.len() > 1 {
             for (atom, column) in places {
@@ -105,6 +119,10 @@ impl Variables {
             ty = join_type(&ty, scopes[place.0].ty(place.1))
                 .ok_or_else(|| cannot_join(scopes, columns[0], *place))?;
         }
+        let decimals = columns.iter().filter(|_| ty.is_integer());
+        let decimals = decimals.filter(|place| !scopes[place.0].ty(place.1).is_integer());
+        let whole = decimals.map(|&(atom, column)| (atom, column, ty.clone()));
+        self.whole.extend(whole);
         let id = self.all.len();
         self.of.extend(places.iter().map(|place| (*place, id)));
         self.all.push(Variable {
@@ -130,10 +148,29 @@ impl Variables {
     }
 }
 
-/// The type that holds the values of both, if equal values have equal words.
+/// The type of a variable of both, if equal values have equal words: it holds the values of both, or of an integer
+/// and a decimal without digits after the point those that can be equal.
 fn join_type(left: &Type, right: &Type) -> Option<Type> {
-    if left == right {
-        return Some(left.clone());
+    match (left, right) {
+        _ if left == right => return Some(left.clone()),
+        (Type::Decimal { scale: 0, .. }, integer) | (integer, Type::Decimal { scale: 0, .. })
+            if integer.is_integer() =>
+        {
+            return Some(integer.clone());
+        }
+        (
+            Type::Decimal { precision, scale },
+            Type::Decimal {
+                precision: other,
+                scale: same,
+            },
+        ) if scale == same => {
+            return Some(Type::Decimal {
+                precision: *precision.max(other),
+                scale: *scale,
+            });
+        }
+        _ => {}
     }
     let (low, high) = left.integer_range()?;
     let (other_low, other_high) = right.integer_range()?;

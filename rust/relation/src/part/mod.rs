@@ -160,6 +160,19 @@ impl Part {
             .for_each(|(_, payload)| change(payload));
     }
 
+    /// Gives payloads another length, those that the running transaction replaced too: `convert` appends the
+    /// new form of a payload, `stride` words. O(slots).
+    pub fn restride(&mut self, stride: usize, mut convert: impl FnMut(&[u64], &mut Vec<u64>)) {
+        let mut payloads = Vec::with_capacity(self.slots() * stride);
+        for payload in self.payloads.chunks_exact(self.stride) {
+            convert(payload, &mut payloads);
+        }
+        debug_assert_eq!(payloads.len(), self.slots() * stride);
+        self.payloads = payloads;
+        self.journal.restride(self.stride, &mut convert);
+        self.stride = stride;
+    }
+
     /// Whether the slot holds a key.
     #[must_use]
     #[inline]

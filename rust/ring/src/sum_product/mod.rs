@@ -268,6 +268,10 @@ impl PayloadRing for SumProduct {
         shape.widened()
     }
 
+    fn grown(shape: &SumProductShape) -> Option<SumProductShape> {
+        shape.grown()
+    }
+
     fn widen(shape: &SumProductShape, wide: &SumProductShape, payloads: &[u64]) -> Vec<u64> {
         shape.widen(wide, payloads)
     }

@@ -1,9 +1,10 @@
-//! Sums that do not fit, in passing: payloads with 256 bits an exact number.
+//! Sums that do not fit: payloads with 256 bits an exact number in passing, or 128 bits for good.
 //!
-//! What a batch or a transaction takes in may leave 64 or 128 bits as long as what is kept fits. Invariant:
-//! a widened payload has the components of the payload, in the same order; its count, and its
-//! reals, are as they were. Cost: nothing where sums fit; the way through here is for those that do
-//! not, and is as slow as may be.
+//! What a batch or a transaction takes in may leave 64 or 128 bits as long as what is kept fits. A sum of
+//! integers that stays beyond 64 bits makes its relation grow: from then on it keeps 128 bits a sum.
+//! Invariant: a widened or grown payload has the components of the payload, in the same order; its count, and
+//! its reals, are as they were. Cost: nothing where sums fit; widened sums are slow, grown ones cost what
+//! decimals cost.
 
 use arrow_buffer::i256;
 
@@ -127,17 +128,39 @@ impl SumProductShape {
         kinds.contains(&NumberKind::Wide).then(|| Self::new(&kinds))
     }
 
-    /// Payloads in their widened form.
+    /// The same with 128 bits a sum of integers; the count keeps 64. `None` if there is no such sum.
+    ///
+    /// The low word of a number of 128 bits is the number where it fits 64, so a component that counts rows
+    /// reads the same in both shapes.
+    pub(crate) fn grown(&self) -> Option<Self> {
+        let grown = |(at, element): (usize, &Element)| match element.kind {
+            NumberKind::Integer if at > 0 => NumberKind::Decimal,
+            kind => kind,
+        };
+        let elements = self.elements();
+        let has_sums = elements[1..]
+            .iter()
+            .any(|element| element.kind == NumberKind::Integer);
+        has_sums.then(|| {
+            let kinds: Vec<NumberKind> = elements.iter().enumerate().map(grown).collect();
+            Self::new(&kinds)
+        })
+    }
+
+    /// Payloads in their widened or grown form.
     pub(crate) fn widen(&self, wide: &Self, payloads: &[u64]) -> Vec<u64> {
         let (from, to) = (self.stride(), wide.stride());
         let mut out = vec![0; payloads.len() / from * to];
         for (payload, out) in payloads.chunks_exact(from).zip(out.chunks_exact_mut(to)) {
             for (narrow, element) in self.elements().iter().zip(wide.elements()) {
-                match element.kind {
-                    NumberKind::Wide => {
+                match (narrow.kind, element.kind) {
+                    (_, NumberKind::Wide) => {
                         i256::of(narrow.kind, payload, narrow.word).store(out, element.word);
                     }
-                    kind => {
+                    (NumberKind::Integer, NumberKind::Decimal) => {
+                        i128::from(i64::load(payload, narrow.word)).store(out, element.word);
+                    }
+                    (_, kind) => {
                         let words = &payload[narrow.word..][..kind.words()];
                         out[element.word..][..kind.words()].copy_from_slice(words);
                     }

@@ -58,6 +58,15 @@ impl ChangeLog {
         }
     }
 
+    /// The result keeps larger sums from now on: brings entries of the members `narrow` to those of `grown`.
+    /// O(keys).
+    pub fn grow(&mut self, narrow: &Members, grown: &Members) {
+        self.old.restride(1 + grown.width(), |entry, out| {
+            out.push(entry[0]);
+            narrow.append_grown(&entry[1..], grown, out);
+        });
+    }
+
     /// Takes in what the running transaction did to `result`, before it is committed; then `settle`.
     pub fn record(&mut self, result: &Part, beside: &dyn Further) {
         let fields: Vec<usize> = (0..result.layout().fields()).collect();

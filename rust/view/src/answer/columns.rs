@@ -186,52 +186,48 @@ impl Numbers<'_> {
         let Some(&first) = terms.first() else {
             return Sum::Exact(0, 0);
         };
-        let words = terms.iter().map(|&term| self.members.word(term));
-        match self.members.element(first).kind {
-            NumberKind::Integer => {
-                Sum::Exact(words.map(|at| i128::from(integer(payload, at))).sum(), 0)
-            }
-            NumberKind::Real => {
-                let values = words.map(|at| Expansion::load(payload, at));
-                Sum::Real(values.fold(Expansion::default(), Expansion::sum))
-            }
-            // A payload that is shown has settled.
-            NumberKind::Wide => unreachable!("no view is kept widened"),
-            NumberKind::Decimal => {
-                let scale = match self.members.kind(first) {
-                    Kind::Decimal { scale } => scale,
-                    Kind::Int | Kind::Real => 0,
-                };
-                let mut values = words.map(|at| i128::load(payload, at));
-                if let [_] = terms {
-                    return Sum::Exact(values.next().unwrap_or(0), scale);
-                }
-                let halves = values.fold((0i128, 0i128), |(high, low), value| {
-                    (high + (value >> 64), low + (value & i128::from(u64::MAX)))
-                });
-                wide_decimal(halves, scale)
-            }
+        if self.members.element(first).kind == NumberKind::Real {
+            let words = terms.iter().map(|&term| self.members.word(term));
+            let values = words.map(|at| Expansion::load(payload, at));
+            return Sum::Real(values.fold(Expansion::default(), Expansion::sum));
+        }
+        let scale = match self.members.kind(first) {
+            Kind::Decimal { scale } => scale,
+            Kind::Int | Kind::Real => 0,
+        };
+        if let [only] = terms {
+            return Sum::Exact(self.exact(payload, *only), scale);
+        }
+        let values = terms.iter().map(|&term| self.exact(payload, term));
+        let halves = values.fold((0i128, 0i128), |(high, low), value| {
+            (high + (value >> 64), low + (value & i128::from(u64::MAX)))
+        });
+        wide_decimal(halves, scale)
+    }
+
+    /// The number of a term that is no real.
+    #[inline]
+    fn exact(&self, payload: &[u64], term: usize) -> i128 {
+        let element = self.members.element(term);
+        match element.kind {
+            NumberKind::Integer => i128::from(integer(payload, element.word)),
+            _ => i128::load(payload, element.word),
         }
     }
 
-    /// The sum of some terms as the bits of an integer, of the digits of a decimal, or of a double.
+    /// The sum of some terms as the digits of a decimal, or as the bits of a double.
     fn sum(&self, payload: &[u64], terms: &[usize], output: &PlanOutput) -> Result<i128> {
         const LIMIT: i128 = 10i128.pow(38);
-        let decimal = self.kind(terms) == NumberKind::Decimal;
+        let exact = matches!(output.ty, Type::Decimal { .. });
         let sum = self.total(payload, terms);
-        let fits = match sum {
-            Sum::Exact(digits, _) if decimal => -LIMIT < digits && digits < LIMIT,
-            Sum::Exact(digits, _) => i64::try_from(digits).is_ok(),
-            Sum::Real(value) => value.is_finite() && !decimal,
-            Sum::None => true,
-        };
         match sum {
-            _ if !fits => {
+            Sum::Exact(digits, _) if -LIMIT < digits && digits < LIMIT => Ok(digits),
+            Sum::Real(value) if value.is_finite() && !exact => Ok(i128::from(sum.real().to_bits())),
+            Sum::None => Ok(0),
+            Sum::Exact(..) | Sum::Real(_) => {
                 let column = format!("the column {:?} of the result", output.name);
                 Err(Error::Overflow { place: column })
             }
-            Sum::Exact(digits, _) => Ok(digits),
-            _ => Ok(i128::from(sum.real().to_bits())),
         }
     }
 
@@ -241,7 +237,7 @@ impl Numbers<'_> {
         (terms, nonnull): (&[usize], usize),
         output: &PlanOutput,
     ) -> Result<Cells> {
-        let decimal = self.kind(terms) == NumberKind::Decimal;
+        let exact = matches!(output.ty, Type::Decimal { .. });
         let counted = self.members.word(nonnull);
         let (mut words, mut high) = (Vec::with_capacity(rows.rows), Vec::new());
         let mut valid = Vec::with_capacity(rows.rows);
@@ -253,22 +249,16 @@ impl Numbers<'_> {
             };
             words.push(bits as u64);
             valid.push(is_value);
-            if decimal {
+            if exact {
                 high.push((bits >> 64) as u64);
             }
         }
         let valid = Some(valid);
         Ok(Cells::Words { words, high, valid })
     }
-
-    fn kind(&self, terms: &[usize]) -> NumberKind {
-        terms
-            .first()
-            .map_or(NumberKind::Integer, |&term| self.members.element(term).kind)
-    }
 }
 
-/// A sum of decimals whose upper and lower halves, of 64 bits, were added apart: exact where it fits.
+/// A sum of exact numbers whose upper and lower halves, of 64 bits, were added apart: exact where it fits.
 fn wide_decimal((high, low): (i128, i128), scale: i8) -> Sum {
     let (high, low) = (high + (low >> 64), low & i128::from(u64::MAX));
     if let Ok(high) = i64::try_from(high) {

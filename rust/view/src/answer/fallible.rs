@@ -6,8 +6,9 @@
 //! O(groups moved).
 
 use ringview_core::{Result, Type};
-use ringview_query::{Computed, ComputedOp, Having, Kind, OutputKind, PlanOutput};
+use ringview_query::{Computed, ComputedOp, Having, OutputKind, PlanOutput};
 use ringview_relation::{Part, SlotChange};
+use ringview_ring::NumberKind;
 
 use super::assembler::{Assembler, Outputs};
 use super::further::Further;
@@ -89,8 +90,9 @@ fn may_fail(members: &Members, output: &PlanOutput) -> bool {
     let OutputKind::Sum { terms, .. } = &output.kind else {
         return false;
     };
-    let decimal = |&term: &usize| matches!(members.kind(term), Kind::Decimal { .. });
-    terms.len() > 1 || terms.iter().any(decimal)
+    // 64 bits always fit the 38 digits that are shown.
+    let wide = |&term: &usize| members.element(term).kind == NumberKind::Decimal;
+    terms.len() > 1 || terms.iter().any(wide)
 }
 
 /// Whether an expression computes what may not fit its type.

@@ -153,6 +153,11 @@ impl<S: Segment> Followers<S> {
         self.segments.iter().map(|(_, segment)| segment)
     }
 
+    /// The same, to be rewritten.
+    pub fn segments_mut(&mut self) -> impl Iterator<Item = &mut S> {
+        self.segments.iter_mut().map(|(_, segment)| segment)
+    }
+
     /// The place of whoever has been given everything.
     fn here(&mut self, empty: impl FnOnce() -> S) -> u64 {
         if let Some((start, _)) = self.segments.last().filter(|(_, open)| open.is_empty()) {

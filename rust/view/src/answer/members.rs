@@ -9,7 +9,9 @@ use std::ops::Range;
 
 use ringview_core::Held;
 use ringview_query::{Kind, Term};
-use ringview_ring::{CofactorShape, Element, NumberKind, PayloadRing, SumProduct, SumProductShape};
+use ringview_ring::{
+    CofactorShape, Element, Number, NumberKind, PayloadRing, SumProduct, SumProductShape,
+};
 
 use super::categories::Categories;
 use super::values::SUMMARY;
@@ -65,6 +67,15 @@ pub struct Members {
     list: Vec<(Range<usize>, Member)>,
 }
 
+/// How the number of a term is kept where sums of integers always have 128 bits.
+#[must_use]
+pub fn wide_kind(term: &Term) -> NumberKind {
+    match term.kind {
+        Kind::Int if !term.is_count() => NumberKind::Decimal,
+        kind => number_kind(kind),
+    }
+}
+
 /// How the numbers of a kind are kept where they are summed.
 #[must_use]
 pub fn number_kind(kind: Kind) -> NumberKind {
@@ -81,8 +92,14 @@ impl TermSums {
     #[must_use]
     pub fn new(kinds: Vec<Kind>, places: Vec<usize>) -> Self {
         let numbers: Vec<NumberKind> = kinds.iter().copied().map(number_kind).collect();
+        Self::kept_as(kinds, &numbers, places)
+    }
+
+    /// The same of components that are kept as these numbers.
+    #[must_use]
+    pub fn kept_as(kinds: Vec<Kind>, numbers: &[NumberKind], places: Vec<usize>) -> Self {
         Self {
-            shape: SumProductShape::new(&numbers),
+            shape: SumProductShape::new(numbers),
             kinds,
             places,
             moments: None,
@@ -95,13 +112,6 @@ impl TermSums {
     pub fn with_moments(mut self, features: FeatureColumns, components: Vec<usize>) -> Self {
         self.moments = Some((features, components));
         self
-    }
-
-    /// A component for each term, in their order.
-    #[must_use]
-    pub fn of_terms(terms: &[Term]) -> Self {
-        let kinds = terms.iter().map(|term| term.kind);
-        Self::new(kinds.collect(), (0..terms.len()).collect())
     }
 
     /// The shape of the payloads.
@@ -154,6 +164,34 @@ impl Members {
     #[must_use]
     pub fn first(&self) -> usize {
         self.list.first().map_or(0, |(words, _)| words.end)
+    }
+
+    /// Sums of integers are kept in 128 bits from now on.
+    pub fn grow(&mut self) {
+        for (_, member) in std::mem::take(&mut self.list) {
+            self.push(match member {
+                Member::Sums(mut sums) => {
+                    if let Some(grown) = SumProduct::grown(&sums.shape) {
+                        sums.shape = grown;
+                    }
+                    Member::Sums(sums)
+                }
+                other => other,
+            });
+        }
+    }
+
+    /// Appends a row of these members as one of `grown`, what they are after `grow`.
+    pub(crate) fn append_grown(&self, row: &[u64], grown: &Self, out: &mut Vec<u64>) {
+        for ((words, member), (_, large)) in self.list.iter().zip(&grown.list) {
+            let own = &row[words.clone()];
+            match (member, large) {
+                (Member::Sums(narrow), Member::Sums(large)) if narrow.shape != large.shape => {
+                    out.extend(SumProduct::widen(&narrow.shape, &large.shape, own));
+                }
+                _ => out.extend_from_slice(own),
+            }
+        }
     }
 
     /// The features of the degree-m payload and where that stands, if there is one.
@@ -228,6 +266,23 @@ impl Members {
     pub(crate) fn kind(&self, term: usize) -> Kind {
         self.sums()
             .map_or(Kind::Int, |(_, sums)| sums.kinds[sums.places[term]])
+    }
+
+    /// Appends the number of a term, as one of a kind that holds it.
+    pub(crate) fn append_number(
+        &self,
+        (term, kind): (usize, NumberKind),
+        payload: &[u64],
+        out: &mut Vec<u64>,
+    ) {
+        let element = self.element(term);
+        match (element.kind, kind) {
+            (NumberKind::Integer, NumberKind::Decimal) => {
+                let number = i128::from(i64::load(payload, element.word));
+                out.extend([number as u64, (number >> 64) as u64]);
+            }
+            _ => out.extend_from_slice(&payload[self.words(term)]),
+        }
     }
 
     /// Marks the strings in a row.

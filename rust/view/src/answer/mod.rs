@@ -61,7 +61,7 @@ pub use encoded::encoded;
 pub use fallible::Fallible;
 pub use further::Further;
 pub use key::{Cell, Key, KeyValue};
-pub use members::{FeatureColumns, Member, Members, TermSums, number_kind};
+pub use members::{FeatureColumns, Member, Members, TermSums, number_kind, wide_kind};
 pub use moved_rows::MovedRows;
 pub use rows::ResultRows;
 

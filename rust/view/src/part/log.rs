@@ -8,7 +8,7 @@ use ringview_core::{Dictionary, Held, Result};
 
 use super::PartRows;
 use crate::answer::followers::{Follower, Followers};
-use crate::answer::{ChangeLog, ResultRows};
+use crate::answer::{ChangeLog, Members, ResultRows};
 
 /// Who follows a part, and what they were not given yet.
 #[derive(Debug, Default)]
@@ -21,6 +21,13 @@ impl PartLog {
     #[must_use]
     pub fn is_followed(&self) -> bool {
         self.followers.is_followed()
+    }
+
+    /// The part keeps larger sums from now on; its payloads had the members `narrow`. O(keys logged).
+    pub fn grow(&mut self, narrow: &Members, of: PartRows<'_>) {
+        for log in self.followers.segments_mut() {
+            log.grow(narrow, of.further.members());
+        }
     }
 
     /// The running transaction is about to be committed; `all_move` if every row will be shown otherwise.

@@ -1,14 +1,15 @@
 //! Groups of sums as a relation: a component for each term of the query, then, of a COFACTOR, one for the sum of
 //! each feature and of products of each two.
 //!
-//! Invariant and cost: those of the relation.
+//! Invariant: a sum of integers has 128 bits, for these are made of what other relations hold. Cost: that of the
+//! relation.
 
 use ringview_query::{Bound, Companion, Features, Kind, VarId};
 use ringview_relation::{Part, Relation};
-use ringview_ring::{PayloadRing, SumProduct};
+use ringview_ring::{NumberKind, PayloadRing, SumProduct};
 
 use super::{Grouped, PartRows};
-use crate::answer::{Categories, FeatureColumns, Member, Members, Outputs, TermSums};
+use crate::answer::{Categories, FeatureColumns, Member, Members, Outputs, TermSums, wide_kind};
 use crate::fields::Fields;
 
 /// The groups of a query.
@@ -33,7 +34,7 @@ impl SumGroups {
         let keys: Vec<VarId> = ids.filter(|&id| query.variables[id].free).collect();
         let sums = match &query.features {
             Some(features) => with_moments(&query, features),
-            None => TermSums::of_terms(&query.terms),
+            None => of_terms(&query, 0),
         };
         let shape = sums.shape().clone();
         let layout = fields.layout(&fields.of_all(&keys));
@@ -60,8 +61,6 @@ impl SumGroups {
 fn with_moments(query: &Bound, features: &Features) -> TermSums {
     let (terms, m) = (query.terms.len(), features.numeric.len());
     let moments = m + m * (m + 1) / 2;
-    let kinds = query.terms.iter().map(|term| term.kind);
-    let kinds = kinds.chain(std::iter::repeat_n(Kind::Real, moments));
     let categories = |companion: &Companion<Bound>, sums| Categories {
         name: companion.name.clone(),
         types: companion
@@ -85,8 +84,19 @@ fn with_moments(query: &Bound, features: &Features) -> TermSums {
             .map(|pair| categories(&pair.counts, 0))
             .collect(),
     };
-    let sums = TermSums::new(kinds.collect(), (0..terms).collect());
+    let sums = of_terms(query, moments);
     sums.with_moments(columns, (terms..terms + moments).collect())
+}
+
+/// A component for each term, in their order, then so many reals.
+fn of_terms(query: &Bound, reals: usize) -> TermSums {
+    let kinds = query.terms.iter().map(|term| term.kind);
+    let numbers = query.terms.iter().map(wide_kind);
+    let numbers: Vec<NumberKind> = numbers
+        .chain(std::iter::repeat_n(NumberKind::Real, reals))
+        .collect();
+    let kinds = kinds.chain(std::iter::repeat_n(Kind::Real, reals));
+    TermSums::kept_as(kinds.collect(), &numbers, (0..query.terms.len()).collect())
 }
 
 impl Grouped for SumGroups {

@@ -44,21 +44,23 @@ impl LiftedRows<'_> {
             let values = program.factor(component, self.batch, self.selection)?;
             let overflowed = match (values, element.kind) {
                 (Values::Ones, NumberKind::Wide) => self.fill_ones(element, Wide::ONE, out),
+                (Values::Ones, NumberKind::Decimal) => self.fill_ones(element, 1i128, out),
                 (Values::Ones, _) => self.fill_ones(element, 1i64, out),
                 (Values::Words(words), NumberKind::Integer) => {
                     self.fill(element, |row| i64::load(words, row), out)
                 }
-                (Values::Words(words), NumberKind::Decimal) => {
-                    self.fill(element, |row| i128::load(words, 2 * row), out)
-                }
+                (Values::Words(words), NumberKind::Decimal) => match self.kind(words) {
+                    NumberKind::Integer => {
+                        let value = |row: usize| i128::from(i64::load(words, row));
+                        self.fill(element, value, out)
+                    }
+                    _ => self.fill(element, |row| i128::load(words, 2 * row), out),
+                },
                 (Values::Words(words), NumberKind::Real) => {
                     self.fill_reals(element, (words, false), out)
                 }
                 (Values::Words(words), NumberKind::Wide) => {
-                    let kind = match words.len() == self.selection.len() {
-                        true => NumberKind::Integer,
-                        false => NumberKind::Decimal,
-                    };
+                    let kind = self.kind(words);
                     let value = |row: usize| Wide::of(kind, words, row * kind.words());
                     self.fill(element, value, out)
                 }
@@ -71,6 +73,14 @@ impl LiftedRows<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The kind of exact values: integers, which a sum of 128 or 256 bits may take, or decimals.
+    fn kind(&self, words: &[u64]) -> NumberKind {
+        match words.len() == self.selection.len() {
+            true => NumberKind::Integer,
+            false => NumberKind::Decimal,
+        }
     }
 
     /// As `fill`, of doubles or of expansions.

@@ -7,6 +7,17 @@ use ringview_query::{Factor, Variable};
 use crate::plan::{Plan, Source};
 
 impl Plan {
+    /// The leaf of each atom.
+    pub(crate) fn leaves(&self) -> Vec<usize> {
+        let mut leaves = vec![0; self.atoms.len()];
+        for (node, description) in self.tree.nodes.iter().enumerate() {
+            if let Some(atom) = description.atom {
+                leaves[atom] = node;
+            }
+        }
+        leaves
+    }
+
     /// The columns of an atom that are compared with others: those of its variables. Of a listing, they
     /// are those that join: NaN equals nothing, but a row may hold it.
     pub(crate) fn compared_columns(&self, atom: usize) -> Vec<usize> {

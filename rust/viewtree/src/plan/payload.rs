@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use ringview_core::Result;
+use ringview_core::{Result, Type};
 
 use crate::plan::{Component, Source, SumProduct, ViewTree};
 use ringview_query::{Expr, Factor, Kind, Op, Term, Variable};
@@ -94,7 +94,9 @@ impl<'a> Payload<'a> {
         let first = (atom, *columns.first()?);
         let found = self.variables.iter().find(|v| v.holds(first))?;
         let alone = columns.iter().all(|column| found.holds((atom, *column)));
-        (alone && !found.nullable).then_some(found)
+        // A decimal that joins with integers has words of its own.
+        let alike = matches!(found.ty, Type::Decimal { .. }) || !expr.reads_decimals();
+        (alone && alike && !found.nullable).then_some(found)
     }
 
     /// Multiplies one factor by the coefficient; without factors, one leaf near the root.

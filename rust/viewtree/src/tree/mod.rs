@@ -76,23 +76,13 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             Relation::new(nodes[node].name.clone(), shape, part)
         };
         let mut views: Vec<Relation<P::Ring>> = (0..nodes.len()).map(view).collect();
-        let mut leaves: Vec<usize> = vec![0; plan.atoms.len()];
-        for (node, description) in nodes.iter().enumerate() {
-            if let Some(atom) = description.atom {
-                leaves[atom] = node;
-            }
-        }
+        let leaves = plan.leaves();
         let key_columns = leaves.iter().map(|&leaf| key_columns(&plan, &fields, leaf));
         let key_columns = key_columns.collect();
-        let met = plan.all_siblings_met();
-        let packing = fields.packing();
-        let mut compile = |leaf: usize| {
-            let rule = program::rule(&plan, &fields, &payloads, leaf, &met);
-            Arc::new(rule.compile(&packing, &mut views))
-        };
-        let paths: Vec<_> = leaves.into_iter().map(&mut compile).collect();
-        let projections = (0..nodes.len()).filter(|&node| nodes[node].indicator.is_some());
-        let projections: Vec<_> = projections.map(&mut compile).collect();
+        let Paths {
+            leaves: paths,
+            projections,
+        } = Paths::compile(&plan, &fields, &payloads, &mut views);
         let deltas = paths
             .iter()
             .map(|path| Delta::with_registers(path.registers))
@@ -113,6 +103,64 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             payloads,
             work: join::Work::default(),
             room,
+        }
+    }
+
+    /// Keeps larger exact sums from now on, in all views; whether the ring has any. The running
+    /// transaction goes on. O(keys of all views).
+    #[cold]
+    pub(crate) fn grow(&mut self) -> bool {
+        if !self.payloads.grow() {
+            return false;
+        }
+        for view in &mut self.views {
+            view.grow();
+        }
+        let Paths {
+            leaves,
+            projections,
+        } = Paths::compile(&self.plan, &self.fields, &self.payloads, &mut self.views);
+        self.paths = leaves;
+        let watched = self.watches.iter_mut().flatten();
+        let indicators = watched.flat_map(|watch| &mut watch.indicators);
+        for indicator in indicators {
+            let mut all = projections.iter();
+            if let Some(path) = all.find(|path| path.from == indicator.path.from) {
+                indicator.path = Arc::clone(path);
+            }
+        }
+        true
+    }
+}
+
+/// The compiled paths of a tree.
+struct Paths<R: PayloadRing> {
+    /// By atom.
+    leaves: Vec<Arc<Path<R>>>,
+    /// Those of the indicator projections, in the order of the nodes.
+    projections: Vec<Arc<Path<R>>>,
+}
+
+impl<R: PayloadRing> Paths<R> {
+    fn compile(
+        plan: &Plan,
+        fields: &Fields,
+        payloads: &dyn ProductPlan<R>,
+        views: &mut [Relation<R>],
+    ) -> Self {
+        let nodes = &plan.tree.nodes;
+        let met = plan.all_siblings_met();
+        let packing = fields.packing();
+        let mut compile = |node: usize| {
+            let rule = program::rule(plan, fields, payloads, node, &met);
+            Arc::new(rule.compile(&packing, views))
+        };
+        let leaves = plan.leaves().into_iter().map(&mut compile).collect();
+        let projections = (0..nodes.len()).filter(|&node| nodes[node].indicator.is_some());
+        let projections = projections.map(&mut compile).collect();
+        Self {
+            leaves,
+            projections,
         }
     }
 }
@@ -173,6 +221,11 @@ fn is_static(plan: &Plan, node: usize) -> bool {
 }
 
 impl<P: Payloads> Tree<P> {
+    /// Whether the running transaction's changes can stay: all sums that are kept fit.
+    pub(crate) fn fits(&self) -> bool {
+        self.views.iter().all(Relation::fits)
+    }
+
     /// Ends loading: drops the views that only loading needed.
     pub(crate) fn seal(&mut self) {
         for (view, node) in self.views.iter_mut().zip(&self.plan.tree.nodes) {

@@ -90,6 +90,11 @@ pub(crate) trait Payloads: Recentred {
         Err(problem)
     }
 
+    /// Brings its shapes to the ring's grown ones; whether there are any.
+    fn grow(&mut self) -> bool {
+        false
+    }
+
     /// Forgets what filters know of strings that have gone.
     fn forget_strings(&mut self, gone: &Gone);
 
@@ -245,6 +250,17 @@ impl Payloads for SumProductPayloads {
         };
         let program = at_leaf(&mut self.leaves, leaf);
         rows.read(program, &wide, out).map(|()| true)
+    }
+
+    fn grow(&mut self) -> bool {
+        let mut has_grown = false;
+        for shape in &mut self.shapes {
+            if let Some(grown) = SumProduct::grown(shape) {
+                *shape = grown;
+                has_grown = true;
+            }
+        }
+        has_grown
     }
 
     fn forget_strings(&mut self, gone: &Gone) {

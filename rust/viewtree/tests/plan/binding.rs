@@ -225,7 +225,7 @@ fn kinds_follow_sql() {
         query
     };
     for (argument, ty) in [
-        (col("0.i"), "int64"),
+        (col("0.i"), "decimal128(38, 0)"),
         (col("0.m"), "decimal128(38, 2)"),
         (times(col("0.m"), col("1.m")), "decimal128(38, 5)"),
         (times(col("0.m"), col("0.i")), "decimal128(38, 2)"),

@@ -56,7 +56,11 @@ fn expressions_have_the_types_of_sql() {
     let group = r#"{"op": "group", "column": {"atom": 1, "column": "a"}}"#;
     let cases = [
         (both("divide", &x, &x), Type::Float64),
-        (both("add", &x, group), Type::Int64),
+        (both("add", &x, group), decimal(0)),
+        (
+            both("add", &of("count_distinct", "0.t"), group),
+            Type::Int64,
+        ),
         (both("subtract", &x, &p), decimal(2)),
         (both("multiply", &p, &p), decimal(4)),
         (both("multiply", &x, half), decimal(1)),

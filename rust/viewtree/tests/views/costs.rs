@@ -1,5 +1,8 @@
 //! Complexity by counted steps, never by a clock; and what happens at the edges of the numbers.
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Int64Type};
+
 use crate::naive::{Row, Tables, batch, feed, query, result, rows};
 use ringview_core::{Dictionary, Error, Meter};
 use ringview_query::Query;
@@ -132,11 +135,15 @@ fn overflow_is_refused_wherever_it_happens_and_leaves_all_as_it_was() {
     let dictionary = Dictionary::new();
     let (plan, mut view) = overflowing();
     let before = rows(&result(&*view), false);
+    // A sum past 128 bits, a count past 64.
     let faults: [(&str, Vec<(Row, i64)>); 4] = [
-        ("S", vec![row(&[2, 3]), row(&[1, 5])]),
-        ("R", vec![row(&[2, 3]), row(&[1, i64::MAX])]),
-        ("R", vec![(vec![Some(2), Some(i64::MIN)], -1)]),
-        ("S", vec![row(&[3, 4]), (vec![Some(2), Some(i64::MAX)], 3)]),
+        ("S", vec![row(&[2, 3]), (vec![Some(1), Some(i64::MAX)], 8)]),
+        (
+            "R",
+            vec![row(&[2, 3]), (vec![Some(1), Some(i64::MAX)], i64::MAX)],
+        ),
+        ("R", vec![(vec![Some(2), Some(i64::MIN)], i64::MAX)]),
+        ("S", vec![row(&[3, 4]), (vec![Some(2), Some(1)], i64::MAX)]),
     ];
     for (table, fault) in faults {
         let refused = feed(&plan, &mut view, table, &batch(2, &fault), 1)
@@ -150,7 +157,87 @@ fn overflow_is_refused_wherever_it_happens_and_leaves_all_as_it_was() {
         assert_eq!(rows(&result(&*view), false), before);
     }
     feed(&plan, &mut view, "S", &batch(2, &[row(&[2, 3])]), 1).unwrap();
+    view.settle(&dictionary, &Meter::free()).unwrap();
     view.commit(&Dictionary::new());
     let after = rows(&result(&*view), false);
     assert_eq!(after.get(&vec![Some(2), Some(20)]), Some(&1));
+}
+
+/// The group and the sum of each row, sorted.
+fn sums(view: &dyn View) -> Vec<(i64, i128)> {
+    let found = result(view);
+    let keys = found.column(0).as_primitive::<Int64Type>().values();
+    let sums = found.column(1).as_primitive::<Decimal128Type>().values();
+    let mut all: Vec<(i64, i128)> = keys.iter().copied().zip(sums.iter().copied()).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn a_sum_of_integers_grows_to_128_bits_and_is_undone_like_any_other() {
+    let dictionary = Dictionary::new();
+    let settle = |view: &mut Box<dyn View>| view.settle(&dictionary, &Meter::free()).unwrap();
+    let (plan, mut view) = overflowing();
+    let large = i128::from(i64::MAX / 2);
+    let follower = view.follow(true);
+    let before = sums(&*view);
+    assert_eq!(before, [(1, large), (2, 5)]);
+
+    // Beyond 64 bits for the first time, and back: the relations stay wide, the sums are as before.
+    feed(&plan, &mut view, "S", &batch(2, &[row(&[1, i64::MAX])]), 1).unwrap();
+    settle(&mut view);
+    view.rollback();
+    view.check();
+    assert_eq!(sums(&*view), before);
+
+    // Again, in a relation that nothing else changed; then more, from both sides, and deletes.
+    let steps: [(&str, i64, &[i64]); 5] = [
+        ("S", 1, &[1, i64::MAX]),
+        ("R", 1, &[1, i64::MIN]),
+        ("S", 1, &[2, -7]),
+        ("R", -1, &[1, i64::MIN]),
+        ("S", -1, &[1, i64::MAX]),
+    ];
+    let most = i128::from(i64::MAX);
+    let low = i128::from(i64::MIN);
+    let expected = [
+        [(1, large * (most + 1)), (2, 5)],
+        [(1, (large + low) * (most + 1)), (2, 5)],
+        [(1, (large + low) * (most + 1)), (2, -30)],
+        [(1, large * (most + 1)), (2, -30)],
+        [(1, large), (2, -30)],
+    ];
+    for ((table, sign, values), expected) in steps.into_iter().zip(expected) {
+        feed(&plan, &mut view, table, &batch(2, &[row(values)]), sign).unwrap();
+        settle(&mut view);
+        view.commit(&dictionary);
+        view.check();
+        assert_eq!(sums(&*view), expected);
+    }
+    // The log began with payloads of 64 bits.
+    let moved = view.changes(&follower, &dictionary).unwrap();
+    let of_two = |sum: i128, times: i64| (sum, times);
+    let told = moved.column(1).as_primitive::<Decimal128Type>().values();
+    let times = moved.column(2).as_primitive::<Int64Type>().values();
+    let mut told: Vec<(i128, i64)> = told
+        .iter()
+        .zip(times)
+        .map(|(&s, &t)| of_two(s, t))
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told, [(-30, 1), (5, -1)]);
+}
+
+#[test]
+fn a_relation_grows_once_and_steps_stay_what_they_were() {
+    let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["a", "c"])]);
+    let join = || query(&["R", "S"], &["R.a = S.a"], &["R.a"], &["R.b * S.c"]);
+    let small = steps_of_one(&join(), &tables, "R", 1_000);
+    let (plan, mut view) = overflowing();
+    feed(&plan, &mut view, "S", &batch(2, &[row(&[1, i64::MAX])]), 1).unwrap();
+    view.settle(&Dictionary::new(), &Meter::free()).unwrap();
+    view.commit(&Dictionary::new());
+    let before = view.steps();
+    feed(&plan, &mut view, "R", &batch(2, &[row(&[1, 7])]), 1).unwrap();
+    assert_eq!(view.steps() - before, small);
 }

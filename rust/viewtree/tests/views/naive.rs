@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
 use ringview_core::{Batch, Column, Dictionary, Meter, Result, Type};
 use ringview_oracle::{Table, Value, cofactors, evaluate};
 use ringview_query::{Atom, Catalog, ColumnRef, Function, Output, Query, Scalar, TableInfo, bind};
@@ -260,21 +261,27 @@ pub fn multiply(
     view.apply_product(product, &Meter::free())
 }
 
+/// A value of a result; a real by its bits.
+pub fn value(batch: &RecordBatch, column: usize, row: usize) -> Option<i64> {
+    let array = batch.column(column);
+    array.is_valid(row).then(|| match array.data_type() {
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row),
+        // A sum of integers. The tests' own stay small.
+        DataType::Decimal128(_, 0) => {
+            let sum = array.as_primitive::<Decimal128Type>().value(row);
+            i64::try_from(sum).unwrap()
+        }
+        _ => {
+            let doubles = array.as_primitive::<arrow_array::types::Float64Type>();
+            doubles.value(row).to_bits() as i64
+        }
+    })
+}
+
 /// The rows of a result, with the multiplicities of its last column where it has them.
 pub fn rows(batch: &RecordBatch, multiplicity: bool) -> Rows {
     let width = batch.num_columns() - usize::from(multiplicity);
-    let value = |column: usize, row: usize| {
-        let array = batch.column(column);
-        array
-            .is_valid(row)
-            .then(|| match array.as_primitive_opt::<Int64Type>() {
-                Some(integers) => integers.value(row),
-                None => {
-                    let doubles = array.as_primitive::<arrow_array::types::Float64Type>();
-                    doubles.value(row).to_bits() as i64
-                }
-            })
-    };
+    let value = |column, row| value(batch, column, row);
     let mut found = Rows::new();
     for row in 0..batch.num_rows() {
         let key: Row = (0..width).map(|column| value(column, row)).collect();

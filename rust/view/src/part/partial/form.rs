@@ -13,8 +13,8 @@ use ringview_query::{Bound, Companion, Features, OutputKind, VarId};
 use ringview_ring::NumberKind;
 
 use super::bytes::Hash;
-use crate::answer::number_kind;
 use crate::answer::weighed::{fresh, row_schema};
+use crate::answer::wide_kind;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub(super) fn companions(query: &Bound) -> impl Iterator<Item = &Companion<Bound
 }
 
 fn numbers(query: &Bound) -> impl Iterator<Item = NumberKind> {
-    query.terms.iter().map(|term| number_kind(term.kind))
+    query.terms.iter().map(wide_kind)
 }
 
 impl Form {

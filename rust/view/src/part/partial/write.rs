@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Dictionary, Error, Meter, Result, Type};
 use ringview_query::{Bound, Companion, OutputKind, PlanOutput, VarId};
 use ringview_relation::Part;
-use ringview_ring::{Expansion, Number};
+use ringview_ring::{Expansion, Number, NumberKind};
 
 use super::super::PartRows;
 use super::bytes::Out;
@@ -128,10 +128,11 @@ impl<'a> Values<'a> {
     fn write(
         &self,
         key: &[u64],
-        terms: usize,
+        numbers: &[NumberKind],
         out: &mut Out<'_>,
         dictionary: &Dictionary,
     ) -> Result<()> {
+        let mut words = Vec::new();
         let slots = self.of.get(key).map_or(&[][..], Vec::as_slice);
         let part = self.rows.part;
         out.count(slots.len())?;
@@ -145,8 +146,10 @@ impl<'a> Values<'a> {
                 }
             }
             let members = self.rows.further.members();
-            for term in 0..terms {
-                out.words(&part.payload(slot)[members.words(term)]);
+            for number in numbers.iter().copied().enumerate() {
+                words.clear();
+                members.append_number(number, part.payload(slot), &mut words);
+                out.words(&words);
             }
         }
         Ok(())
@@ -222,7 +225,7 @@ impl<'a> Groups<'a> {
         let schema = self.form.schema();
         let groups = self.columns(&rows, dictionary)?;
         let members = self.groups.further.members();
-        let (mut bytes, mut moments) = (Vec::new(), Vec::new());
+        let (mut bytes, mut numbers, mut moments) = (Vec::new(), Vec::new(), Vec::new());
         let mut payloads = BinaryBuilder::new();
         let (mut first, mut held) = (0, 0);
         let mut end = |from: usize, to: usize, payloads: &mut BinaryBuilder| -> Result<()> {
@@ -236,16 +239,22 @@ impl<'a> Groups<'a> {
             let payload = &rows.payloads[row * rows.width..][..rows.width];
             let key: Vec<u64> = rows.columns.iter().map(|column| column[row]).collect();
             let mut out = Out::new(&mut bytes, self.form.mark);
-            for term in 0..self.form.terms {
-                out.words(&payload[members.words(term)]);
+            numbers.clear();
+            for number in self.form.numbers[..self.form.terms]
+                .iter()
+                .copied()
+                .enumerate()
+            {
+                members.append_number(number, payload, &mut numbers);
             }
+            out.words(&numbers);
             if self.form.features > 0 {
                 let reach = from_zero(members, payload, &mut moments);
                 out.words(&moments);
                 out.words(&reach);
             }
             for (values, form) in self.values.iter().zip(&self.form.companions) {
-                values.write(&key, form.numbers.len(), &mut out, dictionary)?;
+                values.write(&key, &form.numbers, &mut out, dictionary)?;
             }
             out.end();
             if i32::try_from(bytes.len()).is_err() {
