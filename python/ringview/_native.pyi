@@ -242,6 +242,9 @@ class Database:
     def view_explain(self, view: _Handle, format: str) -> str:
         """How a view is maintained, with what each node holds, in a form."""
 
+    def view_warnings(self, view: str) -> list[str]:
+        """Why a change may cost more than the rows of the keys that it has."""
+
     def view_sql(self, view: _Handle) -> str | None:
         """The SQL of a view, if it was created with any."""
 

@@ -106,9 +106,7 @@ def _whole(schema: pa.Schema) -> list[str]:
     import pyarrow as pa
 
     return [
-        field.name
-        for field in schema
-        if pa.types.is_decimal(field.type) and field.type.scale == 0
+        field.name for field in schema if pa.types.is_decimal(field.type) and field.type.scale == 0
     ]
 
 

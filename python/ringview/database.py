@@ -6,6 +6,7 @@ Cost: of a call, microseconds above what the engine takes.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from . import _native, arrow, notebook, sizes
 from .changeable import Changeable
 from .durable import Durable
-from .errors import ExistsError, InvalidValueError, TypeMismatchError, after
+from .errors import CostWarning, ExistsError, InvalidValueError, TypeMismatchError, after
 from .named import Named, Schemas
 from .table import Table
 from .view import Format, View
@@ -168,6 +169,10 @@ class Database(Durable, Changeable):
             ArithmeticOverflowError: A sum over the rows that are there leaves its type.
             KeyboardInterrupt: Ctrl-C; there is no such view, or the message says that there is.
 
+        Warns:
+            CostWarning: A change may cost more than the rows of the keys that it has: a product of
+                tables, a condition that no index serves. Not where `engine` is named.
+
         Complexity: that of loading all rows of its tables and of the views that it reads at once.
         """
         _either(create_or_replace, if_not_exists)
@@ -183,7 +188,11 @@ class Database(Durable, Changeable):
         before = self.views.get(name)
         try:
             self._native.create_view(name, query, sql, create_or_replace, engine)
-            return self.views[name]
+            view = self.views[name]
+            if engine is None:
+                for why in self._native.view_warnings(name):
+                    warnings.warn(f"view {name!r}: {why}", CostWarning, stacklevel=2)
+            return view
         except KeyboardInterrupt as interrupt:
             made = self.views.get(name)
             after(interrupt, made is not None and made != before, f"there is a view {name!r}")

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 
 __all__ = [
     "ArithmeticOverflowError",
+    "CostWarning",
     "DuplicateKeyError",
     "ExistsError",
     "InUseError",
@@ -164,3 +165,23 @@ def after(raised: BaseException, done: object, what: str) -> None:
         raised.add_note(text)
     else:
         raised.args = (text,)
+
+
+class CostWarning(UserWarning):
+    """A change of a new view may cost more than the rows of the keys that it has.
+
+    Python's `warnings` hold it, once a view: a product of tables, or a condition that no index
+    serves. The message has the cost, the reason, and a cheaper form of the query where one is
+    known; `explain` says the same. Naming an engine (`engine=`) silences it.
+
+    >>> import warnings
+    >>> import ringview as rv
+    >>> db = rv.Database()
+    >>> for name in "ab":
+    ...     _ = db.create_table(name, {name: "int64"})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = db.create_view("v", "SELECT a, b, COUNT(*) AS n FROM a, b GROUP BY a, b")
+    >>> print(caught[0].category.__name__, caught[0].message)
+    CostWarning view 'v': a change may cost O(b[b]): a row of a is combined with every row of b[b]
+    """

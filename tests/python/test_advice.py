@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 import ringview as rv
 from oracle import plain_rows
@@ -122,7 +123,8 @@ AROUND = (
 )
 COLUMN, GROUPS, ROWS_READ = scalars.IN_COLUMN, scalars.FROM_GROUPS, scalars.FROM_ROWS
 
-COUNTS = "(SELECT b, COUNT(*) AS n FROM s GROUP BY b) AS q"
+# The rows of one table, and the groups of the other.
+APART = ("SELECT a, b, x FROM r", "SELECT b, COUNT(*) AS n, SUM(c) AS c FROM s GROUP BY b")
 
 # The SQL that is refused, words of the advice, the advice.
 ADVICE: list[tuple[str, str, Advised]] = [
@@ -146,7 +148,7 @@ ADVICE: list[tuple[str, str, Advised]] = [
     ),
     (
         "SELECT a, SUM(x * (SELECT MAX(c) FROM s)) AS y FROM r GROUP BY a",
-        "CROSS JOIN (SELECT ..) AS q where it gives one row",
+        scalars.IN_FROM,
         read(
             "SELECT a, SUM(x * q.m) AS y FROM r CROSS JOIN (SELECT MAX(c) AS m FROM s) AS q "
             "GROUP BY a"
@@ -154,14 +156,39 @@ ADVICE: list[tuple[str, str, Advised]] = [
     ),
     (
         "SELECT SUM(x * (SELECT COUNT(*) FROM s WHERE s.b = r.b)) FROM r",
-        "JOIN (SELECT .. GROUP BY ..) AS q ON .. where it gives one for each row",
-        read(f"SELECT SUM(x * q.n) FROM r JOIN {COUNTS} ON r.b = q.b"),
+        scalars.IN_FROM,
+        computed("SELECT SUM(x * COALESCE(n, 0)) FROM v0 LEFT JOIN v1 USING (b)", *APART),
     ),
     *(
         (
-            f"SELECT SUM(x * q.n) FROM r, {lateral}(SELECT COUNT(*) AS n FROM s WHERE s.b = r.b) q",
+            f"SELECT a, (SELECT {of} FROM s WHERE s.b = r.b) AS y FROM r",
+            scalars.IN_FROM,
+            computed(f"SELECT a, {read_as} FROM v0 LEFT JOIN v1 USING (b)", *APART),
+        )
+        for of, read_as in (("COUNT(*)", "COALESCE(n, 0)"), ("SUM(c)", "c"))
+    ),
+    (
+        "SELECT a, COUNT(*) AS n, (SELECT SUM(c) FROM s WHERE s.b = r.a) AS c FROM r GROUP BY a",
+        scalars.IN_FROM,
+        computed(
+            "SELECT a, v0.n, c FROM v0 LEFT JOIN v1 ON a = b",
+            "SELECT a, COUNT(*) AS n FROM r GROUP BY a",
+            APART[1],
+        ),
+    ),
+    *(
+        (
+            f"SELECT r.a, q.c FROM r, {lateral}(SELECT c FROM s WHERE s.b = r.b) q",
             names.JOINED_ON,
-            read(f"SELECT SUM(x * q.n) FROM r JOIN {COUNTS} USING (b)"),
+            read("SELECT r.a, q.c FROM r JOIN (SELECT b, c FROM s) AS q USING (b)"),
+        )
+        for lateral in ("", "LATERAL ")
+    ),
+    *(
+        (
+            f"SELECT a, q.n FROM r, {lateral}(SELECT COUNT(*) AS n FROM s WHERE s.b = r.b) q",
+            names.JOINED_ON,
+            computed("SELECT a, COALESCE(n, 0) FROM v0 LEFT JOIN v1 USING (b)", *APART),
         )
         for lateral in ("", "LATERAL ")
     ),
@@ -231,6 +258,29 @@ ADVICE: list[tuple[str, str, Advised]] = [
         "SELECT a, SUM(x) OVER (PARTITION BY a) AS y FROM r",
         ROWS_READ,
         computed("SELECT a, SUM(x) OVER (PARTITION BY a) FROM v0", "SELECT a, x FROM r"),
+    ),
+    (
+        "SELECT a, x, ROW_NUMBER() OVER (PARTITION BY a ORDER BY b, x NULLS LAST) AS n FROM r",
+        ROWS_READ,
+        computed(
+            "SELECT a, x, ROW_NUMBER() OVER (PARTITION BY a ORDER BY b, x NULLS LAST) FROM v0",
+            "SELECT a, b, x FROM r",
+        ),
+    ),
+    (
+        "SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY a ORDER BY x) AS n FROM r) q",
+        ROWS_READ,
+        computed(
+            "SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY a ORDER BY x) AS n FROM v0)",
+            "SELECT a, x FROM r",
+        ),
+    ),
+    (
+        "SELECT a, x FROM r QUALIFY COUNT(*) OVER (PARTITION BY a) > 1",
+        "keep the rows and filter what you read",
+        computed(
+            "SELECT a, x FROM v0 QUALIFY COUNT(*) OVER (PARTITION BY a) > 1", "SELECT a, x FROM r"
+        ),
     ),
     (
         "SELECT a, SUM(x) AS y, SUM(x) FILTER (WHERE b = 1) AS z, "
@@ -489,3 +539,82 @@ def test_the_engine_s_names_have_near_ones_too() -> None:
     with pytest.raises(errors.UnknownTableError) as far:
         db.drop_table("xyz")
     assert "did you mean" not in str(far.value)
+
+
+def test_sums_of_bools_are_of_columns_of_numbers() -> None:
+    """COUNT would count FALSE, too, and be 0 where SUM is NULL."""
+    db = rv.Database()
+    db.create_table("r", {"k": "int64", "f": "bool"})
+    db.create_table("n", {"k": "int64", "f": "int8"})
+    for function in ("SUM", "AVG"):
+        with pytest.raises(errors.TypeMismatchError, match="declare the column as int8"):
+            db.create_view("v", f"SELECT k, {function}(f) AS s FROM r GROUP BY k")
+    with pytest.raises(errors.TypeMismatchError) as text:
+        db.create_table("t", {"t": "string"})
+        db.create_view("v", "SELECT SUM(t) FROM t")
+    assert str(text.value).splitlines()[0].endswith("this is a text")
+    view = db.create_view("v", "SELECT k, SUM(f) AS s FROM n GROUP BY k")
+    rows = {"k": [1, 1, 1, 2, 2, 3], "f": [True, False, True, False, None, None]}
+    db.insert("n", {"k": rows["k"], "f": [None if f is None else int(f) for f in rows["f"]]})
+    with duckdb.connect() as connection:
+        connection.register("r", pa.table(rows))
+        expected = connection.sql("SELECT k, SUM(f) FROM r GROUP BY k").to_arrow_table()
+        assert plain_rows(rows_of(view.to_arrow())) == plain_rows(rows_of(expected))
+
+
+MOMENTS = {"t": "timestamp[us]", "u": "timestamp[us]", "k": "int64"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "words", "advised"),
+    [
+        (
+            "SELECT COUNT(*) FROM r WHERE t + INTERVAL 1 DAY > TIMESTAMP '2020-01-02'",
+            "move the interval to the constant on the other side",
+            "SELECT COUNT(*) FROM r WHERE t > TIMESTAMP '2020-01-02' - INTERVAL 1 DAY",
+        ),
+        (
+            "SELECT COUNT(*) FROM r WHERE u > t + INTERVAL 1 DAY",
+            COLUMN,
+            "SELECT COUNT(*) FROM later WHERE u > t",
+        ),
+        (
+            "SELECT COUNT(*) FROM r WHERE t > now() - INTERVAL 1 DAY",
+            scalars.AS_TIME_PASSES,
+            "SELECT COUNT(*) FROM r WHERE t > TIMESTAMP '2020-01-02' - INTERVAL 1 DAY",
+        ),
+        (
+            "SELECT COUNT(*) FROM r WHERE t::DATE > current_date",
+            "",
+            None,
+        ),
+        ("SELECT k, MAX(t) - MIN(t) AS d FROM r GROUP BY k", GROUPS, None),
+    ],
+)
+def test_advice_on_moments(sql: str, words: str, advised: str | None) -> None:
+    db = rv.Database()
+    db.create_table("r", MOMENTS)
+    # A column that was computed before the rows were inserted.
+    db.create_table("later", MOMENTS)
+    day = 86_400_000_000
+    start = 1_577_836_800_000_000
+    rows = pa.table(
+        {
+            "t": pa.array([start, start + day, start + day // 2], pa.timestamp("us")),
+            "u": pa.array([start + 2 * day, start + day, start + 3 * day], pa.timestamp("us")),
+            "k": [1, 1, 2],
+        }
+    )
+    with pytest.raises(errors.RingviewError) as refused:
+        db.create_view("v", sql)
+    assert words in str(refused.value).splitlines()[0]
+    if advised is None:
+        return
+    db.insert("r", rows)
+    shifted = pa.compute.add(rows["t"], pa.scalar(day, pa.duration("us")))
+    db.insert("later", rows.set_column(0, "t", shifted))
+    found = db.create_view("v", advised).scalar()
+    with duckdb.connect() as connection:
+        connection.register("r", rows)
+        asked = sql.replace("now()", "TIMESTAMP '2020-01-02'")
+        assert [(found,)] == connection.sql(asked).fetchall()

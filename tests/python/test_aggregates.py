@@ -254,7 +254,9 @@ def test_types_of_results() -> None:
     db = database()
     outputs = {
         "SUM(x) / COUNT(*)": pa.float64(),
-        "SUM(x) - 2 * COUNT(*)": pa.int64(),
+        "SUM(x)": pa.decimal128(38, 0),
+        "SUM(x) - 2 * COUNT(*)": pa.decimal128(38, 0),
+        "COUNT(x) - 2 * COUNT(*)": pa.int64(),
         "SUM(d) / 2": pa.float64(),
         "SUM(d) * 2": pa.decimal128(38, 2),
         "SUM(x) + 0.5": pa.decimal128(38, 1),
@@ -272,7 +274,7 @@ def test_types_of_results() -> None:
     view = db.create_view("v", f"SELECT {text} FROM r JOIN t USING (a)")
     assert view.to_arrow().schema.types == list(outputs.values())
     [found] = view.to_arrow().to_pylist()
-    assert found["v8"] == "none"
+    assert found["v10"] == "none"
 
 
 def test_integer_statistics_are_exact() -> None:
@@ -288,7 +290,7 @@ def test_what_a_view_computes_may_overflow() -> None:
     view = db.create_view("v", "SELECT SUM(x) * SUM(x) AS square FROM r")
     db.insert("r", [row(1, 2**20)])
     with pytest.raises(errors.ArithmeticOverflowError, match="square"):
-        db.insert("r", [row(1, 2**40)])
+        db.insert("r", [row(1, 2**63 - 1), row(1, 2**63 - 1)])
     assert view.scalar() == 2**40
     db.delete("r", [row(1, 2**20)])
     assert view.scalar() is None

@@ -94,12 +94,16 @@ FAILURES: dict[str, tuple[type[Exception], str, Callable[[rv.Transaction], None]
     "overflow of a sum": (
         errors.ArithmeticOverflowError,
         "overflow in a sum or count",
-        lambda tx: tx.insert("r", long_rows({"a": MOST})),
+        lambda tx: tx.insert("r", pa.concat_tables([long_rows({"w": 1.5e308})] * 2)),
     ),
     "overflow of a product": (
         errors.ArithmeticOverflowError,
         "overflow in",
-        lambda tx: tx.insert("r", {"a": [2**62], "b": [0], "w": [0.0]}),
+        # 2^63 * 2^62 * 4, more than 38 digits.
+        lambda tx: (
+            tx.insert("r", {"a": [MOST] * 2, "b": [0] * 2, "w": [0.0] * 2}),
+            tx.insert("s", {"b": [0] * 2, "c": [2**62] * 2, "name": ["n0"] * 2}),
+        ),
     ),
     "overflow of a count": (
         errors.ArithmeticOverflowError,
@@ -337,6 +341,6 @@ def test_trusted_deletes_still_undo_what_fails() -> None:
     db.insert("r", {"a": [1, 2], "w": [0.1, 0.2]})
     before = bits(db)
     with pytest.raises(errors.ArithmeticOverflowError):
-        db.insert("r", {"a": [*range(LONG), MOST], "w": [0.3] * (LONG + 1)})
+        db.insert("r", {"a": range(LONG + 2), "w": [0.3] * LONG + [1.5e308] * 2})
     assert bits(db) == before
     assert view.changes().num_rows == 1

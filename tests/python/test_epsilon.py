@@ -258,22 +258,22 @@ def test_an_overflow_in_the_middle_of_a_rebalancing_leaves_all_as_it_was() -> No
     db.insert("s", [{"b": 9, "c": 99, "y": 3}])
     db.insert("t", [{"c": 99, "a": 9, "z": 5}])
     for c in range(40):
-        db.insert("s", [{"b": 0, "c": c, "y": 1 << 40}])
-    # A vertex becomes heavy, and what is summed between it and the other is 2^80.
+        db.insert("s", [{"b": 0, "c": c, "y": 1 << 62}])
+    # A vertex becomes heavy, and what is summed between it and the other is beyond 2^127.
     taken = 0
     with pytest.raises(errors.ArithmeticOverflowError, match="nothing of this transaction"):
         for c in range(40):
-            db.insert("t", [{"c": c, "a": 0, "z": 1 << 40}])
+            db.insert("t", [{"c": c, "a": 0, "z": 1 << 62}])
             taken += 1
     assert 0 < taken < 40
     assert view.to_arrow().to_pylist() == [{"xyz": 30, "n": 1}]
     assert len(db.tables["t"]) == taken + 1
     # It goes on, and what was too large goes.
-    db.delete("t", [{"c": c, "a": 0, "z": 1 << 40} for c in range(taken)])
+    db.delete("t", [{"c": c, "a": 0, "z": 1 << 62} for c in range(taken)])
     for c in range(40):
         db.insert("t", [{"c": c, "a": 0, "z": 1}])
     db.insert("r", [{"a": 0, "b": 0, "x": 1}])
-    assert view.to_arrow().to_pylist() == [{"xyz": 30 + 40 * (1 << 40), "n": 41}]
+    assert view.to_arrow().to_pylist() == [{"xyz": 30 + 40 * (1 << 62), "n": 41}]
     assert "values moved between" in str(view.explain())
 
 

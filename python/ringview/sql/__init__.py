@@ -113,10 +113,8 @@ def _depth(of: Json) -> int:
     while left:
         here, depth = left.pop()
         deepest = max(deepest, depth)
-        if isinstance(here, dict):
-            left += [(below, depth + 1) for below in here.values()]
-        elif isinstance(here, list):
-            left += [(below, depth + 1) for below in here]
+        below = here.values() if isinstance(here, dict) else here if isinstance(here, list) else ()
+        left += [(one, depth + 1) for one in below if isinstance(one, (dict, list))]
     return deepest
 
 

@@ -20,6 +20,8 @@ from .names import Column, Scope, find
 from .predicates import alike
 from .scalars import Json, Scalar, refuse, scalar
 
+_AS_NUMBERS = "declare the column as int8, and insert 0 and 1"
+
 
 @dataclass(frozen=True, slots=True)
 class Grouped(Scope):
@@ -142,7 +144,7 @@ def _numbers(function: str, name: str, arity: int = 1) -> Callable[[Any, Grouped
                 scope.text.fail(
                     node,
                     f"{name} needs numbers, this is a {argument.kind}",
-                    "COUNT it, or group by it",
+                    _AS_NUMBERS if argument.kind == "bool" else "",
                     TypeMismatchError,
                 )
         return _aggregate(node, "number", function, *arguments)

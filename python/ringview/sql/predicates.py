@@ -38,12 +38,46 @@ def predicate(node: exp.Expr, scope: Scope) -> Predicate:
 
 
 def conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    """The parts of a condition that must all hold, O(nodes)."""
+    """The parts of a condition that must all hold, O(nodes).
+
+    What all branches of an OR share is taken out: `(a AND b) OR (a AND c)` is `a AND (b OR c)`, in
+    three-valued logic too. So an equality that every branch repeats is a join.
+    """
     if isinstance(node, exp.Paren):
         return conjuncts(node.this)
-    if not isinstance(node, exp.And):
+    if isinstance(node, exp.And):
+        return [part for side in node.flatten() for part in conjuncts(side)]
+    if isinstance(node, exp.Or):
+        return _without_shared(node)
+    return [node]
+
+
+def _without_shared(node: exp.Or) -> list[exp.Expr]:
+    """What all branches of an OR share, and the OR of what is left of them."""
+    branches = [{_mark(part): part for part in conjuncts(side)} for side in node.flatten()]
+    first, *others = branches
+    shared = {mark: part for mark, part in first.items() if all(mark in one for one in others)}
+    if not shared:
         return [node]
-    return [part for side in node.flatten() for part in conjuncts(side)]
+    rest = [[part for mark, part in one.items() if mark not in shared] for one in branches]
+    if not all(rest):
+        # One branch asks for nothing else: where it fails, so do the others.
+        return list(shared.values())
+    sides = [exp.and_(*parts, copy=False) for parts in rest]
+    return [*shared.values(), exp.or_(*sides, copy=False)]
+
+
+def _mark(node: exp.Expr) -> object:
+    """What is the same of conditions that say the same."""
+    if isinstance(node, exp.Paren):
+        return _mark(node.this)
+    if isinstance(node, exp.EQ):
+        return frozenset((_text(node.left), _text(node.right)))
+    return _text(node)
+
+
+def _text(node: exp.Expr) -> str:
+    return node.sql(normalize=True, comments=False)
 
 
 def _truth(node: exp.Expr, scope: Scope) -> Predicate:
@@ -117,8 +151,12 @@ def _in(node: exp.In, scope: Scope) -> Predicate:
     if not node.expressions:
         scope.text.refuse(node, "IN takes a list of constants or a subquery here")
     operand = scalar(node.this, scope)
-    values = []
+    left, values = operand, []
     for item in node.expressions:
+        if type(item) is exp.Literal and operand.kind == ("text" if item.is_string else "number"):
+            # Most of a long list: nothing to convert.
+            values.append(literals.json(scalar(item, scope).constant))
+            continue
         left, value = alike(operand, scalar(item, scope), scope)
         if not value.is_constant:
             scope.text.refuse(item, "IN takes a list of constants", "write = and OR for columns")

@@ -13,14 +13,18 @@ from typing import NoReturn
 from sqlglot import exp
 
 from .names import Column, Scope
-from .scalars import AGGREGATES, Json, Scalar, scalar
+from .scalars import AGGREGATES, Json, Scalar, refuse, scalar
 
 
 def is_plain(tree: exp.Select) -> bool:
     """Whether a SELECT has no aggregates and no groups."""
     if tree.args.get("group") is not None or tree.args.get("having") is not None:
         return False
-    nodes = (node for output in tree.expressions for node in output.walk())
+
+    def is_apart(node: exp.Expr) -> bool:
+        return isinstance(node, exp.Subquery)
+
+    nodes = (node for output in tree.expressions for node in output.walk(prune=is_apart))
     return not any(isinstance(node, (*AGGREGATES, exp.AggFunc, exp.Anonymous)) for node in nodes)
 
 
@@ -92,6 +96,10 @@ def _starred(body: exp.Expr, scope: Scope) -> tuple[Column, ...]:
 def _refuse(body: exp.Expr, scope: Scope) -> NoReturn:
     if not body.find(exp.Column):
         scope.text.refuse(body, "a constant is not an output of a view", "leave it out")
+    of_others = body.find(exp.Window, exp.Subquery, exp.Select)
+    if of_others is not None:
+        # What one row shows depends on others.
+        refuse(of_others, scope.text)
     scope.text.refuse(
         body,
         "an expression over the columns of a row is not supported without an aggregate",

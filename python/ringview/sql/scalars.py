@@ -32,8 +32,14 @@ IN_COLUMN = "compute it into a column before the rows are inserted"
 FROM_GROUPS = "select its aggregates and group columns, and compute it from what you read"
 FROM_ROWS = "keep the rows (SELECT the columns) and compute it from what you read"
 IN_FROM = (
-    "read it in FROM and name its column: CROSS JOIN (SELECT ..) AS q where it gives one row, "
-    "JOIN (SELECT .. GROUP BY ..) AS q ON .. where it gives one for each row"
+    "where it gives the same for every row, read it in FROM and name its column: "
+    "CROSS JOIN (SELECT ..) AS q; where it depends on the row, keep the rows and its groups "
+    "(SELECT .. GROUP BY ..) as two views, and LEFT JOIN what you read: COUNT is 0 where nothing "
+    "matches"
+)
+AS_TIME_PASSES = (
+    "write the moment as a constant, and the view anew as time passes: "
+    "create_view(.., create_or_replace=True)"
 )
 READ_APART = "keep the rows that it is about as a view, and compute the rest from what you read"
 
@@ -93,6 +99,8 @@ def refuse(node: exp.Expr, text: Text, of_groups: bool = False) -> NoReturn:
     instead = IN_COLUMN
     if of_groups and (isinstance(node, exp.Condition) or node.find(*AGGREGATES)):
         instead = FROM_GROUPS
+    if isinstance(node, exp.Func) and (isinstance(node, _CLOCKS) or _name_of(node) in _CLOCK_NAMES):
+        text.refuse(node, "a view has no clock", AS_TIME_PASSES)
     if isinstance(node, (exp.Case, exp.If)):
         text.refuse(node, "CASE is not supported", instead)
     if isinstance(node, exp.Pow):
@@ -226,11 +234,23 @@ def _number(operand: Scalar, scope: Scope, what: str) -> None:
     if operand.kind in ("number", "null"):
         return
     instead = IN_COLUMN
-    if isinstance(operand.constant, Interval):
+    if scope.handler(exp.Sum) is not None:
+        instead = FROM_GROUPS
+    elif isinstance(operand.constant, Interval) and _beside_constant(operand.node, scope):
         instead = "move the interval to the constant on the other side of the comparison"
     scope.text.fail(
         operand.node, f"{what} needs numbers, this is a {operand.kind}", instead, TypeMismatchError
     )
+
+
+def _beside_constant(node: exp.Expr, scope: Scope) -> bool:
+    """Whether the comparison that a node is in has no column on the other side."""
+    side, around = node, node.parent
+    while around is not None and not isinstance(around, exp.Predicate):
+        side, around = around, around.parent
+    if not isinstance(around, exp.Binary):
+        return False
+    return (around.right if side is around.left else around.left).find(exp.Column) is None
 
 
 def _or_fail(
@@ -383,6 +403,10 @@ AGGREGATES: tuple[type[exp.Expr], ...] = (
     *(exp.CovarPop, exp.CovarSamp, exp.Corr),
     *(exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount),
 )
+
+# What tells the time.
+_CLOCKS = (exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentDatetime)
+_CLOCK_NAMES = {"NOW", "TODAY", "GETDATE", "TRANSACTION_TIMESTAMP"}
 
 # What people write and views cannot keep: node types, what to say, what to do instead.
 REFUSED: list[tuple[tuple[type[exp.Expr], ...], str, str]] = [

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Error, Result};
-use ringview_explain::{Below, Explanation, Read};
+use ringview_explain::{Below, CostWarning, Explanation, Read};
 use ringview_query::Query;
 
 use crate::choose::By;
@@ -28,6 +28,17 @@ impl Database {
             reads: reads(&view.query, &view.sources, &places),
             ..view.explanation()
         })
+    }
+
+    /// Why a change of a view, or of a block of its query, may cost more than the rows of the keys that it has.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_warnings(&self, name: &str) -> Result<Vec<CostWarning>> {
+        let view = self.view(name)?;
+        let blocks = self.views.iter().filter(|block| block.owner == Some(view.id));
+        let explained = blocks.chain([view]).map(NamedView::explanation);
+        Ok(explained.filter_map(|one| one.warning).collect())
     }
 
     /// How a view of this query would be maintained.

@@ -53,6 +53,9 @@ pub struct Explanation {
     pub changes: Vec<ChangeFacts>,
     /// What the costs are of: "a change of one row".
     pub change: String,
+    /// Why a change may cost more than the rows of the keys that it has; absent where none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<CostWarning>,
     /// The views that stand beside this one; those have none.
     pub beside: Vec<Beside>,
     /// The views and blocks that it reads, on any way, each behind those that it reads itself; they
@@ -62,6 +65,27 @@ pub struct Explanation {
     /// Those that it reads itself. Of one of `below`: among the same.
     #[serde(default)]
     pub reads: Vec<Read>,
+}
+
+/// A change may cost more than the rows of the keys that it has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostWarning {
+    /// What a change costs: "O(rows^2)".
+    pub cost: String,
+    /// Why.
+    pub because: String,
+    /// A cheaper form of the query, where one is known.
+    pub instead: Option<String>,
+}
+
+impl std::fmt::Display for CostWarning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a change may cost {}: {}", self.cost, self.because)?;
+        match &self.instead {
+            Some(instead) => write!(f, "; cheaper: {instead}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What was chosen, and why.

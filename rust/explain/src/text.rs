@@ -75,6 +75,9 @@ impl Explanation {
                 elided(&change.cost)
             );
         }
+        if let Some(warning) = &self.warning {
+            let _ = writeln!(text, "  costly: {}", elided(&warning.to_string()));
+        }
     }
 
     /// What was chosen, and the theory behind it.

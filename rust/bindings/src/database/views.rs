@@ -178,6 +178,13 @@ impl Database {
         py.detach(explained).or_raise(py)
     }
 
+    /// Why a change of a view may cost more than the rows of the keys that it has; nothing where none does.
+    fn view_warnings(&self, py: Python<'_>, view: &str) -> PyResult<Vec<String>> {
+        let engine = self.engine(py)?;
+        let warnings = engine.value.view_warnings(view).or_raise(py)?;
+        Ok(warnings.iter().map(ToString::to_string).collect())
+    }
+
     /// The SQL of a view, if it was created with any.
     fn view_sql(&self, py: Python<'_>, view: Handle) -> PyResult<Option<String>> {
         let engine = self.engine_with_view(py, &view)?;

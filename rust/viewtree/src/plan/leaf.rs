@@ -7,6 +7,15 @@ use ringview_query::{Factor, Variable};
 use crate::plan::{Plan, Source};
 
 impl Plan {
+    /// Whether a view is over static relations alone.
+    pub(crate) fn is_static(&self, node: usize) -> bool {
+        let of = &self.tree.nodes[node];
+        match of.atom.or(of.indicator) {
+            Some(atom) => self.atoms[atom].is_static,
+            None => of.children.iter().all(|&child| self.is_static(child)),
+        }
+    }
+
     /// The leaf of each atom.
     pub(crate) fn leaves(&self) -> Vec<usize> {
         let mut leaves = vec![0; self.atoms.len()];

@@ -67,7 +67,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
         let nodes = &plan.tree.nodes;
         let view = |node: usize| {
             // Indicators that change are told from their leaf, which is stored.
-            let kept = nodes[node].stored || is_static(&plan, node);
+            let kept = nodes[node].stored || plan.is_static(node);
             let shape = payloads.shape(node);
             let part = kept.then(|| {
                 let layout = fields.layout(&fields.of_all(&nodes[node].keys));
@@ -209,15 +209,6 @@ fn watches<R: PayloadRing>(
     of.into_iter()
         .map(|indicators| (!indicators.is_empty()).then(|| Watch::new(indicators)))
         .collect()
-}
-
-/// Whether a view is over static relations alone.
-fn is_static(plan: &Plan, node: usize) -> bool {
-    let node = &plan.tree.nodes[node];
-    match node.atom.or(node.indicator) {
-        Some(atom) => plan.atoms[atom].is_static,
-        None => node.children.iter().all(|&child| is_static(plan, child)),
-    }
 }
 
 impl<P: Payloads> Tree<P> {

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use ringview_explain::{ChangeFacts, Climb, How, Meeting};
+use ringview_explain::{ChangeFacts, Climb, CostWarning, How, Meeting};
 
 use crate::plan::meetings::{Meeting as Met, meetings};
 use crate::plan::tree;
@@ -27,6 +27,28 @@ impl Plan {
     #[must_use]
     pub fn update_cost(&self, atom: usize) -> String {
         self.change(atom, &self.all_meetings()).cost
+    }
+
+    /// That a change meets all rows of a table that changes too, for they share no column: a product of tables.
+    pub(crate) fn warning(&self, changes: &[ChangeFacts]) -> Option<CostWarning> {
+        let is_product = |met: &&Meeting| {
+            let sibling = &self.tree.nodes[met.sibling];
+            met.how == How::All && !sibling.keys.is_empty() && !self.is_static(met.sibling)
+        };
+        let of = |change: &ChangeFacts| {
+            let mut climbs = change.climbs.iter();
+            let (climb, met) = climbs.find_map(|climb| {
+                let met = climb.meets.iter().find(is_product)?;
+                Some((climb, met))
+            })?;
+            let (relation, all) = (&change.relation, self.view(met.sibling));
+            Some(CostWarning {
+                cost: climb.cost.clone(),
+                because: format!("a row of {relation} is combined with every row of {all}"),
+                instead: None,
+            })
+        };
+        changes.iter().find_map(of)
     }
 
     /// What is met at each node, by node.

@@ -52,6 +52,7 @@ impl Plan {
                 view: companion.plan.explanation(),
             }
         });
+        let changes = self.change_facts();
         Explanation {
             engine: Choice {
                 name: "viewtree".to_owned(),
@@ -66,7 +67,8 @@ impl Plan {
             space: Some(self.class.space),
             order: self.order_facts(&self.order),
             nodes: self.node_facts(),
-            changes: self.change_facts(),
+            warning: self.warning(&changes),
+            changes,
             change: "a change of one row".to_owned(),
             beside: matrix.chain(companions).collect(),
             ..Explanation::default()
