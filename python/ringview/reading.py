@@ -75,9 +75,9 @@ class Reading:
         Rows of a factorised join are made as they are read, in constant delay, so memory is that
         of a batch whatever the number of rows; so are rows of a join that the engine "epsilon"
         keeps. Where such a view moves, its reader ends: reading on raises ViewChangedError, once
-        the view is dropped UnknownViewError, and never gives a mix. Rows of all other views (groups,
-        listings, samples) are made by this call, O(rows), and can be read whatever becomes of the
-        view, until the database is closed.
+        the view is dropped UnknownViewError, and never gives a mix. Rows of all other views
+        (groups, listings, samples) are made by this call, O(rows), and can be read whatever becomes
+        of the view, until the database is closed.
 
         Raises:
             OutOfMemoryError: There is no room for the rows.

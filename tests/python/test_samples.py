@@ -5,13 +5,17 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 import ringview as rv
 from ringview import errors
+from ringview.spread import Spread
 
 TABLES: dict[str, dict[str, str]] = {
     "r": {"a": "int64", "b": "string", "x": "decimal128(20, 2)"},
@@ -187,6 +191,129 @@ def test_estimates_hold_the_true_value_about_as_often_as_they_say(db: rv.Databas
     # Of 60 at 95%: 48 or fewer have a chance of 10^-5.
     assert min(hits.values()) > 48
     assert sum(hits.values()) < 4 * runs
+
+
+def spreads(rows: int, held: int) -> Spread:
+    """As of a sample of so many rows, at 95%."""
+    return Spread.of(held, (rows, rows, 1.0), NormalDist().inv_cdf(0.975))
+
+
+RUNS = 300
+
+
+@pytest.mark.parametrize("expected", [0.05, 0.37, 1, 3, 12, 30, 39, 60])
+@pytest.mark.parametrize("kind", ["indicator", "amounts", "both signs", "mostly one"])
+def test_intervals_hold_what_few_rows_have(expected: float, kind: str) -> None:
+    """Of a rare value the sample has so many rows on average: none in two thirds of the samples, or
+    more. By the normal approximation alone 31% of the intervals held the sum at 0.37."""
+    chance = np.random.default_rng([int(expected * 100), len(kind)])
+    rows, held = 20_000, 200
+    all_values = np.zeros(rows)
+    few = int(expected * rows / held)
+    within: tuple[float, float] | None = None
+    if kind == "indicator":
+        all_values[:few] = 1
+    elif kind == "mostly one":
+        all_values[few:] = 1
+    elif kind == "amounts":
+        all_values[:few] = chance.exponential(1, few)
+        within = 0.0, float(all_values.max())
+    else:
+        all_values[:few] = chance.choice([-1.0, 2.0], few)
+        within = -1.0, 2.0
+    hits = Counter[str]()
+    spread, total = spreads(rows, held), float(all_values.sum())
+    for _ in range(RUNS):
+        values = chance.choice(all_values, held, replace=False)
+        everywhere = np.ones(held, bool)
+        for what, truth in (("sum", total), ("avg", total / rows)):
+            found = spread.estimate(what, values, everywhere, 0.5, within)  # type: ignore[arg-type]
+            hits[what] += found.low - 1e-9 <= truth <= found.high + 1e-9
+        count = spread.estimate("count", None, values == 1, 0.5, None)
+        hits["count"] += count.low <= (all_values == 1).sum() <= count.high
+    # Of 300 at 95%: 267 or fewer have a chance of 10^-5.
+    assert min(hits.values()) > 267, hits
+
+
+def test_intervals_of_few_rows_tell_something() -> None:
+    """They are as narrow as what was seen allows: power, where coverage alone is cheap."""
+    rows, held = 1_000_000, 1000
+    spread = spreads(rows, held)
+    for seen, most in ((0, 3.7), (1, 5.6), (10, 18.4), (39, 53.4)):
+        values = np.zeros(held)
+        values[:seen] = 1
+        count = spread.estimate("count", None, values == 1, 0.5, None)
+        for found in (count, spread.estimate("sum", values, values < 2, 0.5, (0, 1))):
+            assert found.value == seen * 1000
+            assert seen * 0.02 * 1000 <= found.low <= found.value
+            assert seen * 1000 < found.high < most * 1000
+    # From 40 on the normal approximation, which is hardly narrower.
+    by_seen = {}
+    for seen in (39, 40):
+        values = np.zeros(held)
+        values[:seen] = 1
+        found = spread.estimate("sum", values, values < 2, 0.5, None)
+        by_seen[seen] = (found.high - found.low) / found.value
+    assert 0.8 < by_seen[40] / by_seen[39] < 1
+    # Where most rows are sampled, little is open.
+    values = np.zeros(900)
+    values[:3] = 1
+    found = spreads(1000, 900).estimate("sum", values, values < 2, 0.5, None)
+    assert found.low > 1.5
+    assert found.high < 7
+
+
+def test_means_of_few_rows_are_as_sure_as_they_say() -> None:
+    chance = np.random.default_rng(3)
+    for held in (2, 5, 20, 40, 41):
+        hits = 0
+        for _ in range(RUNS):
+            values = chance.normal(5, 1, held)
+            found = spreads(10**6, held).estimate("avg", values, values < 99, 0.5, None)
+            hits += found.low <= 5 <= found.high
+        assert hits > 267, held
+
+
+def test_an_estimate_of_what_the_sample_has_not(db: rv.Database) -> None:
+    fill(db, 400)
+    sample = db.create_sample("few", JOIN, k=100, seed=1)
+    found = sample.estimate("sum", lambda rows: pa.array([0.0] * len(rows)))
+    assert found.high == -found.low == pytest.approx(16000 * 0.0428, rel=0.01)
+    found = sample.estimate("sum", lambda rows: pa.array([False] * len(rows)), within=(0, 1))
+    assert found == (0.0, 0.0, pytest.approx(16000 * 0.0361, rel=0.01))
+    found = sample.estimate("sum", lambda rows: pa.array([0.0] * len(rows)), within=(0, 10))
+    assert found.high == pytest.approx(160_000 * 0.0361, rel=0.01)
+    found = sample.estimate("avg", lambda rows: pa.array([7.0] * len(rows)), within=(7, 7))
+    assert found == (7, 7, 7)
+    with pytest.raises(errors.InvalidValueError, match="least value"):
+        sample.estimate("avg", "a", within=(8, 7))
+
+
+def test_a_sample_that_is_opened_again_is_a_sample(tmp_path: Path) -> None:
+    path = tmp_path / "db.ringview"
+    with rv.Database.open(path) as db:
+        db.create_table("r", {"a": "int64", "b": "int64"})
+        db.create_table("s", {"b": "int64", "c": "int64"})
+        db.create_view("v", JOIN)
+        made = db.create_sample("few", JOIN, k=50, seed=2)
+        fill(db, 100)
+        same = (db["few"], db.views["few"], dict(db.views)["few"])
+        assert same == (made, made, made)
+        assert all(type(each) is rv.Sample for each in same)
+        drawn, rows = made.draw(5, seed=3), made.to_arrow()
+    with rv.Database.open(path) as again:
+        loaded = []
+        again.save(tmp_path / "copy.ringview")
+        loaded.append(rv.Database.load(tmp_path / "copy.ringview"))
+        for db in (again, *loaded):
+            sample = db["few"]
+            assert isinstance(sample, rv.Sample)
+            assert type(db["v"]) is rv.View
+            assert sample.to_arrow() == rows
+            assert sample.join_size() == 1000
+            assert sample.draw(5, seed=3) == drawn
+            assert sample.estimate("count") == (1000, 1000, 1000)
+            assert repr(sample) == "Sample('few', rows=50)"
 
 
 def test_estimates_of_a_whole_join_are_exact(db: rv.Database) -> None:

@@ -213,7 +213,7 @@ def test_state_by_partition(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_of_any_name_and_of_another_life(spark: SparkSession, tmp_path: Path) -> None:
-    """Over restarts, with a static table; a new checkpoint does not mix with an old one's changes."""
+    """Over restarts, with a static table; a new one does not mix with an old one's changes."""
     rows, sink = Rows(tmp_path, 4), ParquetSink(tmp_path / "out")
     checkpoint = tmp_path / NAME / "state"
 
@@ -230,7 +230,7 @@ def test_a_checkpoint_of_any_name_and_of_another_life(spark: SparkSession, tmp_p
         through(start, goes_on)
     assert {path.name for path in tmp_path.iterdir()} == {NAME, "out", "orders", "items"}
     shutil.rmtree(checkpoint)
-    with pytest.raises(CheckpointError, match="changes of another checkpoint, .* remove it"):
+    with pytest.raises(CheckpointError, match=r"changes of another checkpoint, .* remove it"):
         start()
     shutil.rmtree(sink.folder)
     through(start, goes_on)
@@ -248,7 +248,7 @@ def test_only_a_plain_name_is_read_on_a_cluster(
     asked.write_stream(tmp_path / "plain_1-a", mode="partitioned").start().stop()
 
 
-WORDS = [
+WORDS: list[list[tuple[Any, ...]]] = [
     [(1, 10, "c", 5), (2, 20, "c", 6), (3, 30, "c", 7)],
     [(2, None, "d", 9), (1, 9, "u", 4)],
     [(2, 21, "u", 8), (3, 31, "u", 8), (4, None, "d", 3)],

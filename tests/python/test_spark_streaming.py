@@ -110,7 +110,7 @@ NAME = "Grüße #1, 50%20 + [2]"
 def test_a_checkpoint_of_any_name_and_of_another_life(
     spark: SparkSession, tmp_path: Path, quiet: None
 ) -> None:
-    """Over restarts its state is where it is said to be; a new one does not mix with its changes."""
+    """Over restarts the state is where it should be; a new one does not mix with old changes."""
     shop, sink = Shop(tmp_path, seed=5), rs.ParquetSink(tmp_path / "out")
     writer = asked(spark, tmp_path).write_stream(tmp_path / NAME / "state", sink)
     for _ in range(2):
@@ -125,7 +125,7 @@ def test_a_checkpoint_of_any_name_and_of_another_life(
         "ringview",
     }
     shutil.rmtree(tmp_path / NAME)
-    with pytest.raises(rs.CheckpointError, match="changes of another checkpoint, .* remove it"):
+    with pytest.raises(rs.CheckpointError, match=r"changes of another checkpoint, .* remove it"):
         writer.start()
     # What was refused left nothing that stands in the way.
     shutil.rmtree(sink.folder)

@@ -198,7 +198,7 @@ def test_parts_of_different_times_are_refused(tmp_path: Path) -> None:
 def test_a_late_change_does_not_win_over_a_restart(tmp_path: Path) -> None:
     """On the driver, and in a partition with its snapshot and its log."""
     of = plan(table("words", keys=("id",), ordered=True), v="SELECT id, x FROM t")
-    batches = [
+    batches: list[list[tuple[Any, ...]]] = [
         [(1, 10, "c", 5, 1), (2, 20, "c", 6, 1), (3, 30, "c", 7, 1)],
         [(2, None, "d", 9, 1), (1, 9, "u", 4, 1)],
         [(2, 21, "u", 8, 1), (3, 31, "u", 8, 1), (4, None, "d", 3, 1)],
