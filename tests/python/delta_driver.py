@@ -3,8 +3,8 @@
     python delta_driver.py '{"folder": .., "config": ..}'
 
 Each mode takes the files of a folder as they come, with a sink that fails behind its merge, so that
-batches are sent again; then a new checkpoint takes the last files alone, into the same table. Behind
-each life the Delta tables are written as Parquet.
+batches are sent again; then a new checkpoint takes other files, into the same table. Behind each
+life the Delta tables are written as Parquet.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import ringview as rv
 from micro_batches import COLUMNS, plan, slots, table
 from ringview.errors import InvalidValueError, NullKeyError
 from ringview.spark.streaming.changes import decode, is_net
-from ringview.spark.streaming.latest import settled
+from ringview.spark.streaming.latest import Latest
 from ringview.spark.streaming.plan import Plan, TablePlan
 
 
@@ -27,8 +27,9 @@ def after(of: Plan, *batches: pa.Table) -> list[dict[str, Any]]:
     of.create_tables(db)
     of.create_histories(db)
     of.create_views(db)
+    latest = Latest(of, db)
     for number, batch in enumerate(batches):
-        changes, _ = settled(db, of, decode(of, batch.to_batches(max_chunksize=2)))
+        changes, _ = latest.settle(decode(of, batch.to_batches(max_chunksize=2)))
         with db.transaction(net=is_net(changes), batch_id=number) as tx:
             for change in changes:
                 change.apply(tx)
@@ -151,6 +152,7 @@ ORDERS: dict[str, tuple[pa.DataType, Any]] = {
         lambda n: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=n),
     ),
     "double": (pa.float64(), lambda n: (n - 40) / 8),
+    "day": (pa.date32(), lambda n: date(2026, 1, 1) + timedelta(days=n)),
     "decimal": (pa.decimal128(20, 3), lambda n: Decimal(n - 40) / 1000),
 }
 
@@ -180,22 +182,24 @@ def test_the_cut_into_micro_batches_changes_no_result(
         drawn.shuffle(rows)
         cuts = sorted(drawn.sample(range(80), turn * 6))
         db, late = rv.Database(), 0
+        latest: Latest | None = None
         for start, end in zip([0, *cuts], [*cuts, 80], strict=True):
             of.create_tables(db)
             of.create_histories(db)
             of.create_views(db)
+            latest = latest or Latest(of, db)
             told = [
                 (key, x, *([word] if changes == "words" else []), place(n), 1)
                 for key, x, word, n in rows[start:end]
             ]
-            found, missed = settled(db, of, decode(of, slots(of, *told).to_batches()))
+            found, missed = latest.settle(decode(of, slots(of, *told).to_batches()))
             late += missed.get("t", 0)
             with db.transaction(net=is_net(found)) as tx:
                 for change in found:
                     change.apply(tx)
             if drawn.random() < 0.2:
                 db.save(tmp_path / "state")
-                db = rv.Database.load(tmp_path / "state")
+                db, latest = rv.Database.load(tmp_path / "state"), None
         held = db.tables["t"].to_arrow().to_pylist()
         assert {row["id"]: row["x"] for row in held} == model
         assert len(held) == len(model)
@@ -236,6 +240,6 @@ def test_streams_share_slots_and_may_have_any_names() -> None:
     of.create_tables(db)
     of.create_histories(db)
     of.create_views(db)
-    for change in settled(db, of, decode(of, pa.concat_tables(rows).to_batches()))[0]:
+    for change in Latest(of, db).settle(decode(of, pa.concat_tables(rows).to_batches()))[0]:
         change.apply(db)
     assert db["v"].to_arrow().to_pylist() == [{"n": 2, "s": 18}]

@@ -81,6 +81,7 @@ class DriverState(State):
         database = self._database
         self._plan.create_tables(database)
         self._plan.create_histories(database)
+        self._latest = latest.Latest(self._plan, database)
         for table in self._plan.static:
             loaded = f"table {table.name}"
             if not database.is_applied(loaded):
@@ -142,7 +143,7 @@ class DriverState(State):
 
     def _apply(self, rows: DataFrame, batch_id: int) -> None:
         arrived = decode(self._plan, rows.toArrow().to_batches())
-        changes, late = latest.settled(self._database, self._plan, arrived)
+        changes, late = self._latest.settle(arrived)
         with self._database.transaction(net=is_net(changes), batch_id=batch_id) as transaction:
             for change in changes:
                 change.apply(transaction)

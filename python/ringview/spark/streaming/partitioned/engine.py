@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from ringview import Database
 from ringview.follower import Follower
-from ringview.spark.streaming import latest
 from ringview.spark.streaming.changes import decode, is_net
+from ringview.spark.streaming.latest import Latest
 from ringview.spark.streaming.partitioned.store import BASE, Delta
 from ringview.spark.streaming.plan import Plan
 
@@ -25,6 +25,7 @@ class PartitionEngine:
     def __init__(self, plan: Plan, database: Database, is_new: bool) -> None:
         self.database = database
         self._plan = plan
+        self._latest = Latest(plan, database)
         self._is_new = is_new
         self._followers: dict[str, Follower] = {}
         self.rows: dict[str, int] = {}
@@ -58,7 +59,7 @@ class PartitionEngine:
         """One micro-batch, as one transaction."""
         batches = [batch for message in delta for batch in pa.ipc.open_stream(message)]
         arrived = decode(self._plan, batches)
-        changes, self.late = latest.settled(self.database, self._plan, arrived)
+        changes, self.late = self._latest.settle(arrived)
         with self.database.transaction(net=is_net(changes)) as transaction:
             for change in changes:
                 change.apply(transaction)
