@@ -183,7 +183,8 @@ class Sample(View):
             of: A column of the sample, or a function from the sample as a table to an array of a
                 value a row, such as `lambda rows: pc.multiply(rows["price"], rows["units"])`.
             by: Columns to group by.
-            q: Which quantile, 0 to 1.
+            q: Which quantile, 0 to 1. Near 0 and 1, and of a few rows, no row may have been drawn
+                beyond the true one: then that end of the interval is that of `within`, or infinite.
             confidence: With which chance the interval shall hold the true value. From 40 sampled
                 rows on that have a value, and differ from what most have, by the normal
                 approximation; with fewer by bounds that hold for what is rare (of Clopper and

@@ -98,7 +98,7 @@ class Spread(NamedTuple):
             return self._scaled(self._mean(np.where(known, values, 0.0), within))
         if what == "avg":
             return self._mean(values[known], within)
-        return self._quantile(np.sort(values[known]), q)
+        return self._quantile(np.sort(values[known]), q, within)
 
     @property
     def _rest(self) -> float:
@@ -145,12 +145,21 @@ class Spread(NamedTuple):
         wide = z * deviation * sqrt(self._rest / len(values))
         return Estimate(mean, mean - wide, mean + wide)
 
-    def _quantile(self, values: NDArray[np.float64], q: float) -> Estimate:
-        """Between the order statistics that the true one has its place between."""
+    def _quantile(self, values: NDArray[np.float64], q: float, within: Range | None) -> Estimate:
+        """Between the order statistics that the true one has its place between.
+
+        Where that place may be beyond all that were drawn, so may the value.
+        """
+        value = float(np.quantile(values, q))
+        if not self._rest:
+            return Estimate(value, value, value)
         last = len(values) - 1
         wide = self.z * sqrt(len(values) * q * (1 - q) * self._rest)
-        low = values[max(int(np.floor(q * last - wide)), 0)]
-        high = values[min(int(np.ceil(q * last + wide)), last)]
-        if not self._rest:
-            low = high = np.quantile(values, q)
-        return Estimate(float(np.quantile(values, q)), float(low), float(high))
+        least, greatest = within or (-np.inf, np.inf)
+        from_, to = int(np.floor(q * last - wide)), int(np.ceil(q * last + wide))
+        if not 0 < q < 1:
+            # The least and the greatest of all: nothing drawn is beyond them, all else may be.
+            from_, to = (-1, 0) if q == 0 else (last, last + 1)
+        low = float(values[from_]) if from_ >= 0 else min(least, float(values[0]))
+        high = float(values[to]) if to <= last else max(greatest, float(values[last]))
+        return Estimate(value, low, high)

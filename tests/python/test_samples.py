@@ -274,6 +274,27 @@ def test_means_of_few_rows_are_as_sure_as_they_say() -> None:
         assert hits > 267, held
 
 
+@pytest.mark.parametrize(("q", "held"), [(0.5, 3), (0.5, 5), (0.5, 6), (0.5, 60)])
+@pytest.mark.parametrize("is_far", [False, True])
+def test_quantiles_are_as_sure_as_they_say(q: float, held: int, is_far: bool) -> None:
+    """Near the ends, too: there only what may be at all bounds them."""
+    chance = np.random.default_rng([held, is_far])
+    q = 1 - 1 / held if is_far else q
+    all_values = chance.exponential(1, 10_000)
+    truth = float(np.quantile(all_values, q))
+    within = 0.0, float(all_values.max())
+    for given, end in ((None, np.inf), (within, within[1])):
+        hits = 0
+        for _ in range(RUNS):
+            values = chance.choice(all_values, held, replace=False)
+            found = spreads(10_000, held).estimate("quantile", values, values >= 0, q, given)
+            hits += found.low <= truth <= found.high
+            assert found.low <= found.value <= found.high
+            if is_far or held < 6:
+                assert found.high == end
+        assert hits > 267
+
+
 def test_an_estimate_of_what_the_sample_has_not(db: rv.Database) -> None:
     fill(db, 400)
     sample = db.create_sample("few", JOIN, k=100, seed=1)
