@@ -1,4 +1,4 @@
-"""Intervals of estimates hold the true value as often as they say, and tell something; fixed seeds."""
+"""Intervals of estimates hold the true value as often as they say, and are narrow; fixed seeds."""
 
 from __future__ import annotations
 
