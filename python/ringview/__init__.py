@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .indexes import RpaiTree as RpaiTree
     from .matrix_chain import MatrixChain as MatrixChain
     from .reservoir import Reservoir as Reservoir
+    from .sample import Sample as Sample
 
 __all__ = [
     "Database",
@@ -57,6 +58,7 @@ _NAMES = {
     "PaiMap": "indexes",
     "Reservoir": "reservoir",
     "RpaiTree": "indexes",
+    "Sample": "sample",
 }
 
 

@@ -154,6 +154,7 @@ class Database:
     def create_sample(self, name: str, query_json: str, sql: str, k: int, seed: int) -> None:
         """Declares a sample of k rows of a join."""
 
+    def view_is_sample(self, view: _Handle) -> bool: ...
     def sample_join_size(self, view: _Handle) -> tuple[int, int, float]:
         """How many rows the join of a sample has: at least, at most, and its largest key."""
 

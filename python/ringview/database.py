@@ -238,15 +238,20 @@ class Database(Durable, Changeable):
 
     @property
     def views(self) -> Mapping[str, View]:
-        """The views by name; `db.views["v"]` raises UnknownViewError if there is none."""
+        """The views by name, samples as `Sample`; `db.views["v"]` raises UnknownViewError."""
 
         def view(name: str) -> View:
-            return View(self._native, name, self._native.view_id(name))
+            number = self._native.view_id(name)
+            if not self._native.view_is_sample((name, number)):
+                return View(self._native, name, number)
+            from .sample import Sample
+
+            return Sample(self._native, name, number)
 
         return Named(self._native.views, view)
 
     def __getitem__(self, name: str) -> View:
-        """A view by its name; raises UnknownViewError."""
+        """A view by its name, a sample as `Sample`; raises UnknownViewError."""
         return self.views[name]
 
     def __contains__(self, name: object) -> bool:

@@ -74,11 +74,17 @@ class Reading:
         return arrow.to_polars(self.to_arrow())
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows of the view as a stream of batches.
+        """The rows of the view as a stream of batches: those that it has now, and no others.
 
         Rows of a factorised join are made as they are read, in constant delay, so memory is that
-        of a batch whatever the number of rows. Such a reader shows the rows of the time when it
-        was made: reading on after a change raises ViewChangedError.
+        of a batch whatever the number of rows; so are rows of a join that the engine "epsilon"
+        keeps. Where such a view moves, its reader ends: reading on raises ViewChangedError, once
+        the view is dropped UnknownViewError, and never gives a mix. Rows of all other views
+        (groups, listings, samples) are made by this call, O(rows), and can be read whatever becomes
+        of the view, until the database is closed.
+
+        Raises:
+            OutOfMemoryError: There is no room for the rows.
 
         >>> import ringview as rv
         >>> db = rv.Database()

@@ -9,9 +9,8 @@ exact join size O(rows of the tables).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from .errors import (
     UnsupportedError,
     did_you_mean,
 )
+from .spread import Estimate, Spread, What
 from .view import View
 
 if TYPE_CHECKING:
@@ -32,18 +32,7 @@ if TYPE_CHECKING:
 
     Expression = str | Callable[[pa.Table], Any]
 
-What = Literal["count", "sum", "avg", "quantile"]
-
-
-class Estimate(NamedTuple):
-    """What a sample says of the whole join: a value, and an interval that holds the true one.
-
-    Where the sample is the whole join, all three are the true value.
-    """
-
-    value: float
-    low: float
-    high: float
+__all__ = ["Bounds", "Estimate", "Sample"]
 
 
 class Bounds(NamedTuple):
@@ -184,6 +173,7 @@ class Sample(View):
         by: str | Sequence[str] | None = None,
         q: float = 0.5,
         confidence: float = 0.95,
+        within: tuple[float, float] | None = None,
     ) -> Any:
         """An aggregate of the whole join, estimated from the sample, with an interval.
 
@@ -193,9 +183,16 @@ class Sample(View):
             of: A column of the sample, or a function from the sample as a table to an array of a
                 value a row, such as `lambda rows: pc.multiply(rows["price"], rows["units"])`.
             by: Columns to group by.
-            q: Which quantile, 0 to 1.
-            confidence: With which chance the interval shall hold the true value, by the normal
-                approximation; groups of few sampled rows have wider intervals than they say.
+            q: Which quantile, 0 to 1. Near 0 and 1, and of a few rows, no row may have been drawn
+                beyond the true one: then that end of the interval is that of `within`, or infinite.
+            confidence: With which chance the interval shall hold the true value. From 40 sampled
+                rows on that have a value, and differ from what most have, by the normal
+                approximation; with fewer by bounds that hold for what is rare (of Clopper and
+                Pearson for counts, of Stringer for sums and means of values of which most are the
+                same, of Student for others).
+            within: The least and the greatest that a value of `of` may be, where that is known. An
+                interval allows for rows of which the sample has none: with values in this range, or
+                no larger than those that it has, and than 1 or -1 where it has only zeros.
 
         Returns:
             An `Estimate`; with `by` a dict of one for each group in the sample, by its value, or by
@@ -218,12 +215,16 @@ class Sample(View):
             raise InvalidValueError(f"{what} of what? name a column")
         rows = self.to_arrow()
         values = None if of is None else _values(rows, of, number=what != "count")
+        if within is not None and not within[0] <= within[1]:
+            raise InvalidValueError(
+                f"within={within}: the first is the least value, not above the other"
+            )
         z = NormalDist().inv_cdf(0.5 + confidence / 2)
-        spread = _Spread.of(len(rows), self._native.sample_join_size(self._handle), z)
+        spread = Spread.of(len(rows), self._native.sample_join_size(self._handle), z)
         if by is None and of is None:
             return spread.all_rows()
         if by is None:
-            return spread.estimate(what, values, np.ones(len(rows), bool), q)
+            return spread.estimate(what, values, np.ones(len(rows), bool), q, within)
         names = [by] if isinstance(by, str) else list(by)
         columns = [_column(rows, name).to_pylist() for name in names]
         keys = columns[0] if isinstance(by, str) else list(zip(*columns, strict=True))
@@ -236,98 +237,8 @@ class Sample(View):
             inside[members] = True
             known = inside if values is None else inside & ~np.isnan(values)
             if what == "count" or known.any():
-                found[key] = spread.estimate(what, values, inside, q)
+                found[key] = spread.estimate(what, values, inside, q, within)
         return found
-
-
-class _Spread(NamedTuple):
-    """How far a sample may be off: rows held, rows of the join, deviations that are allowed for."""
-
-    held: int
-    size: float
-    z: float
-    # How far the number of rows may be off, as a part of it; and bounds of it.
-    off: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, held: int, size: tuple[int, int, float], z: float) -> _Spread:
-        """From what is known of the number of rows.
-
-        Where bounds are all that is certain, the largest of as many uniform keys as are held tells.
-        """
-        least, most, w = size
-        if least == most:
-            return cls(held, least, z, 0.0, least, most)
-        # The number times w has nearly a gamma law; its quantiles by Wilson and Hilferty.
-        middle, side = 1 - 1 / (9 * held), z / (3 * sqrt(held))
-        low, high = (held * max(middle + by, 0.0) ** 3 / w for by in (-side, side))
-        found = min(max((held - 1) / w, least), most)
-        off = 1 / sqrt(held - 2) if held > 2 else 1.0
-        return cls(held, found, z, off, max(low, least), min(high, most))
-
-    def all_rows(self) -> Estimate:
-        """How many rows there are."""
-        return Estimate(self.size, self.low, self.high)
-
-    def _scaled(self, one: Estimate) -> Estimate:
-        """What is true of a row on average, of all rows: both may be off, by themselves."""
-        value = one.value * self.size
-        more = self.z * self.off * value
-        low, high = (
-            np.hypot((bound - one.value) * self.size, more) for bound in (one.low, one.high)
-        )
-        return Estimate(value, float(value - low), float(value + high))
-
-    def estimate(
-        self, what: What, values: NDArray[np.float64] | None, inside: NDArray[np.bool_], q: float
-    ) -> Estimate:
-        known = inside if values is None else inside & ~np.isnan(values)
-        if what == "count" or values is None:
-            return self._count(int(known.sum()))
-        if not known.any():
-            raise InvalidValueError(
-                f"the sample has no values to estimate {what} from; it has {self.held} rows"
-            )
-        if what == "sum":
-            return self._scaled(self._mean(np.where(known, values, 0.0)))
-        if what == "avg":
-            return self._mean(values[known])
-        return self._quantile(np.sort(values[known]), q)
-
-    @property
-    def _rest(self) -> float:
-        """How much of the variance is left, as the sample is a part of a finite whole."""
-        return (self.size - self.held) / (self.size - 1) if self.size > 1 else 0.0
-
-    def _count(self, found: int) -> Estimate:
-        """By the interval of Wilson, which is right near 0 and near all, too."""
-        if self.held == 0 or (self._rest == 0 and not self.off):
-            return Estimate(found, found, found)
-        share, z2 = found / self.held, self.z**2 * self._rest
-        middle = (share + z2 / (2 * self.held)) / (1 + z2 / self.held)
-        wide = sqrt(z2 * (share * (1 - share) / self.held + z2 / (4 * self.held**2)))
-        wide /= 1 + z2 / self.held
-        part = Estimate(share, max(middle - wide, 0.0), min(middle + wide, 1.0))
-        all_rows = self._scaled(part)
-        return Estimate(all_rows.value, max(all_rows.low, found), min(all_rows.high, self.high))
-
-    def _mean(self, values: NDArray[np.float64]) -> Estimate:
-        mean = float(values.mean())
-        deviation = float(values.std(ddof=1)) if len(values) > 1 else float("inf")
-        wide = self.z * deviation * sqrt(self._rest / len(values)) if self._rest else 0.0
-        return Estimate(mean, mean - wide, mean + wide)
-
-    def _quantile(self, values: NDArray[np.float64], q: float) -> Estimate:
-        """Between the order statistics that the true one has its place between."""
-        last = len(values) - 1
-        wide = self.z * sqrt(len(values) * q * (1 - q) * self._rest)
-        low = values[max(int(np.floor(q * last - wide)), 0)]
-        high = values[min(int(np.ceil(q * last + wide)), last)]
-        if not self._rest:
-            low = high = np.quantile(values, q)
-        return Estimate(float(np.quantile(values, q)), float(low), float(high))
 
 
 def _factors(weight: str) -> list[str]:

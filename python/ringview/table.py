@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import arrow, notebook
 from .changing import change_by_key, change_rows
+from .errors import RingviewError, UnknownTableError
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -174,7 +175,12 @@ class Table:
         return True
 
     def __repr__(self) -> str:
-        info = self._info()
+        try:
+            info = self._info()
+        except RingviewError as problem:
+            # A table is shown in the midst of other things, and never ends them.
+            gone = "dropped" if isinstance(problem, UnknownTableError) else type(problem).__name__
+            return f"Table({self.name!r}, {'closed' if self._native.is_closed() else gone})"
         parts = [f"columns={self.schema.names}"]
         if info["unique"]:
             parts.append(f"unique={info['unique']}")

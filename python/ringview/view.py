@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import arrow, lookup, notebook
-from .errors import UnknownColumnError, UnsupportedError
+from .errors import RingviewError, UnknownColumnError, UnknownViewError, UnsupportedError
 from .follower import Follower
 from .reading import Reading
 
@@ -418,10 +418,21 @@ class View(Reading):
         return True
 
     def __repr__(self) -> str:
-        return f"View({self.name!r}, rows={len(self)})"
+        if self._native.is_closed():
+            state = "closed"
+        else:
+            try:
+                state = f"rows={len(self)}"
+            except RingviewError as problem:
+                # A view is shown in the midst of other things, and never ends them.
+                gone = isinstance(problem, UnknownViewError)
+                state = "dropped" if gone else type(problem).__name__
+        return f"{type(self).__name__}({self.name!r}, {state})"
 
     def _repr_html_(self) -> str:
         """The first rows as a table, and how the view is kept, for notebooks."""
+        if self._native.is_closed():
+            return escape(repr(self))
         found = self[:_SHOWN]
         shown = notebook.result(found)
         note = f"{escape(self.name)}: {len(self)} rows"

@@ -3,7 +3,8 @@
     python delta_driver.py '{"folder": .., "config": ..}'
 
 Each mode takes the files of a folder as they come, with a sink that fails behind its merge, so that
-batches are sent again; at the end the Delta tables are written as Parquet.
+batches are sent again; then a new checkpoint takes other files, into the same table. Behind each
+life the Delta tables are written as Parquet.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,10 @@ FILES: list[dict[str, list[int]]] = [
     {"k": [2, 3, 4], "x": [7, 9, 1], "times": [-1, 1, 1]},
     {"k": [1, 4, 5], "x": [6, 1, 2], "times": [-2, 3, 1]},
 ]
+NEW_LIFE: list[dict[str, list[int]]] = [
+    {"k": [1, 7], "x": [6, 2], "times": [1, 2]},
+    {"k": [1, 7], "x": [5, 2], "times": [1, -2]},
+]
 
 
 class FailedError(Exception):
@@ -38,11 +44,16 @@ class DeltaSink:
     """Merges what moved into a Delta table, by the columns of GROUP BY.
 
     A group is replaced by what it is now, or goes. So a batch that comes again, last as it is,
-    leaves the table as it was.
+    leaves the table as it was. The first batch of a checkpoint is all that there is.
     """
 
     def __init__(self, spark: SparkSession, path: Path, keys: list[str]) -> None:
         self.spark, self.path, self.keys = spark, path, keys
+        self.whole: set[str] = set()
+
+    def begin(self, checkpoint: str, views: Sequence[str], is_new: bool) -> None:
+        """What an earlier checkpoint left goes with the first batch."""
+        self.whole = set(views) if is_new else set()
 
     def __call__(self, view: str, batch_id: int, changes: pa.Table) -> None:
         """Merge the changes of a batch."""
@@ -66,38 +77,51 @@ class DeltaSink:
             f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{c} = m.{c}' for c in columns)} "
             f"WHEN NOT MATCHED AND m.multiplicity > 0 THEN INSERT ({', '.join(columns)}) "
             f"VALUES ({values})"
+            + (" WHEN NOT MATCHED BY SOURCE THEN DELETE" if view in self.whole else "")
         )
+        self.whole.discard(view)
 
 
-def run(spark: SparkSession, folder: Path, mode: str) -> None:
-    """One mode: after each file the sink fails once, behind its merge."""
-    source, table = folder / f"{mode}-rows", folder / f"{mode}-delta"
-    source.mkdir()
-    merge = DeltaSink(spark, table, ["k"])
-    failed: set[int] = set()
+class Failing(DeltaSink):
+    """Fails once for each batch, behind its merge."""
 
-    def sink(view: str, batch_id: int, changes: pa.Table) -> None:
-        merge(view, batch_id, changes)
-        if batch_id not in failed:
-            failed.add(batch_id)
+    failed: set[int]
+
+    def __call__(self, view: str, batch_id: int, changes: pa.Table) -> None:
+        """Merge, and fail."""
+        super().__call__(view, batch_id, changes)
+        if batch_id not in self.failed:
+            self.failed.add(batch_id)
             raise FailedError
 
-    for number, rows in enumerate(FILES):
+
+LIVES: list[list[dict[str, list[int]]]] = [FILES, NEW_LIFE]
+"""By life of the checkpoint, the files that it takes."""
+
+
+def run(spark: SparkSession, folder: Path, mode: str, life: int) -> None:
+    """One life in one mode: after each file the sink fails once."""
+    source, table = folder / f"{mode}-rows-{life}", folder / f"{mode}-delta"
+    source.mkdir()
+    sink = Failing(spark, table, ["k"])
+    sink.failed = set()
+    for number, rows in enumerate(LIVES[life]):
         draft = folder / "draft"
         pq.write_table(pa.table(rows), draft)
         draft.rename(source / f"{number}.parquet")
         for attempt in range(2):
             frame = spark.readStream.schema("k long, x long, times long").parquet(str(source))
             asked = stream({"v": VIEW}, {"r": frame}, multiplicity="times")
-            with asked.write_stream(folder / f"{mode}-state", sink, mode=mode).start() as q:  # type: ignore[arg-type]
+            checkpoint = folder / f"{mode}-state-{life}"
+            with asked.write_stream(checkpoint, sink, mode=mode).start() as q:  # type: ignore[arg-type]
                 try:
                     q.process_all_available()
                     assert attempt == 1
                 except FailedError:
                     assert attempt == 0
-    assert failed == {0, 1, 2}
+    assert sink.failed == set(range(len(LIVES[life])))
     rows_now = spark.read.format("delta").load(str(table)).toArrow()
-    pq.write_table(rows_now, folder / f"{mode}.parquet")
+    pq.write_table(rows_now, folder / f"{mode}-{life}.parquet")
 
 
 def main(asked: dict[str, Any]) -> None:
@@ -105,7 +129,8 @@ def main(asked: dict[str, Any]) -> None:
     spark = session("delta", asked["config"])
     spark.sparkContext.setLogLevel("OFF")
     for mode in ("driver", "partitioned"):
-        run(spark, Path(asked["folder"]), mode)
+        for life in range(len(LIVES)):
+            run(spark, Path(asked["folder"]), mode, life)
     import pyspark
 
     print("ran on", pyspark.__version__)

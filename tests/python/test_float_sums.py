@@ -149,10 +149,14 @@ def test_what_is_left_of_many_values(seed: int) -> None:
 
 @st.composite
 def far(draw: st.DrawFn) -> list[float]:
-    """A few values around one that is up to 1e9 times as far from zero as from them."""
+    """A few values around one that is up to 1e9 times as far from zero as from them.
+
+    They differ by an eighth of a unit or more, so that a variance or a slope is of differences that
+    the page promises digits of; thirds of units have all the digits of a double.
+    """
     centre = draw(st.sampled_from([0.0, 1.0, 1e3, -1e6, 1e9, -1e9, 1e15]))
-    unit = max(abs(centre) / 2**29, 2.0**-10)
-    steps = st.one_of(st.integers(-20, 20), st.floats(-9, 9, allow_subnormal=False))
+    unit = max(abs(centre) / 2**28, 2.0**-10) / draw(st.sampled_from([1, 3]))
+    steps = st.one_of(st.integers(-20, 20), st.integers(-72, 72).map(lambda eighth: eighth / 8))
     return [centre + unit * step for step in draw(st.lists(steps, min_size=1, max_size=6))]
 
 
@@ -342,6 +346,51 @@ def test_a_window_that_slides() -> None:
             for rows, change in ((new, tx.insert), (old, tx.delete)):
                 change("r", {"x": [x for x, _ in rows], "y": [y for _, y in rows]})
         assert_close(view.to_arrow().to_pylist()[0], exact(window), scale_of(window))
+
+
+@pytest.mark.parametrize("widest", [0, 40, 150])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_left_behind_has_a_bound(seed: int, widest: int) -> None:
+    """Each change leaves at most 2^-148 of the largest sum of magnitudes that there ever was, and
+    nothing where all digits are within 148 places; over values from 1e-150 to 1e150."""
+    db = rv.Database()
+    db.create_table("r", {"k": "int64", "x": "float64"})
+    view = db.create_view("v", "SELECT SUM(x) AS s FROM r")
+    joined = db.create_view("j", "SELECT SUM(r.x * p.x) AS s FROM r JOIN r p ON r.k = p.k")
+    chance = random.Random(f"{seed} {widest}")
+    held: list[tuple[int, float]] = []
+    largest, squares, changes = Fraction(0), Fraction(0), 0
+    for step in range(30):
+        come = [
+            (chance.randrange(10**9), chance.gauss(0, 1) * 10.0 ** chance.uniform(-widest, widest))
+            for _ in range(chance.randrange(1, 9))
+        ]
+        chance.shuffle(held)
+        gone = [held.pop() for _ in range(min(len(held), chance.randrange(9)))]
+        held += come
+        rows = [*come, *gone]
+        signs = [1] * len(come) + [-1] * len(gone)
+        keys, values = zip(*rows, strict=True)
+        db.insert("r", {"k": keys, "x": values, "n": signs}, multiplicity="n")
+        changes += len(rows)
+        there = [abs(Fraction(x)) for _, x in (*held, *gone)]
+        largest = max(largest, sum(there, Fraction(0)))
+        squares = max(squares, sum((x * x for x in there), Fraction(0)))
+        for found, exactly, most in (
+            (view.scalar(), sum(Fraction(x) for _, x in held), largest),
+            (joined.scalar(), sum(Fraction(x) ** 2 for _, x in held), squares),
+        ):
+            if not held:
+                assert found is None, step
+                continue
+            off = abs(Fraction(found) - exactly)
+            # What is shown is one double.
+            rounded = abs(Fraction(float(exactly)) - exactly)
+            assert (
+                off <= rounded * Fraction(101, 100) + changes * most / 2**148 + Fraction(2) ** -1000
+            )
+            if widest == 0 and most is largest:
+                assert found == float(exactly)
 
 
 def test_sums_do_not_depend_on_the_order() -> None:

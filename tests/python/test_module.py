@@ -41,7 +41,7 @@ def test_what_is_not_there_is_no_attribute() -> None:
 
 def test_dir_has_all_that_is_public() -> None:
     module: Any = rv
-    later = {"MatrixChain", "PaiMap", "Reservoir", "RpaiTree"}
+    later = {"MatrixChain", "PaiMap", "Reservoir", "RpaiTree", "Sample"}
     assert {*rv.__all__, *PARTS, *later} == set(dir(rv))
     assert all(getattr(module, name) is not None for name in dir(rv))
 

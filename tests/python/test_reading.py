@@ -48,6 +48,49 @@ def test_a_listing_is_streamed_as_of_its_start() -> None:
     assert reader.read_all().to_pylist() == [{"a": 1}, {"a": 1}]
 
 
+def test_rows_that_are_made_are_read_whatever_becomes_of_the_view() -> None:
+    """Groups, listings and samples; rows of a join are made as they are read."""
+    db, join = small()
+    views = [
+        db.create_view("groups", "SELECT a, COUNT(*) AS n FROM r GROUP BY a"),
+        db.create_view("list", "SELECT a FROM r"),
+        db.create_sample("few", "SELECT a FROM r", k=9, seed=1),
+    ]
+    db.insert("r", {"a": [1, 2], "b": [0, 0]})
+    db.insert("s", {"b": [0], "c": [0]})
+    before = [view.to_arrow() for view in views]
+    readers = [[view.to_reader() for view in views] for _ in range(3)]
+    lazy = [join.to_reader() for _ in range(2)]
+    db.insert("r", {"a": [3], "b": [0]})
+    assert [reader.read_all() for reader in readers[0]] == before
+    with pytest.raises(errors.ViewChangedError):
+        lazy[0].read_all()
+    for view in (*views, join):
+        db.drop_view(view.name)
+    assert [reader.read_all() for reader in readers[1]] == before
+    with pytest.raises(errors.UnknownViewError):
+        lazy[1].read_all()
+    db.close()
+    for reader in readers[2]:
+        with pytest.raises(errors.RingviewError, match="closed"):
+            reader.read_all()
+
+
+def test_what_is_gone_has_a_repr() -> None:
+    db, view = small()
+    table, sample = db.tables["r"], db.create_sample("few", "SELECT a FROM r", k=9, seed=1)
+    other = db.create_table("other", {"a": "int64"})
+    assert repr(sample) == "Sample('few', rows=0)"
+    db.drop_view("few")
+    db.drop_table("other")
+    assert repr(sample) == "Sample('few', dropped)"
+    assert repr(other) == "Table('other', dropped)"
+    db.close()
+    assert repr(view) == "View('v', closed)"
+    assert repr(table) == "Table('r', closed)"
+    assert view._repr_html_() == "View(&#x27;v&#x27;, closed)"
+
+
 def test_streams_dropped_half_way_leave_nothing_behind() -> None:
     """Neither a stream that is dropped nor one that failed holds rows, or stands in the way."""
     db, view = small()

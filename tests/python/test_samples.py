@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -187,6 +188,48 @@ def test_estimates_hold_the_true_value_about_as_often_as_they_say(db: rv.Databas
     # Of 60 at 95%: 48 or fewer have a chance of 10^-5.
     assert min(hits.values()) > 48
     assert sum(hits.values()) < 4 * runs
+
+
+def test_an_estimate_of_what_the_sample_has_not(db: rv.Database) -> None:
+    fill(db, 400)
+    sample = db.create_sample("few", JOIN, k=100, seed=1)
+    found = sample.estimate("sum", lambda rows: pa.array([0.0] * len(rows)))
+    assert found.high == -found.low == pytest.approx(16000 * 0.0428, rel=0.01)
+    found = sample.estimate("sum", lambda rows: pa.array([False] * len(rows)), within=(0, 1))
+    assert found == (0.0, 0.0, pytest.approx(16000 * 0.0361, rel=0.01))
+    found = sample.estimate("sum", lambda rows: pa.array([0.0] * len(rows)), within=(0, 10))
+    assert found.high == pytest.approx(160_000 * 0.0361, rel=0.01)
+    found = sample.estimate("avg", lambda rows: pa.array([7.0] * len(rows)), within=(7, 7))
+    assert found == (7, 7, 7)
+    with pytest.raises(errors.InvalidValueError, match="least value"):
+        sample.estimate("avg", "a", within=(8, 7))
+
+
+def test_a_sample_that_is_opened_again_is_a_sample(tmp_path: Path) -> None:
+    path = tmp_path / "db.ringview"
+    with rv.Database.open(path) as db:
+        db.create_table("r", {"a": "int64", "b": "int64"})
+        db.create_table("s", {"b": "int64", "c": "int64"})
+        db.create_view("v", JOIN)
+        made = db.create_sample("few", JOIN, k=50, seed=2)
+        fill(db, 100)
+        same = (db["few"], db.views["few"], dict(db.views)["few"])
+        assert same == (made, made, made)
+        assert all(type(each) is rv.Sample for each in same)
+        drawn, rows = made.draw(5, seed=3), made.to_arrow()
+    with rv.Database.open(path) as again:
+        loaded = []
+        again.save(tmp_path / "copy.ringview")
+        loaded.append(rv.Database.load(tmp_path / "copy.ringview"))
+        for db in (again, *loaded):
+            sample = db["few"]
+            assert isinstance(sample, rv.Sample)
+            assert type(db["v"]) is rv.View
+            assert sample.to_arrow() == rows
+            assert sample.join_size() == 1000
+            assert sample.draw(5, seed=3) == drawn
+            assert sample.estimate("count") == (1000, 1000, 1000)
+            assert repr(sample) == "Sample('few', rows=50)"
 
 
 def test_estimates_of_a_whole_join_are_exact(db: rv.Database) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ VIEWS = {
     "GROUP BY o.id, c.country",
     "large": "SELECT id, country, price FROM spent WHERE price > 100",
 }
+NAME = "Grüße #1, 50%20 + [2]"
 CUSTOMERS = pa.table({"customer": [1, 2, 3], "country": ["FR", "US", "FR"]})
 
 
@@ -208,6 +210,80 @@ def test_state_by_partition(spark: SparkSession, tmp_path: Path) -> None:
     for options, error, message in refused:
         with pytest.raises(error, match=message):
             asked.write_stream(checkpoint, sink, **{"mode": "partitioned", **options}).start()
+
+
+def test_a_checkpoint_of_any_name_and_of_another_life(spark: SparkSession, tmp_path: Path) -> None:
+    """Over restarts, with a static table; a new one does not mix with an old one's changes."""
+    rows, sink = Rows(tmp_path, 4), ParquetSink(tmp_path / "out")
+    checkpoint = tmp_path / NAME / "state"
+
+    def start() -> StreamQuery:
+        asked = rows.asked(spark)
+        return asked.write_stream(checkpoint, sink, mode="partitioned", partitions=2).start()
+
+    def goes_on(q: StreamQuery) -> None:
+        q.process_all_available()
+        same(q, rows, sink)
+
+    for _ in range(2):
+        rows.put()
+        through(start, goes_on)
+    assert {path.name for path in tmp_path.iterdir()} == {NAME, "out", "orders", "items"}
+    shutil.rmtree(checkpoint)
+    with pytest.raises(CheckpointError, match=r"changes of another checkpoint, .* remove it"):
+        start()
+    shutil.rmtree(sink.folder)
+    through(start, goes_on)
+
+
+def test_only_a_plain_name_is_read_on_a_cluster(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a link of this machine would be none."""
+    monkeypatch.setattr("ringview.spark.streaming.paths.cores", lambda spark: None)
+    asked = Rows(tmp_path, 2).asked(spark)
+    with pytest.raises(UnsupportedError, match=r"a path of letters, .* or keep it with mode="):
+        asked.write_stream(tmp_path / NAME, mode="partitioned").start()
+    assert not (tmp_path / NAME).exists()
+    asked.write_stream(tmp_path / "plain_1-a", mode="partitioned").start().stop()
+
+
+WORDS: list[list[tuple[Any, ...]]] = [
+    [(1, 10, "c", 5), (2, 20, "c", 6), (3, 30, "c", 7)],
+    [(2, None, "d", 9), (1, 9, "u", 4)],
+    [(2, 21, "u", 8), (3, 31, "u", 8), (4, None, "d", 3)],
+    [(4, 40, "c", 2), (2, 22, "c", 10)],
+]
+LEFT = [{1: 10, 2: 20, 3: 30}, {1: 10, 3: 30}, {1: 10, 3: 31}, {1: 10, 2: 22, 3: 31}]
+
+
+def test_a_late_change_does_not_win(spark: SparkSession, tmp_path: Path) -> None:
+    """Over restarts, and over a move to another number of partitions."""
+    (tmp_path / "t").mkdir()
+    sink, checkpoint = ParquetSink(tmp_path / "out"), tmp_path / "state"
+    frame = spark.readStream.schema("id long, x long, op string, at long")
+    asked = stream(
+        {"v": "SELECT id, SUM(x) AS x FROM t GROUP BY id"},
+        {"t": frame.parquet(str(tmp_path / "t"))},
+        op="op",
+        keys={"t": "id"},
+        order="at",
+    )
+    for number, (words, left) in enumerate(zip(WORDS, LEFT, strict=True)):
+        named = [dict(zip(("id", "x", "op", "at"), word, strict=True)) for word in words]
+        pq.write_table(pa.Table.from_pylist(named), tmp_path / "draft")
+        (tmp_path / "draft").rename(tmp_path / "t" / f"{number}.parquet")
+
+        def goes_on(q: StreamQuery, left: dict[int, int] = left) -> None:
+            q.process_all_available()
+            found = q["v"].to_arrow().to_pylist()
+            assert {row["id"]: row["x"] for row in found} == left
+            assert replayed(sink, "v") == Counter(left.items())
+            assert q.progress is not None
+
+        through(lambda: asked.write_stream(checkpoint, sink, mode="partitioned").start(), goes_on)
+        if number == 1:
+            asked.repartition(checkpoint, partitions=3)
 
 
 @pytest.mark.long

@@ -276,13 +276,13 @@ def test_delta_tables_are_what_views_are(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-5000:]
     assert "ran on 4.2." in done.stdout
-    con = duckdb.connect(config={"threads": 1})
-    files = [pa.table(rows) for rows in delta_driver.FILES]
-    con.register("changes", pa.concat_tables(files))
-    con.sql(
-        "CREATE TABLE r AS SELECT k, x FROM (SELECT k, x, CAST(SUM(times) AS BIGINT) AS n "
-        "FROM changes GROUP BY k, x), range(n)"
-    )
-    wanted = counted(con.sql(delta_driver.VIEW).to_arrow_table())
-    for mode in ("driver", "partitioned"):
-        assert counted(pq.read_table(tmp_path / f"{mode}.parquet")) == wanted
+    for life, rows in enumerate(delta_driver.LIVES):
+        con = duckdb.connect(config={"threads": 1})
+        con.register("changes", pa.concat_tables([pa.table(each) for each in rows]))
+        con.sql(
+            "CREATE TABLE r AS SELECT k, x FROM (SELECT k, x, CAST(SUM(times) AS BIGINT) AS n "
+            "FROM changes GROUP BY k, x), range(n)"
+        )
+        wanted = counted(con.sql(delta_driver.VIEW).to_arrow_table())
+        for mode in ("driver", "partitioned"):
+            assert counted(pq.read_table(tmp_path / f"{mode}-{life}.parquet")) == wanted

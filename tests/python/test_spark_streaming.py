@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 import shop as shops
 import test_docs as docs
 from shop import VIEWS, Shop, asked, replayed, shown
+from test_spark_streaming_checkpoint import NAMES
 
 pytest.importorskip("pyspark", minversion="4.1")
 
@@ -33,6 +35,7 @@ from ringview.errors import (
     UnknownTableError,
     UnsupportedError,
 )
+from ringview.spark.streaming.paths import for_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,6 +102,43 @@ def test_views_follow_files(spark: SparkSession, tmp_path: Path) -> None:
         assert q.await_termination(300)
         check(q, shop, sink)
         assert not q.await_termination(0.001) or not q.is_active
+
+
+NAME = "Grüße #1, 50%20 + [2]"
+
+
+def test_a_checkpoint_of_any_name_and_of_another_life(
+    spark: SparkSession, tmp_path: Path, quiet: None
+) -> None:
+    """Over restarts the state is where it should be; a new one does not mix with old changes."""
+    shop, sink = Shop(tmp_path, seed=5), rs.ParquetSink(tmp_path / "out")
+    writer = asked(spark, tmp_path).write_stream(tmp_path / NAME / "state", sink)
+    for _ in range(2):
+        shop.step()
+        with writer.start() as q:
+            q.process_all_available()
+            check(q, shop, sink)
+    assert {path.name for path in tmp_path.iterdir()} == {NAME, "out", "items", "orders"}
+    assert {path.name for path in (tmp_path / NAME / "state").iterdir()} == {
+        "plan.json",
+        "spark",
+        "ringview",
+    }
+    shutil.rmtree(tmp_path / NAME)
+    with pytest.raises(rs.CheckpointError, match=r"changes of another checkpoint, .* remove it"):
+        writer.start()
+    # What was refused left nothing that stands in the way.
+    shutil.rmtree(sink.folder)
+    with writer.start() as q:
+        q.process_all_available()
+        check(q, shop, sink)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_spark_finds_what_a_path_names(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    spark.range(3).write.parquet(for_spark(tmp_path / name / "rows"))
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name / "rows" / "_SUCCESS").exists()
 
 
 def test_what_fails_changes_nothing_and_goes_on_later(

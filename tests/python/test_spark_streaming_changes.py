@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,9 +14,10 @@ import pytest
 pytest.importorskip("pyspark", minversion="4.1")
 
 import ringview as rv
-from micro_batches import plan, slots, table
+from micro_batches import COLUMNS, plan, slots, table
 from ringview.errors import InvalidValueError, NullKeyError
 from ringview.spark.streaming.changes import decode, is_net
+from ringview.spark.streaming.latest import Latest
 from ringview.spark.streaming.plan import Plan, TablePlan
 
 
@@ -21,9 +25,11 @@ def after(of: Plan, *batches: pa.Table) -> list[dict[str, Any]]:
     """The rows of the first table once micro-batches are in."""
     db = rv.Database()
     of.create_tables(db)
+    of.create_histories(db)
     of.create_views(db)
+    latest = Latest(of, db)
     for number, batch in enumerate(batches):
-        changes = decode(of, batch.to_batches(max_chunksize=2))
+        changes, _ = latest.settle(decode(of, batch.to_batches(max_chunksize=2)))
         with db.transaction(net=is_net(changes), batch_id=number) as tx:
             for change in changes:
                 change.apply(tx)
@@ -120,7 +126,7 @@ def test_rows_with_a_key_take_the_place_of_those_before() -> None:
         (
             table("words", keys=("id",), ordered=True),
             [(1, 1, "u", 5, 1), (1, 2, "u", 5, 1)],
-            "both are at 5 of what they are ordered by",
+            "are both at 5 of what they are ordered by",
         ),
     ],
 )
@@ -138,6 +144,89 @@ def test_no_order_at_all_is_refused() -> None:
         after(of, slots(of, (1, 2, None, 1)))
 
 
+ORDERS: dict[str, tuple[pa.DataType, Any]] = {
+    "number": (pa.int64(), lambda n: n - 40),
+    "text": (pa.string(), lambda n: "ä" * (n // 8) + "abcdefgh"[n % 8]),
+    "time": (
+        pa.timestamp("us", "UTC"),
+        lambda n: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=n),
+    ),
+    "double": (pa.float64(), lambda n: (n - 40) / 8),
+    "day": (pa.date32(), lambda n: date(2026, 1, 1) + timedelta(days=n)),
+    "decimal": (pa.decimal128(20, 3), lambda n: Decimal(n - 40) / 1000),
+}
+
+
+@pytest.mark.parametrize("of_order", ORDERS)
+@pytest.mark.parametrize("changes", ["words", "upserts"])
+def test_the_cut_into_micro_batches_changes_no_result(
+    of_order: str, changes: Any, tmp_path: Path
+) -> None:
+    """Changes in any order, cut anywhere, over restarts: the last one of each key counts."""
+    kind, place = ORDERS[of_order]
+    drawn = random.Random(f"{of_order} {changes}")
+    of = plan(TablePlan("t", COLUMNS, ("id",), changes, False, kind))
+    history: list[tuple[int, int | None, str, int]] = []
+    model: dict[int, int] = {}
+    for n in range(80):
+        key, x = drawn.randrange(9), drawn.randrange(100)
+        word = "upsert" if changes == "upserts" else drawn.choice(["c", "U", "d", "-U", "+u", "r"])
+        model.pop(key, None)
+        if word in ("d", "-U"):
+            history.append((key, None, word, n))
+        else:
+            model[key] = x
+            history.append((key, x, word, n))
+    for turn in range(4):
+        rows = history[:]
+        drawn.shuffle(rows)
+        cuts = sorted(drawn.sample(range(80), turn * 6))
+        db, late = rv.Database(), 0
+        latest: Latest | None = None
+        for start, end in zip([0, *cuts], [*cuts, 80], strict=True):
+            of.create_tables(db)
+            of.create_histories(db)
+            of.create_views(db)
+            latest = latest or Latest(of, db)
+            told = [
+                (key, x, *([word] if changes == "words" else []), place(n), 1)
+                for key, x, word, n in rows[start:end]
+            ]
+            found, missed = latest.settle(decode(of, slots(of, *told).to_batches()))
+            late += missed.get("t", 0)
+            with db.transaction(net=is_net(found)) as tx:
+                for change in found:
+                    change.apply(tx)
+            if drawn.random() < 0.2:
+                db.save(tmp_path / "state")
+                db, latest = rv.Database.load(tmp_path / "state"), None
+        held = db.tables["t"].to_arrow().to_pylist()
+        assert {row["id"]: row["x"] for row in held} == model
+        assert len(held) == len(model)
+        assert bool(late) == (turn > 0)
+
+
+def test_a_change_at_the_place_of_an_earlier_one_is_refused_whatever_the_cut() -> None:
+    of = plan(table("upserts", keys=("id",), ordered=True))
+    with pytest.raises(InvalidValueError, match=r"changes of the key \(id = 1\) are both at 5 of"):
+        after(of, slots(of, (1, 1, 5, 1)), slots(of, (2, 1, 5, 1)), slots(of, (1, 2, 5, 1)))
+    # A word tells them apart: what is deleted came before.
+    of = plan(table("words", keys=("id",), ordered=True))
+    batches = [slots(of, (1, 1, "d", 5, 1)), slots(of, (1, 2, "c", 5, 1))]
+    assert after(of, *batches) == after(of, *batches[::-1]) == []
+
+
+def test_places_that_are_none_and_words_that_are_none_are_refused() -> None:
+    of = plan(TablePlan("t", COLUMNS, ("id",), "words", False, pa.float64()))
+    with pytest.raises(NullKeyError, match=r"ordered by is NaN in the row \(id = 1, x = 2\)"):
+        after(of, slots(of, (1, 2, "c", float("nan"), 1)))
+    for word in ("no", None):
+        with pytest.raises(InvalidValueError, match=r"in the row \(id = 1, x = 2\) is no change"):
+            after(of, slots(of, (1, 2, word, 1.0, 1), (1, 2, "c", 2.0, 1)))
+    with pytest.raises(InvalidValueError, match=r"both at 0\.0"):
+        after(of, slots(of, (1, 2, "c", -0.0, 1)), slots(of, (1, 2, "c", 0.0, 1)))
+
+
 def test_streams_share_slots_and_may_have_any_names() -> None:
     odd = pa.schema({"multiplicity": pa.int64(), "op": pa.string(), "order": pa.int64()})
     tables = (
@@ -149,7 +238,8 @@ def test_streams_share_slots_and_may_have_any_names() -> None:
     rows = [slots(of, (1, "x", 2, "c", 0, 1)), slots(of, (5, "y", 7, 2), atom=1)]
     db = rv.Database()
     of.create_tables(db)
+    of.create_histories(db)
     of.create_views(db)
-    for change in decode(of, pa.concat_tables(rows).to_batches()):
+    for change in Latest(of, db).settle(decode(of, pa.concat_tables(rows).to_batches()))[0]:
         change.apply(db)
     assert db["v"].to_arrow().to_pylist() == [{"n": 2, "s": 18}]

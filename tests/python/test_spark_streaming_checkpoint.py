@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ pytest.importorskip("pyspark", minversion="4.1")
 from micro_batches import COLUMNS, VIEWS, begun, plan, table
 from ringview.errors import InvalidValueError, StorageError, UnknownViewError, UnsupportedError
 from ringview.spark import CheckpointError, ParquetSink
-from ringview.spark.streaming import unsent
+from ringview.spark.streaming import sinks, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint, difference
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.streaming.sinks import sink_of
@@ -68,6 +69,90 @@ def test_a_checkpoint_is_of_one_query(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="cannot open the checkpoint"):
         Checkpoint(tmp_path / "file").agree(plan(table("rows")).described())
+
+
+def test_a_checkpoint_without_its_state_is_refused(tmp_path: Path) -> None:
+    checkpoint = begun(Checkpoint(tmp_path / "c"), plan(table("rows")))
+    checkpoint.state.rmdir()
+    with pytest.raises(CheckpointError, match=r"lacks its folder ringview, .* empty folder"):
+        checkpoint.agree({**plan(table("rows")).described(), "mode": "driver"})
+    # As it says: brought back, or an empty folder.
+    checkpoint.state.mkdir()
+    checkpoint.agree({**plan(table("rows")).described(), "mode": "driver"})
+    Checkpoint(tmp_path / "d").agree({**plan(table("rows")).described(), "mode": "driver"})
+
+
+def test_an_order_that_is_new_or_gone_is_of_another_query(tmp_path: Path) -> None:
+    ordered, plain = (plan(table("upserts", keys=("id",), ordered=by)) for by in (True, False))
+    for number, (first, then) in enumerate([(ordered, plain), (plain, ordered)]):
+        checkpoint = Checkpoint(tmp_path / str(number))
+        checkpoint.agree(first.described())
+        with pytest.raises(CheckpointError, match='order of table "t" was'):
+            checkpoint.agree(then.described())
+
+
+NAMES = ["a b", "Überfälle", "50% off", "a%20b", "a+b", "a#b", "a?b=c", "a[1]{2}", "a:b", "-"]
+
+
+def test_a_path_is_a_path(tmp_path: Path) -> None:
+    for name in NAMES:
+        folder = tmp_path / name
+        for given in (folder, str(folder), folder.as_uri(), f"file:{folder.as_uri()[7:]}"):
+            assert Checkpoint(given).folder == folder
+        assert Checkpoint(name).folder == Path(name)
+        assert Checkpoint(folder).location == f"file://{folder}/spark"
+    assert Checkpoint(f"file://localhost{tmp_path}").folder == tmp_path
+    for other in ("s3a://bucket/folder", "file://host/folder", "hdfs:/folder"):
+        with pytest.raises(UnsupportedError, match="give a folder that the driver has mounted"):
+            Checkpoint(other)
+
+
+def test_a_checkpoint_has_an_identity(tmp_path: Path) -> None:
+    of = plan(table("rows")).described()
+    first, second = Checkpoint(tmp_path / "c"), Checkpoint(tmp_path / "c")
+    first.agree(of)
+    identity = first.identity
+    second.agree(of)
+    assert second.identity == identity
+    # One of a version that gave none is given one.
+    noted = json.loads((tmp_path / "c" / "plan.json").read_text())
+    assert noted.pop("identity") == identity
+    (tmp_path / "c" / "plan.json").write_text(json.dumps(noted))
+    with pytest.raises(CheckpointError, match="no identity yet"):
+        _ = second.identity
+    second.agree(of)
+    assert first.identity == second.identity != identity
+    # In the same place, another one.
+    shutil.rmtree(tmp_path / "c")
+    second.agree(of)
+    assert len({identity, first.identity, second.identity}) == 2
+
+
+def test_a_folder_of_changes_is_of_one_checkpoint(tmp_path: Path) -> None:
+    sink, rows = ParquetSink(tmp_path), pa.table({"a": [1], "multiplicity": [1]})
+    by_view = sink_of({"v": sink, "w": sink}, VIEWS)
+    assert by_view is not None
+    sinks.begin(by_view, "first", list(VIEWS), True)
+    by_view("v", 0, rows)
+    for is_new in (True, False):
+        sinks.begin(sink, "first", ["v"], is_new)
+        with pytest.raises(CheckpointError, match="holds changes of another checkpoint"):
+            sinks.begin(sink, "second", ["v"], is_new)
+    # Another view of another checkpoint, beside it; and what the message advises.
+    sinks.begin(sink, "second", ["other"], True)
+    sinks.begin(ParquetSink(tmp_path / "another"), "second", ["v"], True)
+    assert sink.read("v") == rows
+    shutil.rmtree(tmp_path / "v")
+    sinks.begin(sink, "second", ["v"], True)
+    # Of a version that did not say: such as a checkpoint goes on with, not such as it meets.
+    (tmp_path / "v" / "_checkpoint").unlink()
+    sink("v", 0, rows)
+    with pytest.raises(CheckpointError, match="another checkpoint"):
+        sinks.begin(sink, "second", ["v"], True)
+    sinks.begin(sink, "second", ["v"], False)
+    sinks.begin(sink, "second", ["v"], True)
+    # A function is asked nothing.
+    sinks.begin(lambda view, batch, changes: None, "third", ["v"], True)
 
 
 def test_what_a_sink_has_not_taken_is_kept_whole(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from ringview.spark import CheckpointError, ParquetSink
 from ringview.spark.streaming import driver
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState, _last
+from ringview.spark.streaming.partitioned.engine import PartitionEngine
 from shop import replayed
 
 
@@ -192,6 +193,40 @@ def test_parts_of_different_times_are_refused(tmp_path: Path) -> None:
     (checkpoint.spark / "offsets" / "0").unlink()
     with pytest.raises(CheckpointError, match=r"behind micro-batch 2"):
         DriverState(of, {}, checkpoint, None)
+
+
+def test_a_late_change_does_not_win_over_a_restart(tmp_path: Path) -> None:
+    """On the driver, and in a partition with its snapshot and its log."""
+    of = plan(table("words", keys=("id",), ordered=True), v="SELECT id, x FROM t")
+    batches: list[list[tuple[Any, ...]]] = [
+        [(1, 10, "c", 5, 1), (2, 20, "c", 6, 1), (3, 30, "c", 7, 1)],
+        [(2, None, "d", 9, 1), (1, 9, "u", 4, 1)],
+        [(2, 21, "u", 8, 1), (3, 31, "u", 8, 1), (4, None, "d", 3, 1)],
+        [(4, 40, "c", 2, 1), (2, 22, "c", 10, 1)],
+    ]
+    steps = [[(1, 10), (2, 20), (3, 30)], [(1, 10), (3, 30)], [(1, 10), (3, 31)]]
+    steps.append([(1, 10), (2, 22), (3, 31)])
+    late = [0, 1, 1, 1]
+    checkpoint, log = begun(Checkpoint(tmp_path / "checkpoint"), of), Log()
+    saved: Path | None = None
+    for number, (rows, left) in enumerate(zip(batches, steps, strict=True)):
+        batch = slots(of, *rows)
+        state = DriverState(of, {}, checkpoint, log)
+        state.take(crashes.Frame(batch), number)  # type: ignore[arg-type]
+        assert shown(state, "v") == log.replayed("v") == left
+        assert state.metrics()["late"] == {"t": late[number]}
+        assert state.metrics()["rows"] == {"t": len(rows)}
+        state.close()
+        engine = PartitionEngine.start(of, True, saved)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_table(batch)
+        engine.apply([sink.getvalue().to_pybytes()])
+        found = engine.database["v"].to_arrow().to_pylist()
+        assert plain_rows([tuple(row.values()) for row in found]) == left
+        assert engine.late == {"t": late[number]}
+        saved = tmp_path / f"{number}.ringview"
+        engine.save(saved)
 
 
 def killed_while_it_takes(folder: Path, times: int, seed: int) -> None:

@@ -1,7 +1,8 @@
 //! Some rows of a view, and streams of them.
 //!
-//! Invariant: a stream gives the rows that the view had when it was made, or ends in `Changed`; never
-//! a mix. It holds no lock: changes between two blocks are free to come. Cost: see [`Answer`](ringview_view::Answer).
+//! Invariant: a stream gives the rows that the view had when it was made, or ends in an error; never a mix. Rows
+//! that were made when the stream was are given whatever becomes of the view. It holds no lock: changes
+//! between two blocks are free to come. Cost: see [`Answer`](ringview_view::Answer).
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -163,8 +164,12 @@ impl Database {
     /// The next rows of a stream; `None` behind the last.
     ///
     /// # Errors
-    /// `UnknownView` if the view was dropped; `Changed` if it moved since the stream was made.
+    /// Of rows that are made as they are read: `UnknownView` if the view was dropped; `Changed` if it moved since
+    /// the stream was made.
     pub fn next_rows(&self, stream: &mut ViewStream) -> Result<Option<RecordBatch>> {
+        if stream.rows.is_made() {
+            return Ok(stream.rows.take());
+        }
         let view = self.view(&stream.name)?;
         if view.id != stream.view || !view.answer().is_current(&stream.rows) {
             return Err(Error::Changed {

@@ -39,6 +39,15 @@ impl Database {
         Ok(())
     }
 
+    /// Whether a view is a sample. O(1).
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn is_sample(&self, name: &str) -> Result<bool> {
+        let view: &dyn Any = &*self.view(name)?.kept;
+        Ok(view.is::<SampleView>())
+    }
+
     /// How many rows the join has of which a view is a sample. O(rows of the tables).
     ///
     /// # Errors

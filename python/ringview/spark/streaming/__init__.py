@@ -14,6 +14,8 @@ failed or was killed on the way. Cost: of a micro-batch, the engine's for its ro
 | plan | what is kept, as data |
 | changes | a micro-batch as changes of a database |
 | checkpoint | the folder, and whether it is of the same query |
+| paths | folders as Spark names them |
+| latest | changes by key that come late |
 | state | what every mode is |
 | driver, unsent | the state in one database on the driver |
 | sinks | where changes go |

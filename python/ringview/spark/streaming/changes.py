@@ -1,9 +1,10 @@
 """A micro-batch as changes of a database.
 
 Invariant: what comes out does not depend on how rows lay in partitions, of which Spark keeps no
-order: bags take the net effect of a micro-batch, changes by key go in the order of a column, else
-in the only order in which they make sense, and where there are several they are refused. Cost:
-O(rows), and a sort of the changes by key.
+order: bags take the net effect of a micro-batch. Of changes by key the last one counts where a
+column orders them (`latest` compares it with those of earlier micro-batches); else they go in the
+only order in which they make sense, and where there are several they are refused. Cost: O(rows),
+and a sort of the changes by key.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import pyarrow.compute as pc
 
 from ringview.errors import InvalidValueError, NullKeyError
 from ringview.rows import Rows
-from ringview.spark.streaming.plan import Plan, TablePlan
+from ringview.spark.streaming.plan import RANK, Plan, TablePlan
 
 COMES = ("insert", "i", "+i", "c", "create", "r", "read", "+u", "update_postimage")
 GOES = ("delete", "d", "-d", "-u", "update_preimage")
+
+GONE = 1, 3
+"""The ranks of changes behind which there is no row of the key."""
 
 # An insert is the first thing that happens to a key, the old half of an update comes before the
 # new one, and a delete is the last.
@@ -51,8 +55,12 @@ class Change:
 
     table: TablePlan
     rows: pa.Table
+    arrived: int
+    """How many rows came."""
     net: bool = False
     """Whether rows leave, maybe such as come in the same micro-batch."""
+    rank: str | None = None
+    """Of the last change of each key, the column of ranks; the column to order by is there, too."""
 
     def apply(self, to: Changing) -> None:
         """Hand the rows over."""
@@ -91,12 +99,14 @@ def _change(table: TablePlan, rows: pa.Table) -> Change:
     rows = rows.drop_columns([table.multiplicity])
     if table.changes == "signs":
         return _signed(table, _without_tombstones(table, rows))
+    arrived = rows.num_rows
     if table.changes == "words":
         rows = _without_tombstones(table, rows)
-    rows = _in_order(table, rows)
     if table.order_column is not None:
-        rows = rows.drop_columns([table.order_column])
-    return Change(table, rows)
+        rank = _fresh(RANK, rows)
+        return Change(table, _last(table, _in_order(table, rows, rank)), arrived, rank=rank)
+    rank = _fresh(RANK, rows)
+    return Change(table, _in_order(table, rows, rank).drop_columns([rank]), arrived)
 
 
 def _counted(table: TablePlan, rows: pa.Table) -> Change:
@@ -110,8 +120,8 @@ def _counted(table: TablePlan, rows: pa.Table) -> Change:
         )
     least = pc.min_max(counts).as_py()
     if least["min"] == least["max"] == 1:
-        return Change(table, rows.drop_columns([table.multiplicity]))
-    return Change(table, rows, net=least["min"] is not None and least["min"] < 0)
+        return Change(table, rows.drop_columns([table.multiplicity]), rows.num_rows)
+    return Change(table, rows, rows.num_rows, net=least["min"] is not None and least["min"] < 0)
 
 
 def _signed(table: TablePlan, rows: pa.Table) -> Change:
@@ -129,7 +139,7 @@ def _signed(table: TablePlan, rows: pa.Table) -> Change:
         )
     signs = pc.if_else(comes, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
     rows = rows.drop_columns([table.op]).append_column(table.multiplicity, signs)
-    return Change(table, rows, net=bool(pc.any(goes, min_count=0).as_py()))
+    return Change(table, rows, rows.num_rows, net=bool(pc.any(goes, min_count=0).as_py()))
 
 
 def _without_tombstones(table: TablePlan, rows: pa.Table) -> pa.Table:
@@ -143,25 +153,56 @@ def _without_tombstones(table: TablePlan, rows: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(empty))
 
 
-def _in_order(table: TablePlan, rows: pa.Table) -> pa.Table:
-    """Changes by key in the order in which they happened."""
+def _in_order(table: TablePlan, rows: pa.Table, rank: str) -> pa.Table:
+    """Changes by key in the order in which they happened, with a column of ranks."""
     assert table.keys is not None
-    by = [] if table.order_column is None else [table.order_column]
-    if table.order_column is not None and rows[table.order_column].null_count:
-        at = pc.index(pc.is_null(rows[table.order_column]), True).as_py()
-        row = rows.slice(at, 1).select(table.columns.names)
-        raise NullKeyError(
-            f'table "{table.name}": what changes are ordered by is NULL in the row {_shown(row)}'
-        )
-    if table.op is not None:
-        rank = _fresh("rank", rows)
-        rows = rows.append_column(rank, _ranks(pc.utf8_lower(rows[table.op])))
-        by.append(rank)
+    by = [rank]
+    if table.order_column is not None:
+        rows, by = _ordered(table, rows, table.order_column), [table.order_column, rank]
+    if table.op is None:
+        ranks: pa.ChunkedArray | pa.Array = pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows)
+    else:
+        ranks = _ranks(pc.utf8_lower(rows[table.op]))
+    rows = rows.append_column(rank, ranks)
     _check_order(table, rows, [*table.keys, *by])
-    if not by:
-        return rows
-    rows = rows.sort_by([(name, "ascending") for name in by])
-    return rows if table.op is None else rows.drop_columns([by[-1]])
+    return rows.sort_by([(name, "ascending") for name in by])
+
+
+def _ordered(table: TablePlan, rows: pa.Table, by: str) -> pa.Table:
+    """Rows whose place in the order is known, and whose words are."""
+    places = rows[by]
+    unknown = pc.is_null(places, nan_is_null=True)
+    if pc.any(unknown, min_count=0).as_py():
+        at = pc.index(unknown, True).as_py()
+        row = rows.slice(at, 1)
+        shown = _shown(row.select(table.columns.names))
+        said = "NaN" if row[by][0].is_valid else "NULL"
+        raise NullKeyError(
+            f'table "{table.name}": what changes are ordered by is {said} in the row {shown}'
+        )
+    if pa.types.is_floating(places.type):
+        # Both zeros are one place.
+        places = pc.add(places, pa.scalar(0, places.type))
+        rows = rows.set_column(rows.column_names.index(by), by, places)
+    if table.op is not None:
+        known = _among(pc.utf8_lower(rows[table.op]), [word for words in _RANKS for word in words])
+        if not pc.all(known, min_count=0).as_py():
+            row = rows.slice(pc.index(known, False).as_py(), 1)
+            raise InvalidValueError(
+                f'table "{table.name}": {_word(row[table.op][0].as_py())} in the row '
+                f"{_shown(row.select(table.columns.names))} is no change; write insert, update, "
+                "upsert or delete (or I, U, D; +I, -U, +U, -D; c, u, d, r)"
+            )
+    return rows
+
+
+def _last(table: TablePlan, rows: pa.Table) -> pa.Table:
+    """Of rows in order, the last one of each key."""
+    assert table.keys is not None
+    number = _fresh("number", rows)
+    numbered = rows.select(list(table.keys)).append_column(number, pa.array(range(rows.num_rows)))
+    grouped = numbered.group_by(list(table.keys), use_threads=False)
+    return rows.take(grouped.aggregate([(number, "max")])[f"{number}_max"])
 
 
 def _check_order(table: TablePlan, rows: pa.Table, by: Sequence[str]) -> None:
@@ -173,14 +214,20 @@ def _check_order(table: TablePlan, rows: pa.Table, by: Sequence[str]) -> None:
     row = counts.slice(pc.index(pc.greater(times, 1), True).as_py(), 1)
     assert table.keys is not None
     key = row.select(list(table.keys))
-    if table.order_column is None:
-        how = f'say order={{"{table.name}": ..}}, a column that says which came first'
-    else:
-        at = row[table.order_column][0].as_py()
-        how = f"both are at {at!r} of what they are ordered by; order by what tells them apart"
+    if table.order_column is not None:
+        raise tied(table, key, row[table.order_column][0].as_py())
     raise InvalidValueError(
         f'table "{table.name}": two changes of the key {_shown(key)} came in one micro-batch, in '
-        f"which Spark keeps no order: {how}"
+        f'which Spark keeps no order: say order={{"{table.name}": ..}}, a column that says which '
+        "came first"
+    )
+
+
+def tied(table: TablePlan, key: pa.Table, at: object) -> InvalidValueError:
+    """Two changes of a key at one place of the order, in one micro-batch or in two."""
+    return InvalidValueError(
+        f'table "{table.name}": two changes of the key {_shown(key)} are both at {at!r} of what '
+        "they are ordered by; order by what tells them apart"
     )
 
 

@@ -4,7 +4,8 @@
     checkpoint/spark        which rows a micro-batch has, and which were done
     checkpoint/ringview     the state
 
-Invariant: a stream goes on only with what it began with; what differs is named. Cost: of a start.
+Invariant: a stream goes on only with what it began with; what differs is named. A checkpoint that
+is made anew is another one, whatever its path is: it has an identity of its own. Cost: of a start.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
 from sqlglot import TokenType
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Tokenizer
 
-from ringview.errors import RingviewError, StorageError, UnsupportedError
+from ringview.errors import RingviewError, StorageError
+from ringview.spark.streaming import paths
 
 _FORMAT = 1
+_IDENTITY = "identity"
 
 
 class CheckpointError(RingviewError, ValueError):
@@ -34,14 +37,26 @@ class Checkpoint:
     """Where a stream keeps what it must not forget."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.folder = _local(path)
+        self.folder = paths.local(path)
         self.spark = self.folder / "spark"
         self.state = self.folder / "ringview"
 
     @property
     def location(self) -> str:
         """What Spark calls its part, whatever its default file system is."""
-        return self.spark.absolute().as_uri()
+        return paths.for_spark(self.spark)
+
+    @property
+    def identity(self) -> str:
+        """What tells this checkpoint from every other one; known once `agree` returned.
+
+        Raises:
+            CheckpointError: It has none yet.
+        """
+        found = self._noted().get(_IDENTITY)
+        if not isinstance(found, str):
+            raise CheckpointError(f"the checkpoint {self.folder} has no identity yet")
+        return found
 
     @property
     def has_begun(self) -> bool:
@@ -68,7 +83,8 @@ class Checkpoint:
             StorageError: It cannot be read or written.
         """
         plan = self.folder / "plan.json"
-        now = json.loads(json.dumps({"format": _FORMAT, **described}))
+        now = json.loads(json.dumps({**described, "format": _FORMAT}))
+        now.pop(_IDENTITY, None)
         try:
             if not plan.exists():
                 if self.has_begun or (self.folder / "offsets").exists():
@@ -77,9 +93,9 @@ class Checkpoint:
                         "start with an empty folder"
                     )
                 self.state.mkdir(parents=True, exist_ok=True)
-                write(plan, json.dumps(now, indent=2).encode())
+                self.note({**now, _IDENTITY: uuid4().hex})
                 return
-            before = json.loads(plan.read_bytes())
+            before = self._noted()
         except OSError as problem:
             raise StorageError(f"cannot open the checkpoint {self.folder}: {problem}") from problem
         except ValueError as problem:
@@ -96,6 +112,23 @@ class Checkpoint:
                 f"the checkpoint {self.folder} is of another query: {differs}; ask what was asked, "
                 "or start with an empty folder"
             )
+        if not self.state.is_dir():
+            raise CheckpointError(
+                f"the checkpoint {self.folder} lacks its folder {self.state.name}, which has the "
+                "state; bring it back, or start with an empty folder"
+            )
+        if _IDENTITY not in before:
+            self.note({**before, _IDENTITY: uuid4().hex})
+
+    def note(self, described: Mapping[str, Any]) -> None:
+        """Write what the checkpoint is of."""
+        write(self.folder / "plan.json", json.dumps(described, indent=2).encode())
+
+    def _noted(self) -> dict[str, Any]:
+        found = json.loads((self.folder / "plan.json").read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("it holds no object")
+        return found
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
@@ -115,9 +148,9 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
         for column, kind in table["columns"].items():
             if (was := old["columns"][column]) != kind:
                 return f'column "{column}" of table "{name}" was {was} and is {kind} now'
-        for what in table.keys() - {"columns"}:
-            if old.get(what) != table[what]:
-                return f'{what} of table "{name}" was {old.get(what)} and is {table[what]} now'
+        for what in sorted((table.keys() | old.keys()) - {"columns"}):
+            if (was := old.get(what)) != (given := table.get(what)):
+                return f'{what} of table "{name}" was {was} and is {given} now'
     if told := _names("view", before["views"], now["views"]):
         return told
     for name, sql in now["views"].items():
@@ -152,19 +185,6 @@ def sync(folder: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
-
-
-def _local(path: str | os.PathLike[str]) -> Path:
-    text = os.fspath(path)
-    scheme, netloc, rest, *_ = urlsplit(text)
-    if len(scheme) < 2:
-        return Path(text)
-    if scheme == "file" and netloc in ("", "localhost"):
-        return Path(unquote(rest))
-    raise UnsupportedError(
-        f"checkpoint={text!r}: the state is a file of this machine; give a folder that the driver "
-        "has mounted"
-    )
 
 
 def _names(

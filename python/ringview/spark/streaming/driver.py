@@ -18,7 +18,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from ringview import Database
 from ringview.errors import RingviewError
 from ringview.follower import Follower
-from ringview.spark.streaming import source, unsent
+from ringview.spark.streaming import latest, sinks, source, unsent
 from ringview.spark.streaming.changes import decode, is_net
 from ringview.spark.streaming.checkpoint import Checkpoint, CheckpointError
 from ringview.spark.streaming.plan import Plan
@@ -80,6 +80,8 @@ class DriverState(State):
     def _open(self) -> None:
         database = self._database
         self._plan.create_tables(database)
+        self._plan.create_histories(database)
+        self._latest = latest.Latest(self._plan, database)
         for table in self._plan.static:
             loaded = f"table {table.name}"
             if not database.is_applied(loaded):
@@ -113,6 +115,7 @@ class DriverState(State):
                     "would miss what moves without it; give sink=.., or start with an empty folder"
                 )
             return
+        sinks.begin(self._sink, self._checkpoint.identity, list(views), not self._has_sent)
         if self._has_sent and self._is_waiting():
             kept = unsent.kept(self._checkpoint.state, self._last)
             self._pending = kept or {name: database[name].changes() for name in views}
@@ -139,14 +142,16 @@ class DriverState(State):
             self._snapshot_bytes = self._database.path.stat().st_size if self._database.path else 0
 
     def _apply(self, rows: DataFrame, batch_id: int) -> None:
-        changes = decode(self._plan, rows.toArrow().to_batches())
+        arrived = decode(self._plan, rows.toArrow().to_batches())
+        changes, late = self._latest.settle(arrived)
         with self._database.transaction(net=is_net(changes), batch_id=batch_id) as transaction:
             for change in changes:
                 change.apply(transaction)
         self._last = batch_id
         self._metrics = {
             "batch_id": batch_id,
-            "rows": {change.table.name: change.rows.num_rows for change in changes},
+            "rows": {change.table.name: change.arrived for change in arrived},
+            latest.LATE: late,
         }
 
     def _send(self, sink: Sink) -> None:

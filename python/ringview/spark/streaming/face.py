@@ -54,9 +54,10 @@ def stream(
             neither `multiplicity` nor `op`, brings rows that take the place of those with their
             key.
         order: The column that says which of two changes of a key came first, such as an offset or
-            a time; of all streams, or by table. Spark keeps no order within a micro-batch: without
-            one, inserts come before updates, updates before deletes, and two changes of a key that
-            this does not tell apart are refused.
+            a time; of all streams, or by table. With it the last change of a key counts, whichever
+            micro-batch it comes in; its place is kept for every key that ever was. Spark keeps no
+            order within a micro-batch: without one, inserts come before updates, updates before
+            deletes. Two changes of a key that are not told apart are refused.
 
         Columns that say how rows count are no columns of the tables.
 
@@ -108,7 +109,9 @@ class Stream:
                 micro-batch moved, with an Arrow table as `ringview.View.changes` gives; a
                 `ParquetSink`; or a dict of these by view. The first batch it is told of comes with
                 all that views hold, be it nothing. After a crash it may be told of the last batch
-                again, with the same rows.
+                again, with the same rows. One that has a method ``begin(checkpoint, views,
+                is_new)`` gets the checkpoint's identity at each start, the names of the views that
+                it is told of, and whether it took none of this checkpoint's batches yet.
             mode: Where the state is. "driver": in one engine on the driver. "partitioned": in one
                 engine for each partition, in Spark's workers, which have the checkpoint's folder
                 mounted too. Views are then such that no group has rows in two partitions.

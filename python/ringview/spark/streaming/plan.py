@@ -25,6 +25,10 @@ row with its key.
 """
 
 
+AT, RANK = "at", "rank"
+"""Of the last change of a key: where it is in the order, and which of its equals there it is."""
+
+
 @dataclass(frozen=True)
 class TablePlan:
     """A table: the columns that are kept, and how the rows of its DataFrame change it."""
@@ -69,12 +73,23 @@ class TablePlan:
 
     def described(self) -> dict[str, Any]:
         """What a checkpoint remembers of the table."""
-        return {
+        found = {
             "columns": {field.name: str(field.type) for field in self.columns},
             "keys": self.keys and list(self.keys),
             "changes": self.changes,
             "static": self.static,
         }
+        return found if self.order is None else {**found, "order": str(self.order)}
+
+    def history(self, name: str) -> TablePlan:
+        """The table of the last change of each key: the key, its place in the order, its rank."""
+        assert self.keys is not None
+        kinds = [self.columns.field(key).type for key in self.keys]
+        keys = tuple(f"key{number}" for number in range(len(kinds)))
+        # A sum of one number is the number, and takes a fifth of the room of what MAX keeps.
+        at = pa.int64() if pa.types.is_temporal(self.order) else self.order
+        columns = pa.schema([*zip(keys, kinds, strict=True), (AT, at), (RANK, pa.int8())])
+        return TablePlan(name, columns, keys, "upserts", False)
 
 
 @dataclass(frozen=True)
@@ -120,6 +135,43 @@ class Plan:
             if table.name not in database.tables:
                 database.create_table(
                     table.name, table.columns, unique=table.keys, static=table.static
+                )
+
+    @cached_property
+    def histories(self) -> Mapping[str, TablePlan]:
+        """By name of a table whose changes are ordered, the table of the last change of each key.
+
+        Deleted keys stay in it, so that a change that comes late does not bring them back.
+        """
+        taken = {table.name for table in self.tables} | self.views.keys()
+        found: dict[str, TablePlan] = {}
+        for table in self.tables:
+            if table.order is not None:
+                name = f"{table.name}: last changes"
+                while name in taken or self.history_view(name) in taken:
+                    name += "_"
+                taken |= {name, self.history_view(name)}
+                found[table.name] = table.history(name)
+        return found
+
+    @staticmethod
+    def history_view(history: str) -> str:
+        """The view by which the last change of a key is found."""
+        return f"{history} by key"
+
+    def create_histories(self, database: Database) -> None:
+        """Declare the tables of last changes that are not there yet, each with its view."""
+        for history in self.histories.values():
+            if history.name not in database.tables:
+                database.create_table(history.name, history.columns, unique=history.keys)
+            view = self.history_view(history.name)
+            if view not in database.views:
+                keys, name = ", ".join(history.keys or ()), history.name.replace('"', '""')
+                only = "MAX" if pa.types.is_string(history.columns.field(AT).type) else "SUM"
+                database.create_view(
+                    view,
+                    f'SELECT {keys}, {only}("{AT}") AS "{AT}", SUM("{RANK}") AS "{RANK}" '
+                    f'FROM "{name}" GROUP BY {keys}',
                 )
 
     def create_views(self, database: Database) -> None:

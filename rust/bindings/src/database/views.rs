@@ -20,6 +20,12 @@ use crate::watch::Progress;
 
 #[pymethods]
 impl Database {
+    /// Whether a view is a sample.
+    fn view_is_sample(&self, py: Python<'_>, view: Handle) -> PyResult<bool> {
+        let engine = self.engine_with_view(py, &view)?;
+        engine.value.is_sample(view.name()).or_raise(py)
+    }
+
     /// How many rows the join of a sample has: at least, at most, and the largest key held, which tells about how
     /// many where these differ.
     fn sample_join_size(&self, py: Python<'_>, view: Handle) -> PyResult<(u128, u128, f64)> {

@@ -14,6 +14,7 @@ import pyarrow as pa
 from ringview import Database
 from ringview.follower import Follower
 from ringview.spark.streaming.changes import decode, is_net
+from ringview.spark.streaming.latest import Latest
 from ringview.spark.streaming.partitioned.store import BASE, Delta
 from ringview.spark.streaming.plan import Plan
 
@@ -24,10 +25,13 @@ class PartitionEngine:
     def __init__(self, plan: Plan, database: Database, is_new: bool) -> None:
         self.database = database
         self._plan = plan
+        self._latest = Latest(plan, database)
         self._is_new = is_new
         self._followers: dict[str, Follower] = {}
         self.rows: dict[str, int] = {}
         """How many rows the last micro-batch had, by table."""
+        self.late: dict[str, int] = {}
+        """How many keys came late in it, by table."""
 
     @staticmethod
     def start(plan: Plan, is_first: bool, path: Path | None) -> PartitionEngine:
@@ -36,6 +40,7 @@ class PartitionEngine:
             return PartitionEngine(plan, Database.load(path), is_first and path.name == BASE)
         database = Database()
         plan.create_tables(database)
+        plan.create_histories(database)
         plan.create_views(database)
         return PartitionEngine(plan, database, True)
 
@@ -44,6 +49,7 @@ class PartitionEngine:
         """With rows of some tables, before the views: static tables take them only then."""
         database = Database()
         plan.create_tables(database)
+        plan.create_histories(database)
         loaded = PartitionEngine(rows, database, True)
         loaded.apply(delta)
         plan.create_views(database)
@@ -52,12 +58,13 @@ class PartitionEngine:
     def apply(self, delta: Delta) -> None:
         """One micro-batch, as one transaction."""
         batches = [batch for message in delta for batch in pa.ipc.open_stream(message)]
-        changes = decode(self._plan, batches)
+        arrived = decode(self._plan, batches)
+        changes, self.late = self._latest.settle(arrived)
         with self.database.transaction(net=is_net(changes)) as transaction:
             for change in changes:
                 change.apply(transaction)
         self._is_new = False
-        self.rows = {change.table.name: change.rows.num_rows for change in changes}
+        self.rows = {change.table.name: change.arrived for change in arrived}
 
     def save(self, path: Path) -> None:
         """Write all of it to a file."""

@@ -18,9 +18,10 @@ from dataclasses import replace
 from ringview import Database
 from ringview.spark.failure import raising
 from ringview.spark.ship import Shipped
-from ringview.spark.streaming.checkpoint import Checkpoint, CheckpointError, write
+from ringview.spark.streaming.checkpoint import Checkpoint, CheckpointError
 from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.layout import asked_of, check
+from ringview.spark.streaming.partitioned.placement import Placement
 from ringview.spark.streaming.partitioned.routing import labels
 from ringview.spark.streaming.partitioned.worker import Empty
 from ringview.spark.streaming.plan import Plan
@@ -55,12 +56,27 @@ def move(
         new = replace(old, labels=named, generation=generation)
         before, after = old.setting(plan, checkpoint), new.setting(plan, checkpoint)
         shutil.rmtree(after.folder, ignore_errors=True)
-        rows = versions.as_rows(plan.tables)
-        copied = frozenset(name for name, column in old.placement.items() if column is None)
+        placement = with_histories(plan, old.placement)
+        rows = versions.as_rows([*plan.tables, *plan.histories.values()])
+        copied = frozenset(name for name, column in placement.items() if column is None)
         step = Shipped(Empty(before, rows, copied))
         version = versions.version(spark, before, checkpoint, batch)
         with raising():
             slots = version.mapInArrow(step, spark_schema(rows.layout.schema))
-            versions.begin(slots, new, after, rows)
-        write(path, json.dumps({**described, **new.described()}, indent=2).encode())
+            versions.begin(slots, replace(new, placement=placement), after, rows)
+        checkpoint.note({**described, **new.described()})
         shutil.rmtree(before.folder, ignore_errors=True)
+
+
+def with_histories(plan: Plan, placement: Placement) -> Placement:
+    """Where the last changes of keys lie: with the rows of the keys."""
+    found = dict(placement)
+    for table in plan.tables:
+        history = plan.histories.get(table.name)
+        if history is None:
+            continue
+        column = placement[table.name]
+        assert table.keys is not None
+        assert history.keys is not None
+        found[history.name] = None if column is None else history.keys[table.keys.index(column)]
+    return found

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,8 +28,9 @@ from ringview.errors import RingviewError, UnknownViewError, did_you_mean
 from ringview.spark.failure import error_of, raising
 from ringview.spark.session import cores
 from ringview.spark.ship import Shipped
-from ringview.spark.streaming import source
+from ringview.spark.streaming import paths, sinks, source
 from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.layout import asked_of, chosen
 from ringview.spark.streaming.partitioned.processor import MOVED, ShippedProcessor
@@ -64,6 +66,7 @@ class PartitionedState(State):
         super().__init__(plan, checkpoint, sink)
         self._sources = sources
         self._spark = next(iter(sources.values())).frame.sparkSession
+        paths.for_state_reader(self._spark, checkpoint.spark)
         self._settings: dict[str, str | None] = {}
         self._partitions = asked_of(checkpoint, partitions) or chosen(
             plan, self._spark, _count(self._spark, partitions), whole=sink is not None
@@ -75,6 +78,8 @@ class PartitionedState(State):
         self._setting = self._partitions.setting(plan, checkpoint)
         try:
             self._last = versions.last(checkpoint)
+            if sink is not None:
+                sinks.begin(sink, checkpoint.identity, list(plan.views), self._last < 0)
             if not checkpoint.has_begun:
                 checkpoint.clear()
                 self._begin()
@@ -188,13 +193,14 @@ def _count(spark: Any, asked: int | None) -> int:
 def _metrics(
     batch_id: int, happened: list[dict[str, Any]], changes: Mapping[str, pa.Table]
 ) -> dict[str, Any]:
-    rows: dict[str, int] = {}
-    for each in happened:
-        for table, count in each["rows"].items():
-            rows[table] = rows.get(table, 0) + count
+    rows, late = (
+        dict(sum((Counter(each[what]) for each in happened), Counter[str]()))
+        for what in ("rows", LATE)
+    )
     return {
         "batch_id": batch_id,
         "rows": rows,
+        LATE: late,
         "moved": {name: table.num_rows for name, table in changes.items()},
         "partitions": {
             "touched": len(happened),

@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 from ringview import Database
 from ringview.spark.ship import Shipped
 from ringview.spark.slots import PARTITION
+from ringview.spark.streaming import paths
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned.layout import Partitions
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed
@@ -112,7 +113,7 @@ def _read(
     spark: SparkSession, checkpoint: Checkpoint, batch: int, name: str, **options: str
 ) -> DataFrame:
     reader = spark.read.format("statestore").option("stateVarName", name).option("batchId", batch)
-    return reader.options(**options).load(checkpoint.location)
+    return reader.options(**options).load(paths.for_state_reader(spark, checkpoint.spark))
 
 
 def _rows(frame: DataFrame, setting: Setting, holds: dict[str, object]) -> DataFrame:

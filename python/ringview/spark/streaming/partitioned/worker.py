@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.types import Row
 
+from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
 from ringview.spark.streaming.partitioned.store import Cache, Delta, Meta, Store
 from ringview.spark.streaming.plan import Plan
@@ -108,6 +109,7 @@ class Keep:
             "was_live": step.was_live,
             "snapshot_bytes": step.snapshot_bytes,
             "rows": step.engine.rows,
+            LATE: step.engine.late,
         }
         yield Row(partition=partition, view=METRICS, message=json.dumps(happened).encode())
         for number, view in enumerate(self.setting.plan.views):
