@@ -71,7 +71,7 @@ class Database(Durable, Changeable):
         """Declare a table; it starts empty.
 
         Args:
-            name: Its name in SQL.
+            name: Its name in SQL, 1,024 bytes at the most, as names of columns are.
             schema: `{"id": "int64", "price": "decimal128(12, 2) not null"}`, a `pyarrow.Schema`, or
                 any data with a schema (its rows are not inserted).
             unique: Columns that no two rows share together, or the name of one. Saves memory, and
@@ -231,10 +231,10 @@ class Database(Durable, Changeable):
     def views(self) -> Mapping[str, View]:
         """The views by name; `db.views["v"]` raises UnknownViewError if there is none."""
 
-        def view(name: str) -> View:
-            return View(self._native, name, self._native.view_id(name))
+        def view(name: str, number: int) -> View:
+            return View(self._native, name, number)
 
-        return Named(self._native.views, view)
+        return Named(self._native.view_ids, self._native.view_id, view)
 
     def __getitem__(self, name: str) -> View:
         """A view by its name; raises UnknownViewError."""
@@ -245,7 +245,10 @@ class Database(Durable, Changeable):
         return name in self.views
 
     def memory_usage(self) -> dict[str, int]:
-        """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts)."""
+        """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts).
+
+        Of a database with a file, "file" is what its pages may take in memory.
+        """
         return self._native.memory_usage()
 
     def create_sample(self, name: str, sql: str, *, k: int, seed: int) -> Sample:
@@ -304,7 +307,10 @@ class Database(Durable, Changeable):
         asked of the database, its tables and views afterwards raises RingviewError.
 
         Raises:
-            StorageError: The file cannot be written; the database stays open.
+            StorageError: The file cannot be written. With durability="transaction" it is free all
+                the same, and has all that happened but which rows a sample came to hold. With
+                "snapshot" the database stays open, so that nothing is lost: make room and close it
+                again, or `save` a copy elsewhere.
         """
         self._native.close()
 
@@ -352,7 +358,7 @@ class Database(Durable, Changeable):
         from .sql.cofactor import treat_nulls
         from .sql.thresholds import with_thresholds
 
-        catalog = Schemas({**self.tables, **self.views})
+        catalog = Schemas({**dict(self.tables.items()), **dict(self.views.items())})
         query = translate(sql, catalog, order, representation, own)
         if nulls is not None:
             query = treat_nulls(query, nulls)
