@@ -119,9 +119,7 @@ class Durable:
         limit = None if memory_limit is None else sizes.size(memory_limit)
         each = durability == "transaction"
         return cls._of(
-            NativeDatabase.open(
-                path, each, tell_last, trust_deletes, limit, progress, compact_at
-            )
+            NativeDatabase.open(path, each, tell_last, trust_deletes, limit, progress, compact_at)
         )
 
     @classmethod

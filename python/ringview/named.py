@@ -7,6 +7,7 @@ no more of it than names and numbers. Cost: O(names) a look.
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from .errors import UnknownTableError, UnknownViewError
@@ -66,7 +67,12 @@ class Named(Mapping[str, Item], Generic[Item]):
         return {name: self._make(name, number) for name, number in self._now().items()}.values()
 
     def __repr__(self) -> str:
-        return repr(dict(self.items()))
+        shown = []
+        for name, item in self.items():
+            # It is gone by now.
+            with suppress(KeyError):
+                shown.append(f"{name!r}: {item!r}")
+        return f"{{{', '.join(shown)}}}"
 
 
 class Schemas(Mapping[str, "pa.Schema"]):
