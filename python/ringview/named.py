@@ -1,7 +1,7 @@
 """Tables or views by name, as a mapping.
 
-Invariant: a look shows what there is at one moment, whatever other threads drop meanwhile, and holds
-no more of it than names and numbers. Cost: O(names) a look.
+Invariant: a look shows what there is at one moment, whatever other threads drop meanwhile, and
+holds no more of it than names and numbers. Cost: O(names) a look.
 """
 
 from __future__ import annotations

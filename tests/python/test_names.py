@@ -116,24 +116,21 @@ def test_a_handle_of_what_was_dropped_says_so() -> None:
 def test_names_may_be_long_but_not_too_long() -> None:
     name, more = "n" * LONGEST, "n" * (LONGEST + 1)
     db = rv.Database()
+
+    def refused(call: Callable[..., object], *arguments: object, **options: object) -> None:
+        with pytest.raises(InvalidValueError, match=r"at most 1024.*shorter"):
+            call(*arguments, **options)
+
     for what in (more, "é" * (LONGEST // 2 + 1), "n" * 66_000):
-        for refused in (
-            lambda what=what: db.create_table(what, {"a": "int64"}),
-            lambda what=what: db.create_table("r", {what: "int64"}),
-        ):
-            with pytest.raises(InvalidValueError, match=r"at most 1024.*shorter"):
-                refused()
+        refused(db.create_table, what, {"a": "int64"})
+        refused(db.create_table, "r", {what: "int64"})
     assert not db.tables
     db.create_table(name, {name: "int64"})
     db.create_table("r", {"a": "int64"})
-    for refused in (
-        lambda: db.create_view(more, "SELECT COUNT(*) AS n FROM r"),
-        lambda: db.create_view("v", f"SELECT COUNT(*) AS {more} FROM r"),
-        lambda: db.create_view("v", f"SELECT SUM({' + '.join(['a'] * 600)}) FROM r"),
-        lambda: db.create_sample(more, "SELECT a FROM r", k=1, seed=0),
-    ):
-        with pytest.raises(InvalidValueError, match=r"at most 1024.*shorter"):
-            refused()
+    refused(db.create_view, more, "SELECT COUNT(*) AS n FROM r")
+    refused(db.create_view, "v", f"SELECT COUNT(*) AS {more} FROM r")
+    refused(db.create_view, "v", f"SELECT SUM({' + '.join(['a'] * 600)}) FROM r")
+    refused(db.create_sample, more, "SELECT a FROM r", k=1, seed=0)
     assert not db.views
     view = db.create_view(name[1:], f"SELECT SUM({name}) AS {name} FROM {name} GROUP BY {name}")
     db.insert(name, {name: [1, 2]})

@@ -98,7 +98,7 @@ impl DurableDatabase {
         file.rewrite(places, |write| self.write(rows, write))?;
         file.shut()?;
         file.take_place(draft)?;
-        place.is_taken();
+        place.yielded();
         Ok(())
     }
 

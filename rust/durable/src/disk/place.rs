@@ -34,7 +34,7 @@ impl<'a> Place<'a> {
     }
 
     /// Another is there.
-    pub(crate) fn is_taken(mut self) {
+    pub(crate) fn yielded(mut self) {
         self.is_ours = false;
     }
 

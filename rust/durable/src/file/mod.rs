@@ -134,7 +134,7 @@ impl File {
         }
         let (file, draft) = Self::draft(path, trust_deletes, memory)?;
         let file = file.take_place(draft)?;
-        place.is_taken();
+        place.yielded();
         Ok(file)
     }
 
