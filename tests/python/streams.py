@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import ringview as rv
 from hypothesis import strategies as st
+from kept import Kept, kept
 from oracle import Oracle, comparable
 from queries import SCHEMAS, rows, updates
 
 ORACLE = Oracle(SCHEMAS)
-# Files in memory, where there is such a folder: nothing here loses power.
-MEMORY = next((folder for folder in ("/dev/shm",) if Path(folder).is_dir()), None)
 Batch = list[tuple[str, Any]]
 """Changes of one transaction: rows to insert, numbers that choose rows to delete, or numbers that
 choose rows, each with new values of some columns."""
@@ -57,11 +54,15 @@ class Tables:
         return changes
 
 
-def database(**options: Any) -> rv.Database:
-    db = rv.Database(**options)
+def tables_of(db: rv.Database) -> rv.Database:
+    """A database, in which the tables of `SCHEMAS` are made."""
     for name, schema in SCHEMAS.items():
         db.create_table(name, schema)
     return db
+
+
+def database(**options: Any) -> rv.Database:
+    return tables_of(rv.Database(**options))
 
 
 def apply(db: rv.Database, changes: list[tuple[str, int, list[dict[str, Any]]]]) -> None:
@@ -81,46 +82,14 @@ def twin_of(tables: Tables) -> Tables:
     return copied
 
 
-class Kept:
-    """A twin in a file: killed and opened again, closed, and written anew, each at its time."""
-
-    def __init__(self, sql: str, folder: str) -> None:
-        self.folder, self.opened, self.batches = Path(folder), 0, 0
-        self.db = self.open()
-        for name, schema in SCHEMAS.items():
-            self.db.create_table(name, schema)
-        self.db.create_view("v", sql)
-
-    def open(self) -> rv.Database:
-        return rv.Database.open(self.folder / str(self.opened))
-
-    def apply(self, changes: list[tuple[str, int, list[dict[str, Any]]]]) -> None:
-        """Apply a batch, behind what happens to a file now and then."""
-        self.batches += 1
-        if self.batches % 4 == 2:
-            file = self.folder / str(self.opened)
-            self.opened += 1
-            (self.folder / str(self.opened)).write_bytes(file.read_bytes())
-            self.db.close()
-            self.db = self.open()
-        elif self.batches % 4 == 3:
-            self.db.snapshot()
-        elif self.batches % 4 == 0:
-            self.db.close()
-            self.db = self.open()
-        apply(self.db, changes)
-
-
 def check(sql: str, stream: list[Batch]) -> None:
     """The view and its twins, in memory and in a file, equal DuckDB after each batch, and its
     changes add up to it."""
-    with TemporaryDirectory(dir=MEMORY) as folder:
-        kept = Kept(sql, folder)
-        _check(sql, stream, kept)
-        kept.db.close()
+    with kept(lambda db: (tables_of(db), db.create_view("v", sql))) as file:
+        _check(sql, stream, file)
 
 
-def _check(sql: str, stream: list[Batch], kept: Kept) -> None:
+def _check(sql: str, stream: list[Batch], file: Kept) -> None:
     db, trusting, tables = database(), database(trust_deletes=True), Tables()
     view, twin = db.create_view("v", sql), trusting.create_view("v", sql)
     seen: Counter[tuple[Any, ...]] = Counter()
@@ -128,11 +97,11 @@ def _check(sql: str, stream: list[Batch], kept: Kept) -> None:
         changes = tables.change(batch)
         apply(db, changes)
         apply(trusting, changes)
-        kept.apply(changes)
+        apply(file.next(), changes)
         expected = ORACLE.rows(sql, tables.rows)
         assert comparable(view.to_arrow()) == expected
         assert comparable(twin.to_arrow()) == expected
-        assert comparable(kept.db["v"].to_arrow()) == expected
+        assert comparable(file.db["v"].to_arrow()) == expected
         assert len(view) == len(expected)
         for *row, multiplicity in comparable(view.changes()):
             seen[tuple(row)] += int(multiplicity)
