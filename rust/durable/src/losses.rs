@@ -157,21 +157,26 @@ impl History {
         let is_made = last == 0 && found.ends_with("[]");
         assert!(may_be || is_made, "behind {calls} calls: {found}");
     }
+}
 
-    /// One bit of what is there is changed.
-    fn flip(bytes: &mut [u8], bit: usize, is_there: &str) -> bool {
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        let disk = Simulated::with(bytes.to_vec());
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        match open(&disk) {
-            Ok(db) => {
-                assert_eq!(told(&db), is_there, "bit {bit}");
-                true
-            }
-            Err(Error::Snapshot { .. } | Error::Storage { .. }) => false,
-            Err(problem) => panic!("bit {bit}: {problem}"),
+/// Whether a file has what is there; else it is refused.
+fn has(bytes: &[u8], is_there: &str, what: &str) -> bool {
+    match open(&Simulated::with(bytes.to_vec())) {
+        Ok(db) => {
+            assert_eq!(told(&db), is_there, "{what}");
+            true
         }
+        Err(Error::Snapshot { .. } | Error::Storage { .. }) => false,
+        Err(problem) => panic!("{what}: {problem}"),
     }
+}
+
+/// The same of one of which a bit is changed.
+fn has_flipped(bytes: &mut [u8], bit: usize, is_there: &str) -> bool {
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    let has = has(bytes, is_there, &format!("bit {bit}"));
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    has
 }
 
 fn power_fails(seeds: std::ops::Range<u64>, times: usize) {
@@ -217,8 +222,19 @@ fn files(closed: bool) -> (Vec<u8>, String) {
 fn any_bit_of_the_header_may_be_flipped() {
     for closed in [false, true] {
         let (mut bytes, is_there) = files(closed);
-        let refused = (0..512 * 8).filter(|&bit| !History::flip(&mut bytes, bit, &is_there));
+        let refused = (0..512 * 8).filter(|&bit| !has_flipped(&mut bytes, bit, &is_there));
         assert!(refused.count() > 500);
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_is_refused() {
+    for closed in [false, true] {
+        let (bytes, is_there) = files(closed);
+        let ends = (4096..bytes.len()).step_by(4096);
+        for end in ends.flat_map(|end| [end - 1, end, end + 1]).chain(1..12) {
+            assert!(!has(&bytes[..end], &is_there, "cut"), "{end} bytes");
+        }
     }
 }
 
@@ -228,7 +244,7 @@ fn flips(step: usize) {
         let there: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at] != 0).collect();
         let mut refused = 0;
         for bit in there.iter().flat_map(|at| at * 8..at * 8 + 8).step_by(step) {
-            refused += usize::from(!History::flip(&mut bytes, bit, &is_there));
+            refused += usize::from(!has_flipped(&mut bytes, bit, &is_there));
         }
         assert!(refused > 0);
     }
