@@ -11,7 +11,7 @@
 //! | `applied` | the identities of changes that were applied |
 //! | `record` | a definition or a change as bytes, and back |
 //! | `file/` | the file: records in their order, checked |
-//! | `disk/` | what it is written on: locked, its newest whole commit found, its place taken whole |
+//! | `disk/` | the file under the embedded database: its lock, its newest whole commit, its replacement |
 //! | `definition` | what views were created as |
 //! | `database` | a database and its file |
 //! | `group` | transactions of several threads, written together |

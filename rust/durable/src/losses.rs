@@ -81,7 +81,7 @@ fn bag(rows: &RecordBatch) -> BTreeMap<Vec<i64>, i64> {
 }
 
 /// Everything that it holds, in a fixed order.
-fn told(db: &DurableDatabase) -> String {
+fn contents(db: &DurableDatabase) -> String {
     let tables = db.tables();
     let rows = |name: &String| bag(&db.table_rows(name, Some("times")).unwrap());
     let rows: Vec<_> = tables.iter().map(rows).collect();
@@ -102,9 +102,9 @@ impl History {
     fn of(seed: u64, steps: i64) -> Self {
         let (disk, mut dice) = (Simulated::default(), Dice::new(seed));
         let mut db = open(&disk).unwrap();
-        let mut states = vec![(disk.calls(), told(&db))];
+        let mut states = vec![(disk.calls(), contents(&db))];
         define(&mut db);
-        states.push((disk.calls(), told(&db)));
+        states.push((disk.calls(), contents(&db)));
         let mut there = Vec::new();
         for number in 0..steps {
             match dice.below(12) {
@@ -116,7 +116,7 @@ impl History {
                 2 => {
                     // As when the process was killed.
                     let killed = Simulated::with(disk.bytes());
-                    assert_eq!(told(&open(&killed).unwrap()), told(&db));
+                    assert_eq!(contents(&open(&killed).unwrap()), contents(&db));
                 }
                 3 | 4 if !there.is_empty() => {
                     let (number, rows) = there.swap_remove(dice.below(there.len()));
@@ -132,7 +132,7 @@ impl History {
                     there.push((number, rows));
                 }
             }
-            states.push((disk.calls(), told(&db)));
+            states.push((disk.calls(), contents(&db)));
         }
         // Let go without being closed.
         Self { disk, states }
@@ -148,7 +148,7 @@ impl History {
             return;
         }
         let found = match open(&disk) {
-            Ok(db) => told(&db),
+            Ok(db) => contents(&db),
             Err(problem) => panic!("behind {calls} calls: {problem}"),
         };
         let may_be = self.states[last..next]
@@ -163,7 +163,7 @@ impl History {
 fn has(bytes: &[u8], is_there: &str, what: &str) -> bool {
     match open(&Simulated::with(bytes.to_vec())) {
         Ok(db) => {
-            assert_eq!(told(&db), is_there, "{what}");
+            assert_eq!(contents(&db), is_there, "{what}");
             true
         }
         Err(Error::Snapshot { .. } | Error::Storage { .. }) => false,
@@ -209,7 +209,7 @@ fn files(closed: bool) -> (Vec<u8>, String) {
     for number in 0..5 {
         change(&mut db, number, 3, Direction::Insert).unwrap();
     }
-    let is_there = told(&db);
+    let is_there = contents(&db);
     let mut bytes = disk.bytes();
     if closed {
         drop(db);
@@ -267,20 +267,20 @@ fn a_commit_that_stands_behind_the_bit_counts() {
     let disk = Simulated::default();
     let mut db = open(&disk).unwrap();
     define(&mut db);
-    let before = told(&db);
+    let before = contents(&db);
     let first = disk.calls();
     change(&mut db, 0, 3, Direction::Insert).unwrap();
-    let after = told(&db);
+    let after = contents(&db);
     let mut found = [0, 0];
     let mut dice = Dice::new(0);
     for calls in first..=disk.calls() {
         for _ in 0..20 {
             let cut = Simulated::with(disk.after(calls, &mut dice));
-            let now = told(&open(&cut).unwrap());
+            let now = contents(&open(&cut).unwrap());
             assert!(now == before || now == after, "{now}");
             found[usize::from(now == after)] += 1;
             // It was decided, and stays so.
-            assert_eq!(told(&open(&Simulated::with(cut.bytes())).unwrap()), now);
+            assert_eq!(contents(&open(&Simulated::with(cut.bytes())).unwrap()), now);
         }
     }
     assert!(found[0] > 0 && found[1] > 0, "{found:?}");
@@ -312,7 +312,7 @@ fn full(durability: Durability, spare: u64) {
         }
     };
     assert!(matches!(problem, Error::Storage { .. }), "{problem}");
-    let is_there = told(&db);
+    let is_there = contents(&db);
     for number in 100..102 {
         let failed = change(&mut db, number, 20_000, Direction::Insert);
         assert_eq!(failed.is_err(), durability == Durability::Transaction);
@@ -327,20 +327,20 @@ fn full(durability: Durability, spare: u64) {
         gone.close().unwrap();
         disk.set_room(None);
         db = open(&disk).unwrap();
-        assert_eq!(told(&db), is_there);
+        assert_eq!(contents(&db), is_there);
     } else {
         assert!(db.close().is_err());
         assert!(db.close().is_err());
         disk.set_room(None);
         db.close().unwrap();
-        assert!(told(&open(&disk).unwrap()).ends_with(", 100, 101]"));
+        assert!(contents(&open(&disk).unwrap()).ends_with(", 100, 101]"));
         return;
     }
     // And it goes on.
     change(&mut db, 105, 20_000, Direction::Insert).unwrap();
-    let is_there = told(&db);
+    let is_there = contents(&db);
     drop(db);
-    assert_eq!(told(&open(&disk).unwrap()), is_there);
+    assert_eq!(contents(&open(&disk).unwrap()), is_there);
 }
 
 #[test]
@@ -360,9 +360,9 @@ fn there_is_room_again() {
     }
     db.snapshot().unwrap();
     change(&mut db, number + 3, 10, Direction::Insert).unwrap();
-    let is_there = told(&db);
+    let is_there = contents(&db);
     drop(db);
-    assert_eq!(told(&open(&disk).unwrap()), is_there);
+    assert_eq!(contents(&open(&disk).unwrap()), is_there);
 }
 
 proptest! {

@@ -12,7 +12,7 @@ use ringview_core::{Error, Result};
 use ringview_engine::{Database, TableStatus};
 
 use crate::database::{Durability, DurableDatabase};
-use crate::disk::place::Place;
+use crate::disk::target::Target;
 use crate::file::{File, Write};
 use crate::record::{Entry, PART, Record, TableDefinition};
 
@@ -89,7 +89,7 @@ impl DurableDatabase {
             Rows::Counted(rows) => rows,
             Rows::Overdrawn(table) => return Err(rows_are_not_kept(table)),
         };
-        let place = Place::take(path).map_err(|problem| problem.of(path, "write"))?;
+        let target = Target::take(path).map_err(|problem| problem.of(path, "write"))?;
         let (mut file, draft) = File::draft(
             path,
             self.options().trust_deletes,
@@ -97,8 +97,8 @@ impl DurableDatabase {
         )?;
         file.rewrite(places, |write| self.write(rows, write))?;
         file.shut()?;
-        file.take_place(draft)?;
-        place.yielded();
+        file.publish(draft)?;
+        target.replaced();
         Ok(())
     }
 

@@ -1,19 +1,19 @@
-//! The file that the embedded database writes, locked from before it is read until it is let go.
+//! The file that the embedded database writes, locked from before it is read until it is released.
 //!
-//! Invariant: whoever has a [`Disk`] has the lock of the file that its path names, though the embedded database over
-//! it is closed and opened again. A file that another took the place of, between opening and locking, is opened anew.
+//! Invariant: a [`Disk`] holds the lock of the file that its path names, even while the embedded database over it is
+//! closed and opened again. A file that was replaced between opening and locking is opened again.
 //! Cost: a few calls of the system to open; none above the system's to read and write.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `commit` | which of a file's two commits counts |
-//! | `place` | files that take a place whole: drafts, renames, synced folders |
+//! | `target` | files that replace others as a whole: drafts, renames, synced folders |
 //! | `simulated` | a disk that loses power or has no room, for tests |
 
 pub(crate) mod commit;
-pub(crate) mod place;
 #[cfg(test)]
 pub(crate) mod simulated;
+pub(crate) mod target;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -54,7 +54,7 @@ impl Disk {
             let disk = Self::locked(options.open(path)?)?;
             match disk.is_at(path) {
                 true => return Ok(disk),
-                // Another took its place before it was locked.
+                // It was replaced before it was locked.
                 false => continue,
             }
         }

@@ -24,7 +24,7 @@ use redb::{StorageBackend, TableDefinition};
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::disk::place::{Draft, Place};
+use crate::disk::target::{Draft, Target};
 use crate::disk::{Disk, commit};
 use crate::record::Entry;
 use crate::unread::{Unread, cannot, guarded, of_the_parent};
@@ -127,14 +127,14 @@ pub(crate) struct File {
 impl File {
     /// Opens a file, or makes one.
     pub(crate) fn open(path: &Path, trust_deletes: bool, memory: Option<u64>) -> Result<Self> {
-        let place = Place::take(path).and_then(|place| Ok((place.is_empty()?, place)));
-        let (is_empty, place) = place.map_err(|problem| problem.of(path, "open"))?;
+        let target = Target::take(path).and_then(|target| Ok((target.is_empty()?, target)));
+        let (is_empty, target) = target.map_err(|problem| problem.of(path, "open"))?;
         if !is_empty {
-            return Self::on(place.keep(), path, trust_deletes, memory);
+            return Self::on(target.keep(), path, trust_deletes, memory);
         }
         let (file, draft) = Self::draft(path, trust_deletes, memory)?;
-        let file = file.take_place(draft)?;
-        place.yielded();
+        let file = file.publish(draft)?;
+        target.replaced();
         Ok(file)
     }
 
@@ -148,7 +148,7 @@ impl File {
         Self::on(disk, path, false, memory)
     }
 
-    /// Makes a file that is to take the place of what a path names.
+    /// Makes a file that is to replace what a path names.
     pub(crate) fn draft(
         path: &Path,
         trust_deletes: bool,
@@ -160,10 +160,10 @@ impl File {
         Ok((Self::on(disk, path, trust_deletes, memory)?, draft))
     }
 
-    /// Takes the place that it was made for.
-    pub(crate) fn take_place(self, draft: Draft) -> Result<Self> {
-        let taken = draft.take_place();
-        taken.map_err(|p| cannot(&self.path, "write", p))?;
+    /// Gives it the name that it was made for.
+    pub(crate) fn publish(self, draft: Draft) -> Result<Self> {
+        let published = draft.publish();
+        published.map_err(|p| cannot(&self.path, "write", p))?;
         Ok(self)
     }
 

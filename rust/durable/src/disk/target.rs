@@ -1,8 +1,8 @@
-//! Files that take a place whole: written beside it under another name, then renamed, the folder synced.
+//! Files that replace others as a whole: written as a draft beside the target, then renamed, and the folder synced.
 //!
-//! Invariant: at a path there is what was there, or all of the new file; a draft that does not take its place goes.
-//! Nobody else has the file whose place is taken, then or until then.
-//! Cost: a rename, and two syncs of the folder's disk.
+//! Invariant: a path names what it named before, or all of the new file; a draft that is not published is removed. The
+//! target is locked until the draft has its name, so that no process has the file that is replaced.
+//! Cost: one rename, and one sync of the folder.
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
@@ -13,16 +13,16 @@ use redb::StorageBackend;
 use super::Disk;
 use crate::unread::Unread;
 
-/// The file of a path, locked until another has taken its place; where there was none, an empty one, which goes again
-/// if no other comes.
+/// The file that a path names, locked until it is replaced. An empty one is made where there is none, and removed if
+/// nothing replaces it.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Target<'a> {
     path: &'a Path,
     is_ours: bool,
     disk: Disk,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Target<'a> {
     pub(crate) fn take(path: &'a Path) -> Result<Self, Unread> {
         let was_there = path.exists();
         let disk = Disk::open(path, true)?;
@@ -33,12 +33,12 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Another is there.
-    pub(crate) fn yielded(mut self) {
+    /// Another file has its name.
+    pub(crate) fn replaced(mut self) {
         self.is_ours = false;
     }
 
-    /// The file itself, which stays.
+    /// The file itself, which is not to be replaced.
     pub(crate) fn keep(mut self) -> Disk {
         self.is_ours = false;
         self.disk.clone()
@@ -49,16 +49,16 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Target<'_> {
     fn drop(&mut self) {
         if self.is_ours {
-            // It is empty, and nobody else has it.
+            // It is empty, and no other process has it.
             let _ = std::fs::remove_file(self.path);
         }
     }
 }
 
-/// A file on its way to a path.
+/// A file that is to have the name of another.
 #[derive(Debug)]
 pub(crate) struct Draft {
     at: PathBuf,
@@ -91,8 +91,8 @@ impl Draft {
         }
     }
 
-    /// Takes the place.
-    pub(crate) fn take_place(mut self) -> io::Result<()> {
+    /// Gives it the name of the target.
+    pub(crate) fn publish(mut self) -> io::Result<()> {
         std::fs::rename(&self.at, &self.to)?;
         self.is_done = true;
         sync_folder(&self.to)
@@ -102,7 +102,7 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.is_done {
-            // Nothing is lost with it, and what keeps it from going was told already.
+            // Nothing is lost with it, and the error that stopped it is returned already.
             let _ = std::fs::remove_file(&self.at);
         }
     }
