@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import textwrap
@@ -329,7 +328,3 @@ def test_unasked_writing_keeps_what_readers_are_told(tmp_path: Path) -> None:
         while (batch := rest.changes()).num_rows:
             had += sum(row["a"] * row["multiplicity"] for row in batch.to_pylist())
         assert had == 59 * 5_000
-
-
-def test_limits_of_the_system_are_as_they_were() -> None:
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
