@@ -257,8 +257,8 @@ fn bits_of_pages_may_be_flipped() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn any_bit_of_a_page_may_be_flipped() {
-    flips(1);
+fn many_bits_of_pages_may_be_flipped() {
+    flips(5);
 }
 
 #[test]
