@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from . import errors
 from ._native import __version__
 from .database import Database
+from .durable import FileStatus
 from .errors import RingviewError
 from .factors import decompose
 from .follower import Follower
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Database",
+    "FileStatus",
     "Follower",
     "RingviewError",
     "Table",

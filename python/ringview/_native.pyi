@@ -192,6 +192,9 @@ class Database:
     def tables(self) -> list[str]:
         """The names of the tables, oldest first."""
 
+    def table_ids(self) -> list[tuple[str, int]]:
+        """The names and numbers of the tables: all as they are at one moment."""
+
     def table_schema(self, table: _Handle) -> Columns:
         """The columns of a table."""
 
@@ -203,6 +206,12 @@ class Database:
 
     def views(self) -> list[str]:
         """The names of the views, oldest first."""
+
+    def view_ids(self) -> list[tuple[str, int]]:
+        """The names and numbers of the views: all as they are at one moment."""
+
+    def panic_for_tests(self, changes: bool) -> None:
+        """Panic in a call that reads or changes; only where every check is on."""
 
     def view_result(self, view: _Handle) -> Rows:
         """The rows of a view. O(rows)."""
@@ -293,6 +302,7 @@ class Database:
         trust_deletes: bool,
         memory_limit: int | None = None,
         progress: Callable[[int], object] | None = None,
+        compact_at: float | None = None,
     ) -> Database:
         """Open the database of a file, or make one."""
 
@@ -312,6 +322,11 @@ class Database:
 
     def path(self) -> Path | None:
         """Where the file is; None in memory."""
+
+    def file_status(
+        self,
+    ) -> tuple[tuple[int, int, int], int | None, tuple[int, int], str | None] | None:
+        """Bytes of the file, its snapshot and its log; when, commits, cache, problem."""
 
     def close(self) -> None:
         """Forget all tables and views, for good, but for what is in the file."""

@@ -26,10 +26,14 @@ class Changeable:
     def tables(self) -> Mapping[str, Table]:
         """The tables by name; `db.tables["r"]` raises UnknownTableError if there is none."""
 
-        def table(name: str) -> Table:
-            return Table(self._native, name, self._native.table_info(name)["id"])
+        def find(name: str) -> int:
+            number: int = self._native.table_info(name)["id"]
+            return number
 
-        return Named(self._native.tables, table)
+        def table(name: str, number: int) -> Table:
+            return Table(self._native, name, number)
+
+        return Named(self._native.table_ids, find, table)
 
     def insert(
         self,

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from . import _native, arrow, notebook, sizes
 from .changeable import Changeable
 from .durable import Durable
-from .errors import CostWarning, ExistsError, InvalidValueError, TypeMismatchError, after
+from .errors import (
+    CostWarning,
+    ExistsError,
+    InvalidValueError,
+    TypeMismatchError,
+    UnknownViewError,
+    after,
+)
 from .named import Named, Schemas
 from .table import Table
 from .view import Format, View
@@ -72,7 +80,7 @@ class Database(Durable, Changeable):
         """Declare a table; it starts empty.
 
         Args:
-            name: Its name in SQL.
+            name: Its name in SQL, 1,024 bytes at the most, as names of columns are.
             schema: `{"id": "int64", "price": "decimal128(12, 2) not null"}`, a `pyarrow.Schema`, or
                 any data with a schema (its rows are not inserted).
             unique: Columns that no two rows share together, or the name of one. Saves memory, and
@@ -240,15 +248,16 @@ class Database(Durable, Changeable):
     def views(self) -> Mapping[str, View]:
         """The views by name, samples as `Sample`; `db.views["v"]` raises UnknownViewError."""
 
-        def view(name: str) -> View:
-            number = self._native.view_id(name)
-            if not self._native.view_is_sample((name, number)):
-                return View(self._native, name, number)
-            from .sample import Sample
+        def view(name: str, number: int) -> View:
+            # A view that was dropped since the look has a handle, which says so.
+            with suppress(UnknownViewError):
+                if self._native.view_is_sample((name, number)):
+                    from .sample import Sample
 
-            return Sample(self._native, name, number)
+                    return Sample(self._native, name, number)
+            return View(self._native, name, number)
 
-        return Named(self._native.views, view)
+        return Named(self._native.view_ids, self._native.view_id, view)
 
     def __getitem__(self, name: str) -> View:
         """A view by its name, a sample as `Sample`; raises UnknownViewError."""
@@ -259,7 +268,10 @@ class Database(Durable, Changeable):
         return name in self.views
 
     def memory_usage(self) -> dict[str, int]:
-        """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts)."""
+        """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts).
+
+        Of a database with a file, "file" is what its pages may take in memory.
+        """
         return self._native.memory_usage()
 
     def create_sample(self, name: str, sql: str, *, k: int, seed: int) -> Sample:
@@ -318,7 +330,10 @@ class Database(Durable, Changeable):
         asked of the database, its tables and views afterwards raises RingviewError.
 
         Raises:
-            StorageError: The file cannot be written; the database stays open.
+            StorageError: The file cannot be written. With durability="transaction" it is free all
+                the same, and has all that happened but which rows a sample came to hold. With
+                "snapshot" the database stays open, so that nothing is lost: make room and close it
+                again, or `save` a copy elsewhere.
         """
         self._native.close()
 
@@ -366,7 +381,7 @@ class Database(Durable, Changeable):
         from .sql.cofactor import treat_nulls
         from .sql.thresholds import with_thresholds
 
-        catalog = Schemas({**self.tables, **self.views})
+        catalog = Schemas({**dict(self.tables.items()), **dict(self.views.items())})
         query = translate(sql, catalog, order, representation, own)
         if nulls is not None:
             query = treat_nulls(query, nulls)

@@ -7,6 +7,8 @@ see `open`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import Literal, Self
@@ -17,6 +19,28 @@ from .changing import Progress
 from .errors import InvalidValueError
 
 Durability = Literal["transaction", "snapshot"]
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """What is known of the file of a database."""
+
+    path: Path
+    """Where it is."""
+    file_bytes: int
+    """Bytes of the file; some are room for what comes."""
+    snapshot_bytes: int
+    """Bytes of what was there when it was last written anew."""
+    log_bytes: int
+    """Bytes of what happened since."""
+    last_snapshot: datetime | None
+    """When it was last written anew."""
+    commits: int
+    """How often it was written since it was opened."""
+    cache_bytes: int
+    """What its pages may take in memory; part of `memory_limit`."""
+    problem: str | None
+    """Why it could not be written anew when that was due; None once it could."""
 
 
 class Durable:
@@ -34,6 +58,7 @@ class Durable:
         trust_deletes: bool = False,
         memory_limit: int | str | None = None,
         progress: Progress | None = None,
+        compact_at: float | None = 2.0,
     ) -> Self:
         """Open the database of a file, or make one; whatever it does from then on is kept there.
 
@@ -52,14 +77,19 @@ class Durable:
                 whether it did so before it was killed, gets them again.
             trust_deletes: As of `Database`; of a file that is there, as it was made. Such a file
                 keeps all changes since the last `snapshot`, as rows are not kept.
-            memory_limit: As of `Database`.
+            memory_limit: As of `Database`; an eighth of it, 16 MiB at the most, is for the file.
             progress: Called now and then with the number of rows read so far; what it raises ends
                 it.
+            compact_at: The file is written anew, as by `snapshot`, when its log takes so many times
+                what the rows took when it last was, and more than a megabyte: the change that
+                comes then waits for it. So the file, and opening it, cost what is there and not
+                what happened. With None only `snapshot` and `close` do it.
 
         Raises:
             SnapshotError: The file is no database, is damaged, or was written by a later version.
             StorageError: It cannot be opened or made, or is open elsewhere.
-            InvalidValueError: Another `durability`; another `trust_deletes` than the file's.
+            InvalidValueError: Another `durability`; another `trust_deletes` than the file's; a
+                `compact_at` that is not above 0.
             OutOfMemoryError: `memory_limit` is too low for it.
 
         Complexity: O(rows that are there, and of the changes since the last snapshot); each view is
@@ -82,9 +112,15 @@ class Durable:
             raise InvalidValueError(
                 f'durability is "transaction" or "snapshot", not {durability!r}'
             )
+        if compact_at is not None and not 0 < compact_at < float("inf"):
+            raise InvalidValueError(
+                f"compact_at={compact_at!r} is not above 0; write a number such as 2.0, or None"
+            )
         limit = None if memory_limit is None else sizes.size(memory_limit)
         each = durability == "transaction"
-        return cls._of(NativeDatabase.open(path, each, tell_last, trust_deletes, limit, progress))
+        return cls._of(
+            NativeDatabase.open(path, each, tell_last, trust_deletes, limit, progress, compact_at)
+        )
 
     @classmethod
     def load(
@@ -120,14 +156,36 @@ class Durable:
         """The file that keeps it; None in memory."""
         return self._native.path()
 
+    def status(self) -> FileStatus | None:
+        """What is known of the file: its size, its log, its last snapshot; None in memory. O(1).
+
+        >>> import tempfile
+        >>> import ringview as rv
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with rv.Database.open(folder + "/sales.ringview") as db:
+        ...         _ = db.create_table("sales", {"shop": "string", "units": "int64"})
+        ...         db.snapshot()
+        ...         before = db.status()
+        ...         db.insert("sales", {"shop": ["a", "b"], "units": [3, 4]})
+        ...         after = db.status()
+        >>> before.log_bytes, after.log_bytes > 0, after.commits - before.commits
+        (0, True, 1)
+        """
+        path, status = self.path, self._native.file_status()
+        if path is None or status is None:
+            return None
+        (file, snapshot, log), seconds, (commits, cache), problem = status
+        when = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+        return FileStatus(path, file, snapshot, log, when, commits, cache, problem)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write a copy to a file, in the place of one that is there, whole or not at all.
 
         Args:
-            path: Where to.
+            path: Where to; of a link, where that leads.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: It cannot be written; it is the database's own file, or open elsewhere.
             UnsupportedError: Tables whose rows are not kept (`trust_deletes`), if no file has their
                 changes, or if more rows went than came.
 

@@ -7,6 +7,7 @@ Cost: O(rows shown), O(tables and views).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -141,14 +142,16 @@ def database(
     >>> "<td>table</td><td>r</td><td>a</td><td>0</td>" in db._repr_html_()
     True
     """
-    found = [
-        _line("table", name, table.schema.names, _rows(table), memory[f"table {name}"])
-        for name, table in tables.items()
-    ]
-    found += [
-        _line("view", name, view.columns, _rows(view), memory[f"view {name}"])
-        for name, view in views.items()
-    ]
+    found = []
+    # What another thread drops meanwhile is left out: all that it is asked raises a KeyError.
+    for name, table in tables.items():
+        with suppress(KeyError):
+            columns, held = table.schema.names, memory[f"table {name}"]
+            found.append(_line("table", name, columns, _rows(table), held))
+    for name, view in views.items():
+        with suppress(KeyError):
+            held = memory[f"view {name}"]
+            found.append(_line("view", name, view.columns, _rows(view), held))
     return rows(["", "name", "columns", "rows", "bytes"], found)
 
 

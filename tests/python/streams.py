@@ -7,6 +7,7 @@ from typing import Any
 
 import ringview as rv
 from hypothesis import strategies as st
+from kept import Kept, kept
 from oracle import Oracle, comparable
 from queries import SCHEMAS, rows, updates
 
@@ -53,11 +54,15 @@ class Tables:
         return changes
 
 
-def database(**options: Any) -> rv.Database:
-    db = rv.Database(**options)
+def tables_of(db: rv.Database) -> rv.Database:
+    """A database, in which the tables of `SCHEMAS` are made."""
     for name, schema in SCHEMAS.items():
         db.create_table(name, schema)
     return db
+
+
+def database(**options: Any) -> rv.Database:
+    return tables_of(rv.Database(**options))
 
 
 def apply(db: rv.Database, changes: list[tuple[str, int, list[dict[str, Any]]]]) -> None:
@@ -78,7 +83,13 @@ def twin_of(tables: Tables) -> Tables:
 
 
 def check(sql: str, stream: list[Batch]) -> None:
-    """The view and its twins equal DuckDB after each batch, and its changes add up to it."""
+    """The view and its twins, in memory and in a file, equal DuckDB after each batch, and its
+    changes add up to it."""
+    with kept(lambda db: (tables_of(db), db.create_view("v", sql))) as file:
+        _check(sql, stream, file)
+
+
+def _check(sql: str, stream: list[Batch], file: Kept) -> None:
     db, trusting, tables = database(), database(trust_deletes=True), Tables()
     view, twin = db.create_view("v", sql), trusting.create_view("v", sql)
     seen: Counter[tuple[Any, ...]] = Counter()
@@ -86,9 +97,11 @@ def check(sql: str, stream: list[Batch]) -> None:
         changes = tables.change(batch)
         apply(db, changes)
         apply(trusting, changes)
+        apply(file.next(), changes)
         expected = ORACLE.rows(sql, tables.rows)
         assert comparable(view.to_arrow()) == expected
         assert comparable(twin.to_arrow()) == expected
+        assert comparable(file.db["v"].to_arrow()) == expected
         assert len(view) == len(expected)
         for *row, multiplicity in comparable(view.changes()):
             seen[tuple(row)] += int(multiplicity)

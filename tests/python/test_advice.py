@@ -271,7 +271,8 @@ ADVICE: list[tuple[str, str, Advised]] = [
         "SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY a ORDER BY x) AS n FROM r) q",
         ROWS_READ,
         computed(
-            "SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY a ORDER BY x) AS n FROM v0)",
+            "SELECT SUM(n) FROM "
+            "(SELECT ROW_NUMBER() OVER (PARTITION BY a ORDER BY x) AS n FROM v0)",
             "SELECT a, x FROM r",
         ),
     ),

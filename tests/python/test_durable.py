@@ -110,7 +110,7 @@ def test_a_copy_is_whole_or_not_there(tmp_path: Path) -> None:
         db.save(path)
         assert rv.Database.load(path)["v"].to_arrow().num_rows == 2
         assert os.listdir(tmp_path) == ["copy"]
-    with pytest.raises(StorageError, match="cannot make"):
+    with pytest.raises(StorageError, match="cannot write"):
         db.save(tmp_path / "no" / "where")
     with pytest.raises(StorageError, match="cannot write"):
         db.save(tmp_path)
@@ -229,7 +229,7 @@ def test_threads_are_written_together_and_each_hears_of_its_own(tmp_path: Path) 
 
 def test_where_rows_are_not_kept_a_snapshot_counts_them(tmp_path: Path) -> None:
     path = tmp_path / "db"
-    with rv.Database.open(path, trust_deletes=True) as db:
+    with rv.Database.open(path, trust_deletes=True, compact_at=None) as db:
         db.create_table("s", {"id": "int64", "name": "string"}, static=True)
         db.create_table("r", {"id": "int64", "x": "float64"})
         db.insert("s", {"id": [1, 2], "name": ["one", "two"]})
@@ -349,7 +349,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     first, second, *states = run(code, tmp_path / "db").splitlines()
     assert "cannot write" in first
     assert "too large" in first
-    assert "close the database and open it again" in second
+    assert "too large" in second
     assert states == [str([{"n": n, "a": a}]) for n, a in ((2, 3), (2, 3), (3, 6))]
 
 

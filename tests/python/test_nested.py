@@ -8,6 +8,7 @@ import pytest
 import ringview as rv
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept import Kept, kept
 from naive import evaluate
 from nested import SCHEMAS, contents, nested
 from oracle import Oracle, comparable, plain_rows
@@ -45,20 +46,33 @@ def batches(most: int) -> st.SearchStrategy[list[Batch]]:
     return st.lists(st.tuples(contents(most), st.integers(0, most)), min_size=1, max_size=4)
 
 
-def check_stream(sql: str, stream: list[Batch]) -> None:
-    db = rv.Database()
+def define(db: rv.Database, sql: str) -> rv.View:
     for table, schema in SCHEMAS.items():
         db.create_table(table, schema)
+    return db.create_view("v", sql)
+
+
+def check_stream(sql: str, stream: list[Batch]) -> None:
+    """In memory and in a file."""
+    with kept(lambda db: define(db, sql)) as file:
+        _check_stream(sql, stream, file)
+
+
+def _check_stream(sql: str, stream: list[Batch], file: Kept) -> None:
+    db = rv.Database()
+    view = define(db, sql)
     held: dict[str, list[dict[str, Any]]] = {table: [] for table in SCHEMAS}
-    view = db.create_view("v", sql)
     assert comparable(view.to_arrow()) == ORACLE.rows(sql, held)
     for came, going in stream:
         gone = {table: rows[:going] for table, rows in held.items()}
-        with db.transaction() as tx:
-            for table in SCHEMAS:
-                tx.insert(table, came[table])
-                tx.delete(table, gone[table])
-                held[table] = held[table][going:] + came[table]
+        for each in (db, file.next()):
+            with each.transaction() as tx:
+                for table in SCHEMAS:
+                    tx.insert(table, came[table])
+                    tx.delete(table, gone[table])
+        for table in SCHEMAS:
+            held[table] = held[table][going:] + came[table]
+        assert comparable(file.db["v"].to_arrow()) == ORACLE.rows(sql, held)
         assert comparable(view.to_arrow()) == ORACLE.rows(sql, held)
     # One that is made over rows that are there.
     again = db.create_view("again", sql)

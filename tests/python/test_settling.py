@@ -232,7 +232,7 @@ CHANGES = st.lists(
 @settings(max_examples=40, deadline=None)
 @given(stream=st.lists(CHANGES, min_size=1, max_size=5))
 def test_sums_of_large_integers_are_exact(name: str, stream: Any) -> None:
-    """Beyond 64 bits and back, in the result and below it, for whoever reads or follows the view."""
+    """Beyond 64 bits and back, in the result and below it, for readers and followers."""
     db = rv.Database()
     db.create_table("r", {"k": "int64", "x": "int64"})
     db.create_table("o", {"k": "int64", "l": "int64", "y": "int64", "w": "float64"})

@@ -22,8 +22,9 @@ from .place import DIALECT, Text
 
 # What to do instead. `tests/python/test_advice.py` does it and compares.
 JOINED_ON = (
-    "show the column that it compares with, and join on that: JOIN (SELECT b, c FROM s) AS q USING "
-    "(b); where it aggregates, keep its groups and the rows as two views, and LEFT JOIN what you read"
+    "show the column that it compares with, and join on that: "
+    "JOIN (SELECT b, c FROM s) AS q USING (b); where it aggregates, keep its groups and the rows "
+    "as two views, and LEFT JOIN what you read"
 )
 OUTSIDE = (
     "aggregate columns of the subquery alone, and compute with the result: SUM(s.x * r.y) is "

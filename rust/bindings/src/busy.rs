@@ -4,13 +4,14 @@
 //! wait for each other; the main thread hears Ctrl-C as it waits; a call from within a call (from a
 //! progress callback) is an error, not a wait without end. So is a call in a forked process on a value
 //! that a thread of the parent was using: that thread is not there, and what it left half done is
-//! neither used nor dropped. A value that nobody used is the child's own copy.
+//! neither used nor dropped. A value that nobody used is the child's own copy. A call that panics after it began
+//! to change the value leaves it broken, and every later call says so; one that only read leaves it as it was.
 //! Cost: a few nanoseconds where nobody else calls.
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -58,6 +59,8 @@ pub(crate) struct Busy<T> {
     name: &'static str,
     /// The thread whose call is running; 0 if none is.
     holder: AtomicUsize,
+    /// Whether a call panicked that changed it.
+    broken: AtomicBool,
     /// The `FORKS` of the process that used it last.
     process: AtomicU32,
     /// Where the main thread waits, and what wakes it; whoever finds it taken looks again later.
@@ -77,6 +80,9 @@ pub(crate) struct Hold<'a, T> {
 pub(crate) struct Held<'a, T> {
     guard: MutexGuard<'a, ManuallyDrop<T>>,
     holder: &'a AtomicUsize,
+    broken: &'a AtomicBool,
+    /// Whether the call asked to change the value.
+    changes: bool,
 }
 
 /// Wakes the main thread when the guard before it is gone.
@@ -89,6 +95,7 @@ impl<T: Send> Busy<T> {
             value: Mutex::new(ManuallyDrop::new(value)),
             name,
             holder: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
             process: AtomicU32::new(FORKS.load(Ordering::Relaxed)),
             bench: Mutex::new(()),
             bell: Condvar::new(),
@@ -110,13 +117,19 @@ impl<T: Send> Busy<T> {
         let guard = match self.value.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::WouldBlock) => self.wait(py)?,
-            Err(TryLockError::Poisoned(_)) => return Err(self.broken(py)),
+            Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
         };
+        if self.broken.load(Ordering::Relaxed) {
+            return Err(self.is_broken(py));
+        }
+        self.value.clear_poison();
         self.holder.store(this_thread(), Ordering::Relaxed);
         Ok(Hold {
             value: Held {
                 guard,
                 holder: &self.holder,
+                broken: &self.broken,
+                changes: false,
             },
             _ring: Ring(&self.bell),
         })
@@ -152,7 +165,8 @@ impl<T: Send> Busy<T> {
 
     fn wait(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, ManuallyDrop<T>>> {
         if !hears(py)? {
-            return self.value.lock_py_attached(py).map_err(|_| self.broken(py));
+            let locked = self.value.lock_py_attached(py);
+            return Ok(locked.unwrap_or_else(PoisonError::into_inner));
         }
         loop {
             py.detach(|| match self.bench.try_lock() {
@@ -163,12 +177,12 @@ impl<T: Send> Busy<T> {
             match self.value.try_lock() {
                 Ok(guard) => return Ok(guard),
                 Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Poisoned(_)) => return Err(self.broken(py)),
+                Err(TryLockError::Poisoned(guard)) => return Ok(guard.into_inner()),
             }
         }
     }
 
-    fn broken(&self, py: Python<'_>) -> PyErr {
+    fn is_broken(&self, py: Python<'_>) -> PyErr {
         let message = format!(
             "an earlier call on {} failed in a way that should be impossible, \
              so its contents cannot be relied on; create a new one, and please report the bug",
@@ -203,12 +217,16 @@ impl<T> Deref for Held<'_, T> {
 
 impl<T> DerefMut for Held<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
+        self.changes = true;
         &mut self.guard
     }
 }
 
 impl<T> Drop for Held<'_, T> {
     fn drop(&mut self) {
+        if self.changes && std::thread::panicking() {
+            self.broken.store(true, Ordering::Relaxed);
+        }
         self.holder.store(0, Ordering::Relaxed);
     }
 }

@@ -38,5 +38,5 @@ pub use meter::{Meter, available, reserve};
 pub use prefetch::prefetch;
 pub use random::random_hasher;
 pub use room::empty;
-pub use schema::{Field, Schema};
+pub use schema::{Field, LONGEST_NAME, Schema, check_name};
 pub use types::{TimeUnit, Type};

@@ -9,6 +9,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, Type};
 
+/// Bytes that a name of a table, a view or a column may have.
+pub const LONGEST_NAME: usize = 1024;
+
+/// Refuses a name that is empty or too long; `what` it is a name of stands in the message.
+///
+/// # Errors
+/// `Value`.
+pub fn check_name(what: &str, name: &str) -> Result<()> {
+    let problem = match name.len() {
+        0 => "is empty, so no SQL could speak of it; give it one".to_owned(),
+        1..=LONGEST_NAME => return Ok(()),
+        bytes => {
+            let start: String = name.chars().take(40).collect();
+            format!(
+                "{start:?}.. has {bytes} bytes; a name has at most {LONGEST_NAME}: give it a shorter one"
+            )
+        }
+    };
+    Err(Error::Value {
+        place: format!("the name of {what}"),
+        problem,
+    })
+}
+
 /// A named, typed column.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Field {

@@ -13,7 +13,7 @@ use ringview_engine::{Change, Database, Options, Poll};
 
 use crate::applied::{Applied, BatchId};
 use crate::definition::{Definitions, ViewDefinition};
-use crate::file::File;
+use crate::file::{File, FileStatus};
 use crate::followers::Named;
 use crate::record::{Entry, Record, Steps, TableDefinition};
 
@@ -28,13 +28,26 @@ pub enum Durability {
 }
 
 /// How a file is opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Opening {
     /// What is on disk when a call returns.
     pub durability: Durability,
     /// Whether `view_changes` begins with what the last transaction moved, if it is the last thing that
     /// is in the file: whoever hands changes on and does not know whether it did gets them again.
     pub tell_last: bool,
+    /// The file is written anew when its log has so many times the bytes of a snapshot; only when asked to, if
+    /// `None`. So many times, and once more, is the file what a snapshot would be.
+    pub compact_at: Option<f64>,
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            tell_last: false,
+            compact_at: Some(2.0),
+        }
+    }
 }
 
 /// A database that may have a file.
@@ -64,6 +77,8 @@ pub struct DurableDatabase {
     pub(crate) named: Named,
     pub(crate) file: Option<File>,
     pub(crate) durability: Durability,
+    /// When the file is written anew unasked.
+    pub(crate) compact_at: Option<f64>,
     /// Whether something happened since the file was written anew, or opened.
     pub(crate) ahead: bool,
 }
@@ -95,6 +110,24 @@ impl DurableDatabase {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(|file| &*file.path)
+    }
+
+    /// What is known of its file.
+    ///
+    /// # Errors
+    /// `Storage` if the file cannot be asked.
+    pub fn file_status(&self) -> Result<Option<FileStatus>> {
+        self.file.as_ref().map(File::status).transpose()
+    }
+
+    /// Bytes held, part by part; of a file as many of its pages as may be held.
+    #[must_use]
+    pub fn memory_usage(&self) -> Vec<(String, usize)> {
+        let mut parts = self.engine.memory_usage();
+        let cache = self.file.as_ref().map(File::cache_bytes);
+        let cache = cache.and_then(|bytes| usize::try_from(bytes).ok());
+        parts.extend(cache.map(|bytes| ("file".to_owned(), bytes)));
+        parts
     }
 
     /// As [`Database::create_table`].
@@ -200,6 +233,7 @@ impl DurableDatabase {
             return Ok(false);
         }
         if self.is_written() {
+            self.compact_if_due();
             let record = Record::changes(changes, net, id)?;
             return self.apply_written([&record], net, poll).map(|()| true);
         }

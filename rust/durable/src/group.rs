@@ -125,6 +125,7 @@ impl Group {
 
 impl DurableDatabase {
     fn apply_group(&mut self, group: &[Arc<Waiting>], own: &Arc<Waiting>, poll: Poll<'_>) {
+        self.compact_if_due();
         let together = self.joinable(group);
         if together.len() > 1 {
             let records = together.iter().map(|waiting| &waiting.record);

@@ -10,7 +10,8 @@
 //! |---|---|
 //! | `applied` | the identities of changes that were applied |
 //! | `record` | a definition or a change as bytes, and back |
-//! | `file` | the file: records in their order, checked |
+//! | `file/` | the file: records in their order, checked |
+//! | `disk/` | the file under the embedded database: its lock, its newest whole commit, its replacement |
 //! | `definition` | what views were created as |
 //! | `database` | a database and its file |
 //! | `group` | transactions of several threads, written together |
@@ -23,6 +24,7 @@
 mod applied;
 mod database;
 mod definition;
+mod disk;
 mod file;
 mod followers;
 mod group;
@@ -33,8 +35,12 @@ mod seal;
 mod snapshot;
 mod unread;
 
+#[cfg(test)]
+mod losses;
+
 pub use applied::BatchId;
 pub use database::{Durability, DurableDatabase, Opening};
 pub use definition::{SampleOf, ViewDefinition};
+pub use file::FileStatus;
 pub use followers::NamedFollower;
 pub use group::{Group, Prepared, Waiting};

@@ -12,7 +12,7 @@ use ringview_engine::{Database, Options, Poll};
 
 use crate::database::{DurableDatabase, Opening};
 use crate::definition::ViewDefinition;
-use crate::file::File;
+use crate::file::{File, Sizes};
 use crate::record::{Entry, Record, Steps};
 use crate::unread::damaged;
 
@@ -23,27 +23,32 @@ impl DurableDatabase {
     /// `Snapshot` for a file that is no database, is damaged, or of a later version; `Storage` if it cannot be
     /// opened, or is open elsewhere; `Value` if tables keep their rows in the file and not in the options,
     /// or the other way round; `Memory`; what `poll` returns.
-    pub fn open(
-        path: &Path,
+    pub fn open(path: &Path, options: Options, opening: Opening, poll: Poll<'_>) -> Result<Self> {
+        let file = File::open(path, options.trust_deletes, options.memory_limit)?;
+        Self::from_file(file, options, opening, poll)
+    }
+
+    /// The database of a file, which it goes on writing.
+    pub(crate) fn from_file(
+        mut file: File,
         options: Options,
-        Opening {
-            durability,
-            tell_last,
-        }: Opening,
+        opening: Opening,
         poll: Poll<'_>,
     ) -> Result<Self> {
-        let file = File::open(path, options.trust_deletes)?;
         if file.head.trust_deletes != options.trust_deletes {
             return Err(Error::Value {
-                place: format!("the database {}", path.display()),
+                place: format!("the database {}", file.path.display()),
                 problem: format!(
                     "was made with trust_deletes={}; open it so",
                     file.head.trust_deletes
                 ),
             });
         }
-        let mut database = Self::replayed(&file, options, tell_last, poll)?;
-        (database.file, database.durability) = (Some(file), durability);
+        let (mut database, sizes) = Self::replayed(&file, options, opening.tell_last, poll)?;
+        file.sizes = sizes;
+        database.file = Some(file);
+        database.durability = opening.durability;
+        database.compact_at = opening.compact_at;
         Ok(database)
     }
 
@@ -52,16 +57,24 @@ impl DurableDatabase {
     /// # Errors
     /// As [`open`](Self::open); `Storage` if there is no file.
     pub fn load(path: &Path, memory_limit: Option<u64>, poll: Poll<'_>) -> Result<Self> {
-        let file = File::existing(path)?;
+        let file = File::existing(path, memory_limit)?;
         let options = Options {
             trust_deletes: file.head.trust_deletes,
             memory_limit,
         };
-        Self::replayed(&file, options, false, poll)
+        let (mut database, _) = Self::replayed(&file, options, false, poll)?;
+        database.engine.hold_beside(0);
+        Ok(database)
     }
 
-    fn replayed(file: &File, options: Options, tell_last: bool, poll: Poll<'_>) -> Result<Self> {
+    fn replayed(
+        file: &File,
+        options: Options,
+        tell_last: bool,
+        poll: Poll<'_>,
+    ) -> Result<(Self, Sizes)> {
         let mut database = Self::new(options);
+        database.engine.hold_beside(file.cache_bytes());
         let mut told = !tell_last;
         // The first one last; who was given nothing yet comes behind all records.
         let mut places = file.places()?;
@@ -77,7 +90,7 @@ impl DurableDatabase {
             counted.set(done);
             poll(before.get() + done)
         };
-        file.read(|record, number, is_last| {
+        let sizes = file.read(|record, number, is_last| {
             while let Some(place) = places.pop_if(|place| place.at == Some(number)) {
                 database.create_views(&mut poll)?;
                 database.resume(&place)?;
@@ -113,7 +126,7 @@ impl DurableDatabase {
             // The last record was no transaction: nothing is to be told.
             database.engine.begin_changes();
         }
-        Ok(database)
+        Ok((database, sizes))
     }
 
     /// Creates the views that are not there yet.

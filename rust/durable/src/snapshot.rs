@@ -6,17 +6,15 @@
 //! and the file stays as it is. Cost: O(rows), one commit; where rows are not kept, O(changes since the last
 //! one), and the memory of the rows that are left.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ringview_core::{Error, Result};
 use ringview_engine::{Database, TableStatus};
 
 use crate::database::{Durability, DurableDatabase};
-use crate::file::File;
+use crate::disk::target::Target;
+use crate::file::{File, Write};
 use crate::record::{Entry, PART, Record, TableDefinition};
-
-/// Where a record goes.
-type Write<'a> = &'a mut dyn FnMut(&Record) -> Result<()>;
 
 impl DurableDatabase {
     /// Writes the file anew: opening it costs what is there then, not what happened. On return all that
@@ -27,10 +25,11 @@ impl DurableDatabase {
     /// file, or where rows are not kept and only snapshots are durable; `Memory` where those that are left are
     /// counted.
     pub fn snapshot(&mut self) -> Result<()> {
-        let counted = self.counted();
-        if self.file.is_some() {
+        if let Some(file) = &mut self.file {
+            file.revive()?;
             self.take_in_changes()?;
         }
+        let counted = self.counted();
         let places = self.places()?;
         let Some(mut file) = self.file.take() else {
             return Err(Error::Unsupported {
@@ -56,11 +55,33 @@ impl DurableDatabase {
         written
     }
 
-    /// Writes a copy to a path; it is there whole, or not at all, and takes the place of a file there.
+    /// Writes the file anew if that is due. What keeps it from being written anew keeps nothing else from going on:
+    /// the status of the file says so, and it is tried again when the log has doubled.
+    pub(crate) fn compact_if_due(&mut self) {
+        let ratio = self.compact_at.filter(|_| self.is_written());
+        let is_due = |file: &File| ratio.is_some_and(|ratio| file.outgrows(ratio));
+        if !self.file.as_ref().is_some_and(is_due) {
+            return;
+        }
+        let done = self.snapshot();
+        if let Some(file) = &mut self.file {
+            if let Err(problem) = done {
+                file.problem = Some(problem.to_string());
+            }
+            if is_due(file) {
+                file.be_patient();
+            }
+        }
+    }
+
+    /// Writes a copy to a path; it is there whole, or not at all, and takes the place of a file there. Nobody can
+    /// have that open: it is locked until the copy is there.
     ///
     /// # Errors
-    /// `Storage` if it cannot be written; `Unsupported` where rows are not kept.
+    /// `Storage` if it cannot be written, is the database's own file, or is open elsewhere; `Unsupported` where rows
+    /// are not kept.
     pub fn save(&self, path: &Path) -> Result<()> {
+        self.refuse_own(path)?;
         self.refuse_merged()?;
         let (counted, places) = (self.counted()?, self.places()?);
         let rows = match &counted {
@@ -68,45 +89,49 @@ impl DurableDatabase {
             Rows::Counted(rows) => rows,
             Rows::Overdrawn(table) => return Err(rows_are_not_kept(table)),
         };
-        let draft = beside(path);
-        let written = File::make(&draft, self.options().trust_deletes)
-            .and_then(|mut file| file.rewrite(places, |write| self.write(rows, write)))
-            .and_then(|()| {
-                std::fs::rename(&draft, path).map_err(|problem| Error::Storage {
-                    action: "write",
-                    path: path.display().to_string(),
-                    problem: problem.to_string(),
-                })
-            });
-        if written.is_err() {
-            // Nothing is lost with it, and what keeps it from going was told already.
-            let _ = std::fs::remove_file(&draft);
-        }
-        written
+        let target = Target::take(path).map_err(|problem| problem.of(path, "write"))?;
+        let (mut file, draft) = File::draft(
+            path,
+            self.options().trust_deletes,
+            self.options().memory_limit,
+        )?;
+        file.rewrite(places, |write| self.write(rows, write))?;
+        file.shut()?;
+        file.publish(draft)?;
+        target.replaced();
+        Ok(())
     }
 
     /// Makes what is not in the file durable, lets the file go, and forgets all.
     ///
     /// # Errors
-    /// As [`snapshot`](Self::snapshot); it stays open then.
+    /// `Storage` if the states of samples cannot be written, but the file is let go: all else is there. Where only
+    /// snapshots are durable, as [`snapshot`](Self::snapshot), and it stays open, so that nothing is lost and it can
+    /// be closed once there is room.
     pub fn close(&mut self) -> Result<()> {
-        let due = self
-            .file
-            .as_ref()
-            .is_some_and(|file| match self.durability {
-                Durability::Transaction => self.rowless().is_none() && file.has_grown(),
-                Durability::Snapshot => self.ahead,
-            });
-        if due {
-            self.snapshot()?;
-        } else if self.ahead && self.is_written() {
-            let samples = self.samples()?;
-            if let Some(file) = self.file.as_mut().filter(|_| !samples.is_empty()) {
-                file.append(&samples)?;
+        let done = match self.durability {
+            Durability::Snapshot if self.ahead && self.file.is_some() => {
+                self.snapshot()?;
+                Ok(())
             }
-        }
+            Durability::Snapshot => Ok(()),
+            Durability::Transaction => self.leave(),
+        };
         *self = Self::default();
-        Ok(())
+        done
+    }
+
+    /// Writes what is not in the file, and the file anew where that pays.
+    fn leave(&mut self) -> Result<()> {
+        let pays = self.file.as_ref().is_some_and(|file| file.outgrows(1.0));
+        if pays && self.rowless().is_none() && self.snapshot().is_ok() {
+            return Ok(());
+        }
+        let samples = self.samples()?;
+        match &mut self.file {
+            Some(file) if self.ahead && !samples.is_empty() => file.append(&samples),
+            _ => Ok(()),
+        }
     }
 
     /// Where the rows are.
@@ -114,6 +139,7 @@ impl DurableDatabase {
         match (self.rowless(), &self.file) {
             (None, _) => Ok(Rows::Kept),
             (Some(table), Some(file)) if self.is_written() => {
+                file.check_level()?;
                 match file.rows(self.options().memory_limit) {
                     Ok(rows) => Ok(Rows::Counted(Box::new(rows))),
                     Err(Error::OverDelete { .. }) => Ok(Rows::Overdrawn(table)),
@@ -122,6 +148,26 @@ impl DurableDatabase {
             }
             (Some(table), _) => Err(rows_are_not_kept(&table)),
         }
+    }
+
+    /// Refuses to write a copy over what it is a copy of.
+    fn refuse_own(&self, path: &Path) -> Result<()> {
+        let Some(file) = self.file.as_ref().filter(|file| file.is_at(path)) else {
+            return Ok(());
+        };
+        let problem = match self.durability {
+            Durability::Transaction => {
+                "it is the file of this database, in which all that happened is saved already"
+            }
+            Durability::Snapshot => "it is the file of this database",
+        };
+        let path = file.path.display().to_string();
+        let problem = format!("{problem}; write it anew with snapshot(), or save to another path");
+        Err(Error::Storage {
+            action: "write",
+            path,
+            problem,
+        })
     }
 
     /// Refuses to write views whose rows are elsewhere.
@@ -186,11 +232,9 @@ enum Rows {
 fn write_rows(database: &Database, of_static: bool, write: Write<'_>) -> Result<()> {
     for (name, table) in statuses(database).filter(|(_, table)| table.is_static == of_static) {
         let multiplicity = fresh_column(&table);
-        let rows = database.table_rows(&name, Some(&multiplicity))?;
-        for start in (0..rows.num_rows()).step_by(PART) {
-            let part = rows.slice(start, PART.min(rows.num_rows() - start));
-            write(&Record::insert(&name, &part, &multiplicity)?)?;
-        }
+        database.scan_table(&name, &multiplicity, PART, &mut |part| {
+            write(&Record::insert(&name, &part, &multiplicity)?)
+        })?;
     }
     Ok(())
 }
@@ -207,13 +251,6 @@ fn fresh_column(table: &TableStatus) -> String {
         name.push('_');
     }
     name
-}
-
-/// Where a file is written until it is whole.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    path.with_file_name(name)
 }
 
 fn rows_are_not_kept(table: &str) -> Error {

@@ -66,9 +66,11 @@ pub(crate) fn cannot(path: &Path, action: &'static str, problem: impl Into<redb:
             "it is open elsewhere, and one process at a time may have it; close it there first"
                 .to_owned()
         }
-        redb::Error::PreviousIo => "writing failed before, and what the disk holds is not known; \
-            close the database and open it again"
-            .to_owned(),
+        redb::Error::PreviousIo => {
+            "writing failed before, and the file cannot be read to find out what it \
+            holds; see to the disk and try again, or close the database and open it again"
+                .to_owned()
+        }
         problem => problem.to_string(),
     };
     Error::Storage {

@@ -294,22 +294,32 @@ fn without_a_file_there_is_no_snapshot() {
 #[test]
 fn a_file_does_not_grow_with_what_came_and_went() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("db");
-    let mut db = open(&path).unwrap();
-    define(&mut db);
     let many: Vec<_> = (0..2_000)
         .map(|id| (id, "a shop with a longer name", id))
         .collect();
     let many = rows(&many);
-    for _ in 0..20 {
-        change(&mut db, Direction::Insert, &many).unwrap();
-        change(&mut db, Direction::Delete, &many).unwrap();
-    }
-    let before = std::fs::metadata(&path).unwrap().len();
-    db.close().unwrap();
-    let after = std::fs::metadata(&path).unwrap().len();
+    let lengths = [None, Some(2.0)].map(|compact_at| {
+        let path = folder.path().join(format!("{compact_at:?}"));
+        let opening = Opening {
+            compact_at,
+            ..Opening::default()
+        };
+        let mut db =
+            DurableDatabase::open(&path, Options::default(), opening, &mut |_| Ok(())).unwrap();
+        define(&mut db);
+        for _ in 0..40 {
+            change(&mut db, Direction::Insert, &many).unwrap();
+            change(&mut db, Direction::Delete, &many).unwrap();
+        }
+        let before = std::fs::metadata(&path).unwrap().len();
+        db.close().unwrap();
+        let after = std::fs::metadata(&path).unwrap().len();
+        assert_eq!(open(&path).unwrap().table("sales").unwrap().rows, 0);
+        (before, after)
+    });
+    let [(before, after), (bounded, _)] = lengths;
     assert!(after * 10 < before, "{after} bytes after {before}");
-    assert_eq!(open(&path).unwrap().table("sales").unwrap().rows, 0);
+    assert!(bounded * 4 < before, "{bounded} bytes, not {before}");
 }
 
 #[test]

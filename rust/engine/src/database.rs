@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Error, HoldsStrings, Result, Schema};
+use ringview_core::{Batch, Dictionary, Error, HoldsStrings, Result, Schema, check_name};
 use ringview_query::Query;
 use ringview_view::Engine;
 
@@ -134,6 +134,13 @@ impl Database {
                     .to_owned(),
             });
         }
+        for field in schema
+            .fields()
+            .iter()
+            .filter(|field| !field.name.is_empty())
+        {
+            check_name("a column", &field.name)?;
+        }
         let keep_rows = is_static || !self.options.trust_deletes;
         let mut table = Table::new(name, schema, unique, is_static, keep_rows)?;
         table.id = self.birth();
@@ -185,6 +192,18 @@ impl Database {
     pub fn views(&self) -> Vec<String> {
         let named = self.views.iter().filter(|view| view.owner.is_none());
         named.map(|view| view.name.clone()).collect()
+    }
+
+    /// The names and numbers of the tables, oldest first.
+    pub fn table_ids(&self) -> Vec<(String, u64)> {
+        let tables = self.tables.iter();
+        tables.map(|table| (table.name.clone(), table.id)).collect()
+    }
+
+    /// The names and numbers of the views, oldest first.
+    pub fn view_ids(&self) -> Vec<(String, u64)> {
+        let named = self.views.iter().filter(|view| view.owner.is_none());
+        named.map(|view| (view.name.clone(), view.id)).collect()
     }
 
     /// What is known of a table.
@@ -307,12 +326,7 @@ impl Database {
 
     /// Refuses a name that is taken, and one that cannot be written.
     pub(crate) fn check_new(&self, name: &str) -> Result<()> {
-        if name.is_empty() {
-            return Err(Error::Value {
-                place: "the name of a table or view".to_owned(),
-                problem: "is empty, so no SQL could speak of it; give it one".to_owned(),
-            });
-        }
+        check_name("a table or view", name)?;
         let kind = if self.tables.iter().any(|table| table.name == name) {
             "table"
         } else if self.view_index(name).is_ok() {

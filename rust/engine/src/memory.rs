@@ -29,6 +29,8 @@ pub(crate) struct Memory {
     spare: u64,
     /// Rows since.
     since: u64,
+    /// Bytes that whoever keeps the database holds beside it.
+    beside: u64,
 }
 
 impl Memory {
@@ -40,6 +42,7 @@ impl Memory {
             start: 0,
             spare: 0,
             since: 0,
+            beside: 0,
         }
     }
 }
@@ -51,6 +54,12 @@ impl Default for Memory {
 }
 
 impl Database {
+    /// Counts so many bytes more against the limit: whoever keeps the database holds them for it.
+    pub fn hold_beside(&mut self, bytes: u64) {
+        self.memory.beside = bytes;
+        self.count();
+    }
+
     /// The meter of a call that changes something.
     pub(crate) fn meter<'p>(&mut self, poll: Poll<'p>) -> Meter<'p> {
         self.memory.start = self.memory.held;
@@ -111,7 +120,7 @@ impl Database {
         let tables = self.tables.iter().map(|table| table.bytes());
         let views = self.views.iter().map(|view| view.kept.bytes());
         let all = tables.sum::<usize>() + views.sum::<usize>();
-        let all = (all + self.dictionary.memory_usage()) as u64;
+        let all = (all + self.dictionary.memory_usage()) as u64 + self.memory.beside;
         all.saturating_sub(self.memory.spare)
     }
 }

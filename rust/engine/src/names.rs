@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use ringview_core::{Error, Result};
+use ringview_core::{Error, LONGEST_NAME, Result, check_name};
 use ringview_query::{Bound, Catalog, PlanAtom, Query, TableInfo, bind};
 
 use crate::choose::{By, Chosen};
@@ -97,6 +97,11 @@ impl Database {
             before,
         };
         let bound = bind(&query, &names)?;
+        for output in bound.outputs.iter().filter(|_| block.is_none()) {
+            if output.name.len() > LONGEST_NAME {
+                check_name("a column of a view (AS gives it one)", &output.name)?;
+            }
+        }
         let info = bound.as_table(None)?;
         let sources = query.all_atoms().into_iter();
         let sources = sources.map(|atom| names.find(&atom.table).map(|(source, _)| source));

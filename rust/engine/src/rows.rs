@@ -148,6 +148,21 @@ impl Database {
         self.tables[self.table_index(name)?].to_arrow(multiplicity, &self.dictionary)
     }
 
+    /// Hands the rows of a table over in parts of at most so many, each row once, with a last column of this name
+    /// that says how often it is there: one part is made at a time.
+    ///
+    /// # Errors
+    /// As `table_rows`; what `each` returns.
+    pub fn scan_table(
+        &self,
+        name: &str,
+        multiplicity: &str,
+        most: usize,
+        each: &mut dyn FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        self.tables[self.table_index(name)?].scan(multiplicity, most, &self.dictionary, each)
+    }
+
     /// A stream of the rows that a view has now.
     ///
     /// # Errors

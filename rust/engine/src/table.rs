@@ -148,46 +148,81 @@ impl Table {
         multiplicity: Option<&str>,
         dictionary: &Dictionary,
     ) -> Result<RecordBatch> {
-        let Some(rows) = &self.rows else {
-            return Err(Error::Unsupported {
-                what: format!("reading the rows of table {:?}", self.name),
-                why: "with trust_deletes they are not kept".to_owned(),
-                instead: "keep a view of them, or create the database without trust_deletes"
-                    .to_owned(),
-            });
-        };
-        if let Some(name) = multiplicity.filter(|name| self.schema.index_of(name).is_ok()) {
-            return Err(Error::Value {
-                place: format!("column {name:?} of table {:?}", self.name),
-                problem: "belongs to the rows; give the multiplicities another name".to_owned(),
-            });
-        }
+        self.check_readable(multiplicity)?;
         let mut all = Batch::new();
-        rows.scan(usize::MAX, &vec![true; self.schema.len()], |batch| {
+        self.batches(usize::MAX, &mut |batch| {
             all = batch.clone();
             Ok(())
         })?;
-        let counts = all.multiplicity.take();
-        let counts = counts.unwrap_or_else(|| vec![1; all.rows]);
-        if multiplicity.is_none() && counts.iter().any(|&count| count != 1) {
+        if multiplicity.is_none()
+            && let Some(counts) = all.multiplicity.take()
+        {
             let times = |(row, &count): (usize, &i64)| {
                 std::iter::repeat_n(row as u32, usize::try_from(count).unwrap_or(0))
             };
             let repeated: Vec<u32> = counts.iter().enumerate().flat_map(times).collect();
             all = all.gather(&repeated);
         }
+        self.decoded(&all, multiplicity, dictionary)
+    }
+
+    /// The rows as Arrow in parts of at most so many, each row with how often it is there in a last column.
+    pub(crate) fn scan(
+        &self,
+        multiplicity: &str,
+        most: usize,
+        dictionary: &Dictionary,
+        each: &mut dyn FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        self.check_readable(Some(multiplicity))?;
+        self.batches(most, &mut |batch| {
+            each(self.decoded(batch, Some(multiplicity), dictionary)?)
+        })
+    }
+
+    fn batches(&self, most: usize, each: &mut dyn FnMut(&Batch) -> Result<()>) -> Result<()> {
+        match &self.rows {
+            Some(rows) => rows.scan(most, &vec![true; self.schema.len()], each),
+            None => Err(Error::Unsupported {
+                what: format!("reading the rows of table {:?}", self.name),
+                why: "with trust_deletes they are not kept".to_owned(),
+                instead: "keep a view of them, or create the database without trust_deletes"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    /// Refuses a name for multiplicities that a column has.
+    fn check_readable(&self, multiplicity: Option<&str>) -> Result<()> {
+        match multiplicity.filter(|name| self.schema.index_of(name).is_ok()) {
+            None => Ok(()),
+            Some(name) => Err(Error::Value {
+                place: format!("column {name:?} of table {:?}", self.name),
+                problem: "belongs to the rows; give the multiplicities another name".to_owned(),
+            }),
+        }
+    }
+
+    fn decoded(
+        &self,
+        batch: &Batch,
+        multiplicity: Option<&str>,
+        dictionary: &Dictionary,
+    ) -> Result<RecordBatch> {
         let schema = self.schema.to_arrow();
         let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(fields.len() + 1);
         let nothing = Column::default();
         for (index, field) in self.schema.fields().iter().enumerate() {
-            let column = all.columns.get(index).and_then(Option::as_ref);
+            let column = batch.columns.get(index).and_then(Option::as_ref);
             let column = column.unwrap_or(&nothing);
             let valid = column.valid.as_deref();
             let array = decode(&field.ty, &column.words, &column.high, valid, dictionary)?;
             arrays.push(array);
         }
         if let Some(name) = multiplicity {
+            let counts = batch.multiplicity.clone();
+            let counts = counts.unwrap_or_else(|| vec![1; batch.rows]);
             fields.push(Arc::new(ArrowField::new(name, DataType::Int64, false)));
             arrays.push(Arc::new(Int64Array::from(counts)));
         }

@@ -31,6 +31,12 @@ fn elided(text: &str) -> String {
     format!("{start} .. {} more characters .. {end}", long - LONG - END)
 }
 
+/// A text with blanks up to a width. The formatter's own widths end at 65,535 and panic beyond.
+fn padded(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(text.chars().count());
+    format!("{text}{}", " ".repeat(missing))
+}
+
 impl Explanation {
     /// As text, for a terminal. O(nodes).
     #[must_use]
@@ -66,14 +72,10 @@ impl Explanation {
     fn costs(&self, text: &mut String) {
         let _ = writeln!(text, "{}", self.change);
         let names = self.changes.iter().map(|c| c.relation.chars().count());
-        let width = names.max().unwrap_or(0);
+        let width = names.max().unwrap_or(0).min(WIDE);
         for change in &self.changes {
-            let _ = writeln!(
-                text,
-                "  {:width$}  {}",
-                change.relation,
-                elided(&change.cost)
-            );
+            let relation = padded(&elided(&change.relation), width);
+            let _ = writeln!(text, "  {relation}  {}", elided(&change.cost));
         }
         if let Some(warning) = &self.warning {
             let _ = writeln!(text, "  costly: {}", elided(&warning.to_string()));
@@ -190,11 +192,8 @@ impl Explanation {
         text.push_str("\nview tree\n");
         for (id, view) in lines {
             let node = &self.nodes[id];
-            let line = format!(
-                "  {view:width$}  {:kept_width$}  {}",
-                kept(node),
-                node.sizes()
-            );
+            let (view, kept) = (padded(&view, width), padded(&kept(node), kept_width));
+            let line = format!("  {view}  {kept}  {}", node.sizes());
             let _ = writeln!(text, "{}", line.trim_end());
         }
         let closes = self.nodes.iter().filter_map(|node| node.closes.as_ref());

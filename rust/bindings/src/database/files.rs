@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use pyo3::prelude::*;
-use ringview_durable::{Durability, DurableDatabase as Engine, Group, Opening};
+use ringview_durable::{Durability, DurableDatabase as Engine, FileStatus, Group, Opening};
 use ringview_engine::{Options, Poll};
 
 use super::Database;
@@ -15,8 +15,10 @@ use crate::watch::Progress;
 impl Database {
     /// Opens the database of a file, or makes one; with `each`, every transaction is on disk when it
     /// returns, else each snapshot; with `tell_last`, `view_changes` begins with what the last one moved.
+    /// The file is written anew when its log is `compact_at` times what a snapshot is.
     #[staticmethod]
-    #[pyo3(signature = (path, each, tell_last, trust_deletes, memory_limit=None, progress=None))]
+    #[pyo3(signature = (path, each, tell_last, trust_deletes, memory_limit=None, progress=None, compact_at=None))]
+    #[expect(clippy::too_many_arguments, reason = "named in Python")]
     fn open(
         py: Python<'_>,
         path: PathBuf,
@@ -25,6 +27,7 @@ impl Database {
         trust_deletes: bool,
         memory_limit: Option<u64>,
         progress: Option<Py<PyAny>>,
+        compact_at: Option<f64>,
     ) -> PyResult<Database> {
         let options = Options {
             trust_deletes,
@@ -36,6 +39,7 @@ impl Database {
                 false => Durability::Snapshot,
             },
             tell_last,
+            compact_at,
         };
         let mut database = Self::opened(py, progress, |poll| {
             Engine::open(&path, options, opening, poll)
@@ -78,14 +82,41 @@ impl Database {
     /// Forgets all tables and views, for good, but for what is in the file; whoever asks for them
     /// afterwards is told.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let mut engine = self.engine.hold(py)?;
-        let engine = &mut *engine.value;
-        py.detach(|| engine.close()).or_raise(py)?;
-        self.closed.store(true, Ordering::Relaxed);
-        self.bell.ring();
-        Ok(())
+        let mut held = self.engine.hold(py)?;
+        let engine = &mut *held.value;
+        let done = py.detach(|| engine.close());
+        // Where snapshots alone are durable, and none could be taken, it stays open.
+        if done.is_ok() || engine.path().is_none() {
+            self.closed.store(true, Ordering::Relaxed);
+            self.bell.ring();
+        }
+        done.or_raise(py)
+    }
+
+    /// What is known of the file: bytes of it, of its snapshot, of its log; when the snapshot was taken, in
+    /// seconds since 1970; commits since it was opened; bytes of its pages that may be in memory; what kept
+    /// it from being written anew. None in memory.
+    fn file_status(&self, py: Python<'_>) -> PyResult<Option<Status>> {
+        let engine = self.engine(py)?;
+        let status = engine.value.file_status().or_raise(py)?;
+        Ok(status.map(|status| {
+            let FileStatus {
+                bytes,
+                snapshot_bytes,
+                log_bytes,
+                snapshot_at,
+                commits,
+                cache_bytes,
+                problem,
+            } = status;
+            let sizes = (bytes, snapshot_bytes, log_bytes);
+            (sizes, snapshot_at, (commits, cache_bytes), problem)
+        }))
     }
 }
+
+/// What is known of a file, for Python.
+type Status = ((u64, u64, u64), Option<u64>, (u64, u64), Option<String>);
 
 impl Database {
     /// A database of a file that is being read.

@@ -156,6 +156,11 @@ impl Database {
         Ok(self.engine(py)?.value.tables())
     }
 
+    /// The names and numbers of the tables, oldest first: all as they are at one moment.
+    fn table_ids(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        Ok(self.engine(py)?.value.table_ids())
+    }
+
     /// The columns of a table, as an object with `__arrow_c_schema__`.
     fn table_schema(&self, py: Python<'_>, table: Handle) -> PyResult<Columns> {
         let status = self.table_status(py, &table)?;
@@ -192,6 +197,22 @@ impl Database {
     /// The names of the views, oldest first.
     fn views(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         Ok(self.engine(py)?.value.views())
+    }
+
+    /// The names and numbers of the views, oldest first: all as they are at one moment.
+    fn view_ids(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        Ok(self.engine(py)?.value.view_ids())
+    }
+
+    /// Panics in a call that reads, or in one that changes; only where every check is on, for tests.
+    #[cfg(debug_assertions)]
+    fn panic_for_tests(&self, py: Python<'_>, changes: bool) -> PyResult<()> {
+        let mut engine = self.engine(py)?;
+        match changes {
+            true => engine.value.readers().check(),
+            false => engine.value.check(),
+        }
+        panic!("a panic that was asked for");
     }
 
     /// Bytes held, part by part.

@@ -18,7 +18,7 @@ pub(crate) fn open(path: &Path) -> Result<DurableDatabase> {
 pub(crate) fn open_as(path: &Path, durability: Durability) -> Result<DurableDatabase> {
     let opening = Opening {
         durability,
-        tell_last: false,
+        ..Opening::default()
     };
     DurableDatabase::open(path, Options::default(), opening, &mut |_| Ok(()))
 }

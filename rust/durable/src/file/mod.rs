@@ -1,0 +1,323 @@
+//! The file: records in their order, each checked, in an embedded database that commits atomically.
+//!
+//! Invariant: records are numbered from 0 without gaps; the head says how many there are, and each carries a
+//! checksum over its number and its bytes, so that what is missing, cut or changed is told and nothing is
+//! invented. One process at a time has a file. Writing that failed leaves it with what was there before, or with all
+//! that was written; the next writing opens the embedded database anew, and finds out. Cost: a commit is two `fsync`s;
+//! reading is one scan.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `read` | the head and the records, checked |
+//! | `write` | commits, and the file written anew |
+
+mod read;
+mod write;
+
+pub(crate) use write::Write;
+
+use std::mem::ManuallyDrop;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use redb::{StorageBackend, TableDefinition};
+use ringview_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::disk::target::{Draft, Target};
+use crate::disk::{Disk, commit};
+use crate::record::Entry;
+use crate::unread::{Unread, cannot, guarded, of_the_parent};
+
+/// What every file of ours begins its head with.
+const MAGIC: &str = "ringview database";
+/// Which layout of records this writes; older ones are read.
+/// Version 2 has the states of samples, version 3 the places of followers.
+const VERSION: u32 = 3;
+
+const HEAD: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("ringview.head");
+const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("ringview.records");
+const PARTS: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("ringview.parts");
+
+/// Bytes of pages that are kept in memory, and are of no use to what is appended.
+const CACHE: u64 = 16 << 20;
+/// Bytes of records below which a file is not worth writing anew.
+const SMALL: u64 = 1 << 20;
+
+/// What stands before all records.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Head {
+    magic: String,
+    version: u32,
+    /// Whether the tables keep no base rows.
+    pub(crate) trust_deletes: bool,
+    /// How many records there are.
+    pub(crate) records: u64,
+    /// How many of them it had when it was last written anew.
+    #[serde(default)]
+    snapshot: u64,
+    /// When that was: seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    snapshot_at: Option<u64>,
+}
+
+/// A record without its parts, which are read when it is its turn.
+#[derive(Debug, Serialize, Deserialize)]
+struct Written {
+    entry: Entry,
+    parts: u32,
+}
+
+/// Bytes of records: those of when the file was last written anew, and those since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) snapshot: u64,
+    pub(crate) log: u64,
+}
+
+/// What is known of the file of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStatus {
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Bytes of the records in it that were written when it was last written anew.
+    pub snapshot_bytes: u64,
+    /// Bytes of those that were written since: the log, which opening reads behind the snapshot.
+    pub log_bytes: u64,
+    /// When it was last written anew, in seconds since 1970.
+    pub snapshot_at: Option<u64>,
+    /// How often it was written since it was opened.
+    pub commits: u64,
+    /// Bytes of its pages that may be held in memory; they count against the limit of memory.
+    pub cache_bytes: u64,
+    /// Why it was not written anew when it was due, or not written when a change came; none once it was.
+    pub problem: Option<String>,
+}
+
+/// What became of writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    Well,
+    /// Writing failed: what the disk holds is not known.
+    Unknown,
+    /// The disk holds what failed for who asked for it.
+    Ahead,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Not dropped in a fork of the process that opened it: the file is the parent's. None while it cannot be opened
+    /// anew.
+    database: ManuallyDrop<Option<redb::Database>>,
+    disk: ManuallyDrop<Disk>,
+    process: u32,
+    pub(crate) path: PathBuf,
+    pub(crate) head: Head,
+    cache: u64,
+    health: Health,
+    /// How often it was written since it was opened.
+    pub(crate) commits: u64,
+    pub(crate) sizes: Sizes,
+    /// Bytes of the log below which it is not written anew unasked.
+    patience: u64,
+    pub(crate) problem: Option<String>,
+}
+
+impl File {
+    /// Opens a file, or makes one.
+    pub(crate) fn open(path: &Path, trust_deletes: bool, memory: Option<u64>) -> Result<Self> {
+        let target = Target::take(path).and_then(|target| Ok((target.is_empty()?, target)));
+        let (is_empty, target) = target.map_err(|problem| problem.of(path, "open"))?;
+        if !is_empty {
+            return Self::on(target.keep(), path, trust_deletes, memory);
+        }
+        let (file, draft) = Self::draft(path, trust_deletes, memory)?;
+        let file = file.publish(draft)?;
+        target.replaced();
+        Ok(file)
+    }
+
+    /// Opens a file that is there.
+    pub(crate) fn existing(path: &Path, memory: Option<u64>) -> Result<Self> {
+        let disk = Disk::open(path, false).map_err(|problem| problem.of(path, "open"))?;
+        let len = disk.len().map_err(|p| cannot(path, "open", p))?;
+        if len == 0 {
+            return Err(Unread::Foreign.of(path, "open"));
+        }
+        Self::on(disk, path, false, memory)
+    }
+
+    /// Makes a file that is to replace what a path names.
+    pub(crate) fn draft(
+        path: &Path,
+        trust_deletes: bool,
+        memory: Option<u64>,
+    ) -> Result<(Self, Draft)> {
+        let made = Draft::of(path).map_err(Unread::from);
+        let made = made.and_then(|(draft, file)| Ok((draft, Disk::locked(file)?)));
+        let (draft, disk) = made.map_err(|problem| problem.of(path, "make"))?;
+        Ok((Self::on(disk, path, trust_deletes, memory)?, draft))
+    }
+
+    /// Gives it the name that it was made for.
+    pub(crate) fn publish(self, draft: Draft) -> Result<Self> {
+        let published = draft.publish();
+        published.map_err(|p| cannot(&self.path, "write", p))?;
+        Ok(self)
+    }
+
+    /// Closes the embedded database, so that the file is as one that was closed; the lock stays.
+    pub(crate) fn shut(&mut self) -> Result<()> {
+        let shut = self.database.take().map_or(Ok(()), redb::Database::close);
+        shut.map_err(|p| cannot(&self.path, "write", p))
+    }
+
+    /// The file of a disk; made where the disk is empty.
+    pub(crate) fn on(
+        disk: Disk,
+        path: &Path,
+        trust_deletes: bool,
+        memory: Option<u64>,
+    ) -> Result<Self> {
+        let mut file = Self {
+            database: ManuallyDrop::new(None),
+            disk: ManuallyDrop::new(disk),
+            process: std::process::id(),
+            path: path.to_owned(),
+            head: Head {
+                magic: MAGIC.to_owned(),
+                version: VERSION,
+                trust_deletes,
+                records: 0,
+                snapshot: 0,
+                snapshot_at: None,
+            },
+            cache: memory.map_or(CACHE, |memory| CACHE.min(memory / 8)),
+            health: Health::Well,
+            commits: 0,
+            sizes: Sizes::default(),
+            patience: SMALL,
+            problem: None,
+        };
+        let is_empty = file.disk.len().map(|len| len == 0);
+        match is_empty.map_err(|p| cannot(path, "open", p))? {
+            true => {
+                let opened = guarded(|| commit::open(Disk::clone(&file.disk), file.cache()));
+                *file.database = Some(opened.map_err(|problem| problem.of(path, "make"))?);
+                file.append([])?;
+            }
+            false => file.head = file.reopen()?,
+        }
+        Ok(file)
+    }
+
+    /// Opens the embedded database, anew where it is open, and reads the head.
+    fn reopen(&mut self) -> Result<Head> {
+        let (path, disk) = (&self.path, Disk::clone(&self.disk));
+        *self.database = None;
+        let opened = commit::settle(&disk).and_then(|()| {
+            let cache = self.cache();
+            guarded(|| commit::open(disk, cache))
+        });
+        let database = opened.map_err(|problem| problem.of(path, "open"))?;
+        let head = guarded(|| read::head(&database)).map_err(|problem| problem.of(path, "read"))?;
+        *self.database = Some(database);
+        Ok(head)
+    }
+
+    /// Where writing failed, finds out what the disk holds, so that it may go on.
+    pub(crate) fn revive(&mut self) -> Result<()> {
+        self.check_process()?;
+        if self.health == Health::Unknown {
+            let head = self.reopen()?;
+            self.health = match head.records == self.head.records {
+                true => Health::Well,
+                false => Health::Ahead,
+            };
+        }
+        Ok(())
+    }
+
+    /// Refuses where the file holds what failed for who asked for it: only all of the database puts that right.
+    pub(crate) fn check_level(&self) -> Result<()> {
+        match self.health {
+            Health::Ahead => Err(Error::Storage {
+                action: "write",
+                path: self.path.display().to_string(),
+                problem: "a change that failed as it was written is there all the same; take a snapshot() to have \
+                    the file as the database is, or close the database and open it again to have that change"
+                    .to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_process(&self) -> Result<()> {
+        match self.process == std::process::id() {
+            true => Ok(()),
+            false => Err(of_the_parent(&self.path)),
+        }
+    }
+
+    fn database(&self) -> std::result::Result<&redb::Database, redb::Error> {
+        self.database.as_ref().ok_or(redb::Error::PreviousIo)
+    }
+
+    /// Whether a path names this file, through links too.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        self.disk.is_at(path)
+    }
+
+    /// Bytes of its pages that may be held in memory.
+    pub(crate) fn cache_bytes(&self) -> u64 {
+        self.cache
+    }
+
+    fn cache(&self) -> usize {
+        usize::try_from(self.cache).unwrap_or(usize::MAX)
+    }
+
+    /// What is known of it.
+    pub(crate) fn status(&self) -> Result<FileStatus> {
+        let bytes = self.disk.len();
+        Ok(FileStatus {
+            bytes: bytes.map_err(|p| cannot(&self.path, "read", p))?,
+            snapshot_bytes: self.sizes.snapshot,
+            log_bytes: self.sizes.log,
+            snapshot_at: self.head.snapshot_at,
+            commits: self.commits,
+            cache_bytes: self.cache,
+            problem: self.problem.clone(),
+        })
+    }
+
+    /// Whether the log is so many times what a snapshot takes, so that the file is worth writing anew.
+    pub(crate) fn outgrows(&self, ratio: f64) -> bool {
+        self.sizes.log >= self.patience
+            && self.sizes.log as f64 > self.sizes.snapshot as f64 * ratio
+    }
+
+    /// Writing anew is not worth another attempt until the log has doubled.
+    pub(crate) fn be_patient(&mut self) {
+        self.patience = self.sizes.log.saturating_mul(2).max(SMALL);
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            // SAFETY: both are dropped once, here, and not used after.
+            unsafe {
+                ManuallyDrop::drop(&mut self.database);
+                ManuallyDrop::drop(&mut self.disk);
+            }
+        }
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> Option<u64> {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.ok().map(|since| since.as_secs())
+}

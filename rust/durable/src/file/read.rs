@@ -1,0 +1,111 @@
+//! The head and the records of a file, checked.
+//!
+//! Invariant: what is missing, cut or changed is told. Cost: one scan.
+
+use arrow_buffer::Buffer;
+use redb::{ReadableDatabase, ReadableTableMetadata, TableError};
+use ringview_core::Result;
+use serde::Deserialize;
+
+use super::{File, HEAD, Head, MAGIC, PARTS, RECORDS, Sizes, VERSION, Written};
+use crate::places::{self, Place};
+use crate::record::{Entry, Record};
+use crate::seal::unseal;
+use crate::unread::{Unread, guarded};
+
+impl File {
+    /// Where followers stand.
+    pub(crate) fn places(&self) -> Result<Vec<Place>> {
+        let read = || places::read(&self.database()?.begin_read()?);
+        guarded(read).map_err(|problem| problem.of(&self.path, "read"))
+    }
+
+    /// Hands all records over in their order, each with its number and whether it is the last, but for states of
+    /// samples; tells their bytes.
+    pub(crate) fn read(
+        &self,
+        mut each: impl FnMut(Record, u64, bool) -> Result<()>,
+    ) -> Result<Sizes> {
+        let mut last = self.head.records;
+        while last > 0 && matches!(self.checked(last - 1)?.0.entry, Entry::Sample(_)) {
+            last -= 1;
+        }
+        let mut sizes = Sizes::default();
+        for number in 0..self.head.records {
+            let (record, bytes) = self.checked(number)?;
+            match number < self.head.snapshot {
+                true => sizes.snapshot += bytes,
+                false => sizes.log += bytes,
+            }
+            each(record, number, number + 1 == last)?;
+        }
+        Ok(sizes)
+    }
+
+    /// A record and its bytes.
+    fn checked(&self, number: u64) -> Result<(Record, u64)> {
+        guarded(|| self.record(number)).map_err(|problem| problem.of(&self.path, "read"))
+    }
+
+    fn record(&self, number: u64) -> std::result::Result<(Record, u64), Unread> {
+        let reading = self.database()?.begin_read()?;
+        let records = reading.open_table(RECORDS)?;
+        let missing = || Unread::Damaged(format!("record {number} is missing"));
+        let sealed = records.get(number)?.ok_or_else(missing)?;
+        let unfit = || {
+            let told = format!("the checksum of record {number} does not fit its bytes");
+            Unread::Damaged(told)
+        };
+        let text = unseal((number, u32::MAX), sealed.value()).ok_or_else(unfit)?;
+        let Written {
+            entry,
+            parts: count,
+        } = serde_json::from_slice(text)
+            .map_err(|problem| Unread::Damaged(format!("record {number}: {problem}")))?;
+        let mut bytes = sealed.value().len() as u64;
+        let parts = reading.open_table(PARTS)?;
+        let part = |place| {
+            let sealed = parts.get((number, place))?.ok_or_else(missing)?;
+            bytes += sealed.value().len() as u64;
+            let part = unseal((number, place), sealed.value()).ok_or_else(unfit)?;
+            Ok(Buffer::from(part))
+        };
+        let parts = (0..count)
+            .map(part)
+            .collect::<std::result::Result<_, Unread>>()?;
+        Ok((Record { entry, parts }, bytes))
+    }
+}
+
+pub(super) fn head(database: &redb::Database) -> std::result::Result<Head, Unread> {
+    let reading = database.begin_read()?;
+    let heads = match reading.open_table(HEAD) {
+        Err(TableError::TableDoesNotExist(_)) => return Err(Unread::Foreign),
+        heads => heads?,
+    };
+    let text = heads.get("head")?.ok_or(Unread::Foreign)?;
+    /// What any version has.
+    #[derive(Deserialize)]
+    struct Versioned {
+        magic: String,
+        version: u32,
+    }
+    let unreadable = |problem| Unread::Damaged(format!("its head: {problem}"));
+    let any: Versioned = serde_json::from_slice(text.value()).map_err(unreadable)?;
+    if any.magic != MAGIC {
+        return Err(Unread::Foreign);
+    }
+    if any.version > VERSION {
+        return Err(Unread::Newer(any.version, VERSION));
+    }
+    let head: Head = serde_json::from_slice(text.value()).map_err(unreadable)?;
+    let there = match reading.open_table(RECORDS) {
+        Err(TableError::TableDoesNotExist(_)) => 0,
+        records => records?.len()?,
+    };
+    if there != head.records {
+        let told = format!("it has {there} records of {}", head.records);
+        return Err(Unread::Damaged(told));
+    }
+    Ok(head)
+}
