@@ -555,10 +555,10 @@ def test_sums_of_bools_are_of_columns_of_numbers() -> None:
         db.create_view("v", "SELECT SUM(t) FROM t")
     assert str(text.value).splitlines()[0].endswith("this is a text")
     view = db.create_view("v", "SELECT k, SUM(f) AS s FROM n GROUP BY k")
-    rows = {"k": [1, 1, 1, 2, 2, 3], "f": [True, False, True, False, None, None]}
-    db.insert("n", {"k": rows["k"], "f": [None if f is None else int(f) for f in rows["f"]]})
+    keys, flags = [1, 1, 1, 2, 2, 3], [True, False, True, False, None, None]
+    db.insert("n", {"k": keys, "f": [None if f is None else int(f) for f in flags]})
     with duckdb.connect() as connection:
-        connection.register("r", pa.table(rows))
+        connection.register("r", pa.table({"k": keys, "f": flags}))
         expected = connection.sql("SELECT k, SUM(f) FROM r GROUP BY k").to_arrow_table()
         assert plain_rows(rows_of(view.to_arrow())) == plain_rows(rows_of(expected))
 

@@ -80,6 +80,12 @@ def _schema(name: str) -> pa.Schema:
     return table.schema
 
 
+def _large_products(tx: rv.Transaction) -> None:
+    """Their sum is 2^63 * 2^62 * 4, which has more than 38 digits."""
+    tx.insert("r", {"a": [MOST] * 2, "b": [0] * 2, "w": [0.0] * 2})
+    tx.insert("s", {"b": [0] * 2, "c": [2**62] * 2, "name": ["n0"] * 2})
+
+
 FAILURES: dict[str, tuple[type[Exception], str, Callable[[rv.Transaction], None]]] = {
     "over-delete": (
         errors.OverDeleteError,
@@ -99,11 +105,7 @@ FAILURES: dict[str, tuple[type[Exception], str, Callable[[rv.Transaction], None]
     "overflow of a product": (
         errors.ArithmeticOverflowError,
         "overflow in",
-        # 2^63 * 2^62 * 4, more than 38 digits.
-        lambda tx: (
-            tx.insert("r", {"a": [MOST] * 2, "b": [0] * 2, "w": [0.0] * 2}),
-            tx.insert("s", {"b": [0] * 2, "c": [2**62] * 2, "name": ["n0"] * 2}),
-        ),
+        _large_products,
     ),
     "overflow of a count": (
         errors.ArithmeticOverflowError,
