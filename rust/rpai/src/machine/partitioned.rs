@@ -176,6 +176,11 @@ impl Partitioned {
         if now == part.last {
             return Ok(());
         }
+        if !part.is_touched {
+            // Rows of before came to be read only now: whoever rolls back has to read them again.
+            part.is_touched = true;
+            self.touched.push(at);
+        }
         let was = std::mem::replace(&mut part.last, now.clone());
         self.old_parts.push((at, was.clone()));
         for (times, groups) in [(-1, &was), (1, &now)] {
