@@ -24,14 +24,16 @@ pub(super) struct LocalTable {
 pub(super) struct Local {
     pub(super) plan: Plan,
     pub(super) tables: Vec<LocalTable>,
-    /// Of each column of a group, where it is: in the key, or among those of the local plan.
+    /// Of each column of a group, where it is.
     pub(super) group: Vec<Place>,
 }
 
 /// Where a column of a group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    Key(usize),
+    /// In the key, which may have a finer scale than the column's own.
+    Key(usize, u8),
+    /// Among those of the local plan.
     Rest(usize),
 }
 
@@ -69,7 +71,7 @@ pub(super) fn local(plan: &Plan) -> Option<Local> {
     for column in &block.group {
         let key = classes.iter().position(|class| class.contains(column));
         group.push(match key {
-            Some(at) => Place::Key(at),
+            Some(at) => Place::Key(at, scale_of(*column, block, types)?),
             None => {
                 inner.group.push(*column);
                 Place::Rest(inner.group.len() - 1)
@@ -103,8 +105,15 @@ fn candidates(block: &Block, types: Types<'_>) -> Vec<Class> {
 
 /// Whether a column is of a block itself and may be part of a key.
 fn is_key(column: Column, block: &Block, types: Types<'_>) -> bool {
-    let table = || &types[block.relations[column.relation]];
-    column.depth == 0 && matches!(Kind::of(&table()[column.column].ty), Kind::Exact(_))
+    column.depth == 0 && scale_of(column, block, types).is_some()
+}
+
+/// The scale of a block's own column, if it is exact.
+fn scale_of(column: Column, block: &Block, types: Types<'_>) -> Option<u8> {
+    match Kind::of(&types[block.relations[column.relation]][column.column].ty) {
+        Kind::Exact(scale) => Some(scale),
+        Kind::Real => None,
+    }
 }
 
 /// The two columns of an equality.

@@ -96,11 +96,12 @@ pub(crate) fn same(cell: Cell, expected: Option<Num>) -> bool {
         (Some(Quantity::Exact { units, scale }), Some(number @ Num::Exact(..))) => {
             common::brute::compare(Num::Exact(units, u32::from(scale)), number).is_eq()
         }
-        (Some(Quantity::Real(value)), Some(Num::Real(expected))) => {
+        (Some(real), Some(Num::Real(expected))) => {
+            let value = real.real();
             (value - expected).abs() <= 1e-12 * (value.abs() + expected.abs())
         }
         // Brute force takes whole numbers in columns of doubles for whole numbers.
-        (Some(Quantity::Real(value)), Some(Num::Exact(expected, 0))) => value == expected as f64,
+        (Some(real), Some(Num::Exact(expected, 0))) => real.real() == expected as f64,
         _ => false,
     }
 }
