@@ -6,6 +6,7 @@
 //! (section 2) with filters on single atoms, and a condition that compares across them and with queries within, over
 //! tables, views and blocks.
 
+mod above;
 mod apart;
 mod block;
 mod compared;
@@ -191,6 +192,15 @@ pub struct OrderRef {
     /// The variables directly below.
     #[serde(default)]
     pub children: Vec<OrderRef>,
+}
+
+/// The name of a block that means nothing else.
+fn free_name(what: &str, number: usize, is_taken: &dyn Fn(&str) -> bool) -> String {
+    let mut name = format!("{what} {}", number + 1);
+    while is_taken(&name) {
+        name.push('\'');
+    }
+    name
 }
 
 impl Query {
