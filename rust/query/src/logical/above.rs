@@ -63,6 +63,7 @@ impl Query {
             having,
             order: None,
             epsilon: None,
+            is_chosen: false,
         };
         let query = columns.block();
         Ok((vec![Block { name, query }], above))

@@ -56,6 +56,10 @@ pub struct Query {
     pub group_by: Vec<ColumnRef>,
     /// The columns of the result, in order.
     pub outputs: Vec<Output>,
+    /// Whether its rows are groups of the view or block that its first atom reads, which its condition chooses: the
+    /// columns that tell those apart tell its rows apart, too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_chosen: bool,
     /// Rows of the join itself, each as often as it is there, in the place of groups; absent for
     /// groups.
     #[serde(default)]
@@ -192,6 +196,10 @@ pub struct OrderRef {
     /// The variables directly below.
     #[serde(default)]
     pub children: Vec<OrderRef>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The name of a block that means nothing else.
