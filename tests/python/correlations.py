@@ -94,13 +94,14 @@ class Correlated:
             left = self.value(around, deeper)
             return f"{left} {self.one_of(*_COMPARED)} {self.value(around, deeper)}"
         if form == 2:
-            return f"{self.value(around, deeper)} {self.one_of(*_COMPARED)} {self.one_of(0, 1, looked)}"
+            left, right = self.value(around, deeper), self.one_of(0, 1, looked)
+            return f"{left} {self.one_of(*_COMPARED)} {right}"
         text, own = self.rows(around, deeper)
         shown = f"(SELECT {self.column(own)}{text})"
         if form == 3:
             return f"{looked} IN {shown}"
         if form <= 5:
-            return self.one_of(f"{looked} NOT IN {shown}", f"NOT ({looked} IN {shown})")
+            return f"{looked} NOT IN {shown}" if form == 4 else f"NOT ({looked} IN {shown})"
         if form == 6:
             return f"{looked} {self.one_of('<>', '<>', *_COMPARED)} ALL {shown}"
         return f"{self.one_of('', 'NOT ')}{looked} {self.one_of(*_COMPARED)} ANY {shown}"
@@ -130,7 +131,7 @@ def correlated(draw: st.DrawFn) -> str:
     if extreme:
         closing = "))" if "(" in extreme else ")"
         opening = " " if "(" in extreme else "("
-        shown.append(f"{extreme}{opening}{query.column(source)}{closing[: 1]} AS v")
+        shown.append(f"{extreme}{opening}{query.column(source)}{closing[:1]} AS v")
     if group:
         shown.insert(0, f"{group} AS g")
     text = f"SELECT {', '.join(shown)} FROM {tables} WHERE {' AND '.join(parts)}"
@@ -141,7 +142,8 @@ def correlated(draw: st.DrawFn) -> str:
 REALS = [
     "SELECT SUM(b.x) AS s, AVG(b.x) AS m, COUNT(b.x) AS n FROM b "
     "WHERE 1 <= (SELECT COUNT(*) FROM c WHERE c.k <= b.id)",
-    "SELECT SUM(b.x) AS s, COUNT(*) AS n FROM b WHERE 1 <= (SELECT COUNT(*) FROM c WHERE c.k = b.id)",
+    "SELECT SUM(b.x) AS s, COUNT(*) AS n FROM b "
+    "WHERE 1 <= (SELECT COUNT(*) FROM c WHERE c.k = b.id)",
     "SELECT SUM(b.x) AS s FROM b WHERE (SELECT COUNT(*) FROM c) > b.id",
     "SELECT b.id AS g, SUM(b.x) AS s, COUNT(*) AS n FROM b "
     "WHERE 1 <= (SELECT COUNT(*) FROM c WHERE c.k = b.id) GROUP BY b.id",
@@ -149,7 +151,9 @@ REALS = [
 ]
 
 
-def rows(table: str, most: int = 4, doubles: bool = False) -> st.SearchStrategy[list[dict[str, Any]]]:
+def rows(
+    table: str, most: int = 4, doubles: bool = False
+) -> st.SearchStrategy[list[dict[str, Any]]]:
     """Rows of a table, some of them twice."""
     fields: dict[str, st.SearchStrategy[Any]] = {}
     for column in SCHEMAS[table]:
@@ -162,6 +166,8 @@ def rows(table: str, most: int = 4, doubles: bool = False) -> st.SearchStrategy[
     return st.lists(st.fixed_dictionaries(fields), max_size=most)
 
 
-def contents(most: int = 4, doubles: bool = False) -> st.SearchStrategy[dict[str, list[dict[str, Any]]]]:
+def contents(
+    most: int = 4, doubles: bool = False
+) -> st.SearchStrategy[dict[str, list[dict[str, Any]]]]:
     """Rows of each table."""
     return st.fixed_dictionaries({table: rows(table, most, doubles) for table in SCHEMAS})
