@@ -92,6 +92,10 @@ ONCE_WRONG = [
     "GROUP BY b.id",
     "SELECT b.d AS g, MIN(b.d) AS m, COUNT(DISTINCT b.id) AS n FROM b "
     "WHERE b.id = b.d AND b.j NOT IN (SELECT c.l FROM c WHERE c.e = b.id) GROUP BY b.d",
+    # An atom that equates columns of its own of several types.
+    "SELECT c.e AS g, c.k AS h, MAX(c.e) AS m, COUNT(*) AS n FROM b, c WHERE b.j = c.l "
+    "AND b.j = c.e AND (b.id >= c.k OR b.id = c.e) GROUP BY c.e, c.k",
+    "SELECT c.e AS g, MIN(c.e) AS m, COUNT(*) AS n FROM c WHERE c.l = c.e GROUP BY c.e",
     "SELECT MIN(b.id) AS m, COUNT(DISTINCT b.id) AS n FROM b "
     "WHERE b.j < (SELECT SUM(c.e) FROM c WHERE c.e = b.id)",
 ]
