@@ -484,22 +484,11 @@ def check(setting: Setting, sql: str, answer: Callable[[], list[tuple[Any, ...]]
     assert plain_rows(answer()) == plain_rows(expected)
 
 
-@pytest.mark.parametrize(
-    ("sql", "around"),
-    [
-        (
-            f"SELECT MIN(x) AS y {JOINED} AND (r.a = 1 OR s.c = 1)",
-            f"SELECT MIN(x) FROM (SELECT a, c, x {JOINED}) AS q WHERE a = 1 OR c = 1",
-        ),
-        (
-            "SELECT MIN(x) AS y FROM r, s WHERE r.a < s.c",
-            "SELECT MIN(x) FROM (SELECT a, c, x FROM r CROSS JOIN s) AS q WHERE a < c",
-        ),
-    ],
-)
 def test_an_engine_without_conditions_across_tables_has_them_around_a_join(
-    setting: Setting, sql: str, around: str
+    setting: Setting,
 ) -> None:
+    sql = "SELECT MIN(x) AS y FROM r, s WHERE r.a < s.c"
+    around = "SELECT MIN(x) FROM (SELECT a, c, x FROM r CROSS JOIN s) AS q WHERE a < c"
     with pytest.raises(errors.UnsupportedError) as refused:
         setting.db.create_view("refused", sql, engine="viewtree")
     assert AROUND in str(refused.value)

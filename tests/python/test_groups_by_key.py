@@ -33,12 +33,21 @@ KINDS: dict[str, tuple[str, list[Any]]] = {
 }
 
 
+# A subquery in HAVING, which holds, makes of a view one over a block of its groups.
+HELD = " HAVING COUNT(*) > (SELECT COUNT(*) FROM nothing)"
+
+
+@pytest.mark.parametrize("having", ["", HELD])
 @pytest.mark.parametrize("name", KINDS)
-def test_groups_of_every_type_are_found_by_their_key(name: str) -> None:
+def test_groups_of_every_type_are_found_by_their_key(name: str, having: str) -> None:
     kind, values = KINDS[name]
     db = rv.Database()
     db.create_table("r", {"k": kind, "x": "int64"})
-    view = db.create_view("v", "SELECT k, SUM(x) AS s, COUNT(*) AS n FROM r GROUP BY k")
+    db.create_table("nothing", {"y": "int64"})
+    sql = "SELECT k, SUM(x) AS s, COUNT(*) AS n, MAX(k) AS m FROM r GROUP BY k"
+    if kind == "bool":
+        sql = sql.replace(", MAX(k) AS m", "")
+    view = db.create_view("v", sql + having)
     for value in values:
         assert view.get({"k": value}) is None
     db.insert("r", [{"k": value, "x": x} for x, value in enumerate(values)])
@@ -63,7 +72,9 @@ def test_keys_of_several_columns_equal_a_scan(rows: list[Any], gone: int) -> Non
     db = rv.Database()
     db.create_table("r", {"a": "int64", "b": "int64", "x": "int64"})
     sql = "SELECT b AS second, a AS first, SUM(x) AS s, MIN(x) AS m FROM r GROUP BY a, b"
-    views = [db.create_view("v", sql), db.create_view("w", sql + " HAVING SUM(x) > 0")]
+    db.create_table("t", {"y": "int64"})
+    havings = ["", " HAVING SUM(x) > 0", " HAVING SUM(x) > (SELECT COUNT(*) FROM t)"]
+    views = [db.create_view(f"v{at}", sql + having) for at, having in enumerate(havings)]
     dicts = [dict(zip("abx", row, strict=True)) for row in rows]
     db.insert("r", dicts)
     db.delete("r", dicts[:gone])
@@ -106,6 +117,36 @@ def test_a_key_that_is_none_is_refused_with_what_to_do() -> None:
     with pytest.raises(errors.UnknownColumnError):
         view.where(z=1)
     assert db.memory_usage()["dictionary"] == rv.Database().memory_usage()["dictionary"]
+
+
+def test_a_subquery_in_having_leaves_the_key_as_it_is() -> None:
+    db = rv.Database()
+    db.create_table("r", {"a": "int64", "s": "string"})
+    db.create_table("t", {"y": "int64"})
+    more = "HAVING SUM(a) > (SELECT AVG(y) FROM t)"
+    view = db.create_view("v", f"SELECT s, SUM(a) AS total FROM r GROUP BY s {more}")
+    hidden = db.create_view("h", f"SELECT SUM(a) AS total FROM r GROUP BY s {more}")
+    whole = db.create_view("w", f"SELECT SUM(a) AS total FROM r {more}")
+    db.insert("r", {"a": [5, 1, 9], "s": ["x", "y", None]})
+    assert view.get({"s": "x"}) is None
+    db.insert("t", {"y": [2]})
+    assert view.get({"s": "x"}) == {"s": "x", "total": 5}
+    assert view.get({"s": "y"}) is None, "left out"
+    assert view.get({"s": "z"}) is None, "never there"
+    assert hidden.get({"s": "x"}) == {"total": 5}
+    assert whole.get({}) == {"total": 15}
+    assert view.get_many({"s": ["y", None, "x"]}) == [
+        None,
+        {"s": None, "total": 9},
+        {"s": "x", "total": 5},
+    ]
+    assert view.where(s="x").to_pylist() == view.where(total=5).to_pylist()
+    with pytest.raises(errors.InvalidValueError, match=r'lacks "s"'):
+        view.get({})
+    with pytest.raises(errors.UnsupportedError, match="is computed"):
+        view.get({"s": "x", "total": 5})
+    with pytest.raises(errors.TypeMismatchError):
+        view.get({"s": 1})
 
 
 def test_a_view_without_groups_has_one_row() -> None:

@@ -64,6 +64,15 @@ def test_what_an_inner_query_equates_is_no_variable_of_the_outer_one() -> None:
     found = Variables(asked, catalog_of(asked, SCHEMAS).kind)
     (b,) = [variable for variable in found.all() if variable.name == "b"]
     assert found.holders(b, (0,)) == {0: "b"}
+    # Nor is what it equates of the outer one alone.
+    asked = query(
+        "SELECT COUNT(*) AS n FROM r "
+        "WHERE x > (SELECT COUNT(*) FROM s WHERE s.b = r.b AND r.b = r.x)"
+    )
+    found = Variables(asked, catalog_of(asked, SCHEMAS).kind)
+    (b,) = [variable for variable in found.all() if variable.name == "b"]
+    assert not found.is_of(b, 0, "x")
+    assert found.holders(b, (0,)) == {0: "b"}
 
 
 def test_a_variable_of_all_relations_routes_them_all() -> None:

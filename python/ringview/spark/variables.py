@@ -102,7 +102,8 @@ class Variables:
             (left, right)
             for path, one in self._queries.items()
             for left, right in _equalities(one.get("condition"), path)
-            if self._alike(left, right)
+            # Two columns of the queries around are equal for this query's rows, not for theirs.
+            if path in (left[0], right[0]) and self._alike(left, right)
         ]
         for left, right in equal:
             if left[0] == right[0]:

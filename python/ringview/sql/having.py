@@ -3,7 +3,8 @@
 `SELECT a, SUM(x) AS s FROM r GROUP BY a HAVING SUM(x) > (SELECT ..)` is `SELECT a, s FROM (SELECT
 a, SUM(x) AS s FROM r GROUP BY a) AS groups WHERE s > (SELECT ..)`. Invariant: the block shows what
 SELECT shows, the columns of GROUP BY, and the aggregates that the condition compares, each once; so
-a row of it is a group, and the result has one row for each that is chosen. Cost: O(nodes *
+a row of it is a group, the result has one row for each that is chosen, and the columns of GROUP BY
+find it. Cost: O(nodes *
 outputs).
 """
 
@@ -53,8 +54,8 @@ class OfGroups(Chosen):
         found = scalar(node if meant is None else meant, within)
         return self.shown(found.json(), found.kind)
 
-    def shown(self, measure: Json, kind: Kind) -> Column:
-        """The column of the block that has a value of each group."""
+    def shown(self, measure: Json, kind: Kind, called: str = "") -> Column:
+        """The column of the block that has a value of each group, called so if nothing else is."""
         for output in self.outputs:
             if {**as_output("", measure), "name": output["name"]} == output:
                 return Column(0, output["name"], kind, output["name"])
@@ -62,7 +63,7 @@ class OfGroups(Chosen):
         number = len(taken) + 1
         while f"{_GROUPS} {number}" in taken:
             number += 1
-        name = f"{_GROUPS} {number}"
+        name = called if called and called not in taken else f"{_GROUPS} {number}"
         self.outputs.append(as_output(name, measure))
         return Column(0, name, kind, name)
 
@@ -99,7 +100,7 @@ def chosen(having: exp.Expr, groups: Grouped, query: Json) -> Json:
         groups.text, reads=reads, groups=groups, outputs=[dict(each) for each in query["outputs"]]
     )
     keys = [
-        scope.shown({"op": "group", "column": column.json()}, column.kind)
+        scope.shown({"op": "group", "column": column.json()}, column.kind, column.stored)
         for column in groups.group
     ]
     filters: list[Json] = []
@@ -117,6 +118,7 @@ def chosen(having: exp.Expr, groups: Grouped, query: Json) -> Json:
         "outputs": [
             {"kind": "group", "name": name, "column": {"atom": 0, "column": name}} for name in shown
         ],
+        "is_chosen": True,
     }
 
 

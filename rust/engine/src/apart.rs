@@ -44,7 +44,9 @@ impl Database {
             (Err(_), Ok(())) => return Ok(()),
             (Ok(standing), Ok(())) => {
                 let other = standing.chosen.candidate.change();
-                if let (true, Some(last)) = (cost.compare(&other).is_lt(), plans.last_mut()) {
+                let is_same = |last: &Planned<'_>| last.info.schema == standing.info.schema;
+                let last = plans.last_mut().filter(|last| is_same(last));
+                if let (true, Some(last)) = (cost.compare(&other).is_lt(), last) {
                     last.chosen
                         .told
                         .instead_of(&*standing.chosen.candidate, cost);
@@ -53,9 +55,13 @@ impl Database {
                 standing.chosen.told.others.push(Other {
                     name: NAME.to_owned(),
                     cost: Some(cost.to_string()),
-                    because:
-                        "what it compares with queries within would be joins with their groups"
-                            .to_owned(),
+                    because: match query.within()[..] {
+                        [] => "what it compares would be a filter above the rows of its join",
+                        _ => {
+                            "what it compares with queries within would be joins with their groups"
+                        }
+                    }
+                    .to_owned(),
                 });
             }
             (Ok(standing), Err(why)) => standing.chosen.told.others.push(Other {
@@ -82,7 +88,10 @@ impl Database {
             let is_block = is_block || query.blocks.iter().any(|block| block.name == name);
             is_block || self.check_new(name).is_err()
         };
-        let (blocks, rest) = query.apart(&is_taken)?;
+        let (blocks, rest) = match query.within()[..] {
+            [] => query.above(&is_taken)?,
+            _ => query.apart(&is_taken)?,
+        };
         let open = By::Choice(None);
         let blocks = blocks
             .into_iter()

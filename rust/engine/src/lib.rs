@@ -9,7 +9,7 @@
 //! | `database` | [`Database`]: what there is, and what is known of it |
 //! | `table` | a table: its schema, encoder and base rows |
 //! | `view` | a view: its query, what it reads, and what keeps it |
-//! | `rows` | some rows of a view, and streams of them |
+//! | `rows`, `lookup` | some rows of a view, and streams of them; groups by their keys |
 //! | `memory` | how much memory there may be, and whether a change stays within it |
 //! | `changes` | what moved in a view, for whoever follows it |
 //! | `choose`, `apart` | which engine keeps a view, and whether as views over views |
@@ -37,6 +37,7 @@ mod factors;
 mod feed;
 mod keyed;
 mod load;
+mod lookup;
 mod memory;
 mod names;
 mod net;

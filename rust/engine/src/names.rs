@@ -74,7 +74,7 @@ impl Database {
         let blocks = query.blocks.iter();
         let blocks = blocks.map(|block| (Some(&*block.name), &block.query, By::Choice(None)));
         for (block, own, by) in blocks.chain([(None, query, by)]) {
-            if !own.within().is_empty() {
+            if own.condition.is_some() {
                 self.plan_either((block, own), by, &mut plans)?;
                 continue;
             }

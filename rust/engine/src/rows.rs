@@ -6,8 +6,8 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Error, Result, Type};
-use ringview_view::{Cell, Cursor, Key, KeyValue};
+use ringview_core::{Error, Result};
+use ringview_view::Cursor;
 
 use crate::Poll;
 use crate::database::Database;
@@ -98,45 +98,6 @@ impl Database {
     /// `UnknownView`.
     pub fn view_columns(&self, name: &str) -> Result<impl Iterator<Item = &str>> {
         Ok(self.view(name)?.columns.iter().map(String::as_str))
-    }
-
-    /// The columns that tell the groups of a view, with their types.
-    ///
-    /// # Errors
-    /// `UnknownView`; `Unsupported` for the rows of a join.
-    pub fn view_key(&self, name: &str) -> Result<Vec<(&str, &Type)>> {
-        self.view(name)?.answer().key_columns()
-    }
-
-    /// The row of a view's group, by its key, column by column; `None` if there is none. O(columns).
-    ///
-    /// # Errors
-    /// As `view_key`; `UnknownColumn`, `Value` or `Type` for what is no key; as `view_result`.
-    pub fn view_get(&self, name: &str, key: &Key<'_>) -> Result<Option<Vec<Cell>>> {
-        self.view(name)?.answer().get(key, &self.dictionary)
-    }
-
-    /// The rows of the groups of some keys, and the place of each among the keys; keys without a group
-    /// are left out. O(keys).
-    ///
-    /// # Errors
-    /// As `view_get`.
-    pub fn view_get_rows(
-        &self,
-        name: &str,
-        keys: &[Vec<(&str, KeyValue<'_>)>],
-    ) -> Result<(RecordBatch, Vec<usize>)> {
-        self.view(name)?.answer().get_rows(keys, &self.dictionary)
-    }
-
-    /// The rows of a view that have some values in columns that tell its groups, or its rows where it is
-    /// a listing. O(1) for a whole key, else O(groups).
-    ///
-    /// # Errors
-    /// `UnknownView`, `UnknownColumn`, `Type`; `Unsupported` for other columns, and for a join that is
-    /// kept factorised; as `view_result`.
-    pub fn view_where(&self, name: &str, key: &Key<'_>) -> Result<RecordBatch> {
-        self.view(name)?.answer().rows_where(key, &self.dictionary)
     }
 
     /// The rows of a table, each as often as it is there; or each once, with a last column of that

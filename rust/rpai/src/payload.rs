@@ -99,6 +99,15 @@ impl Payload for Expansion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sums<const N: usize, W = i128>(pub [W; N]);
 
+impl<const N: usize> Sums<N> {
+    /// The same with more sums, which are 0.
+    pub(crate) fn widened<const M: usize>(self) -> Sums<M> {
+        Sums(std::array::from_fn(|at| {
+            self.0.get(at).copied().unwrap_or(0)
+        }))
+    }
+}
+
 macro_rules! sums {
     ($($word:ty),*) => {$(
         impl<const N: usize> Sums<N, $word> {

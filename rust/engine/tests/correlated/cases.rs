@@ -201,7 +201,23 @@ fn doubles_that_came_and_left_leave_nothing() {
     }
     let explanation = db.view_explanation("q").unwrap();
     assert_eq!(explanation.form.name, "aggregate indexes");
-    let failed = apply(&mut db, &vec![(0, with(9, 1e300), 1)]);
+    // Of any size, and what is left is what one row would be.
+    for x in [1e300, -1e31, 1e-20, 1e-30, 1e-40, 5e-324, f64::MAX] {
+        apply(&mut db, &vec![(0, with(9, x), 1)]).unwrap();
+        let both = rows_of(&db, "q");
+        apply(
+            &mut db,
+            &vec![(0, with(9, 0.1), -1), (0, with(9, 3e-9), -1)],
+        )
+        .unwrap();
+        assert_eq!(rows_of(&db, "q"), vec![vec![Value::Real(x)]]);
+        apply(&mut db, &vec![(0, with(9, 0.1), 1), (0, with(9, 3e-9), 1)]).unwrap();
+        assert_eq!(rows_of(&db, "q"), both);
+        apply(&mut db, &vec![(0, with(9, x), -1)]).unwrap();
+        assert_eq!(rows_of(&db, "q"), before);
+    }
+    let failed = apply(&mut db, &vec![(0, with(9, f64::MAX), 2)]);
     assert!(matches!(failed, Err(Error::Overflow { .. })), "{failed:?}");
     assert_eq!(rows_of(&db, "q"), before);
+    db.check();
 }

@@ -59,6 +59,7 @@ impl Q {
             having: None,
             order: None,
             epsilon: None,
+            is_chosen: false,
         })
     }
 

@@ -57,7 +57,9 @@ pub(crate) fn variables(
             classes.union(pair[0], pair[1]);
         }
     }
-    let free: Vec<usize> = kept.iter().map(|place| classes.find(*place)).collect();
+    for place in kept {
+        classes.find(*place);
+    }
 
     let mut found = Variables {
         all: Vec::new(),
@@ -66,9 +68,8 @@ pub(crate) fn variables(
         not_null: vec![Vec::new(); scopes.len()],
         whole: Vec::new(),
     };
-    for (root, places) in classes.groups() {
-        let free = free.contains(&root);
-        found.add(&places, free, scopes)?;
+    for (_, places) in classes.groups() {
+        found.add(&places, kept, scopes)?;
     }
     if found.all.len() > Set::CAPACITY {
         return Err(Error::Unsupported {
@@ -92,7 +93,7 @@ impl Variables {
         }
     }
 
-    fn add(&mut self, places: &[Place], free: bool, scopes: &[Scope<'_>]) -> Result<()> {
+    fn add(&mut self, places: &[Place], kept: &[Place], scopes: &[Scope<'_>]) -> Result<()> {
         if places.len() > 1 {
             for (atom, column) in places {
                 if scopes[*atom].nullable(*column) {
@@ -110,9 +111,7 @@ impl Variables {
                 _ => columns.push((*atom, *column)),
             }
         }
-        if columns.len() < 2 && !free {
-            return Ok(());
-        }
+        let is_kept = |place: &Place| kept.contains(place);
         let (atom, column) = columns[0];
         let mut ty = scopes[atom].ty(column).clone();
         for place in &columns[1..] {
@@ -123,17 +122,42 @@ impl Variables {
         let decimals = decimals.filter(|place| !scopes[place.0].ty(place.1).is_integer());
         let whole = decimals.map(|&(atom, column)| (atom, column, ty.clone()));
         self.whole.extend(whole);
+        // What an atom equates with its own column, in another encoding, is grouped by as it is.
+        let is_alike = |place: &Place| {
+            let own = scopes[place.0].ty(place.1);
+            own.is_integer() == ty.is_integer() && join_type(&ty, own).is_some()
+        };
+        let (others, unlike): (Vec<Place>, Vec<Place>) = others.into_iter().partition(is_alike);
+        let free = columns.iter().chain(&others).any(is_kept);
+        if columns.len() > 1 || free {
+            let nullable = places.len() == 1 && scopes[atom].nullable(column);
+            self.push((columns, others), (ty, nullable, free), scopes);
+        }
+        for place in unlike.into_iter().filter(is_kept) {
+            let ty = scopes[place.0].ty(place.1).clone();
+            self.push((vec![place], Vec::new()), (ty, false, true), scopes);
+        }
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        (columns, others): (Vec<Place>, Vec<Place>),
+        (ty, nullable, free): (Type, bool, bool),
+        scopes: &[Scope<'_>],
+    ) {
+        let (atom, column) = columns[0];
+        let places = columns.iter().chain(&others);
         let id = self.all.len();
-        self.of.extend(places.iter().map(|place| (*place, id)));
+        self.of.extend(places.map(|place| (*place, id)));
         self.all.push(Variable {
             name: scopes[atom].schema.fields()[column].name.clone(),
-            nullable: places.len() == 1 && scopes[atom].nullable(column),
+            nullable,
             columns,
             others,
             ty,
             free,
         });
-        Ok(())
     }
 
     /// Variables of one name get their aliases in front.

@@ -8,7 +8,7 @@
 
 use super::{
     Atom, Block, ColumnRef, Compared, Comparison, Condition, Function, Literal, Measure, Output,
-    Query,
+    Query, free_name,
 };
 
 /// Why a condition stays as it is.
@@ -37,7 +37,7 @@ impl Query {
         for conjunct in conjuncts {
             match block(conjunct) {
                 Ok((block, outer)) => {
-                    let name = free_name(blocks.len(), is_taken);
+                    let name = free_name("groups", blocks.len(), is_taken);
                     query.join(&name, outer);
                     blocks.push(Block { name, query: block });
                 }
@@ -73,15 +73,6 @@ impl Query {
             self.joins.push(vec![column, own]);
         }
     }
-}
-
-/// The name of a block that means nothing else.
-fn free_name(number: usize, is_taken: &dyn Fn(&str) -> bool) -> String {
-    let mut name = format!("groups {}", number + 1);
-    while is_taken(&name) {
-        name.push('\'');
-    }
-    name
 }
 
 fn key(at: usize) -> String {

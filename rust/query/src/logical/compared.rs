@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Atom, Condition, Literal, Query};
+use super::{Atom, Condition, Literal, Query, Scalar};
 
 /// A value that is compared, for each row of the join.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +69,45 @@ pub enum Compared {
 }
 
 impl Compared {
+    /// The same over columns of the query itself alone, if it is that.
+    #[must_use]
+    pub fn scalar(&self) -> Option<Scalar> {
+        let both = |left: &Compared, right: &Compared| {
+            Some((left.scalar()?.into(), right.scalar()?.into()))
+        };
+        Some(match self {
+            Compared::Column {
+                depth: 0,
+                atom,
+                column,
+            } => Scalar::Column {
+                atom: *atom,
+                column: column.clone(),
+            },
+            Compared::Literal { value } => Scalar::Literal {
+                value: value.clone(),
+            },
+            Compared::Add { left, right } => {
+                let (left, right) = both(left, right)?;
+                Scalar::Add { left, right }
+            }
+            Compared::Subtract { left, right } => {
+                let (left, right) = both(left, right)?;
+                Scalar::Subtract { left, right }
+            }
+            Compared::Multiply { left, right } => {
+                let (left, right) = both(left, right)?;
+                Scalar::Multiply { left, right }
+            }
+            Compared::Negate { operand } => Scalar::Negate {
+                operand: operand.scalar()?.into(),
+            },
+            Compared::Column { .. } | Compared::Divide { .. } | Compared::Query { .. } => {
+                return None;
+            }
+        })
+    }
+
     /// Calls `see` with the queries in it, but not with those within them.
     pub fn each_query<'a>(&'a self, see: &mut dyn FnMut(&'a Query)) {
         match self {

@@ -6,6 +6,7 @@
 //! (section 2) with filters on single atoms, and a condition that compares across them and with queries within, over
 //! tables, views and blocks.
 
+mod above;
 mod apart;
 mod block;
 mod compared;
@@ -55,6 +56,10 @@ pub struct Query {
     pub group_by: Vec<ColumnRef>,
     /// The columns of the result, in order.
     pub outputs: Vec<Output>,
+    /// Whether its rows are groups of the view or block that its first atom reads, which its condition chooses: the
+    /// columns that tell those apart tell its rows apart, too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_chosen: bool,
     /// Rows of the join itself, each as often as it is there, in the place of groups; absent for
     /// groups.
     #[serde(default)]
@@ -191,6 +196,19 @@ pub struct OrderRef {
     /// The variables directly below.
     #[serde(default)]
     pub children: Vec<OrderRef>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// The name of a block that means nothing else.
+fn free_name(what: &str, number: usize, is_taken: &dyn Fn(&str) -> bool) -> String {
+    let mut name = format!("{what} {}", number + 1);
+    while is_taken(&name) {
+        name.push('\'');
+    }
+    name
 }
 
 impl Query {

@@ -52,8 +52,8 @@ impl Accumulator {
 
     fn add(&mut self, number: Quantity, times: i128) -> Result<()> {
         match number {
-            Quantity::Real(value) => {
-                let times_value = Expansion::from(times).scaled(value);
+            Quantity::Real(_) | Quantity::Sum(_) => {
+                let times_value = Expansion::from(times).product(number.expansion());
                 let sum = self.reals.plus(times_value);
                 self.reals = sum.ok_or_else(|| overflow("a sum of doubles"))?;
                 self.doubles += times;
@@ -110,7 +110,7 @@ impl Accumulator {
         let exact = Quantity::Exact { units, scale };
         let sum = match self.doubles {
             0 => exact,
-            _ => Quantity::Real(self.reals.value()).plus(exact, 1)?,
+            _ => Quantity::Sum(self.reals.sum(Expansion::of_decimal(units, scale as i8))),
         };
         Ok(match what {
             Aggregate::Sum(_) => Cell(Some(sum)),

@@ -6,7 +6,7 @@ use super::feed::Role;
 use super::flat::{flat, flat_value};
 use super::number::Quantity;
 use super::plan::{Aggregate, Block, Comparison, Condition, Value};
-use super::recognise::{Tables, Why, exact};
+use super::recognise::{Tables, Why, exact, unit};
 use super::stage::Stage;
 use super::unit::Unit;
 
@@ -31,6 +31,16 @@ pub(super) struct Summed {
 }
 
 impl Summed {
+    /// A count of rows, or of those where something is not NULL: a whole number, whatever is counted.
+    fn rows(counted: Option<Value>) -> Self {
+        Self {
+            value: Value::Constant(Quantity::int(1)),
+            scale: 0,
+            counts: true,
+            counted,
+        }
+    }
+
     /// Its rows, without a key.
     pub(super) fn role(&self, table: usize) -> Role {
         Role {
@@ -71,19 +81,19 @@ pub(super) fn aggregated(tables: &Tables, block: &Block, table: usize) -> Result
                     columns.push(column);
                 }
             });
+            let counted = (!columns.is_empty()).then_some(Value::Present(columns));
+            if matches!(block.sole_aggregate(), Some(Aggregate::Counted(_))) {
+                unit(tables, table, &value)?;
+                return Ok(Summed::rows(counted));
+            }
             Ok(Summed {
                 scale: exact(tables, table, &value)?,
-                counts: matches!(block.sole_aggregate(), Some(Aggregate::Counted(_))),
-                counted: (!columns.is_empty()).then_some(Value::Present(columns)),
+                counts: false,
+                counted,
                 value,
             })
         }
-        Some(Aggregate::Count) => Ok(Summed {
-            value: Value::Constant(Quantity::int(1)),
-            scale: 0,
-            counts: true,
-            counted: None,
-        }),
+        Some(Aggregate::Count) => Ok(Summed::rows(None)),
         _ => Err("a correlated block is neither a SUM nor a COUNT"),
     }
 }
@@ -176,9 +186,13 @@ pub(super) fn chain(
     Ok((chain, theirs))
 }
 
-/// A comparison between a value of the block's own and one of the block around: both, its own left.
+/// A comparison between a value of the block's own and one of the block around: both, its own left. A block within,
+/// which may see the row around alone, is neither.
 pub(super) fn correlation(one: &Condition) -> Result<(Value, Comparison, Value), Why> {
     const OTHER: Why = "a block is correlated by something else than a comparison of two values";
+    if one.is_nested() {
+        return Err(OTHER);
+    }
     let depth = |value: &Value| {
         let (mut least, mut most) = (usize::MAX, 0);
         value.columns(&mut |column| {

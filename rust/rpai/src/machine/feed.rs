@@ -5,14 +5,14 @@
 //! feed. Cost: that of the values.
 
 use ringview_core::Result;
-use ringview_ring::CommutativeMonoid;
+use ringview_ring::{CommutativeMonoid, Expansion};
 
 use super::exact::{Exact, Ordinal};
 use super::number::{Kind, Quantity, product};
 use super::plan::{ColumnType, Condition, Value};
 use super::row::RowAt;
-use super::scope::{holds_for, value_for};
-use super::unit::{self, Unit};
+use super::scope::{holds_for, summand};
+use super::unit::{self, Digit, Reals, Unit, digits, packed};
 use crate::payload::Sums;
 use crate::tree::overflow;
 
@@ -42,8 +42,8 @@ struct Lane {
 enum Summand {
     One,
     Exact(Exact),
-    /// Into two lanes.
-    Real(Value),
+    /// Into the lanes of one of the sums of doubles.
+    Real(Value, usize),
 }
 
 #[derive(Clone, Debug)]
@@ -53,6 +53,14 @@ pub(super) struct Feed {
     equal: (Vec<Value>, Vec<Ordinal>),
     key: (Option<Value>, Option<Ordinal>),
     lanes: Vec<Lane>,
+}
+
+/// What the rows of all tables are to a part.
+#[derive(Clone, Debug)]
+pub(super) struct Feeds {
+    pub(super) all: Vec<Feed>,
+    /// The sums of doubles.
+    reals: Vec<Reals>,
 }
 
 /// The kinds in which keys are compared: of what must be equal, and of what orders.
@@ -67,8 +75,9 @@ pub(super) fn feeds(
     roles: &[(Role, usize)],
     tables: &[Vec<ColumnType>],
     kinds: &Kinds,
-) -> Option<Vec<Feed>> {
+) -> Option<Feeds> {
     let mut all: Vec<Feed> = Vec::new();
+    let mut reals = Vec::new();
     for (role, first) in roles {
         let types = &tables[role.table];
         let mut lanes = vec![Lane {
@@ -82,7 +91,10 @@ pub(super) fn feeds(
         for (value, unit) in &role.sums {
             let value = match unit {
                 Unit::Scale(scale) => Summand::Exact(Exact::new(value, types)?.at_scale(*scale)?),
-                Unit::Real => Summand::Real(value.clone()),
+                Unit::Real => {
+                    reals.push(Reals::new(at));
+                    Summand::Real(value.clone(), reals.len() - 1)
+                }
             };
             lanes.push(Lane { at, value });
             at += unit.lanes();
@@ -111,7 +123,65 @@ pub(super) fn feeds(
             lanes,
         });
     }
-    Some(all)
+    Some(Feeds { all, reals })
+}
+
+impl Feeds {
+    /// Those of a table.
+    #[inline]
+    pub(super) fn of(&self, table: usize) -> impl Iterator<Item = &Feed> {
+        self.all.iter().filter(move |feed| feed.table == table)
+    }
+
+    /// The digits of a row's doubles that have no lane yet: of which sum, and their places.
+    pub(super) fn missing(&self, table: usize, row: &RowAt<'_>) -> Result<Vec<(usize, i32)>> {
+        let mut missing = Vec::new();
+        if self.reals.is_empty() {
+            return Ok(missing);
+        }
+        for feed in self.of(table) {
+            if !feed.takes(row)? {
+                continue;
+            }
+            for lane in &feed.lanes {
+                let Summand::Real(value, sum) = &lane.value else {
+                    continue;
+                };
+                for (place, digit) in digits_of(value, row)? {
+                    let has_lane = digit == 0 || self.reals[*sum].lane(place).is_some();
+                    if !has_lane && !missing.contains(&(*sum, place)) {
+                        missing.push((*sum, place));
+                    }
+                }
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Gives digits the lanes from one on.
+    pub(super) fn extend(&mut self, missing: &[(usize, i32)], first: usize) {
+        for (lane, &(sum, place)) in (first..).zip(missing) {
+            self.reals[sum].extend(place, lane);
+        }
+    }
+
+    /// Writes sums of doubles where they are told; `first` is the lane that is told first.
+    #[inline]
+    pub(super) fn tell(&self, sums: &[i128], first: usize, into: &mut [i128]) -> Result<()> {
+        for reals in &self.reals {
+            let told = packed(reals.total(sums)?);
+            into[reals.at() - first..][..told.len()].copy_from_slice(&told);
+        }
+        Ok(())
+    }
+}
+
+/// The digits of a row's value, whose own are those of up to three doubles.
+fn digits_of(value: &Value, row: &RowAt<'_>) -> Result<impl Iterator<Item = Digit>> {
+    let sum = summand(value, row)?
+        .0
+        .map_or(Expansion::ZERO, Quantity::expansion);
+    Ok(unit::doubles(sum).into_iter().flat_map(digits))
 }
 
 impl Feed {
@@ -148,7 +218,12 @@ impl Feed {
 
     /// What a row that comes so many times adds.
     #[inline]
-    pub(super) fn delta<const N: usize>(&self, row: &RowAt<'_>, times: i64) -> Result<Sums<N>> {
+    pub(super) fn delta<const N: usize>(
+        &self,
+        feeds: &Feeds,
+        row: &RowAt<'_>,
+        times: i64,
+    ) -> Result<Sums<N>> {
         let mut delta = Sums::<N>::ZERO;
         let times = i128::from(times);
         for lane in &self.lanes {
@@ -156,11 +231,14 @@ impl Feed {
             let units = match &lane.value {
                 Summand::One => 1,
                 Summand::Exact(value) => value.units(row)?.unwrap_or(0),
-                Summand::Real(value) => {
-                    let value = value_for(value, row)?.0.map_or(0.0, Quantity::real);
-                    for (at, part) in unit::parts(value)?.into_iter().enumerate() {
-                        let part = product(part, times);
-                        delta.0[lane.at + at] = part.ok_or_else(too_much)?;
+                Summand::Real(value, sum) => {
+                    for (place, digit) in digits_of(value, row)? {
+                        let lane = feeds.reals[*sum].lane(place).filter(|_| digit != 0);
+                        if let Some(lane) = lane {
+                            let digit = product(digit, times);
+                            let sum = digit.and_then(|digit| delta.0[lane].checked_add(digit));
+                            delta.0[lane] = sum.ok_or_else(too_much)?;
+                        }
                     }
                     continue;
                 }

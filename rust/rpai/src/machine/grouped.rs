@@ -12,12 +12,13 @@ use foldhash::quality::SeedableRandomState;
 use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
-use super::feed::Feed;
+use super::feed::Feeds;
 use super::number::{Quantity, floor, power_of_ten};
 use super::part::Part;
 use super::plan::{Comparison, Value};
 use super::row::{Cell, RowAt};
 use super::stage::Stage;
+use super::sweep::check_lanes;
 use crate::cut::Cut;
 use crate::pai_map::PaiMap;
 use crate::payload::{Payload, Sums};
@@ -32,11 +33,13 @@ enum Index<const N: usize> {
 /// The block's count and sum, then those of the relation.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
-    pub(super) feeds: Vec<Feed>,
+    pub(super) feeds: Feeds,
     pub(super) stage: Stage,
     /// The closed side, as the one element that `closed` wants.
     pub(super) closed: [Value; 1],
     pub(super) width: usize,
+    /// Lanes of all sums, and of digits that came later.
+    pub(super) lanes: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -51,18 +54,9 @@ struct Grouped<const N: usize> {
 /// A part over payloads that are wide enough.
 pub(super) fn part(shape: Shape) -> Option<Box<dyn Part>> {
     fn made<const N: usize>(shape: Shape) -> Box<dyn Part> {
-        let by_equality = matches!(shape.stage.how, Comparison::Eq | Comparison::Ne);
-        Box::new(Grouped::<N> {
-            index: match by_equality && shape.stage.growing.is_none() {
-                true => Index::Map(PaiMap::new()),
-                false => Index::Tree(RpaiTree::new()),
-            },
-            shape: Arc::new(shape),
-            groups: HashMap::with_hasher(random_hasher()),
-            undo: Vec::new(),
-        })
+        Box::new(Grouped::<N>::new(shape.into()))
     }
-    match 2 + shape.width {
+    match shape.lanes {
         0..=4 => Some(made::<4>(shape)),
         5..=8 => Some(made::<8>(shape)),
         9..=16 => Some(made::<16>(shape)),
@@ -95,6 +89,31 @@ fn own<const N: usize>(sums: Sums<N>) -> Sums<N> {
 }
 
 impl<const N: usize> Grouped<N> {
+    fn new(shape: Arc<Shape>) -> Self {
+        let by_equality = matches!(shape.stage.how, Comparison::Eq | Comparison::Ne);
+        Self {
+            index: match by_equality && shape.stage.growing.is_none() {
+                true => Index::Map(PaiMap::new()),
+                false => Index::Tree(RpaiTree::new()),
+            },
+            shape,
+            groups: HashMap::with_hasher(random_hasher()),
+            undo: Vec::new(),
+        }
+    }
+
+    /// The same with more lanes. O(n).
+    fn wider<const M: usize>(&self) -> Result<Box<dyn Part>> {
+        let mut wide = Grouped::<M>::new(Arc::clone(&self.shape));
+        for (group, sums) in &self.groups {
+            wide.add(group, sums.widened())?;
+        }
+        let undo = self.undo.iter();
+        let undo = undo.map(|(group, delta)| (group.clone(), delta.widened()));
+        wide.undo.extend(undo);
+        Ok(Box::new(wide))
+    }
+
     /// The units of a group's aggregate; `None` for NULL.
     fn aggregate(&self, sums: Sums<N>) -> Option<i128> {
         match (self.shape.stage.counts, sums.0[0], sums.0[1]) {
@@ -174,7 +193,7 @@ impl<const N: usize> Grouped<N> {
                 let found = key.and_then(|key| map.get(key));
                 Ok(found.unwrap_or(Sums::<N>::ZERO))
             }
-            (Index::Map(map), Quantity::Real(_)) => {
+            (Index::Map(map), Quantity::Real(_) | Quantity::Sum(_)) => {
                 let mut sum = Sums::<N>::ZERO;
                 for (units, payload) in map.iter() {
                     let growing = stage.growing(units)?.0;
@@ -193,17 +212,37 @@ impl<const N: usize> Grouped<N> {
 }
 
 impl<const N: usize> Part for Grouped<N> {
+    #[inline]
+    fn make_room(&mut self, table: usize, row: &RowAt<'_>) -> Result<Option<Box<dyn Part>>> {
+        let missing = self.shape.feeds.missing(table, row)?;
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let lanes = self.shape.lanes + missing.len();
+        check_lanes(lanes)?;
+        let shape = Arc::make_mut(&mut self.shape);
+        shape.feeds.extend(&missing, shape.lanes);
+        shape.lanes = lanes;
+        match lanes {
+            _ if lanes <= N => Ok(None),
+            0..=8 => self.wider::<8>().map(Some),
+            9..=16 => self.wider::<16>().map(Some),
+            17..=32 => self.wider::<32>().map(Some),
+            _ => self.wider::<64>().map(Some),
+        }
+    }
+
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
         let shape = Arc::clone(&self.shape);
         // A row reaches a group in a hash table or two: what a reference counts is little beside.
-        for feed in shape.feeds.iter().filter(|feed| feed.table == table) {
+        for feed in shape.feeds.of(table) {
             if !feed.takes(row)? {
                 continue;
             }
             let Some(group) = feed.equal(row)? else {
                 continue;
             };
-            let delta = feed.delta::<N>(row, times)?;
+            let delta = feed.delta::<N>(&shape.feeds, row, times)?;
             self.add(&group, delta)?;
             self.undo.push((group, delta));
         }
@@ -224,7 +263,11 @@ impl<const N: usize> Part for Grouped<N> {
     }
 
     fn tables(&self, visit: &mut dyn FnMut(usize)) {
-        self.shape.feeds.iter().for_each(|feed| visit(feed.table));
+        self.shape
+            .feeds
+            .all
+            .iter()
+            .for_each(|feed| visit(feed.table));
     }
 
     fn closed(&self) -> &[Value] {
@@ -247,7 +290,7 @@ impl<const N: usize> Part for Grouped<N> {
             _ => self.equal(closed)?,
         };
         into.copy_from_slice(&passed.0[2..2 + self.shape.width]);
-        Ok(())
+        self.shape.feeds.tell(&passed.0, 2, into)
     }
 
     fn width(&self) -> usize {
@@ -267,7 +310,7 @@ impl<const N: usize> Part for Grouped<N> {
     }
 
     fn memory_usage(&self) -> usize {
-        let words = self.shape.feeds.len() * size_of::<i128>();
+        let words = self.shape.feeds.all.len() * size_of::<i128>();
         let each = words + size_of::<(Vec<i128>, Sums<N>)>() + 1;
         let index = match &self.index {
             Index::Map(map) => map.memory_usage(),

@@ -1,10 +1,12 @@
 //! Where a query falls into parts of its own: rows whose keys are equal meet each other, and no others.
 //!
 //! Invariant: relations of the outermost block are joined by equal columns, and every block within is correlated with
-//! them by the same: so what a row of one key changes is the result of that key. The query of one key is the query
-//! without these equalities (the local plan), over tables that are a table and which of its columns are the key.
+//! them by the same: so what a row of one key changes is the result of that key. Every relation has a column of its
+//! own that is the key. The query of one key is the query without the equalities between such columns (the local
+//! plan), over tables that are a table and which of its columns are the key.
 //! Cost: linear in the query.
 
+use super::number::Kind;
 use super::plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
 
 /// A table as the local plan has it.
@@ -22,19 +24,25 @@ pub(super) struct LocalTable {
 pub(super) struct Local {
     pub(super) plan: Plan,
     pub(super) tables: Vec<LocalTable>,
-    /// Of each column of a group, where it is: in the key, or among those of the local plan.
+    /// Of each column of a group, where it is.
     pub(super) group: Vec<Place>,
 }
 
 /// Where a column of a group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    Key(usize),
+    /// In the key, which may have a finer scale than the column's own.
+    Key(usize, u8),
+    /// Among those of the local plan.
     Rest(usize),
 }
 
-/// Columns that are equal, as seen from a block: of its own relations and of those around.
+/// Columns that equal the key wherever their rows count, as seen from a block: of its own relations and of those
+/// around it. All of them are exact: `=` between an exact number and a double is not transitive.
 type Class = Vec<Column>;
+
+/// The columns of all tables.
+type Types<'a> = &'a [Vec<ColumnType>];
 
 /// The parts of a query, if it has any. The first aggregate of the local plan counts rows.
 pub(super) fn local(plan: &Plan) -> Option<Local> {
@@ -43,26 +51,27 @@ pub(super) fn local(plan: &Plan) -> Option<Local> {
     if !block.aggregates.iter().all(additive) || block.relations.is_empty() {
         return None;
     }
-    let mut classes = classes(&block.condition, candidates(block));
+    let types = &plan.tables[..];
+    let mut classes = joined(block, candidates(block, types));
     let mut nested = false;
     block.condition.blocks(&mut |_| nested = true);
     // What nothing is equal to would part rows that need no part of their own.
     let is_used = |class: &Class| nested || class.len() > 1;
-    classes.retain(|class| is_used(class) && covers(class, block) && all_within(block, class));
+    classes
+        .retain(|class| is_used(class) && covers(class, block) && all_within(block, class, types));
     if classes.is_empty() {
         return None;
     }
     let mut tables = Vec::new();
     let mut inner = block.clone();
     let alone: Vec<bool> = classes.iter().map(|class| class.len() == 1).collect();
-    let all = (&plan.tables[..], &mut tables);
-    rewrite(&mut inner, &classes, &alone, all);
+    rewrite(&mut inner, &classes, &alone, (types, &mut tables));
     let mut group = Vec::new();
     inner.group.clear();
     for column in &block.group {
         let key = classes.iter().position(|class| class.contains(column));
         group.push(match key {
-            Some(at) => Place::Key(at),
+            Some(at) => Place::Key(at, scale_of(*column, block, types)?),
             None => {
                 inner.group.push(*column);
                 Place::Rest(inner.group.len() - 1)
@@ -81,16 +90,30 @@ pub(super) fn local(plan: &Plan) -> Option<Local> {
     })
 }
 
-/// The columns of the outermost block that blocks within may be correlated by, each alone.
-fn candidates(block: &Block) -> Vec<Class> {
+/// The exact columns of the outermost block that blocks within may be correlated by, each alone.
+fn candidates(block: &Block, types: Types<'_>) -> Vec<Class> {
     let mut all: Vec<Class> = Vec::new();
     let mut note = |column: Column| {
-        if column.depth == 0 && !all.iter().any(|class| class[0] == column) {
+        let known = all.iter().any(|class| class[0] == column);
+        if !known && is_key(column, block, types) {
             all.push(vec![column]);
         }
     };
     block.condition.columns(&mut note);
     all
+}
+
+/// Whether a column is of a block itself and may be part of a key.
+fn is_key(column: Column, block: &Block, types: Types<'_>) -> bool {
+    column.depth == 0 && scale_of(column, block, types).is_some()
+}
+
+/// The scale of a block's own column, if it is exact.
+fn scale_of(column: Column, block: &Block, types: Types<'_>) -> Option<u8> {
+    match Kind::of(&types[block.relations[column.relation]][column.column].ty) {
+        Kind::Exact(scale) => Some(scale),
+        Kind::Real => None,
+    }
 }
 
 /// The two columns of an equality.
@@ -101,18 +124,16 @@ fn equality(one: &Condition) -> Option<(Column, Column)> {
     }
 }
 
-/// Classes joined where a condition says that their columns are equal.
-fn classes(condition: &Condition, mut classes: Vec<Class>) -> Vec<Class> {
-    for (a, b) in condition.conjuncts().into_iter().filter_map(equality) {
+/// Classes of the outermost block, joined where its condition equates their columns.
+fn joined(block: &Block, mut classes: Vec<Class>) -> Vec<Class> {
+    let conjuncts = block.condition.conjuncts().into_iter();
+    for (a, b) in conjuncts.filter_map(equality) {
         let find = |column: &Column| classes.iter().position(|class| class.contains(column));
-        match (find(&a), find(&b)) {
-            (Some(a), Some(b)) if a != b => {
-                let more = classes.remove(a.max(b));
-                classes[a.min(b)].extend(more);
-            }
-            (Some(class), None) => classes[class].push(b),
-            (None, Some(class)) => classes[class].push(a),
-            _ => {}
+        if let (Some(a), Some(b)) = (find(&a), find(&b))
+            && a != b
+        {
+            let more = classes.remove(a.max(b));
+            classes[a.min(b)].extend(more);
         }
     }
     classes
@@ -130,22 +151,35 @@ fn own(class: &Class, relation: usize) -> Option<usize> {
     own.min()
 }
 
-/// A class as it is seen one block further in, with the columns there that are equal to it.
-fn within(class: &Class, block: &Block) -> Class {
+/// A class as it is seen one block further in, with the block's own columns that are equal to it. A column of the
+/// blocks around does not join the class here: its row is there whatever this block equates it with.
+fn within(class: &Class, block: &Block, types: Types<'_>) -> Class {
     let deeper = |column: &Column| Column {
         depth: column.depth + 1,
         ..*column
     };
-    let class = class.iter().map(deeper).collect();
-    classes(&block.condition, vec![class]).swap_remove(0)
+    let mut class: Class = class.iter().map(deeper).collect();
+    let conjuncts = block.condition.conjuncts().into_iter();
+    let pairs: Vec<(Column, Column)> = conjuncts.filter_map(equality).collect();
+    loop {
+        let joins = |(one, other): (Column, Column)| {
+            let is_new = class.contains(&other) && !class.contains(&one);
+            (is_new && is_key(one, block, types)).then_some(one)
+        };
+        let mut pairs = pairs.iter();
+        match pairs.find_map(|&(a, b)| joins((a, b)).or_else(|| joins((b, a)))) {
+            Some(column) => class.push(column),
+            None => return class,
+        }
+    }
 }
 
 /// Whether all blocks within one see nothing but what is equal to a class.
-fn all_within(block: &Block, class: &Class) -> bool {
+fn all_within(block: &Block, class: &Class, types: Types<'_>) -> bool {
     let mut all = true;
     block.condition.blocks(&mut |inner| {
-        let class = within(class, inner);
-        all = all && covers(&class, inner) && all_within(inner, &class);
+        let class = within(class, inner, types);
+        all = all && covers(&class, inner) && all_within(inner, &class, types);
     });
     all
 }
@@ -156,21 +190,19 @@ fn rewrite(
     block: &mut Block,
     classes: &[Class],
     alone: &[bool],
-    (types, tables): (&[Vec<ColumnType>], &mut Vec<LocalTable>),
+    (types, tables): (Types<'_>, &mut Vec<LocalTable>),
 ) {
-    let stands = |column: Column| {
-        let is_own = |class: &&Class| {
-            class.contains(&column) && own(class, column.relation) == Some(column.column)
-        };
-        classes
-            .iter()
-            .position(|class| column.depth > 0 && class.contains(&column) || is_own(&class))
+    // Columns around are equal to the key where their row counts; an own one, where its rows are told apart by it.
+    let is_key = |class: &Class, column: Column| {
+        class.contains(&column)
+            && (column.depth > 0 || own(class, column.relation) == Some(column.column))
+    };
+    // A column equals itself unless it is NULL.
+    let is_kept = |(a, b): (Column, Column)| {
+        a == b || !(classes.iter()).any(|class| is_key(class, a) && is_key(class, b))
     };
     let conjuncts = block.condition.conjuncts().into_iter();
-    let kept = conjuncts.filter(|one| match equality(one) {
-        Some((a, b)) => stands(a).is_none() || stands(a) != stands(b),
-        None => true,
-    });
+    let kept = conjuncts.filter(|one| equality(one).is_none_or(is_kept));
     block.condition = Condition::And(kept.cloned().collect());
     for (relation, table) in block.relations.iter_mut().enumerate() {
         let columns = classes.iter().filter_map(|class| own(class, relation));
@@ -189,7 +221,8 @@ fn rewrite(
         });
     }
     block.condition.blocks_mut(&mut |inner| {
-        let classes: Vec<Class> = classes.iter().map(|class| within(class, inner)).collect();
+        let classes = classes.iter().map(|class| within(class, inner, types));
+        let classes: Vec<Class> = classes.collect();
         rewrite(
             inner,
             &classes,

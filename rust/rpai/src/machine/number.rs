@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 
 use ringview_core::{Batch, Result, Type};
+use ringview_ring::Expansion;
 
 use crate::tree::overflow;
 
@@ -22,6 +23,8 @@ pub enum Quantity {
     },
     /// A double, finite.
     Real(f64),
+    /// A sum of doubles with more digits than one has; what is compared and computed with is the nearest double.
+    Sum(Expansion),
 }
 
 /// What kind of number a value is, known before any row comes.
@@ -88,14 +91,29 @@ impl Quantity {
     pub fn real(self) -> f64 {
         match self {
             Quantity::Real(value) => value,
+            Quantity::Sum(sum) => sum.value(),
             Quantity::Exact { units, scale: 0 } => units as f64,
-            Quantity::Exact { units, scale } => {
-                ringview_ring::Expansion::decimal_value(units, scale as i8)
-            }
+            Quantity::Exact { units, scale } => Expansion::decimal_value(units, scale as i8),
         }
     }
 
-    /// Units of a scale that is no less than its own.
+    /// With all digits that there are of a double.
+    pub(crate) fn expansion(self) -> Expansion {
+        match self {
+            Quantity::Sum(sum) => sum,
+            other => Expansion::from(other.real()),
+        }
+    }
+
+    /// Whether it is the same to the last digit.
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        match (self, other) {
+            (Quantity::Sum(_), _) | (_, Quantity::Sum(_)) => self.expansion() == other.expansion(),
+            _ => self == other,
+        }
+    }
+
+    /// Units of a scale in which it has no further digits.
     pub(crate) fn units_at(self, scale: u8) -> Result<i128> {
         let Quantity::Exact { units, scale: own } = self else {
             return Err(overflow("a double among exact numbers"));
@@ -219,12 +237,17 @@ fn finite(value: f64) -> Result<Quantity> {
     Err(overflow("a number computed for a predicate"))
 }
 
+/// Units of one scale in those of another; `None` if they do not fit, or digits would be lost.
 #[inline]
-fn rescaled(units: i128, from: u8, to: u8) -> Option<i128> {
-    if from == to {
-        return Some(units);
+pub(crate) fn rescaled(units: i128, from: u8, to: u8) -> Option<i128> {
+    if from <= to {
+        return match to - from {
+            0 => Some(units),
+            digits => product(units, power_of_ten(digits)?),
+        };
     }
-    product(units, power_of_ten(to - from)?)
+    let (units, is_whole) = floor(units, power_of_ten(from - to)?);
+    is_whole.then_some(units)
 }
 
 /// A product that fits: one multiplication where the factors have 64 bits, as most have.

@@ -7,6 +7,8 @@ use super::row::{Cell, RowAt};
 
 /// One relation of a block, with whatever chooses its rows.
 pub(super) trait Part: std::fmt::Debug + Send + Sync {
+    /// Sees to it that a row's doubles have lanes; the same, wider, where it must be that.
+    fn make_room(&mut self, table: usize, row: &RowAt<'_>) -> Result<Option<Box<dyn Part>>>;
     /// A row of a table comes or goes. After an error only `rollback` may follow.
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()>;
     /// What came since the last commit stays.

@@ -173,8 +173,13 @@ impl Partitioned {
             .map(|(rest, all)| (self.shape.group(&part.key, &rest), all))
             .collect();
         part.is_reached = false;
-        if now == part.last {
+        if are_same(&now, &part.last) {
             return Ok(());
+        }
+        if !part.is_touched {
+            // Rows of before came to be read only now: whoever rolls back has to read them again.
+            part.is_touched = true;
+            self.touched.push(at);
         }
         let was = std::mem::replace(&mut part.last, now.clone());
         self.old_parts.push((at, was.clone()));
@@ -324,6 +329,14 @@ impl Partitioned {
     pub(super) fn steps(&self) -> u64 {
         self.parts.iter().map(|part| part.machine.steps()).sum()
     }
+}
+
+/// Whether groups are the same to the last digit.
+fn are_same(some: &[Group], others: &[Group]) -> bool {
+    let same = |((one, all), (other, others)): (&Group, &Group)| {
+        one == other && (all.iter().zip(others)).all(|(cell, other)| cell.is_same(*other))
+    };
+    some.len() == others.len() && some.iter().zip(others).all(same)
 }
 
 /// Whether a part has rows in a group.

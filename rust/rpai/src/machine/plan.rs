@@ -176,7 +176,7 @@ impl Block {
 pub(crate) fn kind(value: &Value, column: &impl Fn(Column) -> Kind) -> Kind {
     match value {
         Value::Constant(Quantity::Exact { scale, .. }) => Kind::Exact(*scale),
-        Value::Constant(Quantity::Real(_)) | Value::Over(..) => Kind::Real,
+        Value::Constant(Quantity::Real(_) | Quantity::Sum(_)) | Value::Over(..) => Kind::Real,
         Value::Column(of) => column(*of),
         Value::Present(_) => Kind::Exact(0),
         // What aggregates and blocks give is known when it is there.

@@ -41,6 +41,16 @@ impl PartialEq for Cell {
 
 impl Eq for Cell {}
 
+impl Cell {
+    /// Whether it is the same to the last digit.
+    pub(super) fn is_same(self, other: Self) -> bool {
+        match (self.0, other.0) {
+            (Some(one), Some(other)) => one.is_same(other),
+            (one, other) => one.is_none() == other.is_none(),
+        }
+    }
+}
+
 pub(super) type Row = Vec<Cell>;
 
 /// A row where it stands in a batch, with what was found out about it.

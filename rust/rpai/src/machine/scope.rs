@@ -7,6 +7,7 @@ use ringview_core::Result;
 use super::number::Quantity;
 use super::plan::{Column, Condition, Value};
 use super::row::{Cell, Row};
+use crate::tree::overflow;
 
 /// Where columns come from.
 pub(super) trait Scope {
@@ -61,6 +62,34 @@ impl Scope for Nowhere {
 /// A value without blocks.
 pub(super) fn value_for(value: &Value, scope: &dyn Scope) -> Result<Cell> {
     simple(value, scope, &mut |_| Ok(Cell(None)))
+}
+
+/// A value without blocks that is summed: sums and products of doubles are not rounded.
+pub(super) fn summand(value: &Value, scope: &dyn Scope) -> Result<Cell> {
+    let (Value::Plus(a, b) | Value::Minus(a, b) | Value::Times(a, b)) = value else {
+        return value_for(value, scope);
+    };
+    let (Some(a), Some(b)) = (summand(a, scope)?.0, summand(b, scope)?.0) else {
+        return Ok(Cell(None));
+    };
+    let exact = |number: &Quantity| matches!(number, Quantity::Exact { .. });
+    if exact(&a) && exact(&b) {
+        return Ok(Cell(Some(match value {
+            Value::Plus(..) => a.plus(b, 1)?,
+            Value::Minus(..) => a.plus(b, -1)?,
+            _ => a.times(b)?,
+        })));
+    }
+    let (a, b) = (a.expansion(), b.expansion());
+    let found = match value {
+        Value::Plus(..) => a.sum(b),
+        Value::Minus(..) => a.difference(b),
+        _ => a.product(b),
+    };
+    match found.is_finite() {
+        true => Ok(Cell(Some(Quantity::Sum(found)))),
+        false => Err(overflow("a number to be summed")),
+    }
 }
 
 /// A value over constants and one block, which is known.

@@ -100,7 +100,13 @@ impl Selector {
     /// A row comes or goes. After an error only `rollback` may follow.
     #[inline]
     pub(super) fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
-        (self.parts.iter_mut()).try_for_each(|part| part.change(table, row, times))
+        for part in &mut self.parts {
+            if let Some(wider) = part.make_room(table, row)? {
+                *part = wider;
+            }
+            part.change(table, row, times)?;
+        }
+        Ok(())
     }
 
     pub(super) fn commit(&mut self) {
@@ -270,7 +276,7 @@ impl Products {
                 for ((&at, &start), &real) in term.factors.iter().zip(starts).zip(&term.reals) {
                     if real {
                         let parts = [numbers[start + at], numbers[start + at + 1]];
-                        product = product.product(unit::whole(parts));
+                        product = product.product(unit::unpacked(parts));
                     }
                 }
                 reals = Some(reals.unwrap_or(Expansion::ZERO).sum(product));
@@ -279,7 +285,11 @@ impl Products {
             sum = sum.plus(Quantity::Exact { units, scale }, term.sign)?;
         }
         if let Some(reals) = reals {
-            sum = Quantity::Real(reals.value()).plus(sum, 1)?;
+            let exact = match sum {
+                Quantity::Exact { units, scale } => Expansion::of_decimal(units, scale as i8),
+                other => other.expansion(),
+            };
+            sum = Quantity::Sum(reals.sum(exact));
         }
         Ok(match self.aggregate {
             Aggregate::Average(_) => Cell(sum.over(Quantity::int(rows))?),

@@ -8,7 +8,7 @@ use super::Machine;
 use super::accumulator::Accumulator;
 use super::exact::Exact;
 use super::local::{Local, Place};
-use super::number::{Kind, Quantity};
+use super::number::{Kind, Quantity, rescaled};
 use super::plan::{Aggregate, Column, Value, kind};
 use super::row::{Cell, Row};
 
@@ -92,11 +92,14 @@ impl Shape {
 
     pub(super) fn group(&self, key: &[i128], rest: &Row) -> Row {
         let cell = |place: &Place| match *place {
-            Place::Key(at) if key[at] == NULL => Cell(None),
-            Place::Key(at) => Cell(Some(Quantity::Exact {
-                units: key[at],
-                scale: self.scales[at],
-            })),
+            Place::Key(at, _) if key[at] == NULL => Cell(None),
+            Place::Key(at, own) => {
+                let (units, scale) = (key[at], self.scales[at]);
+                // The column has this value itself, so that nothing is cut off.
+                let shown = rescaled(units, scale, own).map(|units| (units, own));
+                let (units, scale) = shown.unwrap_or((units, scale));
+                Cell(Some(Quantity::Exact { units, scale }))
+            }
             Place::Rest(at) => rest[at],
         };
         self.group.iter().map(cell).collect()

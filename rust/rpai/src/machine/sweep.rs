@@ -18,7 +18,7 @@ use foldhash::quality::SeedableRandomState;
 use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
-use super::feed::{Feed, Kinds};
+use super::feed::{Feeds, Kinds};
 use super::part::Part;
 use super::place::place;
 use super::plan::{Comparison, Value};
@@ -31,7 +31,7 @@ use crate::tree::overflow;
 /// How a relation is chosen: what is the same for all its groups.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
-    pub(super) feeds: Vec<Feed>,
+    pub(super) feeds: Feeds,
     pub(super) kinds: Kinds,
     /// Whether keys grow downwards.
     pub(super) mirrored: bool,
@@ -43,6 +43,8 @@ pub(super) struct Shape {
     pub(super) closed: Vec<Value>,
     /// Sums of the relation, its count among them.
     pub(super) width: usize,
+    /// Lanes of all sums, and of digits that came later.
+    pub(super) lanes: usize,
 }
 
 /// The rows of all groups.
@@ -63,25 +65,58 @@ struct Sweep<const N: usize> {
     undo: Vec<(Vec<i128>, i128, Sums<N>)>,
 }
 
+/// Lanes of a part at most: the whole range of doubles for two sums, and less for more.
+const MOST: usize = 64;
+
+/// Whether a part may have so many lanes.
+pub(super) fn check_lanes(lanes: usize) -> Result<()> {
+    match lanes <= MOST {
+        true => Ok(()),
+        false => Err(overflow("doubles of so many sizes in several sums")),
+    }
+}
+
 /// A part over payloads that are wide enough.
 pub(super) fn part(shape: Shape) -> Option<Box<dyn Part>> {
     fn made<const N: usize>(shape: Shape) -> Box<dyn Part> {
-        Box::new(Sweep::<N> {
-            shape: Arc::new(shape),
+        Box::new(Sweep::<N>::new(shape.into()))
+    }
+    match shape.lanes {
+        0..=2 => Some(made::<2>(shape)),
+        3..=4 => Some(made::<4>(shape)),
+        5..=8 => Some(made::<8>(shape)),
+        9..=16 => Some(made::<16>(shape)),
+        _ => None,
+    }
+}
+
+impl<const N: usize> Sweep<N> {
+    fn new(shape: Arc<Shape>) -> Self {
+        Self {
+            shape,
             store: Store {
                 all: Rows::new(),
                 groups: HashMap::with_hasher(random_hasher()),
                 walking: 0,
             },
             undo: Vec::new(),
-        })
+        }
     }
-    match 2 * shape.stages.len() + shape.width {
-        0..=2 => Some(made::<2>(shape)),
-        3..=4 => Some(made::<4>(shape)),
-        5..=8 => Some(made::<8>(shape)),
-        9..=16 => Some(made::<16>(shape)),
-        _ => None,
+
+    /// The same with more lanes. O(n).
+    fn wider<const M: usize>(&self) -> Result<Box<dyn Part>> {
+        let mut wide = Sweep::<M>::new(Arc::clone(&self.shape));
+        let (shape, store) = (&self.shape, &mut wide.store);
+        let groups = self.store.groups.iter();
+        let groups = groups.map(|(group, rows)| (&group[..], rows));
+        for (group, rows) in groups.chain([(&[][..], &self.store.all)]) {
+            rows.index
+                .each(&mut |key, sums| store.add(shape, group, (key, sums.widened())))?;
+        }
+        let undo = self.undo.iter();
+        let undo = undo.map(|(group, key, delta)| (group.clone(), *key, delta.widened()));
+        wide.undo.extend(undo);
+        Ok(Box::new(wide))
     }
 }
 
@@ -125,9 +160,30 @@ impl<const N: usize> Store<N> {
 }
 
 impl<const N: usize> Part for Sweep<N> {
+    #[inline]
+    fn make_room(&mut self, table: usize, row: &RowAt<'_>) -> Result<Option<Box<dyn Part>>> {
+        let missing = self.shape.feeds.missing(table, row)?;
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let lanes = self.shape.lanes + missing.len();
+        check_lanes(lanes)?;
+        let shape = Arc::make_mut(&mut self.shape);
+        shape.feeds.extend(&missing, shape.lanes);
+        shape.lanes = lanes;
+        match lanes {
+            _ if lanes <= N => Ok(None),
+            0..=4 => self.wider::<4>().map(Some),
+            5..=8 => self.wider::<8>().map(Some),
+            9..=16 => self.wider::<16>().map(Some),
+            17..=32 => self.wider::<32>().map(Some),
+            _ => self.wider::<64>().map(Some),
+        }
+    }
+
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
         let Self { shape, store, undo } = self;
-        for feed in shape.feeds.iter().filter(|feed| feed.table == table) {
+        for feed in shape.feeds.of(table) {
             if !feed.takes(row)? {
                 continue;
             }
@@ -138,7 +194,7 @@ impl<const N: usize> Part for Sweep<N> {
                 true => key.checked_neg().ok_or_else(|| overflow("a key"))?,
                 false => key,
             };
-            let delta = feed.delta::<N>(row, times)?;
+            let delta = feed.delta::<N>(&shape.feeds, row, times)?;
             store.add(shape, &group, (key, delta))?;
             undo.push((group, key, delta));
         }
@@ -160,7 +216,11 @@ impl<const N: usize> Part for Sweep<N> {
     }
 
     fn tables(&self, visit: &mut dyn FnMut(usize)) {
-        self.shape.feeds.iter().for_each(|feed| visit(feed.table));
+        self.shape
+            .feeds
+            .all
+            .iter()
+            .for_each(|feed| visit(feed.table));
     }
 
     fn closed(&self) -> &[Value] {
@@ -179,7 +239,7 @@ impl<const N: usize> Part for Sweep<N> {
         };
         let first = 2 * shape.stages.len();
         into.copy_from_slice(&passed.0[first..first + shape.width]);
-        Ok(())
+        shape.feeds.tell(&passed.0, first, into)
     }
 
     fn width(&self) -> usize {

@@ -11,9 +11,9 @@ use ringview_core::{Meter, Result};
 
 use super::accumulator::Accumulator;
 use super::free::FreeMap;
-use super::plan::{Block, Column, Comparison, Condition, Value};
+use super::plan::{Aggregate, Block, Column, Comparison, Condition, Value};
 use super::row::{Bag, Cell, Row};
-use super::scope::{Frame, Scope, holds, simple};
+use super::scope::{Frame, Scope, holds, simple, summand, value_for};
 use super::selector::{Selector, with_room};
 use crate::steps::Steps;
 
@@ -98,7 +98,10 @@ pub(super) fn take(
 ) -> Result<()> {
     for (aggregate, accumulator) in block.aggregates.iter().zip(all) {
         let value = match aggregate.argument() {
-            Some(value) => simple(value, scope, &mut |_| Ok(Cell(None)))?,
+            Some(value) if matches!(aggregate, Aggregate::Sum(_) | Aggregate::Average(_)) => {
+                summand(value, scope)?
+            }
+            Some(value) => value_for(value, scope)?,
             None => Cell(None),
         };
         accumulator.take(aggregate, value, times)?;

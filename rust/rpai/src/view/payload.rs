@@ -5,7 +5,7 @@
 
 use ringview_core::{Error, Result, Type};
 use ringview_query::{Kind, Variable};
-use ringview_ring::{Element, Expansion, Number, NumberKind};
+use ringview_ring::{Element, Number, NumberKind};
 use ringview_view::fields::Aspect;
 
 use crate::machine::{Cell, Quantity};
@@ -36,9 +36,9 @@ pub(super) fn store(cell: Cell, kind: Kind, element: Element, words: &mut [u64])
             Ok(())
         }
         NumberKind::Real => {
-            let value = number.real();
-            Expansion::from(value).store(words, element.word);
-            fits(value.is_finite())
+            let sum = number.expansion();
+            sum.store(words, element.word);
+            fits(sum.is_finite())
         }
     }
 }

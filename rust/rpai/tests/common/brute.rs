@@ -145,7 +145,7 @@ impl Brute<'_> {
             Value::Constant(Quantity::Exact { units, scale }) => {
                 Some(Num::Exact(*units, u32::from(*scale)))
             }
-            Value::Constant(Quantity::Real(value)) => Some(Num::Real(*value)),
+            Value::Constant(real) => Some(Num::Real(real.real())),
             Value::Column(Column {
                 depth,
                 relation,

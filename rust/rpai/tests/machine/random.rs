@@ -6,7 +6,7 @@ use ringview_rpai::machine::{
 
 use crate::common::brute::Rows;
 use crate::common::queries::{column, compare, decimal, ints, minus, sum_where, times};
-use crate::{check, keep, take};
+use crate::{check, encoded, keep};
 
 /// Random numbers without a crate.
 pub(crate) struct Random(pub(crate) u64);
@@ -162,7 +162,24 @@ pub(crate) fn stream(
     columns
         .iter_mut()
         .for_each(|column| column.nullable = nullable);
-    let mut machine = Machine::new(Plan::new(vec![columns.clone(), columns], block.clone()));
+    stream_of(
+        vec![columns.clone(), columns],
+        block,
+        random,
+        events,
+        nullable,
+    )
+}
+
+/// The same over tables of two columns of these types, whose values are whole numbers.
+pub(crate) fn stream_of(
+    types: Vec<Vec<ColumnType>>,
+    block: &Block,
+    random: &mut Random,
+    events: usize,
+    nullable: bool,
+) -> (Way, bool) {
+    let mut machine = Machine::new(Plan::new(types.clone(), block.clone()));
     let mut tables = vec![Rows::new(), Rows::new()];
     let (least, mut walked) = ([-2, 0][random.below(2)], false);
     for at in 0..events {
@@ -183,7 +200,8 @@ pub(crate) fn stream(
                 continue;
             }
             assert!(keep(&mut tables, &event));
-            take(&mut machine, event.0, &event.2, event.1);
+            let rows = encoded(&types[event.0], &[(&event.2, event.1)]);
+            machine.apply(event.0, &rows, 1).expect("fits");
         }
         walked |= machine.walks();
         // What was read in between is undone too.

@@ -34,6 +34,7 @@ fn one(filter: &str) -> Query {
         having: None,
         order: None,
         epsilon: None,
+        is_chosen: false,
     }
 }
 

@@ -60,6 +60,7 @@ fn query(
         having: None,
         order: None,
         epsilon: None,
+        is_chosen: false,
     }
 }
 

@@ -108,6 +108,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         having: None,
         order: None,
         epsilon: None,
+        is_chosen: false,
     }
 }
 

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use ringview_core::{Error, Result};
 
-use super::value::{Known, Side, literal, multiply, scalar};
+use super::value::{Known, Side, literal, multiply};
 use super::{Around, Within};
 use crate::bind::expr::{Comparison, Expr, Kind, Predicate};
 use crate::bind::filter::{Domain, coerce, day_fraction, zoned};
@@ -129,7 +129,7 @@ fn of_row(condition: &Condition<Compared>) -> Option<Condition> {
     let mut atoms = Set::default();
     let mut fits = true;
     let row = condition.try_map(&mut |compared| {
-        let scalar = scalar(compared)?;
+        let scalar = compared.scalar()?;
         each_column(&scalar, &mut |atom, _| match atom < Set::CAPACITY {
             true => atoms.insert(atom),
             false => fits = false,

@@ -266,38 +266,3 @@ pub(super) fn compared(scalar: &Scalar) -> Compared {
         },
     }
 }
-
-/// The same over the columns of one row of the query itself, if it is that.
-pub(super) fn scalar(compared: &Compared) -> Option<Scalar> {
-    let both =
-        |left: &Compared, right: &Compared| Some((scalar(left)?.into(), scalar(right)?.into()));
-    Some(match compared {
-        Compared::Column {
-            depth: 0,
-            atom,
-            column,
-        } => Scalar::Column {
-            atom: *atom,
-            column: column.clone(),
-        },
-        Compared::Literal { value } => Scalar::Literal {
-            value: value.clone(),
-        },
-        Compared::Add { left, right } => {
-            let (left, right) = both(left, right)?;
-            Scalar::Add { left, right }
-        }
-        Compared::Subtract { left, right } => {
-            let (left, right) = both(left, right)?;
-            Scalar::Subtract { left, right }
-        }
-        Compared::Multiply { left, right } => {
-            let (left, right) = both(left, right)?;
-            Scalar::Multiply { left, right }
-        }
-        Compared::Negate { operand } => Scalar::Negate {
-            operand: scalar(operand)?.into(),
-        },
-        Compared::Column { .. } | Compared::Divide { .. } | Compared::Query { .. } => return None,
-    })
-}

@@ -90,6 +90,7 @@ impl Tables {
             having: None,
             order: None,
             epsilon: None,
+            is_chosen: false,
         }
     }
 
