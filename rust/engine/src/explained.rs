@@ -36,7 +36,10 @@ impl Database {
     /// `UnknownView`.
     pub fn view_warnings(&self, name: &str) -> Result<Vec<CostWarning>> {
         let view = self.view(name)?;
-        let blocks = self.views.iter().filter(|block| block.owner == Some(view.id));
+        let blocks = self
+            .views
+            .iter()
+            .filter(|block| block.owner == Some(view.id));
         let explained = blocks.chain([view]).map(NamedView::explanation);
         Ok(explained.filter_map(|one| one.warning).collect())
     }

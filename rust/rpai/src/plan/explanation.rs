@@ -3,7 +3,7 @@
 //! Invariant: what is told is what the machine does, and of a view what it does now. Cost: linear in the query, and in
 //! the keys where it is kept by keys.
 
-use ringview_explain::{Beside, ChangeFacts, Choice, Explanation};
+use ringview_explain::{Beside, ChangeFacts, Choice, CostWarning, Explanation};
 
 use super::Plan;
 use crate::machine::{Told, Way};
@@ -14,26 +14,51 @@ impl Plan {
     pub(crate) fn cost(&self) -> Cost {
         let own = match self.machine.told().way {
             Way::Indexed | Way::Partitioned => Cost::Logarithmic,
-            Way::PartitionedGeneral | Way::General => Cost::power(self.query.atoms.len() as f64),
+            Way::PartitionedGeneral | Way::General => Cost::power(self.combined() as f64),
         };
         let beside = self.companions.iter().map(|one| one.plan.cost());
         beside.fold(own, Cost::and)
     }
 
+    /// How many relations a row is combined with: all, its own included, where a subquery may see the row; else
+    /// the others alone.
+    fn combined(&self) -> usize {
+        let relations = self.query.atoms.len();
+        relations - usize::from(!self.query.is_nested())
+    }
+
+    /// Why a change may cost more than the rows of the keys that it has.
+    fn warning(&self, told: &Told, because: &str) -> Option<CostWarning> {
+        let of_key = told.way == Way::PartitionedGeneral && self.combined() == 1;
+        let is_general = matches!(told.way, Way::General | Way::PartitionedGeneral);
+        (is_general && !of_key).then(|| CostWarning {
+            cost: self.product(),
+            because: because.to_owned(),
+            instead: None,
+        })
+    }
+
+    /// What the general algorithm looks at.
+    fn product(&self) -> String {
+        match (self.combined(), self.query.is_nested()) {
+            (1, true) => "O(rows)".to_owned(),
+            (1, false) => "O(rows of the other table)".to_owned(),
+            (relations, true) => format!("O(rows^{relations})"),
+            (relations, false) => format!("O(rows^{relations} of the other tables)"),
+        }
+    }
+
     /// The same in words.
     fn cost_words(&self, told: &Told) -> String {
-        let relations = self.query.atoms.len();
-        let product = match relations {
-            1 => "rows".to_owned(),
-            _ => format!("rows^{relations}"),
-        };
+        let product = self.product();
         match told.way {
             Way::Indexed => "O(log N), the result included".to_owned(),
             Way::Partitioned => "O(log N) in the rows of its key, the result included".to_owned(),
-            Way::PartitionedGeneral => format!("O({product}) of its key"),
-            Way::General => format!(
-                "O({product}) for the result, each subquery O(log N) where an index keeps it"
-            ),
+            Way::PartitionedGeneral => format!("{product} of its key"),
+            Way::General if !self.query.is_nested() => product,
+            Way::General => {
+                format!("{product} for the result, each subquery O(log N) where an index keeps it")
+            }
         }
     }
 
@@ -78,6 +103,7 @@ impl Plan {
         });
         Explanation {
             beside: beside.collect(),
+            warning: self.warning(told, &because),
             engine: Choice {
                 name: "rpai".to_owned(),
                 because,
