@@ -10,7 +10,7 @@ Importing this module loads the engine alone; pyarrow and the SQL parser come wi
 ...     "revenue", "SELECT shop, SUM(units * price) AS total FROM sales GROUP BY shop")
 >>> db.insert("sales", [{"shop": "north", "units": 3, "price": 20},
 ...                     {"shop": "south", "units": 1, "price": 50}])
->>> revenue.to_arrow().to_pylist()
+>>> list(revenue)
 [{'shop': 'north', 'total': 60}, {'shop': 'south', 'total': 50}]
 """
 

@@ -230,7 +230,7 @@ class Changeable:
         >>> view = db.create_view("v", "SELECT COUNT(*) AS n, SUM(a) AS a FROM r")
         >>> feed = {"op": ["I", "I", "U", "D"], "id": [1, 2, 1, 2], "a": [10, 20, 11, None]}
         >>> db.apply("r", feed, op="op")
-        >>> view.to_arrow().to_pylist()
+        >>> list(view)
         [{'n': 1, 'a': 11}]
         """
         change_by_key(self.tables[table], "apply", rows, op, progress, batch_id)

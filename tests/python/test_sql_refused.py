@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import ringview as rv
 from catalog import constant, query
 from ringview import errors
 
@@ -268,6 +269,37 @@ def test_refused_with_its_place(
 def test_no_statement(sql: str) -> None:
     with pytest.raises(errors.QueryError):
         query(sql)
+
+
+def deep(form: str, depth: int) -> str:
+    """A query that is nested."""
+    sql = "SELECT SUM(b) FROM r AS q"
+    if form == "subqueries":
+        for at in range(depth):
+            sql = f"SELECT SUM(b) FROM r AS q{at} WHERE a < ({sql})"
+        return sql
+    if form == "from":
+        sql = "SELECT a, b FROM r"
+        for at in range(depth):
+            sql = f"SELECT a, b FROM ({sql}) AS q{at} WHERE a < {at}"
+        return sql
+    condition = "a < 1"
+    for at in range(depth):
+        condition = {
+            "not": f"NOT ({condition})",
+            "and, or": f"(a < {at} {'AND' if at % 2 else 'OR'} {condition})",
+        }[form]
+    return f"SELECT COUNT(*) FROM r WHERE {condition}"
+
+
+@pytest.mark.parametrize("form", ["subqueries", "from", "not", "and, or"])
+def test_how_deep_queries_are_nested(form: str) -> None:
+    """As deep as the documents say; deeper, until it is refused."""
+    db = rv.Database()
+    db.create_table("r", {"a": "int64", "b": "int64"})
+    assert db.explain(deep(form, 25))
+    with pytest.raises(errors.UnsupportedError, match="nested too deeply"):
+        db.explain(deep(form, 400))
 
 
 def test_nested_too_deeply() -> None:
