@@ -268,7 +268,7 @@ impl Members {
             .map_or(Kind::Int, |(_, sums)| sums.kinds[sums.places[term]])
     }
 
-    /// Appends the number of a term, as one of a kind that holds it.
+    /// Appends the number of a term as one of a kind that holds it: counts fit 64 bits, however they are kept.
     pub(crate) fn append_number(
         &self,
         (term, kind): (usize, NumberKind),
@@ -281,6 +281,7 @@ impl Members {
                 let number = i128::from(i64::load(payload, element.word));
                 out.extend([number as u64, (number >> 64) as u64]);
             }
+            (NumberKind::Decimal, NumberKind::Integer) => out.push(payload[element.word]),
             _ => out.extend_from_slice(&payload[self.words(term)]),
         }
     }
