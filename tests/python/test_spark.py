@@ -257,9 +257,12 @@ def test_zeros_of_both_signs_meet(spark: SparkSession) -> None:
 
 
 def test_sums_do_not_wrap(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([(2**62,), (2**62,)], "a long")
+    frame = spark.createDataFrame([(2**62, 1.5e308)] * 3, "a long, x double")
+    whole = evaluate("SELECT SUM(a) AS s FROM r", {"r": frame}, partitions=2)
+    assert whole.schema["s"].dataType.simpleString() == "decimal(38,0)"
+    assert [tuple(row) for row in whole.collect()] == [(3 * 2**62,)]
     with pytest.raises(Exception, match="ArithmeticOverflowError"):
-        evaluate("SELECT SUM(a) AS s FROM r", {"r": frame}).collect()
+        evaluate("SELECT SUM(x) AS s FROM r", {"r": frame}).collect()
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,6 @@ def test_a_plain_session_runs_this_python_in_few_tasks(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     results, tasks = zip(*(line.rsplit(" ", 1) for line in done.stdout.splitlines()), strict=True)
-    assert results == ("[(1, 20)]", "[(40, 3)]", "[(1, 2), (2, 1)]")
+    assert results == ("[(1, Decimal('20'))]", "[(Decimal('40'), 3)]", "[(1, 2), (2, 1)]")
     # A few a stage, and not the 200 that Spark has by default.
     assert all(int(number) < 30 for number in tasks), tasks
