@@ -12,7 +12,7 @@ use crate::{Error, Result, Type};
 /// Bytes that a name of a table, a view or a column may have.
 pub const LONGEST_NAME: usize = 1024;
 
-/// Refuses a name that is empty or too long; `what` it is a name of stands in the message.
+/// Refuses a name that is empty or too long; `what` names its kind in the message.
 ///
 /// # Errors
 /// `Value`.

@@ -112,7 +112,7 @@ impl DurableDatabase {
         self.file.as_ref().map(|file| &*file.path)
     }
 
-    /// What is known of its file.
+    /// Status of its file.
     ///
     /// # Errors
     /// `Storage` if the file cannot be asked.

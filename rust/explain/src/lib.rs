@@ -70,7 +70,7 @@ pub struct Explanation {
 /// A change may cost more than the rows of the keys that it has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostWarning {
-    /// What a change costs: "O(rows^2)".
+    /// Cost of a change: "O(rows^2)".
     pub cost: String,
     /// Why.
     pub because: String,

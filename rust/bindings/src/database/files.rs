@@ -93,7 +93,7 @@ impl Database {
         done.or_raise(py)
     }
 
-    /// What is known of the file: bytes of it, of its snapshot, of its log; when the snapshot was taken, in
+    /// Status of the file: bytes of it, of its snapshot, of its log; the time of the snapshot, in
     /// seconds since 1970; commits since it was opened; bytes of its pages that may be in memory; what kept
     /// it from being written anew. None in memory.
     fn file_status(&self, py: Python<'_>) -> PyResult<Option<Status>> {
@@ -115,7 +115,7 @@ impl Database {
     }
 }
 
-/// What is known of a file, for Python.
+/// Status of a file, for Python.
 type Status = ((u64, u64, u64), Option<u64>, (u64, u64), Option<String>);
 
 impl Database {

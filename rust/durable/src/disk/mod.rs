@@ -27,7 +27,7 @@ use same_file::Handle;
 
 use crate::unread::Unread;
 
-/// A locked file, or what stands in for one.
+/// A locked file, or its stand-in for tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk(Arc<Locked>);
 
@@ -76,7 +76,7 @@ impl Disk {
         }
     }
 
-    /// What stands in for a file.
+    /// Stand-in for a file.
     #[cfg(test)]
     pub(crate) fn on(backend: impl StorageBackend) -> Self {
         Self(Arc::new(Locked {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::StorageBackend;
 
-/// What is written wholly or not at all.
+/// A commit: written wholly or not at all.
 const SECTOR: u64 = 512;
 
 #[derive(Clone, Debug)]

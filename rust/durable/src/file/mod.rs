@@ -29,7 +29,7 @@ use crate::disk::{Disk, commit};
 use crate::record::Entry;
 use crate::unread::{Unread, cannot, guarded, of_the_parent};
 
-/// What every file of ours begins its head with.
+/// First bytes of the head of every file of ours.
 const MAGIC: &str = "ringview database";
 /// Which layout of records this writes; older ones are read.
 /// Version 2 has the states of samples, version 3 the places of followers.
@@ -44,7 +44,7 @@ const CACHE: u64 = 16 << 20;
 /// Bytes of records below which a file is not worth writing anew.
 const SMALL: u64 = 1 << 20;
 
-/// What stands before all records.
+/// Head of the file, before all records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Head {
     magic: String,
@@ -75,7 +75,7 @@ pub(crate) struct Sizes {
     pub(crate) log: u64,
 }
 
-/// What is known of the file of a database.
+/// Status of the file of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStatus {
     /// Bytes of the file.
@@ -94,7 +94,7 @@ pub struct FileStatus {
     pub problem: Option<String>,
 }
 
-/// What became of writing.
+/// Outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Health {
     Well,
@@ -278,7 +278,7 @@ impl File {
         usize::try_from(self.cache).unwrap_or(usize::MAX)
     }
 
-    /// What is known of it.
+    /// Its status.
     pub(crate) fn status(&self) -> Result<FileStatus> {
         let bytes = self.disk.len();
         Ok(FileStatus {

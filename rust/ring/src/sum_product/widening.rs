@@ -1,6 +1,6 @@
 //! Sums that do not fit: payloads with 256 bits an exact number in passing, or 128 bits for good.
 //!
-//! What a batch or a transaction takes in may leave 64 or 128 bits as long as what is kept fits. A sum of
+//! Deltas within a transaction may leave 64 or 128 bits as long as the stored sums fit. A sum of
 //! integers that stays beyond 64 bits makes its relation grow: from then on it keeps 128 bits a sum.
 //! Invariant: a widened or grown payload has the components of the payload, in the same order; its count, and
 //! its reals, are as they were. Cost: nothing where sums fit; widened sums are slow, grown ones cost what

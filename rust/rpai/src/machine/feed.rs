@@ -55,7 +55,7 @@ pub(super) struct Feed {
     lanes: Vec<Lane>,
 }
 
-/// What the rows of all tables are to a part.
+/// Rows of all tables, as a keyed part reads them.
 #[derive(Clone, Debug)]
 pub(super) struct Feeds {
     pub(super) all: Vec<Feed>,

@@ -38,7 +38,7 @@ impl Plan {
         })
     }
 
-    /// What the general algorithm looks at.
+    /// Combinations that the general algorithm evaluates.
     fn product(&self) -> String {
         match (self.combined(), self.query.is_nested()) {
             (1, true) => "O(rows)".to_owned(),
