@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -47,33 +48,45 @@ def one_row(table: str, dice: random.Random, wide: int) -> dict[str, Any]:
     return row
 
 
-def database(**options: Any) -> rv.Database:
-    db = rv.Database(**options)
+def tables_of(db: rv.Database) -> rv.Database:
+    """A database, in which the tables of `SCHEMAS` are made."""
     for name, schema in SCHEMAS.items():
         db.create_table(name, schema)
     return db
 
 
-def change(
-    db: rv.Database, tables: dict[str, Rows], dice: random.Random, *, wide: int, most: int
-) -> None:
-    """One transaction: a row of some tables goes or is summed otherwise, others get some.
+def database(**options: Any) -> rv.Database:
+    return tables_of(rv.Database(**options))
 
-    They are less than `most`.
+
+def change(
+    dbs: Sequence[rv.Database],
+    tables: dict[str, Rows],
+    dice: random.Random,
+    *,
+    wide: int,
+    most: int,
+) -> None:
+    """One transaction, in each database: a row of some tables goes or is summed otherwise, others
+    get some, less than `most`.
     """
-    with db.transaction() as tx:
-        for _ in range(dice.randrange(1, 4)):
-            table = dice.choice(sorted(SCHEMAS))
-            chance = dice.random()
-            if chance < 0.6 and tables[table]:
-                row = tables[table].pop(dice.randrange(len(tables[table])))
-                tx.delete(table, [row])
-                if chance < 0.3:
-                    drawn = one_row(table, dice, wide)
-                    row = {**row, **{name: drawn[name] for name in drawn if name in SUMMED}}
-                    tx.insert(table, [row])
-                    tables[table].append(row)
-                continue
-            rows = [one_row(table, dice, wide) for _ in range(dice.randrange(1, most))]
-            tx.insert(table, rows)
-            tables[table] += rows
+    changes: list[tuple[str, int, Rows]] = []
+    for _ in range(dice.randrange(1, 4)):
+        table = dice.choice(sorted(SCHEMAS))
+        chance = dice.random()
+        if chance < 0.6 and tables[table]:
+            row = tables[table].pop(dice.randrange(len(tables[table])))
+            changes.append((table, -1, [row]))
+            if chance < 0.3:
+                drawn = one_row(table, dice, wide)
+                row = {**row, **{name: drawn[name] for name in drawn if name in SUMMED}}
+                changes.append((table, 1, [row]))
+                tables[table].append(row)
+            continue
+        rows = [one_row(table, dice, wide) for _ in range(dice.randrange(1, most))]
+        changes.append((table, 1, rows))
+        tables[table] += rows
+    for db in dbs:
+        with db.transaction() as tx:
+            for table, sign, rows in changes:
+                (tx.insert if sign > 0 else tx.delete)(table, rows)

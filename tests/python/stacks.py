@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 import ringview as rv
+from kept import Kept, kept
 from oracle import comparable
 from ringview import errors
-from streams import ORACLE, Batch, Tables, apply, database, everything_leaves
+from streams import ORACLE, Batch, Tables, apply, database, everything_leaves, tables_of
 
 Row = tuple[Any, ...]
 
@@ -25,11 +26,19 @@ def alone(views: Mapping[str, str], name: str) -> str:
     return f"WITH {', '.join(below)} SELECT * FROM {name}"
 
 
-class Stack:
-    """Views in a database, each over tables and those before it, and the rows of the tables."""
+def create(db: rv.Database, views: Mapping[str, str]) -> None:
+    for name, sql in views.items():
+        db.create_view(name, sql)
 
-    def __init__(self, views: Mapping[str, str], static: Sequence[str] = ()) -> None:
-        self.views, self.tables = dict(views), Tables()
+
+class Stack:
+    """Views in a database, and in its twin in a file if there is one, each over tables and those
+    before it, and the rows of the tables."""
+
+    def __init__(
+        self, views: Mapping[str, str], static: Sequence[str] = (), file: Kept | None = None
+    ) -> None:
+        self.views, self.tables, self.file = dict(views), Tables(), file
         self.db = rv.Database() if static else database()
         if static:
             for name, schema in ORACLE.schemas.items():
@@ -37,8 +46,7 @@ class Stack:
         self.seen: dict[str, Counter[Row]] = {name: Counter() for name in views}
 
     def create(self) -> None:
-        for name, sql in self.views.items():
-            self.db.create_view(name, sql)
+        create(self.db, self.views)
 
     def expected(self, name: str) -> list[Row]:
         return ORACLE.rows(alone(self.views, name), self.tables.rows)
@@ -47,7 +55,10 @@ class Stack:
         return comparable(self.db[name].to_arrow())
 
     def run(self, batch: Batch) -> None:
-        apply(self.db, self.tables.change(batch))
+        changes = self.tables.change(batch)
+        apply(self.db, changes)
+        if self.file:
+            apply(self.file.next(), changes)
 
     def check(self) -> None:
         """Every view is DuckDB's, and its changes add up to it."""
@@ -55,6 +66,8 @@ class Stack:
             expected, view = self.expected(name), self.db[name]
             assert self.rows(name) == expected, name
             assert len(view) == len(expected), name
+            if self.file:
+                assert comparable(self.file.db[name].to_arrow()) == expected, name
             seen = self.seen[name]
             for *row, multiplicity in comparable(view.changes()):
                 seen[tuple(row)] += int(multiplicity)
@@ -64,23 +77,32 @@ class Stack:
     def check_refusal(self) -> None:
         """A transaction that fails at its end leaves all views as they are, and moves none."""
         before = {name: self.rows(name) for name in self.views}
+        for db in [self.db, *([self.file.db] if self.file else [])]:
+            self._refuse(db)
+            after = {name: comparable(db[name].to_arrow()) for name in self.views}
+            assert after == before
+        assert all(view.changes().num_rows == 0 for view in self.db.views.values())
+
+    def _refuse(self, db: rv.Database) -> None:
         come = [{"a": 1, "b": 1, "x": 1, "name": "a"}, {"a": 2, "b": 2, "x": -1, "name": None}]
-        with pytest.raises(errors.OverDeleteError), self.db.transaction() as tx:
+        with pytest.raises(errors.OverDeleteError), db.transaction() as tx:
             tx.insert("r", come)
             tx.delete("r", self.tables.rows["r"][:2])
             tx.delete("r", [{"a": 99, "b": 99, "x": 99, "name": "absent"}])
         # Far above, where most has been done.
         if "guard" in self.views:
-            with pytest.raises(errors.ArithmeticOverflowError), self.db.transaction() as tx:
+            with pytest.raises(errors.ArithmeticOverflowError), db.transaction() as tx:
                 tx.insert("r", [*come, {"a": 1, "b": 0, "x": 2**62, "name": "new"}])
                 tx.delete("r", self.tables.rows["r"][:1])
-        assert {name: self.rows(name) for name in self.views} == before
-        assert all(view.changes().num_rows == 0 for view in self.db.views.values())
 
 
 def check_stack(views: Mapping[str, str], stream: Sequence[Batch]) -> None:
     """Equal to DuckDB after each batch, down to nothing; and made late, all the same."""
-    stack = Stack(views)
+    with kept(lambda db: create(tables_of(db), views)) as file:
+        _check_stack(views, stream, Stack(views, file=file))
+
+
+def _check_stack(views: Mapping[str, str], stream: Sequence[Batch], stack: Stack) -> None:
     stack.create()
     for batch in [*stream, *everything_leaves()]:
         stack.run(batch)

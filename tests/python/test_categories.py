@@ -15,6 +15,7 @@ import pytest
 import ringview as rv
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept import kept
 from ringview import errors, ml
 from ringview.cofactor import Cofactor
 from sklearn import linear_model
@@ -186,24 +187,30 @@ def test_categories_are_counted_after_every_batch(
 ) -> None:
     db = rv.Database(trust_deletes=trust)
     tables: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
-    for name, schema in SCHEMAS.items():
-        db.create_table(name, schema)
-    view = db.create_view("v", spec[0])
+
+    def define(db: rv.Database) -> rv.View:
+        for name, schema in SCHEMAS.items():
+            db.create_table(name, schema)
+        return db.create_view("v", spec[0])
+
+    view = define(db)
     seen = Counter(map(str, view.changes().drop_columns("multiplicity").to_pylist()))
-    for table, new, gone in [*steps, *[(name, [], [0] * 99) for name in SCHEMAS]]:
-        leaving = []
-        tables[table] += new
-        for place in gone:
-            if tables[table]:
-                leaving.append(tables[table].pop(place % len(tables[table])))
-        with db.transaction() as tx:
-            tx.insert(table, arrow(table, new))
-            tx.delete(table, arrow(table, leaving))
-        check(view, tables, spec)
-        for row in view.changes().to_pylist():
-            times = row.pop("multiplicity")
-            seen[str(row)] += times
-        assert sorted(seen.elements()) == sorted(map(str, view.to_arrow().to_pylist()))
+    with kept(define) as file:
+        for table, new, gone in [*steps, *[(name, [], [0] * 99) for name in SCHEMAS]]:
+            leaving = []
+            tables[table] += new
+            for place in gone:
+                if tables[table]:
+                    leaving.append(tables[table].pop(place % len(tables[table])))
+            for each in (db, file.next()):
+                with each.transaction() as tx:
+                    tx.insert(table, arrow(table, new))
+                    tx.delete(table, arrow(table, leaving))
+                check(each["v"], tables, spec)
+            for row in view.changes().to_pylist():
+                times = row.pop("multiplicity")
+                seen[str(row)] += times
+            assert sorted(seen.elements()) == sorted(map(str, view.to_arrow().to_pylist()))
     assert all(not count or not spec[1] for count in seen.values())
 
 

@@ -11,9 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import ringview as rv
-from cyclic_tables import CYCLE, EPSILONS, ORACLE, RST, SCHEMAS, Rows, change, database, one_row
+from cyclic_tables import (
+    CYCLE,
+    EPSILONS,
+    ORACLE,
+    RST,
+    SCHEMAS,
+    Rows,
+    change,
+    database,
+    one_row,
+    tables_of,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept import kept
 from oracle import comparable
 from ringview import errors
 
@@ -73,25 +85,29 @@ QUERIES |= {
 def test_it_shows_what_duckdb_shows_after_every_batch(
     name: str, epsilon: Any, seed: int, wide: int
 ) -> None:
-    dice, sql = random.Random(seed), QUERIES[name]
-    db = database()
-    tables: dict[str, Rows] = {table: [] for table in SCHEMAS}
-    before = [(table, one_row(table, dice, wide)) for table in SCHEMAS for _ in range(4)]
-    for table, row in before:
-        db.insert(table, [row])
-        tables[table].append(row)
-    epsilon = by_alias(epsilon, sql)
-    view = db.create_view("v", sql, engine="epsilon", epsilon=epsilon)
+    dice, sql, db = random.Random(seed), QUERIES[name], rv.Database()
+    tables = {table: [one_row(table, dice, wide) for _ in range(4)] for table in SCHEMAS}
+    before = {table: list(rows) for table, rows in tables.items()}
+
+    def define(db: rv.Database) -> rv.View:
+        tables_of(db)
+        for table, rows in before.items():
+            db.insert(table, rows)
+        return db.create_view("v", sql, engine="epsilon", epsilon=by_alias(epsilon, sql))
+
+    view = define(db)
     above = db.create_view("above", f"SELECT COUNT(*) AS rows, MAX({first(view)}) AS one FROM v")
     followed: list[tuple[Any, ...]] = []
-    for _ in range(8):
-        change(db, tables, dice, wide=wide, most=9)
-        expected = ORACLE.rows(sql, tables)
-        assert comparable(view.to_arrow()) == expected
-        assert len(view) == len(expected)
-        followed = moved(followed, view.changes())
-        assert sorted(followed, key=repr) == expected
-        assert comparable(above.to_arrow())[0][0] == len(expected)
+    with kept(define) as file:
+        for _ in range(8):
+            change([db, file.next()], tables, dice, wide=wide, most=9)
+            expected = ORACLE.rows(sql, tables)
+            assert comparable(view.to_arrow()) == expected
+            assert comparable(file.db["v"].to_arrow()) == expected
+            assert len(view) == len(expected)
+            followed = moved(followed, view.changes())
+            assert sorted(followed, key=repr) == expected
+            assert comparable(above.to_arrow())[0][0] == len(expected)
 
 
 @pytest.mark.parametrize("engine", ["epsilon", "viewtree"])
@@ -165,34 +181,40 @@ def by_alias(epsilon: Any, sql: str) -> Any:
 def test_rows_of_triangles_are_those_of_duckdb_after_every_batch(
     name: str, epsilon: Any, seed: int, wide: int
 ) -> None:
-    dice, sql = random.Random(seed), ROWS[name]
-    db = database()
+    dice, sql, db = random.Random(seed), ROWS[name], rv.Database()
     tables: dict[str, Rows] = {table: [] for table in SCHEMAS}
-    view = db.create_view("v", sql, engine="epsilon", epsilon=by_alias(epsilon, sql))
+
+    def define(db: rv.Database) -> rv.View:
+        of = by_alias(epsilon, sql)
+        return tables_of(db).create_view("v", sql, engine="epsilon", epsilon=of)
+
+    view = define(db)
     column = view.schema.names[-1]
     over = f"SELECT {column}, COUNT(*) AS n FROM v GROUP BY {column}"
     db.create_view("above", over)
     followed: Counter[tuple[Any, ...]] = Counter()
-    for step in range(8):
-        change(db, tables, dice, wide=wide, most=12)
-        expected = ORACLE.rows(sql, tables)
-        assert comparable(view.to_arrow()) == expected
-        assert len(view) == len(expected)
-        assert comparable(view.to_reader().read_all()) == expected
-        middle = len(expected) // 2
-        parts = [view[:middle], view[middle:]]
-        assert comparable(pa.concat_tables(parts)) == expected
-        if step % 3 != 1:
-            for row in view.changes().to_pylist():
-                times = row.pop("multiplicity")
-                assert times != 0
-                followed[tuple(row.values())] += times
-            found = [row for row, times in followed.items() for _ in range(times)]
-            every = [tuple(row.values()) for row in view.to_arrow().to_pylist()]
-            assert Counter(found) == Counter(every)
-        groups = Counter(row[column] for row in view.to_arrow().to_pylist())
-        shown = {row[column]: row["n"] for row in db["above"].to_arrow().to_pylist()}
-        assert shown == dict(groups)
+    with kept(define) as file:
+        for step in range(8):
+            change([db, file.next()], tables, dice, wide=wide, most=12)
+            expected = ORACLE.rows(sql, tables)
+            assert comparable(view.to_arrow()) == expected
+            assert comparable(file.db["v"].to_arrow()) == expected
+            assert len(view) == len(expected)
+            assert comparable(view.to_reader().read_all()) == expected
+            middle = len(expected) // 2
+            parts = [view[:middle], view[middle:]]
+            assert comparable(pa.concat_tables(parts)) == expected
+            if step % 3 != 1:
+                for row in view.changes().to_pylist():
+                    times = row.pop("multiplicity")
+                    assert times != 0
+                    followed[tuple(row.values())] += times
+                found = [row for row, times in followed.items() for _ in range(times)]
+                every = [tuple(row.values()) for row in view.to_arrow().to_pylist()]
+                assert Counter(found) == Counter(every)
+            groups = Counter(row[column] for row in view.to_arrow().to_pylist())
+            shown = {row[column]: row["n"] for row in db["above"].to_arrow().to_pylist()}
+            assert shown == dict(groups)
 
 
 def test_a_stream_of_rows_ends_with_a_change_and_comes_in_batches() -> None:
@@ -282,33 +304,46 @@ def test_an_overflow_in_the_middle_of_a_rebalancing_leaves_all_as_it_was() -> No
 def test_cofactors_over_a_triangle_are_those_of_its_rows(
     seed: int, epsilon: float | None, far: float
 ) -> None:
-    dice, db = random.Random(seed), database()
+    dice, db = random.Random(seed), rv.Database()
     tables: dict[str, Rows] = {table: [] for table in SCHEMAS}
     sql = f"SELECT COFACTOR(x, y, z, d) AS m {RST}"
-    view = db.create_view("v", sql, engine="epsilon", epsilon=epsilon)
-    for _ in range(6):
-        for table in "rst":
-            if tables[table] and dice.random() < 0.4:
-                db.delete(table, [tables[table].pop(dice.randrange(len(tables[table])))])
-            rows = [one_row(table, dice, 3) for _ in range(dice.randrange(1, 6))]
-            for row in rows:
-                row.update({name: 1 for name in ("x", "z") if name in row and row[name] is None})
-                row.update({name: Decimal("1.5") for name in ("d",) if name in row})
-                if "y" in row:
-                    row["y"] = far + (row["y"] or 0.25)
-            db.insert(table, rows)
-            tables[table] += rows
-        # Not by what DuckDB sums, which has no digits left far from zero.
-        joined = ORACLE.rows(f"SELECT x, y - {far} AS y, z, CAST(d AS DOUBLE) AS d {RST}", tables)
-        matrix = np.array(joined, dtype=float).reshape(-1, 4)
-        found = view.cofactor()
-        assert found.count == len(matrix)
-        np.testing.assert_allclose(
-            found.sums - found.count * np.array([0, far, 0, 0]), matrix.sum(0)
-        )
-        if len(matrix) > 1:
-            expected = np.cov(matrix.T)
-            np.testing.assert_allclose(found.covariance(), expected, rtol=1e-9, atol=1e-12)
+
+    def define(db: rv.Database) -> rv.View:
+        return tables_of(db).create_view("v", sql, engine="epsilon", epsilon=epsilon)
+
+    define(db)
+    with kept(define) as file:
+        for _ in range(6):
+            for table in "rst":
+                if tables[table] and dice.random() < 0.4:
+                    gone = tables[table].pop(dice.randrange(len(tables[table])))
+                    for each in (db, file.db):
+                        each.delete(table, [gone])
+                rows = [one_row(table, dice, 3) for _ in range(dice.randrange(1, 6))]
+                for row in rows:
+                    row.update(
+                        {name: 1 for name in ("x", "z") if name in row and row[name] is None}
+                    )
+                    row.update({name: Decimal("1.5") for name in ("d",) if name in row})
+                    if "y" in row:
+                        row["y"] = far + (row["y"] or 0.25)
+                for each in (db, file.next()):
+                    each.insert(table, rows)
+                tables[table] += rows
+            # Not by what DuckDB sums, which has no digits left far from zero.
+            joined = ORACLE.rows(
+                f"SELECT x, y - {far} AS y, z, CAST(d AS DOUBLE) AS d {RST}", tables
+            )
+            matrix = np.array(joined, dtype=float).reshape(-1, 4)
+            for each in (db, file.db):
+                found = each["v"].cofactor()
+                assert found.count == len(matrix)
+                np.testing.assert_allclose(
+                    found.sums - found.count * np.array([0, far, 0, 0]), matrix.sum(0)
+                )
+                if len(matrix) > 1:
+                    expected = np.cov(matrix.T)
+                    np.testing.assert_allclose(found.covariance(), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_a_feature_that_is_null_is_refused() -> None:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import ringview as rv
+from kept import kept
 from oracle import comparable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -131,25 +132,22 @@ def exact(cell: Any) -> Decimal | None:
     return None if cell is None else Decimal(cell)
 
 
-class Book:
+def define(db: rv.Database, events: pa.Table, names: set[str]) -> dict[str, rv.View]:
     """A book in a database, with views of some queries."""
+    fields = [field.with_nullable(False) for field in events.select(COLUMNS).schema]
+    for side in SIDES:
+        db.create_table(side, pa.schema(fields))
+    return {name: db.create_view(name, QUERIES[name]) for name in sorted(names)}
 
-    def __init__(self, events: pa.Table, names: set[str]) -> None:
-        self.events, self.db = events, rv.Database()
-        fields = [field.with_nullable(False) for field in events.select(COLUMNS).schema]
+
+def play(db: rv.Database, some: pa.Table) -> None:
+    """Some events, in one transaction."""
+    with db.transaction(net=True) as tx:
         for side in SIDES:
-            self.db.create_table(side, pa.schema(fields))
-        self.views = {name: self.db.create_view(name, QUERIES[name]) for name in sorted(names)}
-
-    def play(self, low: int, count: int) -> None:
-        """Some events, in one transaction."""
-        some = self.events.slice(low, count)
-        with self.db.transaction(net=True) as tx:
-            for side in SIDES:
-                own = some.filter(pc.equal(some["side"].cast("string"), side))
-                came = pc.greater(own["mult"], 0)
-                tx.insert(side, own.filter(came).select(COLUMNS))
-                tx.delete(side, own.filter(pc.invert(came)).select(COLUMNS))
+            own = some.filter(pc.equal(some["side"].cast("string"), side))
+            came = pc.greater(own["mult"], 0)
+            tx.insert(side, own.filter(came).select(COLUMNS))
+            tx.delete(side, own.filter(pc.invert(came)).select(COLUMNS))
 
 
 def cells(view: Any) -> list[Decimal | None]:
@@ -161,14 +159,15 @@ def cells(view: Any) -> list[Decimal | None]:
 def check_every_event(names: set[str], book: Path, last: int) -> None:
     events = events_of(book, last)
     expected = windows(events, names)
-    kept = Book(events, names)
+    db = rv.Database()
+    views = define(db, events, names)
     sides, signs = events["side"].cast("string").to_pylist(), events["mult"].to_pylist()
     rows = events.select(COLUMNS).combine_chunks().to_batches()[0]
     seen = dict.fromkeys(names, 0)
     for at, (side, sign) in enumerate(zip(sides, signs, strict=True)):
-        change = kept.db.insert if sign > 0 else kept.db.delete
+        change = db.insert if sign > 0 else db.delete
         change(side, rows.slice(at, 1))
-        for name, view in kept.views.items():
+        for name, view in views.items():
             found = cells(view)
             wanted = expected[name].get(at, [None] * len(found))
             assert found == wanted, (name, at)
@@ -177,30 +176,34 @@ def check_every_event(names: set[str], book: Path, last: int) -> None:
 
 
 def check_moments(book: Path, moments: int) -> None:
-    """After batches of one size, as many as there are moments."""
+    """After batches of one size, as many as there are moments, in memory and in a file."""
     events = events_of(book, pq.read_metadata(book).num_rows)
     step = len(events) // moments
-    kept = Book(events, set(QUERIES))
+    db = rv.Database()
+    define(db, events, set(QUERIES))
     every = windows(events, set(QUERIES), step)
     seen = dict.fromkeys(QUERIES, 0)
-    for at in range(0, moments * step, step):
-        kept.play(at, step)
-        for name, view in kept.views.items():
-            found = cells(view)
-            wanted = every[name].get(at + step - 1, [None] * len(found))
-            assert found == wanted, (name, at)
-            seen[name] += wanted[0] is not None
+    with kept(lambda db: define(db, events, set(QUERIES))) as file:
+        for at in range(0, moments * step, step):
+            for each in (db, file.next()):
+                play(each, events.slice(at, step))
+            for name in QUERIES:
+                found = cells(db[name])
+                wanted = every[name].get(at + step - 1, [None] * len(found))
+                assert found == cells(file.db[name]) == wanted, (name, at)
+                seen[name] += wanted[0] is not None
     assert all(seen[name] > moments // 2 for name in set(QUERIES) - {"equality"})
 
 
 def check_book(book: Path, batch: int, last: int) -> None:
     """Against the queries as they are written, after each batch."""
     events = events_of(book, last)
-    kept, connection = Book(events, set(QUERIES)), duckdb.connect(config={"threads": 1})
+    db, connection = rv.Database(), duckdb.connect(config={"threads": 1})
+    views = define(db, events, set(QUERIES))
     connection.register("events", events)
     every = windows(events, set(QUERIES))
     for at in range(0, len(events), batch):
-        kept.play(at, batch)
+        play(db, events.slice(at, batch))
         end = min(at + batch, len(events))
         for side in SIDES:
             names = ", ".join(COLUMNS)
@@ -211,7 +214,7 @@ def check_book(book: Path, batch: int, last: int) -> None:
             )
         for name, sql in QUERIES.items():
             table = connection.sql(sql).to_arrow_table()
-            assert comparable(kept.views[name].to_arrow()) == comparable(table), name
+            assert comparable(views[name].to_arrow()) == comparable(table), name
             (row,) = table.to_pylist()
             said = every[name].get(end - 1, [None] * len(row))
             assert said == [exact(cell) for cell in row.values()], name

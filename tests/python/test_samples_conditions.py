@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 import ringview as rv
+from kept import kept
 from ringview import errors
 from ringview.sample import Bounds
 
@@ -63,33 +64,44 @@ def rows_of(found: pa.Table) -> Counter[str]:
 def test_rows_pass_the_condition_at_every_checkpoint(condition: str, k: int) -> None:
     chance = random.Random(f"{condition} {k}")
     sql = f"SELECT a, c, x, y FROM r JOIN s ON r.b = s.b WHERE {CONDITIONS[condition]}"
+
+    def define(db: rv.Database) -> rv.Sample:
+        for name, kinds in KINDS.items():
+            db.create_table(name, kinds)
+        return db.create_sample("few", sql, k=k, seed=5)
+
     db = rv.Database()
-    for name, kinds in KINDS.items():
-        db.create_table(name, kinds)
+    sample = define(db)
     held: dict[str, list[dict[str, Any]]] = {name: [] for name in KINDS}
-    sample = db.create_sample("few", sql, k=k, seed=5)
     seen = 0
-    for step in range(10):
-        with db.transaction() as tx:
-            for name, rows in held.items():
-                come = [row(name, chance) for _ in range(chance.randrange(6))]
-                rows.extend(come)
-                tx.insert(name, table(name, come))
-                chance.shuffle(rows)
-                gone = [rows.pop() for _ in range(min(len(rows), step % 3))]
-                tx.delete(name, table(name, gone))
-        with duckdb.connect() as con:
-            for name, rows in held.items():
-                con.register(name, table(name, rows))
-            expected = rows_of(con.sql(sql).to_arrow_table())
-        seen += expected.total()
-        found = rows_of(sample.to_arrow())
-        assert found <= expected
-        assert len(sample) == min(k, expected.total())
-        assert sample.join_size() == expected.total()
-        assert rows_of(sample.draw(10**6, seed=step, replacement=False)) == expected
-        if expected:
-            assert set(rows_of(sample.draw(5, seed=step))) <= set(expected)
+    with kept(define) as file:
+        for step in range(10):
+            before = rows_of(file.db["few"].to_arrow())
+            again = file.next()
+            # One that is killed before it was ever written is filled anew.
+            assert step == 1 or rows_of(again["few"].to_arrow()) == before
+            with db.transaction() as tx, again.transaction() as other:
+                for name, rows in held.items():
+                    come = [row(name, chance) for _ in range(chance.randrange(6))]
+                    rows.extend(come)
+                    chance.shuffle(rows)
+                    gone = [rows.pop() for _ in range(min(len(rows), step % 3))]
+                    for each in (tx, other):
+                        each.insert(name, table(name, come))
+                        each.delete(name, table(name, gone))
+            with duckdb.connect() as con:
+                for name, rows in held.items():
+                    con.register(name, table(name, rows))
+                expected = rows_of(con.sql(sql).to_arrow_table())
+            seen += expected.total()
+            for one in (again["few"], sample):
+                assert isinstance(one, rv.Sample)
+                assert rows_of(one.to_arrow()) <= expected
+                assert len(one) == min(k, expected.total())
+                assert one.join_size() == expected.total()
+                assert rows_of(one.draw(10**6, seed=step, replacement=False)) == expected
+            if expected:
+                assert set(rows_of(sample.draw(5, seed=step))) <= set(expected)
     assert seen > 5
 
 

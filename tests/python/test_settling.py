@@ -12,6 +12,7 @@ import pytest
 import ringview as rv
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept import kept
 from ringview.errors import ArithmeticOverflowError
 
 MOST = 2**63 - 1
@@ -232,50 +233,61 @@ CHANGES = st.lists(
 @settings(max_examples=40, deadline=None)
 @given(stream=st.lists(CHANGES, min_size=1, max_size=5))
 def test_sums_of_large_integers_are_exact(name: str, stream: Any) -> None:
-    """Beyond 64 bits and back, in the result and below it, for readers and followers."""
-    db = rv.Database()
-    db.create_table("r", {"k": "int64", "x": "int64"})
-    db.create_table("o", {"k": "int64", "l": "int64", "y": "int64", "w": "float64"})
-    db.create_table("q", {"l": "int64", "z": "int64"})
+    """Beyond 64 bits and back, in the result and below it, for readers, followers and files."""
     q = [(0, 1), (0, -1), (1, 2)]
-    db.insert("q", {"l": [a for a, _ in q], "z": [b for _, b in q]})
-    view = db.create_view("v", SHAPES[name])
     column = "n" if name == "total" else "s"
-    above = db.create_view("above", f"SELECT COUNT(*) AS n, SUM({column}) AS s FROM v")
+
+    def define(db: rv.Database) -> rv.View:
+        db.create_table("r", {"k": "int64", "x": "int64"})
+        db.create_table("o", {"k": "int64", "l": "int64", "y": "int64", "w": "float64"})
+        db.create_table("q", {"l": "int64", "z": "int64"})
+        db.insert("q", {"l": [a for a, _ in q], "z": [b for _, b in q]})
+        view = db.create_view("v", SHAPES[name])
+        db.create_view("above", f"SELECT COUNT(*) AS n, SUM({column}) AS s FROM v")
+        return view
+
+    db = rv.Database()
+    view = define(db)
     view.changes()
     told: Counter[Any] = Counter(tuple(row.items()) for row in rows(view))
     held: dict[str, list[Any]] = {"r": [], "o": [], "q": q}
-    for changes in stream:
-        then = {table: list(kept) for table, kept in held.items()}
-        ops = []
-        for table, comes, picked in changes:
-            if not comes:
-                # Some of what is there, so that no delete is refused.
-                picked_rows = then[table][: len(picked)]
-                del then[table][: len(picked)]
-            else:
-                made = [
-                    (k, x) if table == "r" else (k, x % 2, x >> 31, float(k)) for k, x in picked
-                ]
-                picked_rows = made
-                then[table].extend(made)
-            ops.append((table, comes, picked_rows))
-        with db.transaction() as tx:
-            for table, comes, changed in ops:
-                names = ["k", "x"] if table == "r" else ["k", "l", "y", "w"]
-                if changed:
-                    data = dict(zip(names, map(list, zip(*changed, strict=True)), strict=True))
-                    (tx.insert if comes else tx.delete)(table, data)
-        held = then
-        expected = oracle(name, then)
-        found = sorted(rows(view), key=lambda row: row.get("k", 0))
-        assert found == expected
-        shown = [row[column] for row in expected if row[column] is not None]
-        assert rows(above) == [{"n": len(expected), "s": sum(shown) if shown else None}]
-        for row in view.changes().to_pylist():
-            times = row.pop("multiplicity")
-            told[tuple(row.items())] += times
-        assert +told == Counter(tuple(row.items()) for row in rows(view))
+    with kept(define) as file:
+        for changes in stream:
+            then = {table: list(kept) for table, kept in held.items()}
+            ops = []
+            for table, comes, picked in changes:
+                if not comes:
+                    # Some of what is there, so that no delete is refused.
+                    picked_rows = then[table][: len(picked)]
+                    del then[table][: len(picked)]
+                else:
+                    made = [
+                        (k, x) if table == "r" else (k, x % 2, x >> 31, float(k)) for k, x in picked
+                    ]
+                    picked_rows = made
+                    then[table].extend(made)
+                ops.append((table, comes, picked_rows))
+            for each in (db, file.next()):
+                with each.transaction() as tx:
+                    for table, comes, changed in ops:
+                        names = ["k", "x"] if table == "r" else ["k", "l", "y", "w"]
+                        if changed:
+                            data = dict(
+                                zip(names, map(list, zip(*changed, strict=True)), strict=True)
+                            )
+                            (tx.insert if comes else tx.delete)(table, data)
+            held = then
+            expected = oracle(name, then)
+            shown = [row[column] for row in expected if row[column] is not None]
+            over = [{"n": len(expected), "s": sum(shown) if shown else None}]
+            for each in (db, file.db):
+                found = sorted(rows(each["v"]), key=lambda row: row.get("k", 0))
+                assert found == expected
+                assert rows(each["above"]) == over
+            for row in view.changes().to_pylist():
+                times = row.pop("multiplicity")
+                told[tuple(row.items())] += times
+            assert +told == Counter(tuple(row.items()) for row in rows(view))
 
 
 LARGE = st.lists(
