@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use proptest::prelude::*;
 use ringview_core::{Error, Field, Result, Schema, Type};
@@ -67,13 +68,20 @@ fn change(db: &mut DurableDatabase, number: i64, rows: i64, direction: Direction
     db.apply(&[change], (false, id), &mut |_| Ok(()))
 }
 
-/// Rows of integers, each once with the sum of what stands last.
+/// An integer, or a sum of some.
+fn integer(column: &ArrayRef, row: usize) -> i64 {
+    match column.as_primitive_opt::<Decimal128Type>() {
+        Some(sums) => i64::try_from(sums.value(row)).unwrap(),
+        None => column.as_primitive::<Int64Type>().value(row),
+    }
+}
+
+/// Rows of integers, each once with the sum of its last column.
 fn bag(rows: &RecordBatch) -> BTreeMap<Vec<i64>, i64> {
-    let columns = rows.columns().iter().map(|column| column.as_primitive());
-    let columns: Vec<&Int64Array> = columns.collect();
     let mut bag = BTreeMap::new();
     for row in 0..rows.num_rows() {
-        let mut values: Vec<i64> = columns.iter().map(|column| column.value(row)).collect();
+        let columns = rows.columns().iter();
+        let mut values: Vec<i64> = columns.map(|column| integer(column, row)).collect();
         let last = values.pop().unwrap_or_default();
         *bag.entry(values).or_default() += last;
     }
