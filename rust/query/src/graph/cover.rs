@@ -2,7 +2,7 @@
 //!
 //! `rho*(X)` is the least total weight of atoms such that each variable of X lies in atoms of
 //! weight 1 together; the join of relations of size N has at most N^rho* tuples on X (the AGM
-//! bound). Cost: one linear program, kept by its input, of at most [`LARGE`] cells: beyond, whole
+//! bound). Cost: one linear program, kept by its input, of at most `LARGE` cells: beyond, whole
 //! atoms are chosen greedily, which bounds the number from above.
 
 use std::collections::HashMap;

@@ -31,7 +31,7 @@ pub enum NumberKind {
     Integer,
     /// `i128`, in units of a scale that the plan knows; overflow is an error.
     Decimal,
-    /// An [`Expansion`](crate::Expansion) of three doubles.
+    /// An [`Expansion`] of three doubles.
     Real,
     /// 256 bits: what an integer or decimal is where its sum may not fit, in passing.
     Wide,

@@ -1,7 +1,7 @@
 //! Partials: what a view over a part of the rows adds to the view over all of them, as Arrow.
 //!
 //! A row is a group: its columns as they are, so that rows of one group can be brought together, then
-//! its whole payload as bytes ([`form`](Form)): exact numbers, sums of floats with all their parts, degree-m
+//! its whole payload as bytes (`form`): exact numbers, sums of floats with all their parts, degree-m
 //! payloads counted from zero, each value of MIN, MAX, COUNT(DISTINCT) and of categories with how often it
 //! is there. Strings travel as strings. Of the rows of a join the partial is they, with multiplicities.
 //!
