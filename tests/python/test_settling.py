@@ -377,3 +377,51 @@ def test_whole_decimals_join_with_integers() -> None:
     assert sorted(tuple(row.values()) for row in rows(view)) == expected
     db.delete("r", {"k": [3], "x": [MOST]})
     assert ("most", MOST, 1, MOST) in [tuple(row.values()) for row in rows(view)]
+
+
+@pytest.mark.parametrize("engine", ["viewtree", "epsilon"])
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "uint64"])
+def test_whole_decimals_join_with_integers_of_all_widths(kind: str, engine: str) -> None:
+    """A key holds as many bits as the integers have: what they cannot be has no partner."""
+    bits = int(kind.removeprefix("u").removeprefix("int"))
+    db = rv.Database()
+    for name in ("r", "t"):
+        db.create_table(name, {"d": "decimal128(38, 0)", "e": "decimal128(30, 0)"})
+    db.create_table("s", {"d": kind, "e": kind})
+    sql = "SELECT COUNT(*) AS n FROM r, s, t WHERE r.d = s.d AND s.e = t.e AND t.d = r.e"
+    view = db.create_view("v", sql, engine=engine)
+    values = [0, 5, 2**bits + 5, 5 - 2**bits, 2 ** (bits - 1), -1, 2**65 + 5]
+    pairs = [(a, b) for a in values for b in values]
+    for name in ("r", "t"):
+        db.insert(name, {"d": [a for a, _ in pairs], "e": [b for _, b in pairs]})
+    db.insert("s", {"d": [5, 0], "e": [0, 5]})
+    # s(d, e) with r(d, x) and t(x, e), for each of the values x.
+    assert view.scalar() == 2 * len(values)
+    db.delete("s", {"d": [5], "e": [0]})
+    assert view.scalar() == len(values)
+
+
+def test_large_sums_beside_matrices_and_extremes() -> None:
+    """What stands behind the sums in a payload moves when they grow, for followers too."""
+    db = rv.Database()
+    db.create_table("r", {"k": "int64", "x": "int64", "y": "float64", "c": "string"})
+    shows = "k, SUM(x) AS s, MIN(c) AS least, MAX(x) AS most, COFACTOR(y) AS m"
+    view = db.create_view("v", f"SELECT {shows} FROM r GROUP BY k")
+    follower = view.follow()
+    db.insert("r", {"k": [1, 1], "x": [MOST, 1], "y": [1.5, 2.0], "c": ["b", "a"]})
+    follower.changes()
+    db.insert("r", {"k": [1, 2], "x": [MOST, 5], "y": [0.5, 4.0], "c": ["0", "z"]})
+
+    def shown() -> dict[int, Any]:
+        found = {row["k"]: row for row in rows(view)}
+        return {
+            k: (row["s"], row["least"], row["most"], row["m"]["count"], row["m"]["sums"])
+            for k, row in found.items()
+        }
+
+    assert shown() == {1: (2 * MOST + 1, "0", MOST, 3, [4.0]), 2: (5, "z", 5, 1, [4.0])}
+    moved = follower.changes().to_pylist()
+    told = sorted((row["k"], row["multiplicity"], row["s"], row["least"]) for row in moved)
+    assert told == [(1, -1, MOST + 1, "a"), (1, 1, 2 * MOST + 1, "0"), (2, 1, 5, "z")]
+    db.delete("r", {"k": [1, 1], "x": [MOST, 1], "y": [0.5, 2.0], "c": ["0", "a"]})
+    assert shown() == {1: (MOST, "b", MOST, 1, [1.5]), 2: (5, "z", 5, 1, [4.0])}

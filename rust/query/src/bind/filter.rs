@@ -90,11 +90,10 @@ impl Scope<'_> {
         )
     }
 
-    /// That a decimal of this atom fits the words of a type of integers.
+    /// That a decimal of this atom is a value of a type of integers, whose bits are all that a key holds of it.
     pub(crate) fn fits(&self, column: usize, ty: &Type) -> Result<Predicate> {
-        let (least, most) = match ty.is_signed() {
-            true => (i128::from(i64::MIN), i128::from(i64::MAX)),
-            false => (0, i128::from(u64::MAX)),
+        let Some((least, most)) = ty.integer_range() else {
+            return Ok(TRUE);
         };
         let bound = |comparison, value| {
             let value = Operand::Value(Expr::decimal(value, 0), Domain::Number);

@@ -25,8 +25,8 @@ pub(crate) struct Variables {
     pub(crate) equal: Vec<(usize, usize, usize)>,
     /// By atom: nullable columns of classes; NULL equals nothing, so such rows are dropped.
     pub(crate) not_null: Vec<Vec<usize>>,
-    /// (atom, column, type): decimals that join with integers of a type. One that the type's words cannot
-    /// hold equals none of them, so such rows are dropped, and the others are read by their low word.
+    /// (atom, column, type): decimals that join with integers of a type. A value outside the type's range equals
+    /// none of them, so such rows are dropped, and the others are read by their low word.
     pub(crate) whole: Vec<(usize, usize, Type)>,
 }
 
