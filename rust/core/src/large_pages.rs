@@ -24,37 +24,24 @@ pub fn in_large_pages<T>(list: &Vec<T>) {
 }
 
 /// Asks for all of the pages that hold some bytes: a mapping that is marked as a whole is not torn apart.
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(target_os = "linux")]
 #[cold]
 fn ask(start: usize, bytes: usize) {
-    use std::ffi::{c_int, c_void};
-
     const PAGE: usize = 1 << 12;
-    const MADV_HUGEPAGE: c_int = 14;
-    // SAFETY: this is how the C library that the standard library stands on declares it.
-    unsafe extern "C" {
-        fn madvise(start: *mut c_void, bytes: usize, advice: c_int) -> c_int;
-    }
     let first = start & !(PAGE - 1);
     let pages = (start + bytes - first).next_multiple_of(PAGE);
     // SAFETY: this advice changes no byte and unmaps nothing, whatever the addresses; what the system
     // cannot do, or where its pages are larger, it refuses, and nothing is lost.
     let _ = unsafe {
-        madvise(
+        libc::madvise(
             std::ptr::without_provenance_mut(first),
             pages,
-            MADV_HUGEPAGE,
+            libc::MADV_HUGEPAGE,
         )
     };
 }
 
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
+#[cfg(not(target_os = "linux"))]
 fn ask(_: usize, _: usize) {}
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 //! cover is one of whole edges, which bounds the number from above. Cost: two linear programs.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
+use num_traits::CheckedAdd;
 
-use super::Ratio;
+use super::ratio::{Ratio, near};
 use crate::graph::set::Set;
 
 /// A fractional edge cover.
@@ -87,7 +88,7 @@ fn least(variables: Set, edges: &[Set]) -> Option<Certified> {
 }
 
 fn sum(mut all: impl Iterator<Item = Ratio>) -> Option<Ratio> {
-    all.try_fold(Ratio::ZERO, Ratio::plus)
+    all.try_fold(Ratio::ZERO, |sum, next| sum.checked_add(&next))
 }
 
 /// The sum of numbers of 0 to 1 made least or greatest, where sums of some are at least or at most 1.
@@ -105,9 +106,7 @@ fn solve(
         problem.add_constraint(&row, comparison, 1.0);
     }
     let solution = problem.solve().ok()?.into_solution().ok()?;
-    all.iter()
-        .map(|number| Ratio::near(solution[*number]))
-        .collect()
+    all.iter().map(|number| near(solution[*number])).collect()
 }
 
 /// Edges, the one that covers most first.

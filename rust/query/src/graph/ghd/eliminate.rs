@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::{Ratio, certified};
+use super::{Ratio, certified, to_f64};
 use crate::graph::set::Set;
 
 /// Up to so many edges the search is exact.
@@ -118,7 +118,7 @@ impl Search<'_> {
         let edges = self.edges;
         *self.widths.entry(bag).or_insert_with(|| {
             let number = certified(bag, edges).number;
-            let parts = (number.value() * PARTS).round() as u64;
+            let parts = (to_f64(number) * PARTS).round() as u64;
             (number, parts.pow(3))
         })
     }

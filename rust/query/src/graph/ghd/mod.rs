@@ -19,7 +19,9 @@ mod ratio;
 
 pub use certified::{Certified, certified};
 pub use eliminate::EXACT;
-pub use ratio::Ratio;
+pub use ratio::{Ratio, to_f64};
+
+use num_traits::CheckedAdd;
 
 use crate::graph::set::Set;
 use eliminate::eliminate;
@@ -107,7 +109,7 @@ impl Ghd {
                     .zip(edges)
                     .filter(|(_, e)| e.contains(variable));
                 let sum = covers.fold(Ratio::ZERO, |sum, (w, _)| {
-                    sum.plus(*w).unwrap_or(Ratio::ZERO)
+                    sum.checked_add(w).unwrap_or(Ratio::ZERO)
                 });
                 assert!(sum >= Ratio::ONE, "variable {variable} is not covered");
             }
