@@ -6,8 +6,8 @@
 //!
 //! Cost: rows * depth * columns multiply-adds; room for two panels.
 
+use multiversion::multiversion;
 use ringview_core::Result;
-use ringview_core::dispatch;
 
 use super::Matrix;
 
@@ -76,36 +76,36 @@ fn tile(left: &[f64], right: &[f64]) -> [[f64; TILE_COLUMNS]; TILE_ROWS] {
     sums
 }
 
-dispatch! {
-    /// out += left * right, of packed panels; `out` begins at the panel's first value and has rows
-    /// `stride` apart. Returns the number of tiles.
-    fn panels(
-        left: &[f64],
-        right: &[f64],
-        depth: usize,
-        shape: (usize, usize),
-        out: &mut [f64],
-        stride: usize,
-    ) -> usize {
-        let (rows, columns) = shape;
-        let mut tiles = 0;
-        for (at, right) in right.chunks_exact(depth * TILE_COLUMNS).enumerate() {
-            let column = at * TILE_COLUMNS;
-            let width = TILE_COLUMNS.min(columns - column);
-            for (at, left) in left.chunks_exact(depth * TILE_ROWS).enumerate() {
-                let row = at * TILE_ROWS;
-                let sums = tile(left, right);
-                for (row, sums) in (row..rows).zip(&sums) {
-                    let out = &mut out[row * stride + column..][..width];
-                    for (out, sum) in out.iter_mut().zip(sums) {
-                        *out += sum;
-                    }
+/// out += left * right, of packed panels; `out` begins at the panel's first value and has rows
+/// `stride` apart. Returns the number of tiles.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[must_use]
+fn panels(
+    left: &[f64],
+    right: &[f64],
+    depth: usize,
+    shape: (usize, usize),
+    out: &mut [f64],
+    stride: usize,
+) -> usize {
+    let (rows, columns) = shape;
+    let mut tiles = 0;
+    for (at, right) in right.chunks_exact(depth * TILE_COLUMNS).enumerate() {
+        let column = at * TILE_COLUMNS;
+        let width = TILE_COLUMNS.min(columns - column);
+        for (at, left) in left.chunks_exact(depth * TILE_ROWS).enumerate() {
+            let row = at * TILE_ROWS;
+            let sums = tile(left, right);
+            for (row, sums) in (row..rows).zip(&sums) {
+                let out = &mut out[row * stride + column..][..width];
+                for (out, sum) in out.iter_mut().zip(sums) {
+                    *out += sum;
                 }
-                tiles += 1;
             }
+            tiles += 1;
         }
-        tiles
     }
+    tiles
 }
 
 /// out += left * right, `depth` deep. `poll` is asked now and then whether to go on.

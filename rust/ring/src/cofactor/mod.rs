@@ -12,6 +12,7 @@ mod terms;
 
 pub use product::CofactorProduct;
 
+use multiversion::multiversion;
 pub use product::Scratch as CofactorScratch;
 use product::{Factors, Scratch, join_all, multiply_all};
 use terms::LANES;
@@ -63,38 +64,38 @@ fn add_count(total: &mut u64, (count, wrapped): (i64, bool)) -> bool {
     wrapped | carried
 }
 
-ringview_core::dispatch! {
-    /// Adds payloads; whether a count overflowed, and whether a real left its range.
-    fn add_all(
-        shape: CofactorShape,
-        target: &mut [u64],
-        slots: &[u32],
-        delta: Slab<'_>,
-        emptied: &mut Vec<u32>
-    ) -> (bool, bool) {
-        let words = shape.words();
-        let single = delta.width() == shape.row_words();
-        let (mut wrapped, mut unbounded) = (false, 0);
-        for (&slot, delta) in slots.iter().zip(delta.words().chunks_exact(delta.width())) {
-            let target = &mut target[slot as usize * words..][..words];
-            wrapped |= add_count(&mut target[0], (delta[0] as i64, false));
-            let values = reals(&delta[1..]);
-            if single {
-                add_row(shape, target, delta[0] as i64 as f64, values);
-            } else {
-                for (sum, delta) in reals_mut(&mut target[1..]).iter_mut().zip(values) {
-                    *sum += delta;
-                }
-            }
-            for sum in reals(&target[1..]) {
-                unbounded |= u64::from(!sum.is_finite());
-            }
-            if target[0] == 0 {
-                emptied.push(slot);
+/// Adds payloads; whether a count overflowed, and whether a real left its range.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[must_use]
+fn add_all(
+    shape: CofactorShape,
+    target: &mut [u64],
+    slots: &[u32],
+    delta: Slab<'_>,
+    emptied: &mut Vec<u32>,
+) -> (bool, bool) {
+    let words = shape.words();
+    let single = delta.width() == shape.row_words();
+    let (mut wrapped, mut unbounded) = (false, 0);
+    for (&slot, delta) in slots.iter().zip(delta.words().chunks_exact(delta.width())) {
+        let target = &mut target[slot as usize * words..][..words];
+        wrapped |= add_count(&mut target[0], (delta[0] as i64, false));
+        let values = reals(&delta[1..]);
+        if single {
+            add_row(shape, target, delta[0] as i64 as f64, values);
+        } else {
+            for (sum, delta) in reals_mut(&mut target[1..]).iter_mut().zip(values) {
+                *sum += delta;
             }
         }
-        (wrapped, unbounded != 0)
+        for sum in reals(&target[1..]) {
+            unbounded |= u64::from(!sum.is_finite());
+        }
+        if target[0] == 0 {
+            emptied.push(slot);
+        }
     }
+    (wrapped, unbounded != 0)
 }
 
 /// target += weight * (., x, x x^T), the count aside.
@@ -117,27 +118,27 @@ fn add_scaled(out: &mut [f64], scale: f64, from: &[f64]) {
     }
 }
 
-ringview_core::dispatch! {
-    /// target += times * (1, x, x x^T) for each row x of `values`, a group being one payload.
-    ///
-    /// This is the lifting of rows (paper, section 7.2): X^T X, group by group.
-    pub fn lift_rows(
-        shape: CofactorShape,
-        values: &[f64],
-        times: &[i64],
-        groups: Groups<'_>,
-        out: &mut [u64]
-    ) -> bool {
-        let (m, words) = (shape.variables, shape.words());
-        let mut overflow = false;
-        let mut cursor = groups.cursor();
-        for row in 0..times.len() {
-            let target = &mut out[cursor.at(row) * words..][..words];
-            overflow |= add_count(&mut target[0], (times[row], false));
-            add_row(shape, target, times[row] as f64, &values[row * m..][..m]);
-        }
-        overflow
+/// target += times * (1, x, x x^T) for each row x of `values`, a group being one payload.
+///
+/// This is the lifting of rows (paper, section 7.2): X^T X, group by group.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[must_use]
+pub fn lift_rows(
+    shape: CofactorShape,
+    values: &[f64],
+    times: &[i64],
+    groups: Groups<'_>,
+    out: &mut [u64],
+) -> bool {
+    let (m, words) = (shape.variables, shape.words());
+    let mut overflow = false;
+    let mut cursor = groups.cursor();
+    for row in 0..times.len() {
+        let target = &mut out[cursor.at(row) * words..][..words];
+        overflow |= add_count(&mut target[0], (times[row], false));
+        add_row(shape, target, times[row] as f64, &values[row * m..][..m]);
     }
+    overflow
 }
 
 /// The degree-m matrix ring. A type only: shapes and products carry the degrees.
