@@ -1,10 +1,9 @@
 //! Which engine keeps a view: all are asked, the cheapest is taken, or the one that was asked for.
 //!
 //! Invariant: the choice is that of the query, the engines and the sizes that are known when a view is born: by
-//! what a change costs at the worst, then by what is kept, then by their order in the list. An engine that pays
-//! from some rows on is compared where each table that changes has them, for a small one changes seldom; an
-//! empty one says nothing. A query that gives thresholds of heavy values names an engine that has them, and
-//! the others refuse it. Whoever was not taken is told of, with what it would have cost or why it could not.
+//! what a change costs at the worst, then by what is kept, then by their order in the list. A plan with a
+//! crossover is compared where each table that changes has so many rows, for a small one changes seldom; an
+//! empty one says nothing. A query that gives thresholds of heavy values is refused by the engines without them. Whoever was not taken is told of, with what it would have cost or why it could not.
 //! Cost: one plan an engine; costs are compared only where several could.
 
 use std::sync::Arc;
@@ -116,8 +115,10 @@ pub(crate) fn choose(
     if let Some(name) = by_hand.filter(|name| engines.iter().all(|one| one.name() != *name)) {
         return Err(unknown(engines, name));
     }
-    let mut said: Vec<Said<'_>> = engines.iter().map(|engine| ask(&**engine, query)).collect();
-    let thresholds = !query.epsilons.is_empty();
+    let mut said: Vec<Said<'_>> = engines
+        .iter()
+        .map(|one| (&**one, one.plan(query)))
+        .collect();
     let changing = query.atoms.iter().filter(|atom| !atom.is_static);
     let rows = changing.filter_map(|atom| atom.rows).min();
     let (taken, asked) = match by_hand {
@@ -125,107 +126,92 @@ pub(crate) fn choose(
             let taken = said.iter().position(|(engine, _)| engine.name() == name);
             (taken, Some("asked for by name".to_owned()))
         }
-        None if thresholds => {
-            let taken = said.iter().position(|(engine, _)| engine.has_thresholds());
+        None if !query.epsilons.is_empty() => {
+            let taken = said.iter().position(|(_, answer)| answer.is_ok());
             (taken, Some("asked for by its epsilon".to_owned()))
         }
-        None => (cheapest(&said, (query, rows)), None),
+        None => (cheapest(&said, rows), None),
     };
-    let (engine, answer) = said.remove(taken.unwrap_or_else(|| concerned(&said, query)));
+    let (_, answer) = said.remove(taken.unwrap_or_else(|| concerned(&said, query)));
     let candidate = answer.map_err(Refusal::error)?;
-    let said = said.into_iter();
-    let others = said.filter(|(engine, answer)| {
-        engine.concerns(query) && (answer.is_ok() || engine.pays_from(query) == 0)
-    });
     Ok(Chosen {
         told: Told {
-            why: asked.or_else(|| by_size(engine, &*candidate, (query, rows))),
-            others: others.map(|said| other(said, (query, rows))).collect(),
+            why: asked.or_else(|| by_size(&*candidate, rows)),
+            others: said
+                .into_iter()
+                .filter_map(|said| other(said, rows))
+                .collect(),
         },
         candidate,
     })
 }
 
 /// Why an engine was taken that is not for tables of every size.
-fn by_size(
-    engine: &dyn Engine,
-    candidate: &dyn Candidate,
-    (query, rows): (&Bound, Option<u64>),
-) -> Option<String> {
-    let from = engine.pays_from(query);
-    let rows = rows.filter(|_| from > 0)?;
+fn by_size(candidate: &dyn Candidate, rows: Option<u64>) -> Option<String> {
+    let from = candidate.crossover().filter(|&from| from > 0)?;
     Some(format!(
-        "the smallest table that changes has {rows} rows, and from {from} on it pays that a change \
+        "the smallest table that changes has {} rows, and from {from} on it pays that a change \
          costs {} at the worst",
+        rows?,
         candidate.change()
     ))
 }
 
-fn ask<'e>(engine: &'e dyn Engine, query: &Bound) -> Said<'e> {
-    if query.epsilons.is_empty() || engine.has_thresholds() {
-        return (engine, engine.plan(query));
-    }
-    let refusal = Error::Value {
-        place: "epsilon".to_owned(),
-        problem: format!(
-            "the engine {:?} has no heavy and light values that it could tell apart; leave epsilon \
-             out, or the engine",
-            engine.name()
-        ),
-    };
-    (engine, Err(Refusal::from(refusal)))
-}
-
-/// The place of the engine whose reason is told where none can.
+/// The place of the engine whose reason is given where none can.
 fn concerned(said: &[Said<'_>], query: &Bound) -> usize {
-    if !query.is_nested() {
-        return 0;
-    }
-    let concerned = |(engine, _): &Said<'_>| engine.concerns(query) && engine.pays_from(query) == 0;
-    said.iter().rposition(concerned).unwrap_or(0)
+    let is_loud = |(_, answer): &Said<'_>| answer.as_ref().is_err_and(|why| !why.is_silent());
+    let nested = query.is_nested().then(|| said.iter().rposition(is_loud));
+    nested
+        .unwrap_or_else(|| said.iter().position(is_loud))
+        .unwrap_or(0)
 }
 
 /// The place of the engine that can and costs the least, among those that pay at this size.
-fn cheapest(said: &[Said<'_>], (query, rows): (&Bound, Option<u64>)) -> Option<usize> {
+fn cheapest(said: &[Said<'_>], rows: Option<u64>) -> Option<usize> {
     let able = said.iter().enumerate();
-    let able = able.filter(|(_, (engine, _))| engine.pays_from(query) <= rows.unwrap_or(0));
     let able = able.filter_map(|(at, (_, answer))| Some((at, answer.as_ref().ok()?)));
+    let pays = |candidate: &dyn Candidate| {
+        candidate
+            .crossover()
+            .is_some_and(|from| from <= rows.unwrap_or(0))
+    };
+    let able = able.filter(|(_, candidate)| pays(&***candidate));
     let able: Vec<(usize, &Box<dyn Candidate>)> = able.collect();
-    match able[..] {
-        [] => None,
-        [(only, _)] => Some(only),
-        _ => {
-            let costs = able
-                .iter()
-                .map(|(at, one)| (*at, one.change(), one.space()));
-            let best = costs.min_by(|(_, change, space), (_, other, more)| {
-                let by_change = change.compare(other);
-                by_change.then_with(|| space.total_cmp(more))
-            });
-            best.map(|(at, ..)| at)
-        }
+    if let [(only, _)] = able[..] {
+        return Some(only);
     }
+    let costs = able
+        .iter()
+        .map(|(at, one)| (*at, one.change(), one.space()));
+    let best = costs.min_by(|(_, change, space), (_, other, more)| {
+        let by_change = change.compare(other);
+        by_change.then_with(|| space.total_cmp(more))
+    });
+    best.map(|(at, ..)| at)
 }
 
-fn other((engine, answer): Said<'_>, (query, rows): (&Bound, Option<u64>)) -> Other {
+/// The description of an engine that was not taken, unless the query is none of its sort.
+fn other((engine, answer): Said<'_>, rows: Option<u64>) -> Option<Other> {
     let (cost, because) = match answer {
         Ok(candidate) => {
-            let mut because = candidate.explanation().engine.because;
-            let from = engine.pays_from(query);
-            if from == u64::MAX {
-                because = format!("taken by name alone; {because}");
-            } else if from > rows.unwrap_or(0) {
-                because = format!("taken by name, or from {from} rows on; {because}");
-            }
+            let because = candidate.explanation().engine.because;
+            let because = match candidate.crossover() {
+                None => format!("taken by name alone; {because}"),
+                Some(from) if from > rows.unwrap_or(0) => {
+                    format!("taken by name, or from {from} rows on; {because}")
+                }
+                Some(_) => because,
+            };
             (Some(candidate.change().to_string()), because)
         }
+        Err(refusal) if refusal.is_silent() => return None,
         Err(refusal) => (None, refusal.to_string()),
     };
-    Other {
+    Some(Other {
         name: engine.name().to_owned(),
         cost,
         because,
-    }
+    })
 }
 
 fn unknown(engines: &[Arc<dyn Engine>], name: &str) -> Error {

@@ -292,7 +292,7 @@ impl Database {
     /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.
     pub fn memory_usage(&self) -> Vec<(String, usize)> {
         let table = |table: &Table| (format!("table {}", table.name), table.bytes());
-        let view = |view: &NamedView| (self.label(view), view.kept.memory_usage());
+        let view = |view: &NamedView| (self.label(view), view.bytes(false));
         let mut parts: Vec<_> = self.tables.iter().map(table).collect();
         parts.extend(self.views.iter().map(view));
         parts.push(("dictionary".to_owned(), self.dictionary.memory_usage()));

@@ -1,18 +1,17 @@
-//! Views over views: what moved in one is a delta of those that read it, in the same transaction.
+//! Views over views: the delta of one is applied to those that read it, in the same transaction.
 //!
-//! When the changes of tables are in, views settle in an order in which each comes behind those that it
-//! reads. What moved in a view goes to its readers before they settle: so each view settles once, with
-//! all that came to it on whatever ways, and a transaction is kept by all views or by none.
+//! When the changes of tables are in, views are prepared in an order in which each comes behind those that it
+//! reads. The delta of a view goes to its readers before they are prepared: so each view is prepared once, with
+//! all its deltas, and a transaction is kept by all views or by none.
 //!
 //! Invariant: a view above equals its query over the results of those below, in every state that can be
-//! seen; it keeps nothing of them but what its own plan keeps. Cost: what moved below, and what these
-//! rows cost above; a view that no change reaches costs nothing, and where nothing moved (a group that
-//! looks as it did) nothing is told.
+//! seen; it keeps nothing of them but what its own plan keeps. Cost: the rows that change below, and the cost of these
+//! rows above; a view that no change reaches costs nothing, nor does a group that looks as it did.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Error, Meter, Result, Type};
-use ringview_view::RowDelta;
+use ringview_view::{Delta, RowDelta};
 
 use crate::database::Database;
 use crate::names::Source;
@@ -51,7 +50,8 @@ impl Database {
         for (view, (readers, needed)) in self.views.iter_mut().zip(read) {
             // A static view moves no more.
             let is_read = !readers.is_empty() && !view.info.is_static;
-            view.kept.feed(is_read.then_some(&needed[..]));
+            view.needed = is_read.then(|| view.by_output(&needed));
+            view.choose_wanted();
             view.readers = readers;
         }
         self.order();
@@ -80,38 +80,51 @@ impl Database {
         }
     }
 
-    /// Ends the changes of a transaction: what is kept and shown must fit, and what moved goes on to the
-    /// views above. The last step that can fail.
-    pub(crate) fn settle(&mut self, undo: &mut Undo, meter: &Meter<'_>) -> Result<()> {
+    /// Ends the changes of a transaction: sums must fit, and the delta of each view goes on to the views above.
+    /// The last step that can fail.
+    pub(crate) fn prepare(&mut self, undo: &mut Undo, meter: &Meter<'_>) -> Result<()> {
         for at in 0..self.order.len() {
             let index = self.order[at];
             if !undo.touched[index] {
                 continue;
             }
             let view = &mut self.views[index];
-            view.settle(&self.dictionary, meter)?;
-            if !view.readers.is_empty() {
-                self.feed_readers(index, undo, meter)?;
+            let delta = view.prepare(&self.dictionary, meter)?;
+            if delta.is_empty() {
+                continue;
+            }
+            if view.is_logged() {
+                let arrays = delta.arrays(&view.bound.outputs, &self.dictionary)?;
+                undo.logged
+                    .push((index, (arrays, delta.multiplicity.clone())));
+            }
+            if view.needed.is_some() {
+                self.feed_readers(index, &delta, undo, meter)?;
             }
         }
         Ok(())
     }
 
-    /// Tells the readers of a view that has settled what moved in it.
-    fn feed_readers(&mut self, index: usize, undo: &mut Undo, meter: &Meter<'_>) -> Result<()> {
-        let moved = self.views[index].kept.moved(&mut self.dictionary, meter)?;
-        if moved.rows == 0 {
-            return Ok(());
-        }
-        let fields = self.views[index].info.schema.fields().iter();
+    /// Applies the delta of a view to its readers.
+    fn feed_readers(
+        &mut self,
+        index: usize,
+        delta: &Delta,
+        undo: &mut Undo,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let view = &mut self.views[index];
+        let needed = view.needed.as_deref().unwrap_or_default();
+        let batch = delta.encode(&view.bound.outputs, needed, &mut self.dictionary)?;
+        let fields = view.info.schema.fields().iter();
         let texts = fields.filter(|field| field.ty == Type::Utf8).count();
-        undo.words_left += texts * moved.rows;
-        let readers = std::mem::take(&mut self.views[index].readers);
+        undo.words_left += texts * batch.rows;
+        let readers = std::mem::take(&mut view.readers);
         let done = readers.iter().try_for_each(|reader| {
             undo.touched[reader.view] = true;
             let rows = RowDelta {
                 atom: reader.atom,
-                batch: &moved,
+                batch: &batch,
                 sign: 1,
                 dictionary: &self.dictionary,
             };
@@ -120,7 +133,7 @@ impl Database {
         });
         self.views[index].readers = readers;
         done?;
-        self.went_on(moved.rows, meter)
+        self.went_on(batch.rows, meter)
     }
 }
 

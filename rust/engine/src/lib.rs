@@ -11,7 +11,7 @@
 //! | `view` | a view: its query, what it reads, and what keeps it |
 //! | `rows`, `lookup` | some rows of a view, and streams of them; groups by their keys |
 //! | `memory` | how much memory there may be, and whether a change stays within it |
-//! | `changes` | what moved in a view, for whoever follows it |
+//! | `changes`, `log` | the changes of a view, for those who follow it |
 //! | `choose`, `apart` | which engine keeps a view, and whether as views over views |
 //! | `names` | what names in a query mean: blocks, views, tables |
 //! | `load`, `replace` | the birth of a view over what has rows; a view in the place of another |
@@ -37,6 +37,7 @@ mod factors;
 mod feed;
 mod keyed;
 mod load;
+mod log;
 mod lookup;
 mod memory;
 mod names;

@@ -90,9 +90,9 @@ impl Database {
         }
         let mut view = NamedView::new((name, owner), planned)?;
         self.load(&mut view, true, family, meter)?;
-        view.kept.seal();
+        view.kept.freeze();
         self.load(&mut view, false, family, meter)?;
-        view.settle(&self.dictionary, meter)?;
+        view.prepare(&self.dictionary, meter)?;
         view.kept.commit(&self.dictionary);
         Ok(view)
     }
@@ -105,7 +105,7 @@ impl Database {
         family: &[NamedView],
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let born: usize = family.iter().map(|view| view.kept.bytes()).sum();
+        let born: usize = family.iter().map(|view| view.bytes(true)).sum();
         for index in 0..view.atoms.len() {
             if view.atoms[index].is_static != is_static {
                 continue;
@@ -145,7 +145,7 @@ impl Database {
                 .map_err(|error| error.counted_from(first))?;
             first += batch.rows as u64;
             meter.done(batch.rows as u64)?;
-            self.check_room(self.held() + (born + view.kept.bytes()) as u64, meter)
+            self.check_room(self.held() + (born + view.bytes(true)) as u64, meter)
         })
     }
 
@@ -158,7 +158,7 @@ impl Database {
         meter: &Meter<'_>,
     ) -> Result<()> {
         let views = std::mem::take(&mut self.views);
-        let held: usize = views.iter().map(|view| view.kept.bytes()).sum();
+        let held: usize = views.iter().map(|view| view.bytes(true)).sum();
         let below = views.iter().find(|below| below.id == id);
         let done = below.map(|below| self.load_block(view, index, (below, born + held), meter));
         self.views = views;
@@ -174,7 +174,7 @@ impl Database {
         meter: &Meter<'_>,
     ) -> Result<()> {
         self.pass_on(below, (index, 1), view, meter, |database, view| {
-            let held = database.held() + (besides + view.kept.bytes()) as u64;
+            let held = database.held() + (besides + view.bytes(true)) as u64;
             database.check_room(held, meter)
         })
     }
@@ -188,12 +188,15 @@ impl Database {
         meter: &Meter<'_>,
         asked: impl Fn(&Database, &NamedView) -> Result<()>,
     ) -> Result<()> {
-        let needed = needed(view, atom);
+        let needed = below.by_output(&needed(view, atom));
         let mut next = Some(0);
         while let Some(place) = next {
             let dictionary = &mut self.dictionary;
-            let (batch, behind) = below.kept.rows_from(place, &needed, dictionary, meter)?;
-            next = behind;
+            let scanned = below.answer().scan(place, &needed, (dictionary, meter))?;
+            next = scanned.1;
+            let batch = scanned
+                .0
+                .encode(&below.bound.outputs, &needed, dictionary)?;
             let rows = RowDelta {
                 atom,
                 batch: &batch,

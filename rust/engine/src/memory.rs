@@ -118,7 +118,7 @@ impl Database {
     /// Bytes held, by what is quickly counted.
     pub(crate) fn held(&self) -> u64 {
         let tables = self.tables.iter().map(|table| table.bytes());
-        let views = self.views.iter().map(|view| view.kept.bytes());
+        let views = self.views.iter().map(|view| view.bytes(true));
         let all = tables.sum::<usize>() + views.sum::<usize>();
         let all = (all + self.dictionary.memory_usage()) as u64 + self.memory.beside;
         all.saturating_sub(self.memory.spare)

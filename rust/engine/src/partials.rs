@@ -12,8 +12,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Error, Meter, Result};
 use ringview_sampling::SampleView;
-use ringview_view::View;
 use ringview_view::part::partial::{merged_in, merged_view, partial_schema};
+use ringview_view::{Context, View};
 
 use crate::database::Database;
 use crate::names::Source;
@@ -78,7 +78,7 @@ impl Database {
         let merged = self.begin_merge(index, &meter).and_then(|before| {
             let merged = self
                 .merge((index, rows), &mut undo, &meter)
-                .and_then(|()| self.settle(&mut undo, &meter))
+                .and_then(|()| self.prepare(&mut undo, &meter))
                 .and_then(|()| keep());
             match merged {
                 Ok(()) => {
@@ -122,7 +122,7 @@ impl Database {
                 views: self.readers_of(Source::View(view.id)),
             });
         }
-        if view.followed {
+        if view.log.is_some() {
             return Err(Error::Unsupported {
                 what: format!("merging a partial into view {:?}, which is followed", view.name),
                 why: "with the first merge it becomes a view of partials, and begins anew to tell what \
@@ -139,7 +139,13 @@ impl Database {
             Some(merged) => merged.merge(rows, (0, trusting), &mut self.dictionary),
             None => Ok(()),
         });
-        let made = made.and_then(|()| kept.settle(&self.dictionary, meter));
+        let made = made.and_then(|()| {
+            kept.prepare(&Context {
+                dictionary: &self.dictionary,
+                meter,
+                wanted: None,
+            })
+        });
         if let Err(problem) = made {
             self.forget_fresh_strings(&[]);
             return Err(problem);

@@ -132,7 +132,7 @@ impl Database {
         undo.begin(self.views.len());
         let swapped = self
             .swap_at_readers(old, new, &mut undo, meter)
-            .and_then(|()| self.settle(&mut undo, meter))
+            .and_then(|()| self.prepare(&mut undo, meter))
             .and_then(|()| keep());
         match &swapped {
             Ok(()) => self.commit(&undo),

@@ -116,7 +116,7 @@ impl Database {
             } else {
                 self.run(ops, &mut undo, &mut batch, &meter)
             };
-            let settled = ran.and_then(|()| self.settle(&mut undo, &meter));
+            let settled = ran.and_then(|()| self.prepare(&mut undo, &meter));
             let outcome = settled.and_then(|()| keep());
             match &outcome {
                 Ok(()) => self.commit(&undo),

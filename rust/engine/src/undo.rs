@@ -5,6 +5,7 @@
 //! O(tables and views touched).
 
 use crate::database::Database;
+use crate::log::WeightedRows;
 
 /// What a transaction has done so far.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Undo {
     pub(crate) touched: Vec<bool>,
     /// How many words that hold strings went, at the most.
     pub(crate) words_left: usize,
+    /// The deltas of views that are followed.
+    pub(crate) logged: Vec<(usize, WeightedRows)>,
 }
 
 impl Undo {
@@ -25,6 +28,7 @@ impl Undo {
         self.tables.clear();
         self.totals.clear();
         self.words_left = 0;
+        self.logged.clear();
         self.touched.clear();
         self.touched.resize(views, false);
     }
@@ -35,6 +39,14 @@ impl Database {
         let views = self.views.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.kept.commit(&self.dictionary);
+            if let Some(log) = &mut view.log {
+                log.forget_lost();
+            }
+        }
+        for (view, rows) in &undo.logged {
+            let view = &mut self.views[*view];
+            view.log.iter_mut().for_each(|log| log.record(rows));
+            view.choose_wanted();
         }
         for &table in &undo.tables {
             if let Some(rows) = &mut self.tables[table].rows {

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use ringview_core::{Dictionary, Meter, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
-use ringview_view::{Answer, Follower, ProductDelta, RowDelta, View};
+use ringview_view::{Answer, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
 use crate::choose::Told;
+use crate::log::{Follower, Log};
 use crate::names::{Planned, Source};
 use crate::table::Reader;
 
@@ -28,8 +29,12 @@ pub(crate) struct NamedView {
     pub(crate) bound: Bound,
     /// Whether it is a sum of partials, which rows of its tables do not come to.
     pub(crate) merged: bool,
-    /// Whether somebody was given a place in its changes.
-    pub(crate) followed: bool,
+    /// Its changes, once somebody followed it.
+    pub(crate) log: Option<Log>,
+    /// By output, whether views that read this one need its column.
+    pub(crate) needed: Option<Vec<bool>>,
+    /// By output, whether its column is wanted in the delta of a transaction.
+    wanted: Option<Vec<bool>>,
     /// What it reads, by the atoms of its query.
     pub(crate) atoms: Vec<PlanAtom>,
     /// The same, by number.
@@ -43,7 +48,7 @@ pub(crate) struct NamedView {
     /// What is told of the choice of its engine.
     pub(crate) told: Told,
     pub(crate) kept: Box<dyn View>,
-    /// The place in the changes of whoever asks the view itself, once somebody did.
+    /// Whoever asks the view itself for its changes, once somebody did.
     pub(crate) own: Option<Follower>,
 }
 
@@ -60,7 +65,9 @@ impl NamedView {
             asked: planned.asked.cloned(),
             bound: planned.bound,
             merged: false,
-            followed: false,
+            log: None,
+            needed: None,
+            wanted: None,
             sources: planned.sources,
             info: planned.info,
             readers: Vec::new(),
@@ -78,7 +85,12 @@ impl NamedView {
 
     /// Applies rows of one of its atoms; an error names the view.
     pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        let done = self.kept.apply(rows, meter);
+        let cx = Context {
+            dictionary: rows.dictionary,
+            meter,
+            wanted: self.wanted.as_deref(),
+        };
+        let done = self.kept.apply(rows, &cx);
         done.map_err(|error| error.in_view(&self.name))
     }
 
@@ -88,14 +100,56 @@ impl NamedView {
         product: ProductDelta<'_>,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let done = self.kept.apply_product(product, meter);
+        let dictionary = product.dictionary;
+        let cx = Context {
+            dictionary,
+            meter,
+            wanted: self.wanted.as_deref(),
+        };
+        let done = self.kept.apply_product(product, &cx);
         done.map_err(|error| error.in_view(&self.name))
     }
 
-    /// Ends what a transaction changes in it, before the commit; an error names the view.
-    pub(crate) fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        let done = self.kept.settle(dictionary, meter);
+    /// Ends the changes of a transaction, before the commit; an error names the view.
+    pub(crate) fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<Delta> {
+        let cx = Context {
+            dictionary,
+            meter,
+            wanted: self.wanted.as_deref(),
+        };
+        let done = self.kept.prepare(&cx);
         done.map_err(|error| error.in_view(&self.name))
+    }
+
+    /// Whether somebody logs its changes.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_open)
+    }
+
+    /// Works out which columns its delta has: all that are logged, or those that other views need.
+    pub(crate) fn choose_wanted(&mut self) {
+        self.wanted = if self.is_logged() {
+            Some(vec![true; self.columns.len()])
+        } else {
+            self.needed.clone()
+        };
+    }
+
+    /// A mark for each column that a view above could read, as marks by output.
+    pub(crate) fn by_output(&self, readable: &[bool]) -> Vec<bool> {
+        let mut marks = readable.iter();
+        let mark = |output| is_readable(output) && marks.next() == Some(&true);
+        self.bound.outputs.iter().map(mark).collect()
+    }
+
+    /// Bytes that it takes, its log included; by what is quickly counted if `quick`.
+    pub(crate) fn bytes(&self, quick: bool) -> usize {
+        let kept = if quick {
+            self.kept.bytes()
+        } else {
+            self.kept.memory_usage()
+        };
+        kept + self.log.as_ref().map_or(0, Log::memory_usage)
     }
 
     /// What can be read of it.

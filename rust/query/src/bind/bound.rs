@@ -136,6 +136,19 @@ pub struct Term {
     pub not_null: BTreeMap<usize, Vec<usize>>,
 }
 
+impl Term {
+    /// The number of rows.
+    #[must_use]
+    pub fn rows() -> Self {
+        Self {
+            kind: Kind::Int,
+            coefficient: Expr::int(1),
+            factors: BTreeMap::new(),
+            not_null: BTreeMap::new(),
+        }
+    }
+}
+
 /// What a row of an atom contributes to a term, beside its multiplicity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {

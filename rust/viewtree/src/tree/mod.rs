@@ -218,7 +218,7 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// Ends loading: drops the views that only loading needed.
-    pub(crate) fn seal(&mut self) {
+    pub(crate) fn freeze(&mut self) {
         for (view, node) in self.views.iter_mut().zip(&self.plan.tree.nodes) {
             if !node.stored {
                 view.let_go();

@@ -7,13 +7,24 @@
 use crate::plan::{Component, Node, Plan, Source};
 use ringview_core::{Batch, Dictionary, Error, Gone, Result};
 use ringview_ring::{
-    Element, Groups, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
+    CofactorShape, Element, Expansion, Groups, NumberKind, PayloadRing, SumProduct,
+    SumProductShape, TermProduct,
 };
 use ringview_view::answer::number_kind;
 use ringview_view::read::{AtomProgram, LiftedRows, Selection};
 
 use crate::program::ProductPlan;
 use crate::tree::Tree;
+
+/// How payloads with origins will be shown once the running transaction is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Recentring {
+    /// The origins, then the reaches, as words.
+    pub(crate) origins: Vec<u64>,
+    pub(crate) shape: CofactorShape,
+    /// By how much rows grow, by feature of the root, if origins are about to move.
+    pub(crate) by: Option<Vec<Expansion>>,
+}
 
 /// What payloads that are counted from moving origins ask of their tree. By default there is no origin.
 pub(crate) trait Recentred: Send + Sync {
@@ -31,12 +42,12 @@ pub(crate) trait Recentred: Send + Sync {
         &[]
     }
 
-    /// Before a commit: whether it will show payloads otherwise that the transaction left alone.
-    fn recentres(_tree: &mut Tree<Self>) -> bool
+    /// Before a commit: how it will show the payloads of the root; `None` where they have no origins.
+    fn recentring(_tree: &mut Tree<Self>) -> Option<Recentring>
     where
         Self: Payloads + Sized,
     {
-        false
+        None
     }
 
     /// The running transaction's changes have been committed.

@@ -1,16 +1,16 @@
-//! A toy engine: keeps the rows of each atom, and joins all of them anew when it settles.
+//! A toy engine: keeps the rows of each atom, and joins all of them anew when it prepares.
 //!
 //! It stands on what every engine may build upon: `view/read` makes rows a relation, `view/part` makes a
-//! relation of groups a view. Invariant: between transactions the groups are those of the rows. Cost:
-//! the product of all relations, each time.
+//! relation of groups a view: groups with MIN and MAX, or rows; both can be followed and read by other views.
+//! Invariant: between transactions the groups are those of the rows. Cost: the product of all relations, each time.
 
 use ringview_core::{Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::{Choice, Explanation};
-use ringview_query::Bound;
-use ringview_relation::{Delta, KeyScratch, Spare};
+use ringview_query::{Bound, Term};
+use ringview_relation::{Delta, KeyScratch, Moved, Spare};
 use ringview_ring as ring;
 use ringview_ring::{PayloadRing, Slab, SumProduct, TermProduct};
-use ringview_view::part::{GroupView, Grouped, Keeper, PartRows, SumGroups};
+use ringview_view::part::{Grouped, Maintainer, PartRows, PartView, SumGroups, Summarized};
 use ringview_view::read::Leaf;
 use ringview_view::{Candidate, Cost, Engine, Refusal, RowDelta, View};
 
@@ -34,14 +34,12 @@ impl Engine for Recompute {
 
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
         query.refuse_condition("it keeps rows")?;
-        if query.bag.is_none() && query.features.is_none() && query.companions.is_empty() {
-            return Ok(Box::new(Plan(query.clone())));
+        if query.features.is_some() {
+            let (what, why) = ("COFACTOR".to_owned(), "recompute is a toy".to_owned());
+            let instead = "let another engine keep the view".to_owned();
+            return Err(Refusal::from(Error::Unsupported { what, why, instead }));
         }
-        Err(Refusal::from(Error::Unsupported {
-            what: "anything but groups of sums".to_owned(),
-            why: "recompute is a toy".to_owned(),
-            instead: "let another engine keep the view".to_owned(),
-        }))
+        Ok(Box::new(Plan(query.clone())))
     }
 }
 
@@ -59,30 +57,36 @@ impl Candidate for Plan {
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
-        let result = SumGroups::new(self.0);
-        let leaf = |atom| Leaf::new(&result.query, atom, &result.fields);
-        let leaves = (0..result.query.atoms.len())
-            .map(leaf)
-            .collect::<Result<_>>()?;
-        let steps = 0;
-        Ok(Box::new(GroupView::new(Recomputed {
-            result,
-            leaves,
-            steps,
-        })))
+        let Plan(query) = *self;
+        let groups = Recomputed::new(&query)?;
+        let all = Summarized::new(groups, &query.companions, Recomputed::new)?;
+        Ok(Box::new(PartView::of(&query, all)))
     }
 }
 
 fn told() -> Explanation {
     let (name, because) = ("recompute".to_owned(), "it joins all rows anew".to_owned());
-    let engine = Choice { name, because };
-    Explanation {
-        engine,
-        ..Explanation::default()
-    }
+    let (engine, all) = (Choice { name, because }, Explanation::default());
+    Explanation { engine, ..all }
 }
 
 impl Recomputed {
+    fn new(query: &Bound) -> Result<Self> {
+        let mut query = query.clone();
+        if query.terms.is_empty() {
+            query.terms.push(Term::rows());
+        }
+        let result = SumGroups::new(query);
+        let leaf = |atom| Leaf::new(&result.query, atom, &result.fields);
+        let leaves = (0..result.query.atoms.len()).map(leaf);
+        let (leaves, steps) = (leaves.collect::<Result<_>>()?, 0);
+        Ok(Self {
+            result,
+            leaves,
+            steps,
+        })
+    }
+
     /// All rows of the join, a register a field.
     fn join(&mut self) -> Result<Delta> {
         let shape = self.result.groups.shape();
@@ -146,35 +150,33 @@ impl HoldsStrings for Recomputed {
     }
 
     fn forget_strings(&mut self, gone: &Gone) {
-        self.leaves
-            .iter_mut()
-            .for_each(|leaf| leaf.forget_strings(gone));
+        let leaves = self.leaves.iter_mut();
+        leaves.for_each(|leaf| leaf.forget_strings(gone));
     }
 }
 
-impl Keeper for Recomputed {
+impl Maintainer for Recomputed {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         self.leaves[rows.atom].apply(rows, meter)
     }
 
-    fn settle(&mut self, _dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
+    fn prepare(&mut self, _dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
         let (mut joined, keys) = (self.join()?, self.result.key_fields());
         let groups = &mut self.result.groups;
         groups.rewrite(|payload| payload.fill(0));
         let (scratch, spare) = (&mut KeyScratch::default(), &mut Spare::default());
         let added = groups.add(&mut joined, &keys, scratch, spare);
         added.map_err(|fault| groups.refusal(fault))?;
-        match groups.fits() && self.leaves.iter().all(|leaf| leaf.rows.fits()) {
-            true => Ok(()),
-            false => Err(groups.refusal(ring::Overflow { component: 0 })),
+        if groups.fits() && self.leaves.iter().all(|leaf| leaf.rows.fits()) {
+            return Ok(());
         }
+        Err(groups.refusal(ring::Overflow { component: 0 }))
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) {
-        self.leaves
-            .iter_mut()
-            .for_each(|leaf| drop(leaf.rows.commit()));
-        self.result.groups.commit();
+    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Moved> {
+        let leaves = self.leaves.iter_mut();
+        leaves.for_each(|leaf| drop(leaf.rows.commit()));
+        self.result.groups.commit()
     }
 
     fn rollback(&mut self) {

@@ -18,7 +18,7 @@ use super::super::{Grouped, SumGroups};
 use super::bytes::{Reader, refused};
 use super::form::Form;
 use super::merged::Merged;
-use super::values::Values;
+use super::values::ValueKeys;
 use crate::fields::Aspect;
 
 /// A change of some relations, on its way in.
@@ -49,17 +49,16 @@ impl Merged {
         if !trusting {
             let stride = SumProduct::stride(self.groups.groups.shape());
             check_counts(&change.groups, stride, first)?;
-            for (values, delta) in self.values.iter().zip(&change.values) {
-                let stride = SumProduct::stride(values.sums.groups.shape());
-                check_counts(delta, stride, first)?;
+            for (sums, delta) in self.values.maintainers().zip(&change.values) {
+                check_counts(delta, SumProduct::stride(sums.groups.shape()), first)?;
             }
         }
         if self.groups.query.is_nested() {
             self.check_whole(&change.groups)?;
         }
         add(&mut self.groups, &mut change.groups, &mut self.scratch)?;
-        for (values, delta) in self.values.iter_mut().zip(&mut change.values) {
-            add(&mut values.sums, delta, &mut self.scratch)?;
+        for (sums, delta) in self.values.maintainers_mut().zip(&mut change.values) {
+            add(sums, delta, &mut self.scratch)?;
         }
         Ok(())
     }
@@ -115,7 +114,7 @@ impl Merged {
         batch.rows = rows.num_rows();
         let mut change = Change {
             groups: self.keys_of(&batch, first)?,
-            values: self.values.iter().map(Values::nothing).collect(),
+            values: self.keys.iter().map(ValueKeys::nothing).collect(),
         };
         change.groups.width = SumProduct::stride(self.groups.groups.shape());
         let mut values = Vec::new();
@@ -131,7 +130,7 @@ impl Merged {
                 *most = most.max(f64::from_bits(word).abs());
             }
             let each = self
-                .values
+                .keys
                 .iter()
                 .zip(&form.companions)
                 .zip(&mut change.values);

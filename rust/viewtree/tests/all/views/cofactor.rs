@@ -6,10 +6,10 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use proptest::prelude::*;
-use ringview_core::{Batch, Dictionary, Error};
+use ringview_core::{Batch, Error};
 use ringview_query::{ColumnRef, Function, Nulls, Output, Query, Scalar};
 
-use crate::views::naive::{Row, Tables, batch, feed, query, result, value};
+use crate::views::naive::{Row, Tables, batch, commit, feed, query, result, value};
 
 /// A query for the degree-m payload of columns "alias.column".
 pub fn cofactor(
@@ -145,9 +145,9 @@ fn in_company(query: &Query, columns: &[ColumnRef]) -> Query {
 /// the payload stands beside a sum.
 pub fn run(mut tables: Tables, query: &Query, columns: &[ColumnRef], steps: &[Step]) {
     let (plan, mut view) = tables.view(query);
-    view.seal();
+    view.freeze();
     let (_, mut company) = tables.view(&in_company(query, columns));
-    company.seal();
+    company.freeze();
     for (table, rows, undo) in steps {
         let name = *tables.columns.keys().nth(*table).unwrap();
         let width = tables.columns[name].len();
@@ -166,8 +166,8 @@ pub fn run(mut tables: Tables, query: &Query, columns: &[ColumnRef], steps: &[St
             view.rollback();
             company.rollback();
         } else {
-            view.commit(&Dictionary::new());
-            company.commit(&Dictionary::new());
+            commit(&mut view);
+            commit(&mut company);
             tables.apply(name, &legal);
         }
         view.check();
@@ -187,7 +187,7 @@ pub fn run(mut tables: Tables, query: &Query, columns: &[ColumnRef], steps: &[St
         let all = batch(tables.columns[table].len(), &all);
         for view in [&mut view, &mut company] {
             feed(&plan, view, table, &all, -1).unwrap();
-            view.commit(&Dictionary::new());
+            commit(view);
             view.check();
         }
     }
@@ -200,14 +200,14 @@ pub fn run(mut tables: Tables, query: &Query, columns: &[ColumnRef], steps: &[St
 fn null_features_are_refused_and_leave_no_trace() {
     let (query, _) = cofactor(&["R", "S"], &["R.a = S.a"], &[], &["R.b", "S.e"]);
     let (plan, mut view) = tables().view(&query);
-    view.seal();
+    view.freeze();
     let row = |values: &[Option<i64>]| (values.to_vec(), 1);
     let feed_row = |view: &mut _, table: &str, values: &[Option<i64>]| {
         let batch: Batch = batch(values.len(), &[row(values)]);
         feed(&plan, view, table, &batch, 1)
     };
     feed_row(&mut view, "S", &[Some(1), Some(1), Some(3)]).unwrap();
-    view.commit(&Dictionary::new());
+    commit(&mut view);
     let before = result(&*view);
     let refused = feed_row(&mut view, "R", &[Some(1), None]);
     view.rollback();
@@ -218,7 +218,7 @@ fn null_features_are_refused_and_leave_no_trace() {
     view.check();
     // A NULL where it joins drops the row, as ever.
     feed_row(&mut view, "R", &[None, Some(2)]).unwrap();
-    view.commit(&Dictionary::new());
+    commit(&mut view);
     assert_eq!(result(&*view), before);
 }
 
@@ -229,13 +229,12 @@ fn origins_move_no_more_often_than_rows_pay_for() {
     let (query, columns) = cofactor(&["R", "S"], &["R.a = S.a"], &[], &["R.b", "S.e"]);
     let mut tables = tables();
     let (plan, mut view) = tables.view(&query);
-    view.seal();
+    view.freeze();
     let (keys, changes) = (1000, 3000);
-    let dictionary = Dictionary::new();
     let dimension = |a: i64| (vec![Some(a), Some(0), Some(a * 10_007 + 7)], 1);
     let dimension: Vec<(Row, i64)> = (0..keys).map(dimension).collect();
     feed(&plan, &mut view, "S", &batch(3, &dimension), 1).unwrap();
-    view.commit(&dictionary);
+    commit(&mut view);
     tables.apply("S", &dimension);
     let fact = |step: i64| vec![(vec![Some(step * 389 % keys), Some(step)], 1)];
     let before = view.steps();
@@ -244,7 +243,7 @@ fn origins_move_no_more_often_than_rows_pay_for() {
         if step > 0 {
             feed(&plan, &mut view, "R", &batch(2, &fact(step - 1)), -1).unwrap();
         }
-        view.commit(&dictionary);
+        commit(&mut view);
     }
     let steps = view.steps() - before;
     assert!(steps < 40 * changes as u64, "{steps} steps");

@@ -2,13 +2,12 @@
 //! size, all others more the larger the relations are; updates are what was applied.
 
 use proptest::prelude::*;
-use ringview_core::Dictionary;
 use ringview_explain::{Explanation, NodeFacts, NodeKind};
 use ringview_query::{Bag, Query, Representation};
 use ringview_view::{FactorRows, View};
 
 use crate::views::cyclic::{POOL, natural};
-use crate::views::naive::{Row, Tables, batch, feed, multiply, query};
+use crate::views::naive::{Row, Tables, batch, commit, feed, multiply, query};
 
 const CENTRE: i64 = 7;
 
@@ -34,7 +33,7 @@ fn star(columns: &[&str], directions: &[&str], size: i64) -> Vec<(Row, i64)> {
 /// with it in these columns.
 fn steps(tables: &Tables, query: &Query, table: &str, without: Option<&[&str]>, size: i64) -> u64 {
     let (plan, mut view) = tables.view(query);
-    view.seal();
+    view.freeze();
     for (name, columns) in &tables.columns {
         let without = without.filter(|_| *name == table);
         let mut rows = star(columns, without.unwrap_or(columns), size);
@@ -42,7 +41,7 @@ fn steps(tables: &Tables, query: &Query, table: &str, without: Option<&[&str]>, 
             rows.push(row(&vec![CENTRE; columns.len()]));
         }
         feed(&plan, &mut view, name, &batch(columns.len(), &rows), 1).unwrap();
-        view.commit(&Dictionary::new());
+        commit(&mut view);
     }
     let width = tables.columns[table].len();
     let before = view.steps();
@@ -54,7 +53,7 @@ fn steps(tables: &Tables, query: &Query, table: &str, without: Option<&[&str]>, 
         1,
     )
     .unwrap();
-    view.commit(&Dictionary::new());
+    commit(&mut view);
     view.steps() - before
 }
 
@@ -155,14 +154,14 @@ fn a_unique_key_saves_a_walk() {
     let query = query(&["R", "A", "B"], &joins, &groups, &[""]);
     let steps = |size: i64| {
         let (plan, mut view) = tables.view(&query);
-        view.seal();
+        view.freeze();
         feed(&plan, &mut view, "A", &batch(4, &[row(&[1, 2, 3, 4])]), 1).unwrap();
         let group: Vec<_> = (0..size).map(|y| row(&[1, y])).collect();
         feed(&plan, &mut view, "B", &batch(2, &group), 1).unwrap();
-        view.commit(&Dictionary::new());
+        commit(&mut view);
         let before = view.steps();
         feed(&plan, &mut view, "R", &batch(1, &[row(&[1])]), 1).unwrap();
-        view.commit(&Dictionary::new());
+        commit(&mut view);
         assert_eq!(view.explanation().nodes.last().unwrap().rows, Some(1));
         view.steps() - before
     };
@@ -193,8 +192,7 @@ fn updates_are_the_rows_that_took_part_and_stayed() {
         &["", "R.b * S.c", "min R.b"],
     );
     let (plan, mut view) = tables.view(&star);
-    view.seal();
-    let dictionary = Dictionary::new();
+    view.freeze();
     let r = [
         row(&[1, 2]),
         row(&[1, 2]),
@@ -202,7 +200,7 @@ fn updates_are_the_rows_that_took_part_and_stayed() {
         (vec![None, Some(4)], 1),
     ];
     feed(&plan, &mut view, "R", &batch(2, &r), 1).unwrap();
-    view.commit(&dictionary);
+    commit(&mut view);
     feed(&plan, &mut view, "R", &batch(2, &r), -1).unwrap();
     view.rollback();
     // NULL joins nothing, and what was undone has not come.
@@ -212,7 +210,7 @@ fn updates_are_the_rows_that_took_part_and_stayed() {
     feed(&plan, &mut view, "S", &batch(2, &[row(&[1, 5])]), 1).unwrap();
     feed(&plan, &mut view, "S", &batch(2, &[row(&[9, 5])]), 1).unwrap();
     feed(&plan, &mut view, "R", &batch(2, &r[..1]), -1).unwrap();
-    view.commit(&dictionary);
+    commit(&mut view);
     assert_eq!(updates(&*view, NodeKind::Relation), of(4, 2));
     // The 9 had no partner.
     assert_eq!(updates(&*view, NodeKind::View), [("V@a".to_owned(), 2)]);
@@ -242,7 +240,7 @@ proptest! {
         let triangle = ["r.b = s.a", "s.b = t.a", "t.b = r.a"];
         let triangle = query(&["E r", "F s", "E t"], &triangle, &[], &["", "r.w * s.w"]);
         let (plan, mut view) = tables.view(&triangle);
-        view.seal();
+        view.freeze();
         let (mut e, mut f) = (0, 0);
         for (of_e, undo, rows) in batches {
             let rows: Vec<_> = rows.into_iter().map(|(a, b, w)| row(&[a, b, w])).collect();
@@ -251,7 +249,7 @@ proptest! {
                 view.rollback();
                 continue;
             }
-            view.commit(&Dictionary::new());
+            commit(&mut view);
             *(if of_e { &mut e } else { &mut f }) += rows.len() as u64;
             let mut found = updates(&*view, NodeKind::Relation);
             found.sort();
@@ -272,7 +270,7 @@ fn updates_of_a_product_are_the_rows_of_its_factors() {
     let joins = ["R.a = S.a", "R.b = T.b"];
     let sums = query(&["R", "S", "T"], &joins, &[], &["", "S.c * T.d"]);
     let (_, mut view) = tables.view(&sums);
-    view.seal();
+    view.freeze();
     let factor = |column: usize, values: std::ops::Range<i64>| {
         let rows: Vec<_> = values.map(|value| row(&[value, value])).collect();
         let mut batch = batch(2, &rows);
@@ -284,6 +282,6 @@ fn updates_of_a_product_are_the_rows_of_its_factors() {
     };
     let factors = [factor(0, 0..30), factor(1, 0..40)];
     multiply(&mut view, 0, &factors, 1).unwrap();
-    view.commit(&Dictionary::new());
+    commit(&mut view);
     assert_eq!(updates(&*view, NodeKind::Relation)[0], ("R".to_owned(), 70));
 }

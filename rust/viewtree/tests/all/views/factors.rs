@@ -1,12 +1,12 @@
 //! Changes in factors against nested loops over their product, and what they cost in steps.
 
 use proptest::prelude::*;
-use ringview_core::{Dictionary, Error};
+use ringview_core::Error;
 use ringview_query::{Comparison, Condition, Query, Scalar};
 use ringview_view::{FactorRows, View};
 use ringview_viewtree::plan::Plan;
 
-use crate::views::naive::{Row, Tables, batch, feed, multiply, query, result, rows};
+use crate::views::naive::{Row, Tables, batch, commit, feed, multiply, query, result, rows};
 use crate::views::streams::{queries, tables};
 
 /// The rows of one factor, with multiplicities.
@@ -112,26 +112,25 @@ fn apply(plan: &Plan, view: &mut Box<dyn View>, step: &Step, sign: i64) -> Resul
 fn run(query: &Query, steps: &[Step]) {
     let mut tables = tables();
     let (plan, mut view) = tables.view(query);
-    view.seal();
+    view.freeze();
     let check = |tables: &Tables, view: &dyn View| {
         view.check();
         let found = rows(&result(view), false);
         assert_eq!(found, tables.evaluate(query));
     };
-    let dictionary = Dictionary::new();
     for step in steps {
         apply(&plan, &mut view, step, 1).unwrap();
         if step.undo {
             view.rollback();
         } else {
-            view.commit(&dictionary);
+            commit(&mut view);
             tables.apply(step.table, &step.product());
         }
         check(&tables, &*view);
     }
     for step in steps.iter().filter(|step| step.leave && !step.undo) {
         apply(&plan, &mut view, step, -1).unwrap();
-        view.commit(&dictionary);
+        commit(&mut view);
         let gone: Vec<(Row, i64)> = step.product().into_iter().map(|(r, t)| (r, -t)).collect();
         tables.apply(step.table, &gone);
         check(&tables, &*view);
@@ -166,12 +165,12 @@ proptest! {
         }
         filtered.atoms[0].filter = Some(Condition::And { operands: conditions });
         let unfiltered = Query { atoms: query(&["S", "T"], &[], &[], &[""]).atoms, ..filtered.clone() };
-        let (mut tables, dictionary) = (tables(), Dictionary::new());
+        let mut tables = tables();
         let (plan, mut view) = tables.view(&filtered);
-        view.seal();
+        view.freeze();
         for step in &steps {
             apply(&plan, &mut view, step, 1).unwrap();
-            view.commit(&dictionary);
+            commit(&mut view);
             let passes = |row: &Row| {
                 row[2].is_some_and(|e| e >= 0) && (!between || row[0].zip(row[1]).is_some_and(|(a, c)| a <= c))
             };
@@ -207,12 +206,12 @@ fn a_product_climbs_for_the_sum_of_its_factors() {
     );
     let cost = |size: i64, in_factors: bool| {
         let (plan, mut view) = tables.view(&total);
-        view.seal();
+        view.freeze();
         let pairs: Vec<(Row, i64)> = (0..size).map(|at| (vec![Some(at), Some(2)], 1)).collect();
         for table in ["A", "C"] {
             feed(&plan, &mut view, table, &batch(2, &pairs), 1).unwrap();
         }
-        view.commit(&Dictionary::new());
+        commit(&mut view);
         let step = Step {
             table: "B",
             owners: vec![0, 1],
@@ -227,7 +226,7 @@ fn a_product_climbs_for_the_sum_of_its_factors() {
         } else {
             feed(&plan, &mut view, "B", &batch(2, &step.product()), 1).unwrap();
         }
-        view.commit(&Dictionary::new());
+        commit(&mut view);
         let found = rows(&result(&*view), false);
         let expected = vec![Some(size * size), Some(4 * size * size)];
         assert_eq!(found.keys().next().unwrap(), &expected);
@@ -264,9 +263,9 @@ fn only_the_views_that_are_kept_see_the_product() {
     let pairs: Vec<(Row, i64)> = (0..size).map(|at| (vec![Some(at), Some(2)], 1)).collect();
     for table in ["A", "C"] {
         feed(&plan, &mut view, table, &batch(2, &pairs), 1).unwrap();
-        view.commit(&Dictionary::new());
+        commit(&mut view);
     }
-    view.seal();
+    view.freeze();
     let before = view.steps();
     let step = Step {
         table: "B",
@@ -276,7 +275,7 @@ fn only_the_views_that_are_kept_see_the_product() {
         leave: false,
     };
     apply(&plan, &mut view, &step, 1).unwrap();
-    view.commit(&Dictionary::new());
+    commit(&mut view);
     let steps = (view.steps() - before) as i64;
     assert!(
         steps <= 6 * size,
@@ -292,10 +291,10 @@ fn an_overflow_of_a_product_is_refused_and_undone() {
     let tables = Tables::new(&[("A", &["i", "x"]), ("B", &["i", "j"])]);
     let total = query(&["A", "B"], &["A.i = B.i"], &["B.j"], &["A.x"]);
     let (plan, mut view) = tables.view(&total);
-    view.seal();
+    view.freeze();
     let rows_of_a = [(vec![Some(1), Some(i64::MAX / 3)], 1)];
     feed(&plan, &mut view, "A", &batch(2, &rows_of_a), 1).unwrap();
-    view.commit(&Dictionary::new());
+    commit(&mut view);
     let step = |times: i64| Step {
         table: "B",
         owners: vec![0, 1],
@@ -315,6 +314,6 @@ fn an_overflow_of_a_product_is_refused_and_undone() {
     view.check();
     assert_eq!(result(&*view).num_rows(), 0);
     apply(&plan, &mut view, &step(1), 1).unwrap();
-    view.commit(&Dictionary::new());
+    commit(&mut view);
     assert_eq!(result(&*view).num_rows(), 2);
 }

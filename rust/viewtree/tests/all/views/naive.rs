@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, Int64Array, RecordBatch};
 use arrow_schema::DataType;
 use ringview_core::{Batch, Column, Dictionary, Meter, Result, Type};
 use ringview_oracle::{Table, Value, cofactors, evaluate};
 use ringview_query::{Atom, Catalog, ColumnRef, Function, Output, Query, Scalar, TableInfo, bind};
-use ringview_view::{FactorRows, ProductDelta, RowDelta, View};
+use ringview_view::{Context, FactorRows, ProductDelta, RowDelta, View};
 use ringview_viewtree::plan::{Plan, Planning};
 
 /// A row of nullable integers.
@@ -235,9 +235,59 @@ pub fn feed(
             sign,
             dictionary: &Dictionary::new(),
         };
-        view.apply(rows, &Meter::free())?;
+        let wanted = vec![true; plan.outputs.len()];
+        view.apply(rows, &context(&Dictionary::new(), &Meter::free(), &wanted))?;
     }
     Ok(())
+}
+
+/// The context of a transaction whose delta is wanted whole.
+fn context<'c, 'm>(
+    dictionary: &'c Dictionary,
+    meter: &'c Meter<'m>,
+    wanted: &'c [bool],
+) -> Context<'c, 'm> {
+    Context {
+        dictionary,
+        meter,
+        wanted: Some(wanted),
+    }
+}
+
+/// Prepares the running transaction: the rows by which the result changes, with their multiplicities.
+pub fn prepare(plan: &Plan, view: &mut Box<dyn View>) -> Result<Rows> {
+    let dictionary = Dictionary::new();
+    let wanted = vec![true; plan.outputs.len()];
+    let delta = view.prepare(&context(&dictionary, &Meter::free(), &wanted))?;
+    let mut changed = Rows::new();
+    if delta.is_empty() {
+        return Ok(changed);
+    }
+    let mut columns = delta.arrays(&plan.outputs, &dictionary)?;
+    columns.push(Arc::new(Int64Array::from(delta.multiplicity)));
+    let names = (0..columns.len()).map(|at| format!("c{at}"));
+    let batch = RecordBatch::try_from_iter(names.zip(columns)).unwrap();
+    for row in 0..batch.num_rows() {
+        let width = batch.num_columns() - 1;
+        let key = (0..width)
+            .map(|column| value(&batch, column, row))
+            .collect();
+        *changed.entry(key).or_default() += value(&batch, width, row).unwrap();
+    }
+    changed.retain(|_, times| *times != 0);
+    Ok(changed)
+}
+
+/// Prepares the running transaction without a delta, and keeps it.
+pub fn commit(view: &mut Box<dyn View>) {
+    let (dictionary, meter) = (Dictionary::new(), Meter::free());
+    let cx = Context {
+        dictionary: &dictionary,
+        meter: &meter,
+        wanted: None,
+    };
+    view.prepare(&cx).unwrap();
+    view.commit(&dictionary);
 }
 
 /// The result of a view over integers.
@@ -259,7 +309,8 @@ pub fn multiply(
         sign,
         dictionary: &Dictionary::new(),
     };
-    view.apply_product(product, &Meter::free())
+    let (dictionary, meter) = (Dictionary::new(), Meter::free());
+    view.apply_product(product, &context(&dictionary, &meter, &[]))
 }
 
 /// A value of a result; a real by its bits.

@@ -1,4 +1,4 @@
-//! What moved in a factorised result: the delta of the join, row by row, as it happens.
+//! The delta of a factorised join, row by row.
 //!
 //! dQ = dR * (all other relations as they are), one relation of a transaction after the other, so
 //! self-joins need nothing special. From each row of dR the walk first climbs to the root: at each
@@ -7,27 +7,27 @@
 //! projections are no factors of dQ; but views that join those of R have what meets a key of R only
 //! while R has it, so rows that go are walked before the change and rows that come behind it.
 //!
-//! Invariant: a segment of the log holds, for each distinct row, the sum of its multiplicities between
-//! two places in time.
+//! Invariant: the rows that are collected add up to the change of the result so far; a row may stand there more than
+//! once.
 //! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
 
 use crate::plan::Plan;
 use ringview_core::{Meter, Result};
 use ringview_query::VarId;
-use ringview_relation::{ABSENT, Delta, KeyLayout, KeyScratch, Keys, Spare};
+use ringview_relation::{ABSENT, KeyScratch, Keys};
 
 use crate::maintained::Maintained;
 use crate::overflow;
-use ringview_view::answer::MovedRows;
+use ringview_view::answer::ResultRows;
 use ringview_view::fields::Fields;
 
 use super::columns;
 use super::leaf_rows::LeafRows;
 
-/// Rows stored at a time.
-const BLOCK: usize = 1 << 12;
+/// Rows of the result, each with the change of its multiplicity.
+pub(super) type Changed = (ResultRows, Vec<i64>);
 
-/// One view on the way of a row of a relation.
+/// One view on the path of a row of a relation.
 #[derive(Clone, Debug)]
 struct Meeting {
     node: usize,
@@ -41,70 +41,60 @@ struct Meeting {
     multiplies: bool,
 }
 
-/// How rows of each relation find what they change in the result.
+/// How rows of each relation find the rows of the result that they change.
 #[derive(Debug)]
-pub(crate) struct Ways {
-    /// By atom: the fields of its rows, and what they meet.
-    ways: Vec<(Vec<usize>, Vec<Meeting>)>,
+pub(crate) struct Paths {
+    /// By atom: the fields of its rows, and the views that they meet.
+    paths: Vec<(Vec<usize>, Vec<Meeting>)>,
     /// The fields of a row of the result.
     row: Vec<usize>,
-    layout: KeyLayout,
     fields: usize,
     scratch: KeyScratch,
-    spare: Spare,
 }
 
-impl Ways {
-    /// The ways of a plan; adds to the views the indexes that they walk by.
+impl Paths {
+    /// Those of a plan; adds to the views the indexes that they need.
     pub(crate) fn new(plan: &Plan, tree: &mut dyn Maintained) -> Self {
         let fields = tree.fields().clone();
-        let mut ways = vec![(Vec::new(), Vec::new()); plan.atoms.len()];
+        let mut paths = vec![(Vec::new(), Vec::new()); plan.atoms.len()];
         for (node, view) in plan.tree.nodes.iter().enumerate() {
             if let Some(atom) = view.atom {
                 let own = fields.of_all(&view.keys);
-                let mut way = Way {
+                let mut path = Path {
                     plan,
                     fields: &fields,
                     known: own.clone(),
                     meetings: Vec::new(),
                 };
-                let siblings = way.climb(node, tree);
-                siblings.iter().for_each(|&other| way.descend(other, tree));
-                ways[atom] = (own, way.meetings);
+                let siblings = path.propagate(node, tree);
+                siblings.iter().for_each(|&other| path.descend(other, tree));
+                paths[atom] = (own, path.meetings);
             }
         }
-        let row = fields.of_all(&columns(plan));
         let all: Vec<VarId> = (0..plan.variables.len()).collect();
         Self {
-            ways,
-            layout: fields.layout(&row),
-            row,
+            paths,
+            row: fields.of_all(&columns(plan)),
             fields: fields.of_all(&all).len(),
             scratch: KeyScratch::default(),
-            spare: Spare::default(),
         }
     }
 
-    /// A segment in which nothing moved.
-    pub(crate) fn nothing(&self) -> MovedRows {
-        MovedRows::new(self.layout.clone())
+    /// No rows.
+    pub(crate) fn nothing(&self) -> Changed {
+        (ResultRows::new(self.row.len(), 0), Vec::new())
     }
 
-    /// The fields of a row of the result.
-    pub(crate) fn width(&self) -> usize {
-        self.row.len()
-    }
-
-    /// Adds what rows of one relation, applied at an atom, change in the result.
+    /// Adds the change of the result by rows of one relation, applied at an atom.
     pub(crate) fn apply(
         &mut self,
         tree: &mut dyn Maintained,
         atom: usize,
         rows: &LeafRows,
-        moved: &mut MovedRows,
+        changed: &mut Changed,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let (own, meetings) = &self.ways[atom];
+        let (own, meetings) = &self.paths[atom];
         for meeting in meetings {
             if let (Some(index), Some(part)) = (meeting.index, tree.part_mut(meeting.node)) {
                 part.refresh_index(index);
@@ -115,10 +105,8 @@ impl Ways {
             meetings,
             row: &self.row,
             values: vec![0; self.fields],
-            out: Delta::with_registers(self.row.len()),
-            moved,
+            changed,
             scratch: &mut self.scratch,
-            spare: &mut self.spare,
             meter,
         };
         for (at, &times) in rows.times.iter().enumerate() {
@@ -127,21 +115,21 @@ impl Ways {
             }
             walk.meet(0, times)?;
         }
-        walk.store()
+        Ok(())
     }
 }
 
-/// The way of an atom under construction.
-struct Way<'a> {
+/// The path of an atom under construction.
+struct Path<'a> {
     plan: &'a Plan,
     fields: &'a Fields,
     known: Vec<usize>,
     meetings: Vec<Meeting>,
 }
 
-impl Way<'_> {
+impl Path<'_> {
     /// Meets the siblings up to the root, at each view those first that bind the least; returns them.
-    fn climb(&mut self, leaf: usize, tree: &mut dyn Maintained) -> Vec<usize> {
+    fn propagate(&mut self, leaf: usize, tree: &mut dyn Maintained) -> Vec<usize> {
         let nodes = &self.plan.tree.nodes;
         let (mut at, mut met) = (leaf, Vec::new());
         while let Some(parent) = nodes[at].parent {
@@ -199,17 +187,15 @@ impl Way<'_> {
     }
 }
 
-/// Rows of a relation on their way.
+/// Rows of a relation on their path.
 struct Walk<'a, 'p> {
     tree: &'a dyn Maintained,
     meetings: &'a [Meeting],
     row: &'a [usize],
     /// By field.
     values: Vec<u64>,
-    out: Delta,
-    moved: &'a mut MovedRows,
+    changed: &'a mut Changed,
     scratch: &'a mut KeyScratch,
-    spare: &'a mut Spare,
     meter: &'a Meter<'p>,
 }
 
@@ -217,7 +203,8 @@ impl Walk<'_, '_> {
     /// Goes on from a meeting with a row of this multiplicity.
     fn meet(&mut self, at: usize, multiplicity: i64) -> Result<()> {
         let Some(meeting) = self.meetings.get(at) else {
-            return self.emit(multiplicity);
+            self.emit(multiplicity);
+            return Ok(());
         };
         let Some(part) = self.tree.part(meeting.node).filter(|part| !part.is_empty()) else {
             return Ok(());
@@ -265,23 +252,12 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn emit(&mut self, multiplicity: i64) -> Result<()> {
-        for (column, &field) in self.out.columns.iter_mut().zip(self.row) {
+    fn emit(&mut self, multiplicity: i64) {
+        let (rows, multiplicities) = &mut *self.changed;
+        for (column, &field) in rows.columns.iter_mut().zip(self.row) {
             column.push(self.values[field]);
         }
-        self.out.payload.push(multiplicity as u64);
-        self.out.rows += 1;
-        if self.out.rows < BLOCK {
-            return Ok(());
-        }
-        self.store()
-    }
-
-    fn store(&mut self) -> Result<()> {
-        let mut out = std::mem::replace(&mut self.out, Delta::with_registers(self.row.len()));
-        if out.rows == 0 {
-            return Ok(());
-        }
-        self.moved.add(&mut out, self.scratch, self.spare)
+        rows.rows += 1;
+        multiplicities.push(multiplicity);
     }
 }
