@@ -11,12 +11,12 @@ use ringview_core::{Batch, Error, Meter, Result};
 use ringview_relation::Net;
 use ringview_view::FactorRows;
 
+use super::chunks::{Place, chunks};
+use super::factors;
 use crate::CHUNK;
-use crate::database::Database;
-use crate::factors;
-use crate::keyed::names_keys;
 use crate::op::{Change, Direction, Product};
-use crate::transaction::{Place, chunks};
+use crate::state::State;
+use crate::storage::by_key::names_keys;
 use crate::undo::Undo;
 
 /// How the changes of a table are taken.
@@ -29,7 +29,7 @@ enum Taken {
     ByKey,
 }
 
-impl Database {
+impl State {
     pub(crate) fn run_net<'a, C>(
         &mut self,
         ops: &[C],
@@ -43,7 +43,7 @@ impl Database {
         let mut tables: BTreeMap<usize, Taken> = BTreeMap::new();
         for (index, op) in ops.iter().enumerate() {
             let (op, at) = ((*op).into(), undo.tables[index]);
-            let table = &self.tables[at];
+            let table = &self.storage.tables[at];
             let by_key = match &op {
                 Change::Keyed(_) => true,
                 Change::Rows(op) => names_keys(table, op)?,
@@ -65,7 +65,7 @@ impl Database {
                     for (first, chunk) in chunks(op.rows) {
                         self.encode(&op, &chunk, first, at, batch)?;
                         // What comes and goes again, nobody holds.
-                        undo.words_left += self.tables[at].texts * batch.rows;
+                        undo.words_left += self.storage.tables[at].texts * batch.rows;
                         add(net, (batch, op.direction, first), meter)?;
                     }
                 }
@@ -96,8 +96,8 @@ impl Database {
         undo: &mut Undo,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let table = &self.tables[table];
-        let factors = factors::encode(table, product.factors, &mut self.dictionary)?;
+        let table = &self.storage.tables[table];
+        let factors = factors::encode(table, product.factors, &mut self.storage.dictionary)?;
         undo.words_left += table.texts * factors.iter().map(|f| f.batch.rows).sum::<usize>();
         if factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());

@@ -4,47 +4,34 @@
 //! of the database; a view that is to be replaced is not there. So what a query reads was there before
 //! it, and no view reads itself. Cost: a look-up is O(tables and views).
 
+pub(crate) mod choose;
+mod unnest;
+
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use ringview_core::{Error, LONGEST_NAME, Result, check_name};
-use ringview_query::{Bound, Catalog, PlanAtom, Query, TableInfo, bind};
+use ringview_query::{Catalog, Query, TableInfo, bind};
+use ringview_view::Engine;
 
-use crate::choose::{By, Chosen};
-use crate::database::Database;
-use crate::view::NamedView;
+use crate::plan::{Planned, Source};
+use crate::state::State;
 
-/// What an atom reads, by the number that tells it from all others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
-    Table(u64),
-    View(u64),
-}
+use choose::By;
 
-/// A view or a block that is to be made.
-pub(crate) struct Planned<'q> {
-    /// The name of a block; none for the view itself.
-    pub(crate) block: Option<Cow<'q, str>>,
-    /// The number that it will have.
-    pub(crate) id: u64,
-    pub(crate) query: Cow<'q, Query>,
-    /// What was asked for, where that is kept as another.
-    pub(crate) asked: Option<&'q Query>,
-    pub(crate) chosen: Chosen,
-    /// Its names and types.
-    pub(crate) bound: Bound,
-    /// Those of queries within too, by their numbers.
-    pub(crate) atoms: Vec<PlanAtom>,
-    /// The names of its columns.
-    pub(crate) columns: Vec<String>,
-    /// By atom.
-    pub(crate) sources: Vec<Source>,
-    /// What it is to those that read it.
-    pub(crate) info: TableInfo,
+/// What there is to choose from: tables and views by their names, and engines.
+#[derive(Clone, Copy)]
+pub(crate) struct Catalogue<'d> {
+    pub(crate) state: &'d State,
+    /// Who may keep views, the first among equals first.
+    pub(crate) engines: &'d [Arc<dyn Engine>],
+    /// How many tables and views there ever were.
+    pub(crate) births: u64,
 }
 
 /// The names that one of the blocks of a query knows, or the query itself behind all blocks.
 struct Names<'a> {
-    database: &'a Database,
+    catalogue: &'a Catalogue<'a>,
     /// The blocks before it.
     before: &'a [Planned<'a>],
 }
@@ -54,7 +41,7 @@ impl Names<'_> {
         let mut before = self.before.iter().rev();
         match before.find(|planned| planned.block.as_deref() == Some(name)) {
             Some(planned) => Ok((Source::View(planned.id), planned.info.clone())),
-            None => self.database.seen(name),
+            None => self.catalogue.seen(name),
         }
     }
 }
@@ -65,7 +52,29 @@ impl Catalog for Names<'_> {
     }
 }
 
-impl Database {
+impl<'d> Catalogue<'d> {
+    /// Refuses a name that is taken, and one that cannot be written.
+    pub(crate) fn check_new(&self, name: &str) -> Result<()> {
+        check_name("a table or view", name)?;
+        let kind = if self
+            .state
+            .storage
+            .tables
+            .iter()
+            .any(|table| table.name == name)
+        {
+            "table"
+        } else if self.state.graph.index(name).is_ok() {
+            "view"
+        } else {
+            return Ok(());
+        };
+        Err(Error::Exists {
+            kind,
+            name: name.to_owned(),
+        })
+    }
+
     /// What is to be made for a query: its blocks in their order, then what it is itself, by the engine
     /// of this name; the cheapest where none is given, as for blocks.
     pub(crate) fn plans<'q>(&self, query: &'q Query, by: By<'_>) -> Result<Vec<Planned<'q>>> {
@@ -93,7 +102,7 @@ impl Database {
         before: &[Planned<'_>],
     ) -> Result<Planned<'q>> {
         let names = Names {
-            database: self,
+            catalogue: self,
             before,
         };
         let bound = bind(&query, &names)?;
@@ -111,7 +120,7 @@ impl Database {
             block,
             id: self.births + 1 + before.len() as u64,
             asked: None,
-            chosen: by.choose(&self.engines, &bound)?,
+            chosen: by.choose(self.engines, &bound)?,
             atoms: bound.all_atoms().cloned().collect(),
             columns: columns.collect(),
             bound,
@@ -123,8 +132,8 @@ impl Database {
 
     /// What a table or a view is to those that read it.
     pub(crate) fn seen(&self, name: &str) -> Result<(Source, TableInfo)> {
-        if let Ok(index) = self.table_index(name) {
-            let table = &self.tables[index];
+        if let Ok(index) = self.state.storage.index(name) {
+            let table = &self.state.storage.tables[index];
             let info = TableInfo {
                 schema: table.schema.clone(),
                 is_static: table.is_static,
@@ -135,69 +144,29 @@ impl Database {
             };
             return Ok((Source::Table(table.id), info));
         }
-        let Ok(index) = self.view_index(name) else {
-            let known = self.tables().into_iter().chain(self.views());
+        let Ok(index) = self.state.graph.index(name) else {
+            let known = self
+                .state
+                .storage
+                .names()
+                .into_iter()
+                .chain(self.state.graph.names());
             return Err(Error::UnknownTable {
                 name: name.to_owned(),
                 known: known.collect(),
             });
         };
-        let view = &self.views[index];
-        let rows = view.answer().len(&self.dictionary).ok();
+        let view = &self.state.graph.views[index];
+        let rows = view.answer().len(&self.state.storage.dictionary).ok();
         let info = TableInfo {
             rows: rows.filter(|&rows| rows > 0),
             ..view.info.clone()
         };
         Ok((Source::View(view.id), info))
     }
-
-    /// A view, those that it reads, and those that these read, by their names.
-    ///
-    /// # Errors
-    /// `UnknownView`.
-    pub fn rests_on(&self, view: &str) -> Result<Vec<String>> {
-        let mut found = vec![self.view(view)?.id];
-        let mut at = 0;
-        while let Some(&id) = found.get(at) {
-            at += 1;
-            let own = |view: &&NamedView| view.id == id || view.owner == Some(id);
-            for source in self.views.iter().filter(own).flat_map(|view| &view.sources) {
-                if let Source::View(read) = *source
-                    && !found.contains(&read)
-                {
-                    found.push(read);
-                }
-            }
-        }
-        let views = self.views.iter().filter(|view| view.owner.is_none());
-        let views = views.filter(|view| found.contains(&view.id));
-        Ok(views.map(|view| view.name.clone()).collect())
-    }
-
-    /// The views that read something, by their names; a block is its view's.
-    pub(crate) fn readers_of(&self, source: Source) -> Vec<String> {
-        let family = match source {
-            Source::View(id) => Some(id),
-            Source::Table(_) => None,
-        };
-        let mut names: Vec<String> = Vec::new();
-        for view in self
-            .views
-            .iter()
-            .filter(|view| view.sources.contains(&source))
-        {
-            let owner = view.owner.unwrap_or(view.id);
-            let owner = self.views.iter().find(|other| other.id == owner);
-            let other = owner.filter(|owner| Some(owner.id) != family);
-            names.extend(other.map(|owner| owner.name.clone()));
-        }
-        let mut known = std::collections::BTreeSet::new();
-        names.retain(|name| known.insert(name.clone()));
-        names
-    }
 }
 
-impl Catalog for Database {
+impl Catalog for Catalogue<'_> {
     fn table(&self, name: &str) -> Result<TableInfo> {
         self.seen(name).map(|(_, info)| info)
     }

@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use ringview_core::{Error, Result};
 use ringview_epsilon::HeavyLight;
-use ringview_explain::{Explanation, Other};
+use ringview_explain::Other;
 use ringview_query::Bound;
 use ringview_rpai::AggregateIndexes;
-use ringview_view::{Candidate, Cost, Engine, Refusal};
+use ringview_view::{Candidate, Engine, Refusal};
 use ringview_viewtree::ViewTrees;
+
+use crate::plan::{Chosen, Told};
 
 /// What an engine says to a query.
 type Said<'e> = (
@@ -30,53 +32,6 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
         Arc::new(HeavyLight::default()),
         Arc::new(AggregateIndexes),
     ]
-}
-
-/// Who keeps a view, and what is told of the others.
-pub(crate) struct Chosen {
-    pub(crate) candidate: Box<dyn Candidate>,
-    pub(crate) told: Told,
-}
-
-impl Chosen {
-    /// How the view would be kept, and who else could.
-    pub(crate) fn explanation(&self) -> Explanation {
-        self.told.with(self.candidate.explanation())
-    }
-}
-
-/// What is told of a choice.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
-    /// Why this engine, where there was more to it than its cost.
-    why: Option<String>,
-    pub(crate) others: Vec<Other>,
-}
-
-impl Told {
-    /// The view is kept as views over views, at this cost, and not by one that could keep it as it stands.
-    pub(crate) fn instead_of(&mut self, standing: &dyn Candidate, cost: Cost) {
-        let other = standing.change().to_string();
-        let engine = standing.explanation().engine;
-        self.why = Some(format!(
-            "as views over views a change costs {cost} at the worst, as it stands {other}"
-        ));
-        self.others.push(Other {
-            name: engine.name,
-            cost: Some(other),
-            because: engine.because,
-        });
-    }
-
-    /// What an engine says of a view, with that.
-    pub(crate) fn with(&self, mut explanation: Explanation) -> Explanation {
-        if let Some(why) = &self.why {
-            let because = &explanation.engine.because;
-            explanation.engine.because = format!("{why}; {because}");
-        }
-        explanation.others.clone_from(&self.others);
-        explanation
-    }
 }
 
 /// Who is to keep a view.

@@ -7,51 +7,30 @@
 //! Cost: a change costs a row what each view costs that reads it, and O(1) for the base row; undoing
 //! costs no more. A small batch allocates nothing once warm.
 
-use std::borrow::Cow;
+mod budget;
+pub(crate) mod chunks;
+mod factors;
+mod keyed;
+mod net;
+mod outcome;
+pub(crate) mod prepare;
+mod strings;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Error, Meter, Result};
 use ringview_view::RowDelta;
 
-use crate::database::Database;
-use crate::keyed::{ByKey, Keyed, names_keys};
-use crate::names::Source;
-use crate::op::{Change, Direction, Op};
-use crate::table::Table;
+use crate::op::{ByKey, Change, Direction, Keyed, Op};
+use crate::plan::Source;
+use crate::state::State;
+use crate::storage::by_key::names_keys;
+use crate::storage::table::Table;
 use crate::undo::Undo;
-use crate::{CHUNK, Keep, Poll};
+use crate::{Keep, Poll};
+use chunks::{Place, chunks};
 
 /// Rows of a transaction for which a table has room of its own.
 const FEW: usize = 1 << 10;
-
-/// Where the rows of a batch stood in what the user handed in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Place<'a> {
-    /// One after the other, from this one on.
-    From(usize),
-    /// Here and there.
-    Rows(&'a [u64]),
-}
-
-/// Rows in chunks, each with the number of rows before it; a batch without rows is one too, so that
-/// its names and types are checked.
-pub(crate) fn chunks(rows: &[RecordBatch]) -> impl Iterator<Item = (usize, Cow<'_, RecordBatch>)> {
-    let mut before = 0;
-    rows.iter().flat_map(move |batch| {
-        let (first, all) = (before, batch.num_rows());
-        before += all;
-        (0..all.div_ceil(CHUNK).max(1)).map(move |chunk| {
-            let start = chunk * CHUNK;
-            let rows = CHUNK.min(all - start);
-            let part = if rows == all {
-                Cow::Borrowed(batch)
-            } else {
-                Cow::Owned(batch.slice(start, rows))
-            };
-            (first + start, part)
-        })
-    })
-}
 
 /// The table whose own room the rows of a transaction take: that of its first change, if they are few.
 /// Tables take turns, and each has columns of its own.
@@ -65,38 +44,9 @@ where
     undo.tables.first().copied().filter(|_| few)
 }
 
-impl Database {
-    /// Applies a transaction. `poll` is asked after each chunk, and within whatever takes long.
-    ///
-    /// # Errors
-    /// `UnknownTable`, `Static`; what the encoder refuses in names, types and values; `OverDelete`
-    /// and `Duplicate`, `UnknownKey` and `NullKey`; `Unsupported` for changes by key of a table without
-    /// one or without base rows; `Overflow`, `NotANumber` and `NullFeature`; what `poll` returns. Nothing
-    /// has changed then.
-    pub fn apply<'a, C>(&mut self, ops: &[C], poll: Poll<'_>) -> Result<()>
-    where
-        C: Copy + Into<Change<'a>>,
-    {
-        self.apply_kept(ops, false, poll, &mut || Ok(()))
-    }
-
-    /// Applies a transaction of which the net effect counts: a delete may stand before its insert.
-    ///
-    /// # Errors
-    /// As `apply`; `Unsupported` if a table is changed both by key and by whole rows.
-    pub fn apply_net<'a, C>(&mut self, ops: &[C], poll: Poll<'_>) -> Result<()>
-    where
-        C: Copy + Into<Change<'a>>,
-    {
-        self.apply_kept(ops, true, poll, &mut || Ok(()))
-    }
-
-    /// Applies a transaction, of which the net effect counts if `net`, and calls `keep` once it is known
-    /// that nothing else can fail.
-    ///
-    /// # Errors
-    /// As `apply` or `apply_net`; what `keep` returns, and then nothing has changed either.
-    pub fn apply_kept<'a, C>(
+impl State {
+    /// Applies a transaction; `keep` is called once nothing else can fail.
+    pub(crate) fn apply<'a, C>(
         &mut self,
         ops: &[C],
         net: bool,
@@ -135,8 +85,8 @@ impl Database {
     /// The room for the rows of a transaction: of a table, or of whoever comes.
     fn batch_at(&mut self, home: Option<usize>) -> &mut Batch {
         match home {
-            Some(table) => &mut self.tables[table].batch,
-            None => &mut self.batch,
+            Some(table) => &mut self.storage.tables[table].batch,
+            None => &mut self.storage.batch,
         }
     }
 
@@ -145,14 +95,14 @@ impl Database {
     where
         C: Copy + Into<Change<'a>>,
     {
-        undo.begin(self.views.len());
+        undo.begin(self.graph.views.len());
         for op in ops {
-            let index = self.table_index((*op).into().table())?;
-            let table = &self.tables[index];
+            let index = self.storage.index((*op).into().table())?;
+            let table = &self.storage.tables[index];
             if table.is_static && !table.readers.is_empty() {
                 return Err(Error::Static {
                     table: table.name.clone(),
-                    views: self.readers_of(Source::Table(table.id)),
+                    views: self.graph.readers_of(Source::Table(table.id)),
                 });
             }
             undo.tables.push(index);
@@ -185,7 +135,7 @@ impl Database {
     ) -> Result<()> {
         let table = undo.tables[index];
         match op {
-            Change::Rows(op) if names_keys(&self.tables[table], op)? => {
+            Change::Rows(op) if names_keys(&self.storage.tables[table], op)? => {
                 self.run_keyed((table, ByKey::Delete, op.rows), undo, batch, meter)
             }
             Change::Rows(op) => self.run_rows((table, op), undo, batch, meter),
@@ -228,12 +178,12 @@ impl Database {
         table: usize,
         into: &mut Batch,
     ) -> Result<()> {
-        let table = &mut self.tables[table];
+        let table = &mut self.storage.tables[table];
         table.encoder.encode(
             rows,
             first,
             &table.needed,
-            &mut self.dictionary,
+            &mut self.storage.dictionary,
             op.multiplicity,
             into,
         )
@@ -248,14 +198,14 @@ impl Database {
         batch: &Batch,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let table = &mut self.tables[index];
+        let table = &mut self.storage.tables[index];
         if direction == Direction::Delete || batch.multiplicity.is_some() {
             undo.words_left += table.texts * batch.rows;
         }
         match &mut table.rows {
             Some(rows) => match direction {
-                Direction::Insert => rows.insert(batch, &self.dictionary)?,
-                Direction::Delete => rows.delete(batch, &self.dictionary)?,
+                Direction::Insert => rows.insert(batch, &self.storage.dictionary)?,
+                Direction::Delete => rows.delete(batch, &self.storage.dictionary)?,
             },
             None => {
                 undo.totals.push((index, table.total));
@@ -269,9 +219,9 @@ impl Database {
                 atom: reader.atom,
                 batch,
                 sign: direction.sign(),
-                dictionary: &self.dictionary,
+                dictionary: &self.storage.dictionary,
             };
-            let view = &mut self.views[reader.view];
+            let view = &mut self.graph.views[reader.view];
             view.apply(rows, meter).map_err(|error| match place {
                 Place::From(first) => error.counted_from(first as u64),
                 Place::Rows(rows) => error.counted_by(|row| rows[row as usize]),

@@ -9,59 +9,46 @@
 
 use ringview_core::{Gone, HoldsStrings};
 
-use crate::database::Database;
+use crate::state::State;
+use crate::storage::Leaving;
 
 /// Strings that may be nobody's without a sweep.
 const FEW: usize = 1 << 12;
 /// Bytes of a dictionary that is not worth a sweep.
 const SMALL: usize = 1 << 16;
 
-/// What may have left since the last sweep.
-#[derive(Debug, Default)]
-pub(crate) struct Leaving {
-    /// How many words that hold strings went, at the most.
-    words: usize,
-    /// How many are worth a look.
-    due: usize,
-}
-
-impl Database {
-    /// Words that held strings are gone; `collect_strings` is to follow.
-    pub(crate) fn words_left(&mut self, words: usize) {
-        self.leaving.words += words;
-    }
-
+impl State {
     /// Takes out strings that nobody holds, if there may be many. Between transactions only.
     pub(crate) fn collect_strings(&mut self) {
-        if self.leaving.words < self.leaving.due.max(FEW) {
+        if self.storage.leaving.words < self.storage.leaving.due.max(FEW) {
             return;
         }
         let words: usize = self.holders().map(HoldsStrings::string_words).sum();
         let due = FEW.max(words / 2);
-        if self.dictionary.memory_usage() < SMALL.max(words) {
-            self.leaving.due = self.leaving.words + due;
-        } else if self.leaving.words < due {
-            self.leaving.due = due;
+        if self.storage.dictionary.memory_usage() < SMALL.max(words) {
+            self.storage.leaving.due = self.storage.leaving.words + due;
+        } else if self.storage.leaving.words < due {
+            self.storage.leaving.due = due;
         } else {
             self.sweep_strings();
         }
     }
 
     fn sweep_strings(&mut self) {
-        let mut held = self.dictionary.unmarked();
+        let mut held = self.storage.dictionary.unmarked();
         self.holders()
             .for_each(|holder| holder.mark_strings(&mut held));
-        let gone = self.dictionary.sweep(&held);
-        self.leaving = Leaving::default();
-        for view in &mut self.views {
+        let gone = self.storage.dictionary.sweep(&held);
+        self.storage.leaving = Leaving::default();
+        for view in &mut self.graph.views {
             view.kept.forget_strings(&gone);
         }
     }
 
     /// The strings of the running transaction go with it; `touched` are the views that saw them.
     pub(crate) fn forget_fresh_strings(&mut self, touched: &[bool]) {
-        let gone: Gone = self.dictionary.rollback();
-        let views = self.views.iter_mut().zip(touched);
+        let gone: Gone = self.storage.dictionary.rollback();
+        let views = self.graph.views.iter_mut().zip(touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.kept.forget_strings(&gone);
         }
@@ -69,9 +56,14 @@ impl Database {
 
     /// All who hold strings.
     fn holders(&self) -> impl Iterator<Item = &dyn HoldsStrings> {
-        let tables = self.tables.iter().filter_map(|table| table.rows.as_ref());
+        let tables = self
+            .storage
+            .tables
+            .iter()
+            .filter_map(|table| table.rows.as_ref());
         let tables = tables.map(|rows| rows as &dyn HoldsStrings);
         let views = self
+            .graph
             .views
             .iter()
             .map(|view| &*view.kept as &dyn HoldsStrings);

@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
 use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Result, Schema, Type, decode};
 use ringview_relation::RowStore;
 
-use crate::keyed::KeyReader;
+use super::keys::KeyReader;
 
 /// What is known of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]

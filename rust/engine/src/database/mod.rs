@@ -4,21 +4,31 @@
 //! every view equals its query over the rows of its tables. A call that fails has changed nothing.
 //! Cost: names are found in O(tables) or O(views); what a change costs, see `transaction`.
 
+mod apply;
+mod birth;
+pub(crate) mod changes;
+mod explained;
+mod lookup;
+mod partials;
+mod replace;
+pub(crate) mod rows;
+mod sample;
+
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Error, HoldsStrings, Result, Schema, check_name};
+use ringview_core::{Batch, Error, HoldsStrings, Result, Schema, check_name};
 use ringview_query::Query;
 use ringview_view::Engine;
 
 use crate::Poll;
-use crate::choose::engines;
+use crate::catalogue::Catalogue;
+use crate::catalogue::choose::engines;
+use crate::graph::view::NamedView;
 use crate::memory::Memory;
-use crate::names::Source;
-use crate::strings::Leaving;
-use crate::table::{Table, TableStatus};
-use crate::undo::Undo;
-use crate::view::NamedView;
+use crate::plan::Source;
+use crate::state::State;
+use crate::storage::table::{Table, TableStatus};
 
 /// How a database behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,24 +74,12 @@ pub struct Options {
 /// ```
 #[derive(Debug)]
 pub struct Database {
-    pub(crate) options: Options,
+    options: Options,
     /// Who may keep views, the first among equals first.
-    pub(crate) engines: Vec<Arc<dyn Engine>>,
-    pub(crate) tables: Vec<Table>,
-    /// In the order in which they came, each behind its blocks.
-    pub(crate) views: Vec<NamedView>,
-    /// The views, each behind those that it reads.
-    pub(crate) order: Vec<usize>,
-    pub(crate) dictionary: Dictionary,
-    /// Which strings may be nobody's.
-    pub(crate) leaving: Leaving,
-    /// The batch at hand where it is large, for its memory.
-    pub(crate) batch: Batch,
-    /// What the transaction at hand has done, for its memory.
-    pub(crate) undo: Undo,
-    pub(crate) memory: Memory,
+    engines: Vec<Arc<dyn Engine>>,
+    state: State,
     /// How many tables and views there ever were.
-    pub(crate) births: u64,
+    births: u64,
 }
 
 impl Default for Database {
@@ -99,18 +97,24 @@ impl Database {
     /// The same with other engines, of different names: who may keep views, the first among equals
     /// first.
     pub fn with_engines(options: Options, engines: Vec<Arc<dyn Engine>>) -> Database {
+        let memory = Memory::new(options.memory_limit);
         Database {
             options,
             engines,
-            tables: Vec::new(),
-            views: Vec::new(),
-            order: Vec::new(),
-            dictionary: Dictionary::default(),
-            leaving: Leaving::default(),
-            batch: Batch::default(),
-            undo: Undo::default(),
-            memory: Memory::new(options.memory_limit),
+            state: State {
+                memory,
+                ..State::default()
+            },
             births: 0,
+        }
+    }
+
+    /// Names, and who may keep views.
+    fn catalogue(&self) -> Catalogue<'_> {
+        Catalogue {
+            state: &self.state,
+            engines: &self.engines,
+            births: self.births,
         }
     }
 
@@ -126,7 +130,7 @@ impl Database {
         unique: Option<&[String]>,
         is_static: bool,
     ) -> Result<()> {
-        self.check_new(name)?;
+        self.catalogue().check_new(name)?;
         if schema.is_empty() {
             return Err(Error::Value {
                 place: format!("the columns of table {name:?}"),
@@ -144,7 +148,7 @@ impl Database {
         let keep_rows = is_static || !self.options.trust_deletes;
         let mut table = Table::new(name, schema, unique, is_static, keep_rows)?;
         table.id = self.birth();
-        self.tables.push(table);
+        self.state.storage.tables.push(table);
         Ok(())
     }
 
@@ -154,10 +158,12 @@ impl Database {
     /// `UnknownTable`; `InUse` if a view reads it.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         let index = self.can_drop_table(name)?;
-        let rows = self.tables.remove(index).rows;
-        self.words_left(rows.as_ref().map_or(0, HoldsStrings::string_words));
-        self.collect_strings();
-        self.recount();
+        let rows = self.state.storage.tables.remove(index).rows;
+        self.state
+            .storage
+            .words_left(rows.as_ref().map_or(0, HoldsStrings::string_words));
+        self.state.collect_strings();
+        self.state.recount();
         Ok(())
     }
 
@@ -166,8 +172,11 @@ impl Database {
     /// # Errors
     /// As [`drop_table`](Self::drop_table).
     pub fn can_drop_table(&self, name: &str) -> Result<usize> {
-        let index = self.table_index(name)?;
-        let views = self.readers_of(Source::Table(self.tables[index].id));
+        let index = self.state.storage.index(name)?;
+        let views = self
+            .state
+            .graph
+            .readers_of(Source::Table(self.state.storage.tables[index].id));
         match views.is_empty() {
             true => Ok(index),
             false => Err(Error::InUse {
@@ -185,24 +194,39 @@ impl Database {
 
     /// The names of the tables, in the order in which they came.
     pub fn tables(&self) -> Vec<String> {
-        self.tables.iter().map(|t| t.name.clone()).collect()
+        self.state
+            .storage
+            .tables
+            .iter()
+            .map(|t| t.name.clone())
+            .collect()
     }
 
     /// The names of the views, in the order in which they came.
     pub fn views(&self) -> Vec<String> {
-        let named = self.views.iter().filter(|view| view.owner.is_none());
+        let named = self
+            .state
+            .graph
+            .views
+            .iter()
+            .filter(|view| view.owner.is_none());
         named.map(|view| view.name.clone()).collect()
     }
 
     /// The names and numbers of the tables, oldest first.
     pub fn table_ids(&self) -> Vec<(String, u64)> {
-        let tables = self.tables.iter();
+        let tables = self.state.storage.tables.iter();
         tables.map(|table| (table.name.clone(), table.id)).collect()
     }
 
     /// The names and numbers of the views, oldest first.
     pub fn view_ids(&self) -> Vec<(String, u64)> {
-        let named = self.views.iter().filter(|view| view.owner.is_none());
+        let named = self
+            .state
+            .graph
+            .views
+            .iter()
+            .filter(|view| view.owner.is_none());
         named.map(|view| (view.name.clone(), view.id)).collect()
     }
 
@@ -211,7 +235,7 @@ impl Database {
     /// # Errors
     /// `UnknownTable`.
     pub fn table(&self, name: &str) -> Result<TableStatus> {
-        Ok(self.tables[self.table_index(name)?].status())
+        Ok(self.state.storage.tables[self.state.storage.index(name)?].status())
     }
 
     /// The rows of a view. O(rows).
@@ -227,8 +251,11 @@ impl Database {
     /// # Errors
     /// The same, and what `poll` returns.
     pub fn view_result_with(&self, name: &str, poll: Poll<'_>) -> Result<RecordBatch> {
-        let (answer, meter) = (self.view(name)?.answer(), self.reading(poll));
-        answer.rows(&self.dictionary, &meter)
+        let (answer, meter) = (
+            self.state.graph.view(name)?.answer(),
+            self.state.reading(poll),
+        );
+        answer.rows(&self.state.storage.dictionary, &meter)
     }
 
     /// How many rows a view has. O(1), or O(groups) with HAVING.
@@ -236,7 +263,12 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Overflow` if what HAVING computes does not fit.
     pub fn view_len(&self, name: &str) -> Result<usize> {
-        Ok(self.view(name)?.answer().len(&self.dictionary)? as usize)
+        Ok(self
+            .state
+            .graph
+            .view(name)?
+            .answer()
+            .len(&self.state.storage.dictionary)? as usize)
     }
 
     /// A number that tells a view from all others that there were, of its name or not.
@@ -244,7 +276,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_id(&self, name: &str) -> Result<u64> {
-        Ok(self.view(name)?.id)
+        Ok(self.state.graph.view(name)?.id)
     }
 
     /// The text that a view was written as, if whoever created it left one.
@@ -252,7 +284,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_text(&self, name: &str) -> Result<Option<&str>> {
-        Ok(self.view(name)?.text.as_deref())
+        Ok(self.state.graph.view(name)?.text.as_deref())
     }
 
     /// Leaves the text that a view was written as.
@@ -260,8 +292,8 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn set_view_text(&mut self, name: &str, text: &str) -> Result<()> {
-        let index = self.view_index(name)?;
-        self.views[index].text = Some(text.to_owned());
+        let index = self.state.graph.index(name)?;
+        self.state.graph.views[index].text = Some(text.to_owned());
         Ok(())
     }
 
@@ -270,7 +302,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Stale` if it is another.
     pub fn is_view(&self, name: &str, id: u64) -> Result<()> {
-        same("view", name, id, self.view(name)?.id)
+        same("view", name, id, self.state.graph.view(name)?.id)
     }
 
     /// Whether the table of a name is still the one with this number.
@@ -278,7 +310,47 @@ impl Database {
     /// # Errors
     /// `UnknownTable`; `Stale` if it is another.
     pub fn is_table(&self, name: &str, id: u64) -> Result<()> {
-        same("table", name, id, self.tables[self.table_index(name)?].id)
+        same(
+            "table",
+            name,
+            id,
+            self.state.storage.tables[self.state.storage.index(name)?].id,
+        )
+    }
+
+    /// A view, those that it reads, and those that these read, by their names.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn rests_on(&self, view: &str) -> Result<Vec<String>> {
+        let mut found = vec![self.state.graph.view(view)?.id];
+        let mut at = 0;
+        while let Some(&id) = found.get(at) {
+            at += 1;
+            let own = |view: &&NamedView| view.id == id || view.owner == Some(id);
+            for source in self
+                .state
+                .graph
+                .views
+                .iter()
+                .filter(own)
+                .flat_map(|view| &view.sources)
+            {
+                if let Source::View(read) = *source
+                    && !found.contains(&read)
+                {
+                    found.push(read);
+                }
+            }
+        }
+        let views = self
+            .state
+            .graph
+            .views
+            .iter()
+            .filter(|view| view.owner.is_none());
+        let views = views.filter(|view| found.contains(&view.id));
+        Ok(views.map(|view| view.name.clone()).collect())
     }
 
     /// The query of a view.
@@ -286,20 +358,30 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_query(&self, name: &str) -> Result<&Query> {
-        Ok(self.view(name)?.asked())
+        Ok(self.state.graph.view(name)?.asked())
     }
 
     /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.
     pub fn memory_usage(&self) -> Vec<(String, usize)> {
         let table = |table: &Table| (format!("table {}", table.name), table.bytes());
-        let view = |view: &NamedView| (self.label(view), view.bytes(false));
-        let mut parts: Vec<_> = self.tables.iter().map(table).collect();
-        parts.extend(self.views.iter().map(view));
-        parts.push(("dictionary".to_owned(), self.dictionary.memory_usage()));
-        let batches = self.tables.iter().map(|table| &table.batch);
-        let batches = batches.chain([&self.batch]).map(Batch::memory_usage);
+        let view = |view: &NamedView| (self.state.graph.label(view), view.bytes(false));
+        let mut parts: Vec<_> = self.state.storage.tables.iter().map(table).collect();
+        parts.extend(self.state.graph.views.iter().map(view));
+        parts.push((
+            "dictionary".to_owned(),
+            self.state.storage.dictionary.memory_usage(),
+        ));
+        let batches = self.state.storage.tables.iter().map(|table| &table.batch);
+        let batches = batches
+            .chain([&self.state.storage.batch])
+            .map(Batch::memory_usage);
         parts.push(("buffers".to_owned(), batches.sum()));
         parts
+    }
+
+    /// Counts so many bytes more against the limit: whoever keeps the database holds them for it.
+    pub fn hold_beside(&mut self, bytes: u64) {
+        self.state.hold_beside(bytes);
     }
 
     /// Checks the invariants of all views; for tests.
@@ -307,50 +389,17 @@ impl Database {
     /// # Panics
     /// When one does not hold.
     pub fn check(&self) {
-        self.views.iter().for_each(|view| view.kept.check());
-    }
-
-    pub(crate) fn table_index(&self, name: &str) -> Result<usize> {
-        let found = self.tables.iter().position(|table| table.name == name);
-        found.ok_or_else(|| Error::UnknownTable {
-            name: name.to_owned(),
-            known: self.tables(),
-        })
+        self.state
+            .graph
+            .views
+            .iter()
+            .for_each(|view| view.kept.check());
     }
 
     /// A number that no table or view had before.
     pub(crate) fn birth(&mut self) -> u64 {
         self.births += 1;
         self.births
-    }
-
-    /// Refuses a name that is taken, and one that cannot be written.
-    pub(crate) fn check_new(&self, name: &str) -> Result<()> {
-        check_name("a table or view", name)?;
-        let kind = if self.tables.iter().any(|table| table.name == name) {
-            "table"
-        } else if self.view_index(name).is_ok() {
-            "view"
-        } else {
-            return Ok(());
-        };
-        Err(Error::Exists {
-            kind,
-            name: name.to_owned(),
-        })
-    }
-
-    pub(crate) fn view(&self, name: &str) -> Result<&NamedView> {
-        Ok(&self.views[self.view_index(name)?])
-    }
-
-    pub(crate) fn view_index(&self, name: &str) -> Result<usize> {
-        let named = |view: &NamedView| view.owner.is_none() && view.name == name;
-        let found = self.views.iter().position(named);
-        found.ok_or_else(|| Error::UnknownView {
-            name: name.to_owned(),
-            known: self.views(),
-        })
     }
 }
 

@@ -7,11 +7,11 @@ use ringview_core::{Error, Meter, Result};
 use ringview_query::Query;
 use ringview_view::RowDelta;
 
-use crate::choose::By;
-use crate::database::Database;
-use crate::feed::of_a_view;
-use crate::names::{Planned, Source};
-use crate::view::NamedView;
+use super::Database;
+use crate::catalogue::choose::By;
+use crate::graph::view::NamedView;
+use crate::plan::{Planned, Source};
+use crate::transaction::prepare::of_a_view;
 use crate::{CHUNK, Poll};
 
 impl Database {
@@ -37,12 +37,12 @@ impl Database {
         engine: Option<&str>,
         poll: Poll<'_>,
     ) -> Result<()> {
-        self.check_new(name)?;
-        let meter = self.meter(poll);
+        self.catalogue().check_new(name)?;
+        let meter = self.state.meter(poll);
         let family = self.bear(name, query, By::Choice(engine), &meter)?;
-        self.views.extend(family);
-        self.wire();
-        self.count();
+        self.state.graph.views.extend(family);
+        self.state.wire();
+        self.state.count();
         Ok(())
     }
 
@@ -54,7 +54,7 @@ impl Database {
         by: By<'_>,
         meter: &Meter<'_>,
     ) -> Result<Vec<NamedView>> {
-        let plans = self.plans(query, by)?;
+        let plans = self.catalogue().plans(query, by)?;
         let born = plans.len() as u64;
         let owner = self.births + born;
         let mut family: Vec<NamedView> = Vec::with_capacity(plans.len());
@@ -63,12 +63,12 @@ impl Database {
                 Ok(view) => family.push(view),
                 Err(problem) => {
                     // The strings that blocks computed; whoever saw them goes, too.
-                    self.dictionary.rollback();
+                    self.state.storage.dictionary.rollback();
                     return Err(problem);
                 }
             }
         }
-        self.dictionary.commit();
+        self.state.storage.dictionary.commit();
         self.births += born;
         Ok(family)
     }
@@ -82,7 +82,12 @@ impl Database {
         meter: &Meter<'_>,
     ) -> Result<NamedView> {
         for source in &planned.sources {
-            let table = self.tables.iter().find(|t| Source::Table(t.id) == *source);
+            let table = self
+                .state
+                .storage
+                .tables
+                .iter()
+                .find(|t| Source::Table(t.id) == *source);
             let gone = table.filter(|table| table.rows.is_none() && !table.is_empty());
             if let Some(table) = gone {
                 return Err(rows_are_gone(name, &table.name));
@@ -92,8 +97,8 @@ impl Database {
         self.load(&mut view, true, family, meter)?;
         view.kept.freeze();
         self.load(&mut view, false, family, meter)?;
-        view.prepare(&self.dictionary, meter)?;
-        view.kept.commit(&self.dictionary);
+        view.prepare(&self.state.storage.dictionary, meter)?;
+        view.kept.commit(&self.state.storage.dictionary);
         Ok(view)
     }
 
@@ -129,7 +134,12 @@ impl Database {
         meter: &Meter<'_>,
     ) -> Result<()> {
         let needed = needed(view, index);
-        let table = self.tables.iter().find(|table| table.id == id);
+        let table = self
+            .state
+            .storage
+            .tables
+            .iter()
+            .find(|table| table.id == id);
         let Some(rows) = table.and_then(|table| table.rows.as_ref()) else {
             return Ok(());
         };
@@ -139,13 +149,14 @@ impl Database {
                 atom: index,
                 batch,
                 sign: 1,
-                dictionary: &self.dictionary,
+                dictionary: &self.state.storage.dictionary,
             };
             view.apply(rows, meter)
                 .map_err(|error| error.counted_from(first))?;
             first += batch.rows as u64;
             meter.done(batch.rows as u64)?;
-            self.check_room(self.held() + (born + view.bytes(true)) as u64, meter)
+            self.state
+                .check_room(self.state.held() + (born + view.bytes(true)) as u64, meter)
         })
     }
 
@@ -157,11 +168,11 @@ impl Database {
         born: usize,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let views = std::mem::take(&mut self.views);
+        let views = std::mem::take(&mut self.state.graph.views);
         let held: usize = views.iter().map(|view| view.bytes(true)).sum();
         let below = views.iter().find(|below| below.id == id);
         let done = below.map(|below| self.load_block(view, index, (below, born + held), meter));
-        self.views = views;
+        self.state.graph.views = views;
         done.unwrap_or(Ok(()))
     }
 
@@ -174,8 +185,8 @@ impl Database {
         meter: &Meter<'_>,
     ) -> Result<()> {
         self.pass_on(below, (index, 1), view, meter, |database, view| {
-            let held = database.held() + (besides + view.bytes(true)) as u64;
-            database.check_room(held, meter)
+            let held = database.state.held() + (besides + view.bytes(true)) as u64;
+            database.state.check_room(held, meter)
         })
     }
 
@@ -191,7 +202,7 @@ impl Database {
         let needed = below.by_output(&needed(view, atom));
         let mut next = Some(0);
         while let Some(place) = next {
-            let dictionary = &mut self.dictionary;
+            let dictionary = &mut self.state.storage.dictionary;
             let scanned = below.answer().scan(place, &needed, (dictionary, meter))?;
             next = scanned.1;
             let batch = scanned

@@ -15,9 +15,9 @@ use arrow_schema::{DataType, TimeUnit};
 use ringview_core::{Error, Result, Type};
 use ringview_view::{Cell, Key, KeyValue};
 
-use crate::database::Database;
-use crate::names::Source;
-use crate::view::NamedView;
+use super::Database;
+use crate::graph::view::NamedView;
+use crate::plan::Source;
 
 impl Database {
     /// The columns that tell the groups of a view, with their types.
@@ -25,7 +25,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Unsupported` for the rows of a join.
     pub fn view_key(&self, name: &str) -> Result<Vec<(&str, &Type)>> {
-        let view = self.view(name)?;
+        let view = self.state.graph.view(name)?;
         match self.groups_of(view) {
             Some(groups) => groups.answer().key_columns(),
             None => view.answer().key_columns(),
@@ -37,12 +37,14 @@ impl Database {
     /// # Errors
     /// As `view_key`; `UnknownColumn`, `Value` or `Type` for what is no key; as `view_result`.
     pub fn view_get(&self, name: &str, key: &Key<'_>) -> Result<Option<Vec<Cell>>> {
-        let view = self.view(name)?;
+        let view = self.state.graph.view(name)?;
         let Some(groups) = self.groups_of(view) else {
-            return view.answer().get(key, &self.dictionary);
+            return view.answer().get(key, &self.state.storage.dictionary);
         };
         match self.row_of(groups, key)? {
-            Some(row) => view.answer().get(&whole(view, &row)?, &self.dictionary),
+            Some(row) => view
+                .answer()
+                .get(&whole(view, &row)?, &self.state.storage.dictionary),
             None => Ok(None),
         }
     }
@@ -57,9 +59,9 @@ impl Database {
         name: &str,
         keys: &[Vec<(&str, KeyValue<'_>)>],
     ) -> Result<(RecordBatch, Vec<usize>)> {
-        let view = self.view(name)?;
+        let view = self.state.graph.view(name)?;
         let Some(groups) = self.groups_of(view) else {
-            return view.answer().get_rows(keys, &self.dictionary);
+            return view.answer().get_rows(keys, &self.state.storage.dictionary);
         };
         let (mut rows, mut of) = (Vec::new(), Vec::new());
         for (place, key) in keys.iter().enumerate() {
@@ -70,7 +72,9 @@ impl Database {
         }
         let keys = rows.iter().map(|row| whole(view, row));
         let keys: Vec<_> = keys.collect::<Result<_>>()?;
-        let (batch, mut places) = view.answer().get_rows(&keys, &self.dictionary)?;
+        let (batch, mut places) = view
+            .answer()
+            .get_rows(&keys, &self.state.storage.dictionary)?;
         places.iter_mut().for_each(|place| *place = of[*place]);
         Ok((batch, places))
     }
@@ -82,15 +86,18 @@ impl Database {
     /// `UnknownView`, `UnknownColumn`, `Type`; `Unsupported` for other columns, and for a join that is
     /// kept factorised; as `view_result`.
     pub fn view_where(&self, name: &str, key: &Key<'_>) -> Result<RecordBatch> {
-        let view = self.view(name)?;
+        let view = self.state.graph.view(name)?;
         if let Some(groups) = self.groups_of(view)
             && is_whole(groups, key)
             && let Some(row) = self.row_of(groups, key)?
         {
             let key = whole(view, &row)?;
-            return view.answer().rows_where(&key, &self.dictionary);
+            return view
+                .answer()
+                .rows_where(&key, &self.state.storage.dictionary);
         }
-        view.answer().rows_where(key, &self.dictionary)
+        view.answer()
+            .rows_where(key, &self.state.storage.dictionary)
     }
 
     /// The block that has the groups of a view, where its rows are chosen from it.
@@ -98,14 +105,20 @@ impl Database {
         let Some(Source::View(groups)) = view.sources.first().copied() else {
             return None;
         };
-        let groups = self.views.iter().find(|other| other.id == groups);
+        let groups = self
+            .state
+            .graph
+            .views
+            .iter()
+            .find(|other| other.id == groups);
         // Of a sum of partials no block has the rows.
         groups.filter(|_| view.query.is_chosen && !view.merged)
     }
 
     /// The row of a group.
     fn row_of(&self, groups: &NamedView, key: &Key<'_>) -> Result<Option<RecordBatch>> {
-        let (row, places) = (groups.answer()).get_rows(&[key.to_vec()], &self.dictionary)?;
+        let (row, places) =
+            (groups.answer()).get_rows(&[key.to_vec()], &self.state.storage.dictionary)?;
         Ok((!places.is_empty()).then_some(row))
     }
 }

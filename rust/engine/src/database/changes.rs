@@ -12,9 +12,9 @@ use arrow_schema::{Field, Schema};
 use arrow_select::concat::concat;
 use ringview_core::{Error, Meter, Result};
 
-use crate::database::Database;
-use crate::log::{Follower, Log, WeightedRows};
-use crate::view::NamedView;
+use super::Database;
+use crate::graph::log::{Follower, Log, WeightedRows};
+use crate::graph::view::NamedView;
 
 /// Somebody with a position of its own in the changes of a view.
 #[derive(Clone, Debug)]
@@ -31,8 +31,8 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Unsupported` for groups that are computed as they are read.
     pub fn follow(&mut self, view: &str, from_now: bool) -> Result<ViewFollower> {
-        let index = self.view_index(view)?;
-        let view = &mut self.views[index];
+        let index = self.state.graph.index(view)?;
+        let view = &mut self.state.graph.views[index];
         let follower = view.follow(from_now)?;
         Ok(view.follower(follower))
     }
@@ -42,8 +42,8 @@ impl Database {
     /// # Errors
     /// As `follow`.
     pub fn own_follower(&mut self, view: &str) -> Result<ViewFollower> {
-        let index = self.view_index(view)?;
-        let view = &mut self.views[index];
+        let index = self.state.graph.index(view)?;
+        let view = &mut self.state.graph.views[index];
         let follower = match &view.own {
             Some(follower) => follower.clone(),
             None => {
@@ -56,7 +56,13 @@ impl Database {
 
     /// Lets `view_changes` begin with what changes from here on, in all views that can be followed.
     pub fn begin_changes(&mut self) {
-        for view in self.views.iter_mut().filter(|view| view.owner.is_none()) {
+        for view in self
+            .state
+            .graph
+            .views
+            .iter_mut()
+            .filter(|view| view.owner.is_none())
+        {
             view.own = view.follow(true).ok();
         }
     }
@@ -66,9 +72,9 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn forget_changes(&mut self, view: &str) -> Result<()> {
-        let index = self.view_index(view)?;
-        self.views[index].own = None;
-        self.views[index].tidy_log();
+        let index = self.state.graph.index(view)?;
+        self.state.graph.views[index].own = None;
+        self.state.graph.views[index].tidy_log();
         Ok(())
     }
 
@@ -80,7 +86,7 @@ impl Database {
     /// `UnknownView` if the view was dropped, `Stale` if there is a new one of its name; as
     /// `view_result`.
     pub fn changes(&self, follower: &ViewFollower) -> Result<RecordBatch> {
-        let view = &self.views[self.followed(follower)?];
+        let view = &self.state.graph.views[self.followed(follower)?];
         let changes = view.log.as_ref().map(|log| log.since(&follower.follower));
         match changes.transpose()?.flatten() {
             Some(changes) => view.weighted_batch(changes),
@@ -91,13 +97,13 @@ impl Database {
     /// All rows of a view with their multiplicities.
     fn whole(&self, view: &NamedView) -> Result<WeightedRows> {
         let wanted = vec![true; view.columns.len()];
-        let reading = (&self.dictionary, &Meter::free());
+        let reading = (&self.state.storage.dictionary, &Meter::free());
         let (mut parts, mut multiplicity) = (vec![Vec::new(); wanted.len()], Vec::new());
         let mut next = Some(0);
         while let Some(position) = next {
             let (rows, behind) = view.answer().scan(position, &wanted, reading)?;
             next = behind;
-            let arrays = rows.arrays(&view.bound.outputs, &self.dictionary)?;
+            let arrays = rows.arrays(&view.bound.outputs, &self.state.storage.dictionary)?;
             parts
                 .iter_mut()
                 .zip(arrays)
@@ -120,7 +126,7 @@ impl Database {
     /// `UnknownView` or `Stale` if the view was dropped.
     pub fn advance(&mut self, follower: &ViewFollower) -> Result<()> {
         let index = self.followed(follower)?;
-        let view = &mut self.views[index];
+        let view = &mut self.state.graph.views[index];
         if let Some(log) = &mut view.log {
             log.advance(&follower.follower);
         }
@@ -133,7 +139,7 @@ impl Database {
     /// # Errors
     /// `UnknownView` or `Stale` if the view was dropped.
     pub fn has_moved(&self, follower: &ViewFollower) -> Result<bool> {
-        let log = &self.views[self.followed(follower)?].log;
+        let log = &self.state.graph.views[self.followed(follower)?].log;
         Ok(log
             .as_ref()
             .is_none_or(|log| log.has_changes(&follower.follower)))
@@ -144,7 +150,7 @@ impl Database {
         let index = self.followed(&follower);
         drop(follower);
         if let Ok(index) = index {
-            self.views[index].tidy_log();
+            self.state.graph.views[index].tidy_log();
         }
     }
 
@@ -162,7 +168,7 @@ impl Database {
 
     fn followed(&self, follower: &ViewFollower) -> Result<usize> {
         self.is_view(&follower.name, follower.view)?;
-        self.view_index(&follower.name)
+        self.state.graph.index(&follower.name)
     }
 }
 

@@ -7,10 +7,9 @@ use ringview_explain::Explanation;
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_view::{Answer, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
-use crate::choose::Told;
-use crate::log::{Follower, Log};
-use crate::names::{Planned, Source};
-use crate::table::Reader;
+use super::log::{Follower, Log};
+use crate::plan::{Planned, Source, Told};
+use crate::storage::table::Reader;
 
 #[derive(Debug)]
 pub(crate) struct NamedView {

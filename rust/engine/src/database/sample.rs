@@ -12,9 +12,9 @@ use ringview_query::Query;
 use ringview_sampling::{JoinSize, SampleView, Samples};
 use ringview_view::Engine;
 
+use super::Database;
 use crate::Poll;
-use crate::choose::By;
-use crate::database::Database;
+use crate::catalogue::choose::By;
 
 impl Database {
     /// Declares a sample of `k` rows of a join and fills it from the rows that are there.
@@ -29,13 +29,13 @@ impl Database {
         (k, seed): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<()> {
-        self.check_new(name)?;
+        self.catalogue().check_new(name)?;
         let engine: Arc<dyn Engine> = Arc::new(Samples { k, seed });
-        let meter = self.meter(poll);
+        let meter = self.state.meter(poll);
         let family = self.bear(name, query, By::This(&engine), &meter)?;
-        self.views.extend(family);
-        self.wire();
-        self.count();
+        self.state.graph.views.extend(family);
+        self.state.wire();
+        self.state.count();
         Ok(())
     }
 
@@ -44,7 +44,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn is_sample(&self, name: &str) -> Result<bool> {
-        let view: &dyn Any = &*self.view(name)?.kept;
+        let view: &dyn Any = &*self.state.graph.view(name)?.kept;
         Ok(view.is::<SampleView>())
     }
 
@@ -70,10 +70,12 @@ impl Database {
         weight: Option<&[String]>,
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (sample, meter) = (self.sample(name)?, self.reading(poll));
+        let (sample, meter) = (self.sample(name)?, self.state.reading(poll));
         match weight {
-            None => sample.draw_rows(drawn, &self.dictionary, &meter),
-            Some(weight) => sample.draw_weighted(drawn, weight, &self.dictionary, &meter),
+            None => sample.draw_rows(drawn, &self.state.storage.dictionary, &meter),
+            Some(weight) => {
+                sample.draw_weighted(drawn, weight, &self.state.storage.dictionary, &meter)
+            }
         }
     }
 
@@ -82,7 +84,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Unsupported` if the view is no sample.
     pub fn sample_state(&self, name: &str) -> Result<Vec<u8>> {
-        self.sample(name)?.to_bytes(&self.dictionary)
+        self.sample(name)?.to_bytes(&self.state.storage.dictionary)
     }
 
     /// Lets a sample go on from such bytes, in place of what it holds. Its tables must have the rows of then, and it be
@@ -93,23 +95,23 @@ impl Database {
     /// state of this sample, which is then as before.
     pub fn resume_sample(&mut self, name: &str, state: &[u8]) -> Result<()> {
         self.sample(name)?;
-        let at = self.view_index(name)?;
-        if !self.views[at].readers.is_empty() {
+        let at = self.state.graph.index(name)?;
+        if !self.state.graph.views[at].readers.is_empty() {
             return Err(Error::Unsupported {
                 what: format!("letting the sample {name:?} go on from bytes"),
                 why: "views read it, which would not be told".to_owned(),
                 instead: "do it before they are created".to_owned(),
             });
         }
-        let view: &mut dyn Any = &mut *self.views[at].kept;
+        let view: &mut dyn Any = &mut *self.state.graph.views[at].kept;
         match view.downcast_mut::<SampleView>() {
-            Some(sample) => sample.from_bytes(state, &self.dictionary),
+            Some(sample) => sample.from_bytes(state, &self.state.storage.dictionary),
             None => unreachable!("it was one just now"),
         }
     }
 
     fn sample(&self, name: &str) -> Result<&SampleView> {
-        let view: &dyn Any = &*self.view(name)?.kept;
+        let view: &dyn Any = &*self.state.graph.view(name)?.kept;
         view.downcast_ref().ok_or_else(|| Error::Unsupported {
             what: format!("reading view {name:?} as a sample"),
             why: "it is a view of all rows".to_owned(),

@@ -3,16 +3,15 @@
 //! Invariant: what is below comes in an order in which each stands behind what it reads itself, once,
 //! however many ways lead to it. Cost: linear in the nodes of all of them.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use ringview_core::{Error, Result};
-use ringview_explain::{Below, CostWarning, Explanation, Read};
+use ringview_explain::{Below, CostWarning, Explanation};
 use ringview_query::Query;
 
-use crate::choose::By;
-use crate::database::Database;
-use crate::names::Source;
-use crate::view::NamedView;
+use super::Database;
+use crate::catalogue::choose::By;
+use crate::graph::below::reads;
+use crate::graph::view::NamedView;
+use crate::plan::Source;
 
 impl Database {
     /// How a view is maintained: its tree, what a change costs, rows and bytes of each node; and the same
@@ -21,8 +20,8 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_explanation(&self, name: &str) -> Result<Explanation> {
-        let view = self.view(name)?;
-        let (below, places) = self.below(&view.sources);
+        let view = self.state.graph.view(name)?;
+        let (below, places) = self.state.graph.below(&view.sources);
         Ok(Explanation {
             below,
             reads: reads(&view.query, &view.sources, &places),
@@ -35,8 +34,10 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_warnings(&self, name: &str) -> Result<Vec<CostWarning>> {
-        let view = self.view(name)?;
+        let view = self.state.graph.view(name)?;
         let blocks = self
+            .state
+            .graph
             .views
             .iter()
             .filter(|block| block.owner == Some(view.id));
@@ -57,12 +58,12 @@ impl Database {
     /// # Errors
     /// What `create_view_with` would refuse in the query or the name.
     pub fn explanation_with(&self, query: &Query, engine: Option<&str>) -> Result<Explanation> {
-        let mut plans = self.plans(query, By::Choice(engine))?;
+        let mut plans = self.catalogue().plans(query, By::Choice(engine))?;
         let sources: Vec<Source> = plans.iter().flat_map(|plan| plan.sources.clone()).collect();
         let Some(last) = plans.pop() else {
             return Err(nothing());
         };
-        let (mut below, mut places) = self.below(&sources);
+        let (mut below, mut places) = self.state.graph.below(&sources);
         for planned in plans {
             let name = planned.block.as_deref().unwrap_or_default();
             places.insert(planned.id, below.len());
@@ -83,54 +84,6 @@ impl Database {
             ..last.chosen.explanation()
         })
     }
-
-    /// The views and blocks below some sources, each behind those that it reads; and where each stands.
-    fn below(&self, sources: &[Source]) -> (Vec<Below>, BTreeMap<u64, usize>) {
-        let mut open: Vec<Source> = sources.to_vec();
-        let mut found = BTreeSet::new();
-        while let Some(source) = open.pop() {
-            let view = self.views.iter().find(|v| Source::View(v.id) == source);
-            if let Some(view) = view.filter(|view| found.insert(view.id)) {
-                open.extend(&view.sources);
-            }
-        }
-        let ordered = self.order.iter().map(|&at| &self.views[at]);
-        let (mut below, mut places) = (Vec::new(), BTreeMap::new());
-        for view in ordered.filter(|view| found.contains(&view.id)) {
-            places.insert(view.id, below.len());
-            below.push(Below {
-                what: self.label(view),
-                view: Explanation {
-                    reads: reads(&view.query, &view.sources, &places),
-                    ..view.explanation()
-                },
-            });
-        }
-        (below, places)
-    }
-
-    /// What a view is called where blocks are told, too.
-    pub(crate) fn label(&self, view: &NamedView) -> String {
-        let owner = self.views.iter().find(|other| Some(other.id) == view.owner);
-        match owner {
-            Some(owner) => format!("block {} of view {}", view.name, owner.name),
-            None => format!("view {}", view.name),
-        }
-    }
-}
-
-/// Whom a query reads of those that stand somewhere, each once.
-fn reads(query: &Query, sources: &[Source], places: &BTreeMap<u64, usize>) -> Vec<Read> {
-    let mut reads: Vec<Read> = Vec::new();
-    for (atom, source) in query.all_atoms().into_iter().zip(sources) {
-        let Source::View(id) = source else { continue };
-        let below = places.get(id).map(|&below| Read {
-            name: atom.table.clone(),
-            below,
-        });
-        reads.extend(below.filter(|read| !reads.contains(read)));
-    }
-    reads
 }
 
 fn nothing() -> Error {

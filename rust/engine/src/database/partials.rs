@@ -15,11 +15,11 @@ use ringview_sampling::SampleView;
 use ringview_view::part::partial::{merged_in, merged_view, partial_schema};
 use ringview_view::{Context, View};
 
-use crate::database::Database;
-use crate::names::Source;
-use crate::transaction::chunks;
+use super::Database;
+use crate::graph::view::NamedView;
+use crate::plan::Source;
+use crate::transaction::chunks::chunks;
 use crate::undo::Undo;
-use crate::view::NamedView;
 use crate::{Keep, Poll};
 
 impl Database {
@@ -28,7 +28,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Unsupported` for a sample.
     pub fn partial_schema(&self, name: &str) -> Result<SchemaRef> {
-        let view = self.view(name)?;
+        let view = self.state.graph.view(name)?;
         refuse_sample(view)?;
         partial_schema(&view.bound, &view.answer().schema())
     }
@@ -39,9 +39,9 @@ impl Database {
     /// # Errors
     /// As `partial_schema`; `Memory`; what `poll` returns.
     pub fn view_partials(&self, name: &str, poll: Poll<'_>) -> Result<Vec<RecordBatch>> {
-        let (view, meter) = (self.view(name)?, self.reading(poll));
+        let (view, meter) = (self.state.graph.view(name)?, self.state.reading(poll));
         refuse_sample(view)?;
-        (view.kept).partial(&view.bound, (&self.dictionary, &meter))
+        (view.kept).partial(&view.bound, (&self.state.storage.dictionary, &meter))
     }
 
     /// Adds a partial to a view, as a transaction.
@@ -70,34 +70,34 @@ impl Database {
         poll: Poll<'_>,
         keep: Keep<'_>,
     ) -> Result<()> {
-        let index = self.view_index(name)?;
-        let meter = self.meter(poll);
-        let mut undo = std::mem::take(&mut self.undo);
-        undo.begin(self.views.len());
+        let index = self.state.graph.index(name)?;
+        let meter = self.state.meter(poll);
+        let mut undo = std::mem::take(&mut self.state.undo);
+        undo.begin(self.state.graph.views.len());
         undo.touched[index] = true;
         let merged = self.begin_merge(index, &meter).and_then(|before| {
             let merged = self
                 .merge((index, rows), &mut undo, &meter)
-                .and_then(|()| self.prepare(&mut undo, &meter))
+                .and_then(|()| self.state.prepare(&mut undo, &meter))
                 .and_then(|()| keep());
             match merged {
                 Ok(()) => {
-                    self.commit(&undo);
+                    self.state.commit(&undo);
                     Ok(())
                 }
                 Err(problem) => {
-                    self.roll_back(&undo);
+                    self.state.roll_back(&undo);
                     if let Some(before) = before {
-                        self.views[index].kept = before;
-                        self.views[index].merged = false;
-                        self.wire();
+                        self.state.graph.views[index].kept = before;
+                        self.state.graph.views[index].merged = false;
+                        self.state.wire();
                     }
-                    self.recount();
+                    self.state.recount();
                     Err(problem)
                 }
             }
         });
-        self.undo = undo;
+        self.state.undo = undo;
         merged
     }
 
@@ -106,20 +106,20 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn is_merged(&self, name: &str) -> Result<bool> {
-        Ok(self.view(name)?.merged)
+        Ok(self.state.graph.view(name)?.merged)
     }
 
     /// Makes a view one that partials are merged into, unless it is; what it was before.
     fn begin_merge(&mut self, index: usize, meter: &Meter<'_>) -> Result<Option<Box<dyn View>>> {
         let trusting = self.options.trust_deletes;
-        let view = &self.views[index];
+        let view = &self.state.graph.views[index];
         if view.merged {
             return Ok(None);
         }
         if view.info.is_static && !view.readers.is_empty() {
             return Err(Error::Static {
                 table: view.name.clone(),
-                views: self.readers_of(Source::View(view.id)),
+                views: self.state.graph.readers_of(Source::View(view.id)),
             });
         }
         if view.log.is_some() {
@@ -133,28 +133,28 @@ impl Database {
             });
         }
         refuse_sample(view)?;
-        let own = (view.kept).partial(&view.bound, (&self.dictionary, meter))?;
+        let own = (view.kept).partial(&view.bound, (&self.state.storage.dictionary, meter))?;
         let mut kept = merged_view(&view.bound, &view.answer().schema())?;
         let made = own.iter().try_for_each(|rows| match merged_in(&mut *kept) {
-            Some(merged) => merged.merge(rows, (0, trusting), &mut self.dictionary),
+            Some(merged) => merged.merge(rows, (0, trusting), &mut self.state.storage.dictionary),
             None => Ok(()),
         });
         let made = made.and_then(|()| {
             kept.prepare(&Context {
-                dictionary: &self.dictionary,
+                dictionary: &self.state.storage.dictionary,
                 meter,
                 wanted: None,
             })
         });
         if let Err(problem) = made {
-            self.forget_fresh_strings(&[]);
+            self.state.forget_fresh_strings(&[]);
             return Err(problem);
         }
-        kept.commit(&self.dictionary);
-        let view = &mut self.views[index];
+        kept.commit(&self.state.storage.dictionary);
+        let view = &mut self.state.graph.views[index];
         view.own = None;
         let before = replace(&mut view.kept, kept);
-        self.wire();
+        self.state.wire();
         Ok(Some(before))
     }
 
@@ -166,17 +166,21 @@ impl Database {
     ) -> Result<()> {
         let trusting = self.options.trust_deletes;
         for (first, chunk) in chunks(rows) {
-            let view = &mut self.views[index];
+            let view = &mut self.state.graph.views[index];
             let Some(merged) = merged_in(&mut *view.kept) else {
                 unreachable!("the merge has begun")
             };
-            let before = self.dictionary.fresh();
-            let done = merged.merge(&chunk, (first, trusting), &mut self.dictionary);
+            let before = self.state.storage.dictionary.fresh();
+            let done = merged.merge(
+                &chunk,
+                (first, trusting),
+                &mut self.state.storage.dictionary,
+            );
             done.map_err(|error| error.in_view(&view.name))?;
-            undo.words_left += self.dictionary.fresh() - before;
-            self.done(chunk.num_rows(), meter)?;
+            undo.words_left += self.state.storage.dictionary.fresh() - before;
+            self.state.done(chunk.num_rows(), meter)?;
         }
-        self.views[index].merged = true;
+        self.state.graph.views[index].merged = true;
         Ok(())
     }
 }

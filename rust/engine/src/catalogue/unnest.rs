@@ -11,13 +11,13 @@ use ringview_explain::Other;
 use ringview_query::Query;
 use ringview_view::Cost;
 
-use crate::choose::By;
-use crate::database::Database;
-use crate::names::Planned;
+use super::Catalogue;
+use super::choose::By;
+use crate::plan::Planned;
 
 const NAME: &str = "views over views";
 
-impl Database {
+impl Catalogue<'_> {
     /// Plans a query with a condition, which some blocks stand before: itself, or blocks of its own and what is left.
     pub(crate) fn plan_either<'q>(
         &self,

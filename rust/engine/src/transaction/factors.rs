@@ -5,17 +5,17 @@
 //! Cost: that of encoding the rows of the factors; base rows, where they are kept, take all rows of the product,
 //! and views what they make of the factors.
 
-use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Field, Meter, Result, Schema};
 use ringview_view::{FactorRows, ProductDelta};
 
 use crate::CHUNK;
-use crate::database::Database;
 use crate::op::{Direction, Product, ProductFactor};
-use crate::table::Table;
+use crate::state::State;
+use crate::storage::keys::columns_of;
+use crate::storage::table::Table;
 use crate::undo::Undo;
 
-impl Database {
+impl State {
     /// A product: multiplied out for the base rows alone, a chunk at a time; the views take the
     /// factors.
     pub(crate) fn run_product(
@@ -24,15 +24,15 @@ impl Database {
         undo: &mut Undo,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let table = &self.tables[index];
-        let factors = encode(table, product.factors, &mut self.dictionary)?;
+        let table = &self.storage.tables[index];
+        let factors = encode(table, product.factors, &mut self.storage.dictionary)?;
         let own = factors.iter().map(|factor| factor.batch.rows).sum();
         self.done(own, meter)?;
         if factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());
         }
         let sign = product.direction.sign();
-        let table = &mut self.tables[index];
+        let table = &mut self.storage.tables[index];
         undo.words_left += table.texts * factors.iter().map(|f| f.batch.rows).sum::<usize>();
         match &mut table.rows {
             Some(rows) => {
@@ -41,8 +41,8 @@ impl Database {
                     let rows_now = CHUNK.min(all - start);
                     let batch = FactorRows::multiplied_out(&factors, start, rows_now)?;
                     match product.direction {
-                        Direction::Insert => rows.insert(&batch, &self.dictionary)?,
-                        Direction::Delete => rows.delete(&batch, &self.dictionary)?,
+                        Direction::Insert => rows.insert(&batch, &self.storage.dictionary)?,
+                        Direction::Delete => rows.delete(&batch, &self.storage.dictionary)?,
                     }
                     meter.done(0)?;
                 }
@@ -60,9 +60,9 @@ impl Database {
                 atom: reader.atom,
                 factors: &factors,
                 sign,
-                dictionary: &self.dictionary,
+                dictionary: &self.storage.dictionary,
             };
-            let view = &mut self.views[reader.view];
+            let view = &mut self.graph.views[reader.view];
             view.apply_product(product, meter)?;
             meter.done(0)?;
         }
@@ -84,7 +84,11 @@ pub(crate) fn encode(
     let mut columns = Vec::with_capacity(factors.len());
     for factor in factors {
         let own = match factor.rows.first() {
-            Some(batch) => columns_of(table, &batch.schema(), factor.multiplicity)?,
+            Some(batch) => columns_of(
+                (&table.name, &table.schema),
+                &batch.schema(),
+                factor.multiplicity,
+            )?,
             None => Vec::new(),
         };
         if own.is_empty() && factor.rows.iter().any(|batch| batch.num_rows() > 0) {
@@ -112,32 +116,6 @@ pub(crate) fn encode(
     pairs
         .map(|(factor, columns)| encode_one(table, factor, columns, dictionary))
         .collect()
-}
-
-/// The columns of the table that some data holds beside a further one, ascending.
-pub(crate) fn columns_of(
-    table: &Table,
-    schema: &SchemaRef,
-    further: Option<&str>,
-) -> Result<Vec<usize>> {
-    let mut columns = Vec::new();
-    for field in schema.fields() {
-        if further == Some(field.name().as_str()) {
-            continue;
-        }
-        let found = table.schema.index_of(field.name());
-        columns.push(found.map_err(|error| match error {
-            Error::UnknownColumn { column, known, .. } => Error::UnknownColumn {
-                table: table.name.clone(),
-                column,
-                known,
-            },
-            other => other,
-        })?);
-    }
-    columns.sort_unstable();
-    columns.dedup();
-    Ok(columns)
 }
 
 fn encode_one(

@@ -6,13 +6,13 @@
 //! changed. Cost: that of a birth; where the view is read, all its old rows and all its new ones above.
 
 use ringview_core::{Error, Meter, Result};
-use ringview_query::{Query, TableInfo};
+use ringview_query::Query;
 
-use crate::choose::By;
-use crate::database::Database;
-use crate::names::Source;
+use super::Database;
+use crate::catalogue::choose::By;
+use crate::graph::view::NamedView;
+use crate::plan::Source;
 use crate::undo::Undo;
-use crate::view::NamedView;
 use crate::{Keep, Poll};
 
 impl Database {
@@ -22,8 +22,8 @@ impl Database {
     /// `UnknownView`; `InUse` if another view reads it.
     pub fn drop_view(&mut self, name: &str) -> Result<()> {
         let id = self.can_drop_view(name)?;
-        let family = self.take_family(id);
-        self.wire();
+        let family = self.state.graph.take_family(id);
+        self.state.wire();
         self.bury(&family);
         Ok(())
     }
@@ -33,8 +33,8 @@ impl Database {
     /// # Errors
     /// As [`drop_view`](Self::drop_view).
     pub fn can_drop_view(&self, name: &str) -> Result<u64> {
-        let id = self.view(name)?.id;
-        let views = self.readers_of(Source::View(id));
+        let id = self.state.graph.view(name)?.id;
+        let views = self.state.graph.readers_of(Source::View(id));
         match views.is_empty() {
             true => Ok(id),
             false => Err(in_use(name, views)),
@@ -63,15 +63,15 @@ impl Database {
         poll: Poll<'_>,
         keep: Keep<'_>,
     ) -> Result<()> {
-        let Ok(old) = self.view(name).map(|view| view.id) else {
+        let Ok(old) = self.state.graph.view(name).map(|view| view.id) else {
             self.create_view_with(name, query, engine, poll)?;
             return keep().or_else(|problem| self.drop_view(name).and(Err(problem)));
         };
-        let readers = self.readers_of(Source::View(old));
-        let meter = self.meter(poll);
+        let readers = self.state.graph.readers_of(Source::View(old));
+        let meter = self.state.meter(poll);
         // It is out of reach, so that the new one cannot read it; nobody is told that it was gone.
-        let places: Vec<usize> = self.family(old);
-        let family = self.take_family(old);
+        let places: Vec<usize> = self.state.graph.family(old);
+        let family = self.state.graph.take_family(old);
         let done = self
             .bear(name, query, By::Choice(engine), &meter)
             .and_then(|new| self.take_over(name, (&family, new), (readers, keep), &meter));
@@ -79,10 +79,10 @@ impl Database {
             Ok(()) => self.bury(&family),
             Err(_) => {
                 for (at, view) in places.into_iter().zip(family) {
-                    self.views.insert(at, view);
+                    self.state.graph.views.insert(at, view);
                 }
-                self.wire();
-                self.recount();
+                self.state.wire();
+                self.state.recount();
             }
         }
         done
@@ -100,22 +100,25 @@ impl Database {
             return Ok(());
         };
         let (from, to) = (Source::View(was.id), Source::View(is.id));
-        let fits = self.readers_can_read(from, (&was.info, &is.info));
-        if !fits || self.reads_readers(&new, from) {
+        let fits = self
+            .state
+            .graph
+            .readers_can_read(from, (&was.info, &is.info));
+        if !fits || self.state.graph.reads_readers(&new, from) {
             return Err(in_use(name, readers));
         }
-        let (first, new_id) = (self.views.len(), is.id);
-        self.views.extend(new);
-        self.redirect(from, to);
-        self.wire();
-        self.count();
+        let (first, new_id) = (self.state.graph.views.len(), is.id);
+        self.state.graph.views.extend(new);
+        self.state.graph.redirect(from, to);
+        self.state.wire();
+        self.state.count();
         let done = match readers.is_empty() {
             true => keep(),
             false => self.swap_rows(was, new_id, meter, keep),
         };
         if done.is_err() {
-            self.views.truncate(first);
-            self.redirect(to, from);
+            self.state.graph.views.truncate(first);
+            self.state.graph.redirect(to, from);
         }
         done
     }
@@ -128,20 +131,20 @@ impl Database {
         meter: &Meter<'_>,
         keep: Keep<'_>,
     ) -> Result<()> {
-        let mut undo = std::mem::take(&mut self.undo);
-        undo.begin(self.views.len());
+        let mut undo = std::mem::take(&mut self.state.undo);
+        undo.begin(self.state.graph.views.len());
         let swapped = self
             .swap_at_readers(old, new, &mut undo, meter)
-            .and_then(|()| self.prepare(&mut undo, meter))
+            .and_then(|()| self.state.prepare(&mut undo, meter))
             .and_then(|()| keep());
         match &swapped {
-            Ok(()) => self.commit(&undo),
+            Ok(()) => self.state.commit(&undo),
             Err(_) => {
-                self.roll_back(&undo);
-                self.recount();
+                self.state.roll_back(&undo);
+                self.state.recount();
             }
         }
-        self.undo = undo;
+        self.state.undo = undo;
         swapped
     }
 
@@ -152,100 +155,39 @@ impl Database {
         undo: &mut Undo,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let Some(at) = self.views.iter().position(|view| view.id == new) else {
+        let Some(at) = self
+            .state
+            .graph
+            .views
+            .iter()
+            .position(|view| view.id == new)
+        else {
             return Ok(());
         };
-        for reader in self.views[at].readers.clone() {
+        for reader in self.state.graph.views[at].readers.clone() {
             undo.touched[reader.view] = true;
             // Taken out, as rows of one go to the other.
-            let new = self.views.remove(at);
+            let new = self.state.graph.views.remove(at);
             let place = reader.view - usize::from(reader.view > at);
-            let mut above = self.views.remove(place);
+            let mut above = self.state.graph.views.remove(place);
             let asked = |_: &Database, _: &NamedView| Ok(());
             let done = self
                 .pass_on(old, (reader.atom, -1), &mut above, meter, asked)
                 .and_then(|()| self.pass_on(&new, (reader.atom, 1), &mut above, meter, asked));
-            self.views.insert(place, above);
-            self.views.insert(at, new);
+            self.state.graph.views.insert(place, above);
+            self.state.graph.views.insert(at, new);
             done?;
-            self.went_on(0, meter)?;
+            self.state.went_on(0, meter)?;
         }
         Ok(())
-    }
-
-    /// Whether those that read a view find in another what their plans rest on: the columns that they
-    /// read where they were, and the same key; what is static is not read again.
-    fn readers_can_read(&self, view: Source, (was, is): (&TableInfo, &TableInfo)) -> bool {
-        let same = |&column: &usize| {
-            let fields = (
-                was.schema.fields().get(column),
-                is.schema.fields().get(column),
-            );
-            matches!(fields, (Some(was), Some(is)) if was == is)
-        };
-        let mut atoms = self.views.iter().flat_map(|reader| {
-            let sources = reader.sources.iter().zip(&reader.atoms);
-            sources.filter(|(source, _)| **source == view)
-        });
-        atoms.all(|(_, atom)| {
-            atom.columns.iter().all(same)
-                && !was.is_static
-                && !is.is_static
-                && (was.unique.is_none() || was.unique == is.unique)
-        })
-    }
-
-    /// Whether some views read, on any way, what reads a source: then that may not become one of them.
-    fn reads_readers(&self, views: &[NamedView], source: Source) -> bool {
-        let mut above = vec![source];
-        let mut at = 0;
-        while let Some(&below) = above.get(at) {
-            at += 1;
-            let readers = self
-                .views
-                .iter()
-                .filter(|view| view.sources.contains(&below));
-            for reader in readers.map(|view| Source::View(view.id)) {
-                if !above.contains(&reader) {
-                    above.push(reader);
-                }
-            }
-        }
-        let mut sources = views.iter().flat_map(|view| &view.sources);
-        sources.any(|source| above.contains(source))
-    }
-
-    fn redirect(&mut self, from: Source, to: Source) {
-        let sources = self.views.iter_mut().flat_map(|view| &mut view.sources);
-        sources
-            .filter(|source| **source == from)
-            .for_each(|source| *source = to);
-    }
-
-    /// Where a view and its blocks stand, ascending.
-    pub(crate) fn family(&self, id: u64) -> Vec<usize> {
-        let all = 0..self.views.len();
-        all.filter(|&at| self.views[at].owner.unwrap_or(self.views[at].id) == id)
-            .collect()
-    }
-
-    /// Takes a view and its blocks out, the view last.
-    fn take_family(&mut self, id: u64) -> Vec<NamedView> {
-        let mut places = self.family(id);
-        let mut family = Vec::with_capacity(places.len());
-        while let Some(at) = places.pop() {
-            family.push(self.views.remove(at));
-        }
-        family.reverse();
-        family
     }
 
     /// What only these views held may go.
     fn bury(&mut self, family: &[NamedView]) {
         let words = family.iter().map(|view| view.kept.string_words());
-        self.words_left(words.sum());
-        self.collect_strings();
-        self.recount();
+        self.state.storage.words_left(words.sum());
+        self.state.collect_strings();
+        self.state.recount();
     }
 }
 

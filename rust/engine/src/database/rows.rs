@@ -9,8 +9,8 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Error, Result};
 use ringview_view::Cursor;
 
+use super::Database;
 use crate::Poll;
-use crate::database::Database;
 
 /// A stream of the rows of a view; it may outlive the view, and then it only says so.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_steps(&self, name: &str) -> Result<u64> {
-        Ok(self.view(name)?.kept.steps())
+        Ok(self.state.graph.view(name)?.kept.steps())
     }
 
     /// The columns of a view.
@@ -43,7 +43,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_schema(&self, name: &str) -> Result<SchemaRef> {
-        Ok(self.view(name)?.answer().schema())
+        Ok(self.state.graph.view(name)?.answer().schema())
     }
 
     /// The rows `from .. to` of a view, as far as there are any, in an order that is fixed until the
@@ -65,8 +65,11 @@ impl Database {
         (from, to): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (answer, meter) = (self.view(name)?.answer(), self.reading(poll));
-        answer.slice((from, to), &self.dictionary, &meter)
+        let (answer, meter) = (
+            self.state.graph.view(name)?.answer(),
+            self.state.reading(poll),
+        );
+        answer.slice((from, to), &self.state.storage.dictionary, &meter)
     }
 
     /// `rows` rows of a factorised view, drawn with replacement and equal chances. O(depth) look-ups a
@@ -88,8 +91,11 @@ impl Database {
         (rows, seed): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (answer, meter) = (self.view(name)?.answer(), self.reading(poll));
-        answer.draw((rows, seed), &self.dictionary, &meter)
+        let (answer, meter) = (
+            self.state.graph.view(name)?.answer(),
+            self.state.reading(poll),
+        );
+        answer.draw((rows, seed), &self.state.storage.dictionary, &meter)
     }
 
     /// The names of the columns of a view. O(columns).
@@ -97,7 +103,13 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_columns(&self, name: &str) -> Result<impl Iterator<Item = &str>> {
-        Ok(self.view(name)?.columns.iter().map(String::as_str))
+        Ok(self
+            .state
+            .graph
+            .view(name)?
+            .columns
+            .iter()
+            .map(String::as_str))
     }
 
     /// The rows of a table, each as often as it is there; or each once, with a last column of that
@@ -106,7 +118,8 @@ impl Database {
     /// # Errors
     /// `UnknownTable`; `Unsupported` if rows are not kept; `Value` if the table has such a column.
     pub fn table_rows(&self, name: &str, multiplicity: Option<&str>) -> Result<RecordBatch> {
-        self.tables[self.table_index(name)?].to_arrow(multiplicity, &self.dictionary)
+        self.state.storage.tables[self.state.storage.index(name)?]
+            .to_arrow(multiplicity, &self.state.storage.dictionary)
     }
 
     /// Hands the rows of a table over in parts of at most so many, each row once, with a last column of this name
@@ -121,7 +134,12 @@ impl Database {
         most: usize,
         each: &mut dyn FnMut(RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        self.tables[self.table_index(name)?].scan(multiplicity, most, &self.dictionary, each)
+        self.state.storage.tables[self.state.storage.index(name)?].scan(
+            multiplicity,
+            most,
+            &self.state.storage.dictionary,
+            each,
+        )
     }
 
     /// A stream of the rows that a view has now.
@@ -129,11 +147,11 @@ impl Database {
     /// # Errors
     /// As `view_result`.
     pub fn view_stream(&self, name: &str) -> Result<ViewStream> {
-        let view = self.view(name)?;
+        let view = self.state.graph.view(name)?;
         Ok(ViewStream {
             name: name.to_owned(),
             view: view.id,
-            rows: view.answer().cursor(&self.dictionary)?,
+            rows: view.answer().cursor(&self.state.storage.dictionary)?,
         })
     }
 
@@ -146,12 +164,13 @@ impl Database {
         if stream.rows.is_made() {
             return Ok(stream.rows.take());
         }
-        let view = self.view(&stream.name)?;
+        let view = self.state.graph.view(&stream.name)?;
         if view.id != stream.view || !view.answer().is_current(&stream.rows) {
             return Err(Error::Changed {
                 view: stream.name.clone(),
             });
         }
-        view.answer().next(&mut stream.rows, &self.dictionary)
+        view.answer()
+            .next(&mut stream.rows, &self.state.storage.dictionary)
     }
 }
