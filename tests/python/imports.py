@@ -1,9 +1,10 @@
 """What imports what: crates from their manifests and sources, modules of a crate, Python packages.
 
 Read as text, so that no build is needed. A module is a file; its name is its path within the crate,
-`join/climb` or, for `join/mod.rs`, `join`. Paths in code are followed to the deepest module that
-they name; the crate's root, which only hands on, is none. Test modules and comments do not
-count. Cost: linear in the sources.
+`join/climb` or, for `join/mod.rs`, `join`. Paths in code are followed to the module that defines what
+they name, through those that import it or hand it on. Handing on a module's own parts (`pub use`) is
+no import: its code does not need them. So the crate's root is none. Test modules and comments do
+not count. Cost: linear in the sources, times the length of the longest way of handing on.
 """
 
 from __future__ import annotations
@@ -36,10 +37,44 @@ def modules(crate: str) -> Arrows:
     """The modules of a crate, each with those that it names."""
     base = ROOT / "rust" / crate / "src"
     files = {module(path, base): path for path in base.rglob("*.rs") if "tests" not in path.parts}
+    texts = {name: source(path) for name, path in files.items()}
+    names = {name: imported(name, text, set(files)) for name, text in texts.items()}
     found: Arrows = {}
-    for name, path in files.items():
-        found[name] = set(targets(name, source(path), set(files))) - {name}
+    for name, text in texts.items():
+        paths = targets(name, HANDED_ON.sub("", text), set(files))
+        found[name] = {origin(path, names) for path in paths} - {name}
     return found
+
+
+# What a module hands on of itself or of its parts; paths into other modules are imports.
+HANDED_ON = re.compile(r"\bpub(?:\([^)]*\))? use (?!crate|super)[^;]*;")
+
+# A module, and the item that is named in it, if one is.
+Named = tuple[str, str]
+
+
+def imported(name: str, text: str, known: set[str]) -> dict[str, Named]:
+    """What a module imports or hands on by a name, and where that leads."""
+    found: dict[str, Named] = {}
+    below = re.findall(r"\bmod (\w+);", text)
+    for use in re.findall(r"\buse ([^;]*);", expanded(text)):
+        for path in use.split(" , "):
+            whole, _, alias = path.strip().partition(" as ")
+            if "::" in whole:
+                start = whole.split("::")[0]
+                mods = "" if start in ("crate", "super", "self") else f"mod {start};"
+                for named in targets(name, f"{mods} {whole}" if start in below else whole, known):
+                    found[alias or named[1]] = named
+    return found
+
+
+def origin(named: Named, names: dict[str, dict[str, Named]]) -> str:
+    """The module that defines what is named."""
+    seen: set[Named] = set()
+    while named not in seen and named[1] in names.get(named[0], {}):
+        seen.add(named)
+        named = names[named[0]][named[1]]
+    return named[0]
 
 
 def module(path: Path, base: Path) -> str:
@@ -60,8 +95,8 @@ def source(path: Path) -> str:
     return text.split("#[cfg(test)]")[0]
 
 
-def targets(name: str, text: str, known: set[str]) -> Iterator[str]:
-    """The modules that paths in some code lead to."""
+def targets(name: str, text: str, known: set[str]) -> Iterator[Named]:
+    """The modules that paths in some code lead to, and the items in them."""
     parent = name.rpartition("/")[0]
     text = expanded(text)
     below = re.findall(r"\bmod (\w+);", text)
@@ -76,10 +111,11 @@ def targets(name: str, text: str, known: set[str]) -> Iterator[str]:
             steps = [*parent.split("/"), *steps] if parent else steps
         elif start == "self":
             steps = [*name.split("/"), *steps]
+        item = ""
         while steps and "/".join(steps) not in known:
-            steps.pop()
-        if steps:
-            yield "/".join(steps)
+            item = steps.pop()
+        # The root only hands on: what it does hand on is found in its imports.
+        yield "/".join(steps) or "lib", item
 
 
 def expanded(text: str) -> str:

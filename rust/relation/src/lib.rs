@@ -42,7 +42,7 @@ pub use group::Grouper;
 pub use hash::HashDirectory;
 pub use journal::{Journal, SlotChange};
 pub use layout::{KeyField, KeyLayout};
-pub use part::index::Index;
+pub use part::Index;
 pub use part::{Moved, Part};
 pub use partition::{Partition, Threshold};
 pub use relation::Relation;

@@ -111,26 +111,26 @@ impl MatrixFactor {
     }
 }
 
-/// The delta multiplied out, a matrix of `rows` times `columns`.
-///
-/// # Errors
-/// As [`Matrix::product`].
-pub(super) fn multiply_out(
-    left: &MatrixFactor,
-    right: &MatrixFactor,
-    (rows, columns): (usize, usize),
-    poll: &mut dyn FnMut() -> Result<()>,
-) -> Result<Matrix> {
-    if let (MatrixFactor::Dense(left), MatrixFactor::Dense(right)) = (left, right) {
-        return Matrix::product((left, Transposed::Yes), (right, Transposed::No), poll);
-    }
-    let mut out = Matrix::zeros(rows, columns)?;
-    out.check(left, right)?;
-    out.add(left, right);
-    Ok(out)
-}
-
 impl Matrix {
+    /// A factorised delta multiplied out, a matrix of `rows` times `columns`.
+    ///
+    /// # Errors
+    /// As [`Matrix::product`].
+    pub fn multiplied_out(
+        left: &MatrixFactor,
+        right: &MatrixFactor,
+        (rows, columns): (usize, usize),
+        poll: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Self> {
+        if let (MatrixFactor::Dense(left), MatrixFactor::Dense(right)) = (left, right) {
+            return Self::product((left, Transposed::Yes), (right, Transposed::No), poll);
+        }
+        let mut out = Self::zeros(rows, columns)?;
+        out.check(left, right)?;
+        out.add(left, right);
+        Ok(out)
+    }
+
     /// Whether the sum of this matrix and a factorised delta stays in the range of doubles; nothing
     /// is written. O(1), or O(values) where the numbers are huge.
     ///

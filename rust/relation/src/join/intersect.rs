@@ -15,11 +15,12 @@ use ringview_core::{Result, prefetch};
 use ringview_ring::{PayloadRing, Rows};
 
 use super::climb::Climb;
-use super::sides::{SearchRoom, Side, sides};
+use super::sides::{Side, sides};
+use super::work::Intersection;
 use crate::ABSENT;
 use crate::delta::Delta;
-use crate::directory::{KeyScratch, Keys};
-use crate::part::index::Index;
+use crate::directory::Keys;
+use crate::part::Index;
 use crate::part::sieve::told;
 
 /// Pairs looked up at a time, and pairs found in a block.
@@ -28,32 +29,6 @@ const BLOCK: usize = 1 << 14;
 const WALK: usize = 1 << 16;
 /// Walkers between asking for a group and walking it.
 const AHEAD: usize = 8;
-
-/// Room for intersecting, kept between batches.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Intersection {
-    /// By side: the group of each row in its index.
-    groups: Vec<Vec<u32>>,
-    /// By row: the size of its smallest group, and whose that is.
-    smallest: Vec<(u32, u32)>,
-    /// By side: the rows that walk it.
-    walkers: Vec<Vec<u32>>,
-    /// Pairs of a walk that no sieve denies: rows, their places in the group of the row, and what is found
-    /// there: slots of the walked relation, or prints where these are whole.
-    rows: Vec<u32>,
-    places: Vec<u32>,
-    there: Vec<u32>,
-    /// How many there are; what is behind them in the three is of no use.
-    kept: usize,
-    /// The keys of the pairs, by register, and where they are in the other relations.
-    columns: Vec<Vec<u64>>,
-    looked_up: Vec<Vec<u32>>,
-    /// What was found: rows and, by side, slots.
-    found_rows: Vec<u32>,
-    found: Vec<Vec<u32>>,
-    keys: KeyScratch,
-    search: SearchRoom,
-}
 
 impl<R: PayloadRing> Climb<'_, '_, R> {
     /// dV := dV * S * T * .. for a walk and its rivals, a block of found pairs at a time.

@@ -10,7 +10,7 @@ use super::path::{Access, Step};
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
-use crate::part::index::Index;
+use crate::part::Index;
 
 /// Room for finding groups, kept between batches.
 #[derive(Clone, Debug, Default)]

@@ -14,10 +14,9 @@ use ringview_core::prefetch;
 use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
 use crate::layout::KeyLayout;
-use crate::part::Part;
-use crate::part::leave::BLOCK;
 use crate::part::runs::{Run, Runs};
 use crate::part::sieve::{Sieve, print_of, print_of_one, tells, told};
+use crate::part::{Index, Part};
 
 /// Slots entered at a time.
 const CHUNK: usize = 1024;
@@ -26,27 +25,8 @@ const AHEAD: usize = 8;
 /// The place of a slot that is named among those that wait.
 const NAMED: u32 = ABSENT - 1;
 
-/// An index on some fields of the keys of a part.
-#[derive(Clone, Debug)]
-pub struct Index {
-    fields: Vec<usize>,
-    /// The other fields of the key.
-    rest: Vec<usize>,
-    /// Whether the only other field has a sign; `None` where there are others, or a value of it that 32
-    /// bits do not hold.
-    whole_prints: Option<bool>,
-    /// Group key -> where its run starts and its size class; its length and, in the upper half, how many
-    /// slots have left since its sieve was made.
-    groups: Box<Part>,
-    runs: Runs,
-    /// By slot: the place in its run; `ABSENT` or `NAMED` while it waits.
-    place: Vec<u32>,
-    /// Reused slots that wait, each once. Slots from `place.len()` on wait without being named.
-    waiting: Vec<u32>,
-    scratch: KeyScratch,
-    /// How often all was forgotten.
-    rebuilds: u64,
-}
+/// Slots that are removed together.
+pub(super) const BLOCK: usize = 32;
 
 impl Index {
     pub(crate) fn new(layout: &KeyLayout, fields: &[usize]) -> Self {

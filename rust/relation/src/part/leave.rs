@@ -6,15 +6,14 @@
 //! for before the first of it goes.
 
 use super::Part;
+use super::index::BLOCK;
 use crate::ABSENT;
 use crate::directory::Directory;
 use crate::journal::Undo;
-use crate::part::index::Index;
+use crate::part::Index;
 
 /// Words of keys and payloads whose room is kept where all are undone.
 const FEW: usize = 1 << 14;
-/// Slots that are removed together.
-pub(super) const BLOCK: usize = 32;
 
 impl Part {
     /// Removes the key of a live slot. Not journalled: see `commit`.

@@ -18,11 +18,11 @@ pub(crate) mod sieve;
 use ringview_core::in_large_pages;
 
 use crate::ABSENT;
-use crate::directory::{Directory, Hashing};
+use crate::directory::{Directory, Hashing, KeyScratch};
 use crate::journal::{Journal, SlotChange};
 use crate::layout::KeyLayout;
-use crate::part::index::Index;
 
+use runs::Runs;
 pub use shrink::Moved;
 
 /// A relation part. See the module for its invariant.
@@ -184,7 +184,7 @@ impl Part {
 
     /// The live slots, in the order of their making (a reused slot keeps its place).
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        shrink::slots_of(&self.live)
+        slots_of(&self.live)
     }
 
     /// A slot for a new key, with a zero payload; the caller enters it in the directory.
@@ -345,4 +345,40 @@ fn grow_slab(slab: &mut Vec<u64>, words: usize) {
     };
     slab.reserve_exact(more.max(words));
     in_large_pages(slab);
+}
+
+/// An index on some fields of the keys of a part.
+#[derive(Clone, Debug)]
+pub struct Index {
+    fields: Vec<usize>,
+    /// The other fields of the key.
+    rest: Vec<usize>,
+    /// Whether the only other field has a sign; `None` where there are others, or a value of it that 32
+    /// bits do not hold.
+    whole_prints: Option<bool>,
+    /// Group key -> where its run starts and its size class; its length and, in the upper half, how many
+    /// slots have left since its sieve was made.
+    groups: Box<Part>,
+    runs: Runs,
+    /// By slot: the place in its run; `ABSENT` or `NAMED` while it waits.
+    place: Vec<u32>,
+    /// Reused slots that wait, each once. Slots from `place.len()` on wait without being named.
+    waiting: Vec<u32>,
+    scratch: KeyScratch,
+    /// How often all was forgotten.
+    rebuilds: u64,
+}
+
+/// The slots whose bit is set.
+fn slots_of(live: &[u64]) -> impl Iterator<Item = u32> {
+    live.iter().enumerate().flat_map(|(at, &bits)| {
+        let mut bits = bits;
+        std::iter::from_fn(move || {
+            (bits != 0).then(|| {
+                let bit = bits.trailing_zeros();
+                bits &= bits - 1;
+                at as u32 * 64 + bit
+            })
+        })
+    })
 }

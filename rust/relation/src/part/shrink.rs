@@ -97,7 +97,7 @@ impl Part {
     fn move_up(&mut self) -> Vec<u32> {
         let (words, stride) = (self.layout.words(), self.stride);
         let mut to = vec![ABSENT; self.slots()];
-        for (at, slot) in slots_of(&self.live).enumerate() {
+        for (at, slot) in super::slots_of(&self.live).enumerate() {
             let from = slot as usize;
             to[from] = at as u32;
             if from != at {
@@ -109,18 +109,4 @@ impl Part {
         }
         to
     }
-}
-
-/// The slots whose bit is set.
-pub(super) fn slots_of(live: &[u64]) -> impl Iterator<Item = u32> {
-    live.iter().enumerate().flat_map(|(at, &bits)| {
-        let mut bits = bits;
-        std::iter::from_fn(move || {
-            (bits != 0).then(|| {
-                let bit = bits.trailing_zeros();
-                bits &= bits - 1;
-                at as u32 * 64 + bit
-            })
-        })
-    })
 }

@@ -9,11 +9,8 @@ use std::hash::{BuildHasher, Hasher};
 use ringview_core::{Batch, Dictionary, Error, Result, format_row, random_hasher};
 
 use super::pending::sort;
-use super::{RowStore, Scratch};
+use super::{MOST, RowStore, Scratch};
 use crate::hash::{Ahead, HashDirectory};
-
-/// Rows of a table, each as often as it is there: what other layers can count too.
-pub(super) const MOST: u64 = i64::MAX as u64;
 
 /// Rows of a batch on their way.
 pub(super) type Coming = Ahead<12, 24>;

@@ -10,42 +10,15 @@
 use ringview_core::empty;
 
 use super::pending::PASS;
-use super::{RowStore, give_back};
+use super::{Journal, Note, RowStore, give_back};
 
 /// Notes that are always kept as they come.
 const FEW: usize = 1 << 16;
 /// Room that is kept between transactions.
 const ROOM: usize = 1 << 14;
 
-/// A slot, and the count that it had before a change.
-#[derive(Clone, Copy, Debug)]
-struct Note {
-    slot: u32,
-    /// `LARGE` if it stands in `Journal::large`.
-    was: u32,
-}
-
 /// A count that a note has no room for.
 const LARGE: u32 = u32::MAX;
-
-#[derive(Clone, Debug)]
-pub(super) struct Journal {
-    notes: Vec<Note>,
-    /// The counts of the notes that have no room for theirs, in their order.
-    large: Vec<u64>,
-    /// Notes at which those of one slot are reduced to the first, before there is room for more.
-    limit: usize,
-    /// Slots at the last commit.
-    mark: u32,
-    /// How many of the rows that wait for the directory did so at the last commit.
-    waiting: usize,
-    /// Rows at the last commit.
-    len: u64,
-    /// Slots below the mark whose rows left; free after the commit.
-    left: Vec<u32>,
-    /// Slots above it that are free again.
-    reusable: Vec<u32>,
-}
 
 impl Journal {
     pub(super) fn new() -> Journal {

@@ -8,8 +8,8 @@
 
 use ringview_core::{Batch, Dictionary, Error, Result, format_row};
 
-use super::change::{MOST, Refusal};
-use super::{RowStore, Scratch};
+use super::change::Refusal;
+use super::{MOST, RowStore, Scratch};
 
 /// What a row does by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,11 +27,13 @@ use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Result, Schema,
 
 use crate::hash::HashDirectory;
 use counts::Counts;
-use journal::Journal;
 pub use keyed::{Action, Actions, KeyedDelta};
 pub use net::Net;
 use packing::Packing;
 use pages::Pages;
+
+/// Rows of a table, each as often as it is there: what other layers can count too.
+const MOST: u64 = i64::MAX as u64;
 
 /// The rows of one table with their multiplicities.
 ///
@@ -212,30 +214,38 @@ impl HoldsStrings for RowStore {
     fn forget_strings(&mut self, _: &Gone) {}
 }
 
-/// Appends a value so many times, with little room to spare: a long array grows by an eighth.
-#[inline(always)]
-fn extend_tightly<T: Copy>(into: &mut Vec<T>, times: usize, value: T) {
-    if into.capacity() - into.len() < times {
-        grow_tightly(into, times);
-    }
-    into.resize(into.len() + times, value);
-}
-
-#[cold]
-fn grow_tightly<T>(into: &mut Vec<T>, values: usize) {
-    const SHORT: usize = 1 << 12;
-    let more = if into.len() < SHORT {
-        into.len()
-    } else {
-        into.len() / 8
-    };
-    into.reserve_exact(more.max(values).max(64));
-}
-
 /// Frees the memory of an empty list beyond `room` values.
 fn give_back<T>(list: &mut Vec<T>, room: usize) {
     debug_assert!(list.is_empty(), "only an empty list gives back its memory");
     if list.capacity() > room {
         *list = Vec::new();
     }
+}
+
+/// A slot, and the count that it had before a change.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    slot: u32,
+    /// `LARGE` if it stands in `Journal::large`.
+    was: u32,
+}
+
+/// What a transaction changed so far; see `journal`.
+#[derive(Clone, Debug)]
+struct Journal {
+    notes: Vec<Note>,
+    /// The counts of the notes that have no room for theirs, in their order.
+    large: Vec<u64>,
+    /// Notes at which those of one slot are reduced to the first, before there is room for more.
+    limit: usize,
+    /// Slots at the last commit.
+    mark: u32,
+    /// How many of the rows that wait for the directory did so at the last commit.
+    waiting: usize,
+    /// Rows at the last commit.
+    len: u64,
+    /// Slots below the mark whose rows left; free after the commit.
+    left: Vec<u32>,
+    /// Slots above it that are free again.
+    reusable: Vec<u32>,
 }

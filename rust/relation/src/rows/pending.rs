@@ -8,8 +8,7 @@
 
 use ringview_core::Batch;
 
-use super::RowStore;
-use super::change::MOST;
+use super::{MOST, RowStore};
 use crate::hash::HashDirectory;
 
 /// So few rows may always wait.

@@ -4,7 +4,7 @@
 //! rounded once, from more digits than it keeps; so whole numbers below 2^53 stay exact, and what
 //! cancels does so before it is rounded. Cost: O(m) for each variable that moves.
 
-use super::CofactorShape;
+use super::shape::CofactorShape;
 use crate::expansion::Expansion;
 use crate::reals::reals_mut;
 

@@ -14,8 +14,8 @@
 use multiversion::multiversion;
 use ringview_core::prefetch;
 
+use super::shape::{CofactorShape, add_count};
 use super::terms::{LANES, Segment, Terms, segments};
-use super::{CofactorShape, add_count};
 use crate::number::Number;
 use crate::payload::{Groups, Rows, Slab};
 use crate::reals::{reals, reals_mut};

@@ -5,7 +5,7 @@
 //! product costs a handful of vector operations, whatever its shape. A vector that is longer than its
 //! slice writes too far, and the next one puts that right: what is written to has room behind.
 
-use super::CofactorShape;
+use super::shape::CofactorShape;
 
 /// Values that are multiplied at a time.
 pub(super) const LANES: usize = 8;

@@ -13,6 +13,12 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - from_b)) + (b - from_b))
 }
 
+/// What is left of a number, as the bits of `Reals::short`: none for zeros of either sign.
+#[inline(always)]
+pub(crate) fn bits(rest: f64) -> u64 {
+    rest.to_bits() << 1
+}
+
 /// How it is found what a product is off by.
 pub(crate) trait Exact {
     /// `a * b - product`, where `product` is `a * b` rounded.

@@ -23,7 +23,7 @@ pub(crate) mod sums;
 use crate::algebra::{CommutativeMonoid, Group, Ring};
 use crate::number::{Number, Widen};
 use exact::two_sum;
-pub(crate) use exact::{Exact, Split};
+pub(crate) use exact::{Exact, Split, bits};
 
 /// A real number, as the unevaluated sum of three doubles, the largest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -133,7 +133,7 @@ impl Expansion {
     /// The first part, and bits that are set where there are others.
     #[inline(always)]
     pub(crate) fn short(self) -> (f64, u64) {
-        (self.0[0], sums::bits(self.0[1]))
+        (self.0[0], bits(self.0[1]))
     }
 
     /// Adds a number where it lies; whether the sum is not finite. Of two doubles the sum is two.

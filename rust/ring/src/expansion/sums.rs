@@ -7,7 +7,7 @@
 
 use crate::expansion::Expansion;
 use crate::expansion::cascade::{Cascade, Summand};
-use crate::expansion::exact::{self, Exact, Loop};
+use crate::expansion::exact::{self, Exact, Loop, bits};
 use crate::number::Number;
 use crate::payload::Groups;
 
@@ -24,12 +24,6 @@ pub(crate) trait Reals {
 
     /// A real with all its digits.
     fn whole<E: Exact>(&self, row: usize) -> Self::Whole;
-}
-
-/// What is left of a number, as the bits of [`Reals::short`]: none for zeros of either sign.
-#[inline(always)]
-pub(crate) fn bits(rest: f64) -> u64 {
-    rest.to_bits() << 1
 }
 
 /// Where sums go: to one word and the two behind it of payloads of `stride` words, a group each.

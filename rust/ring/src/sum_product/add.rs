@@ -6,7 +6,7 @@
 
 use arrow_buffer::i256;
 
-use super::{Element, NumberKind, SumProductShape, refuse};
+use super::shape::{Element, NumberKind, SumProductShape, refuse};
 use crate::expansion::Expansion;
 use crate::number::Number;
 use crate::payload::Overflow;

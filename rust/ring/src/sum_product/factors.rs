@@ -8,9 +8,10 @@ use std::marker::PhantomData;
 
 use arrow_buffer::i256;
 
-use super::{Common, NumberKind, Term, TermProduct};
-use crate::expansion::sums::{Reals, Sums, bits};
-use crate::expansion::{Exact, Expansion};
+use super::shape::{NumberKind, Term, TermProduct};
+use super::widening::Common;
+use crate::expansion::sums::{Reals, Sums};
+use crate::expansion::{Exact, Expansion, bits};
 use crate::number::{Number, Widen};
 use crate::payload::{Groups, Rows, sum_groups};
 

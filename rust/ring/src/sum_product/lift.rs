@@ -3,12 +3,12 @@
 //! Invariant: all digits are kept, as `expansion/sums.rs` says. Cost: an addition a row; a multiplication
 //! too where rows have multiplicities.
 
-use crate::expansion::sums::{Reals, Sums, bits};
-use crate::expansion::{Exact, Expansion};
+use crate::expansion::sums::{Reals, Sums};
+use crate::expansion::{Exact, Expansion, bits};
 use crate::number::Number;
 use crate::payload::Groups;
 
-use super::{Element, NumberKind};
+use super::shape::{Element, NumberKind};
 
 /// The values of rows, and how often each row is there.
 #[derive(Clone, Copy, Debug)]

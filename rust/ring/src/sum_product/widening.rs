@@ -12,7 +12,7 @@ use crate::algebra::{CommutativeMonoid, Group, Ring};
 use crate::expansion::Expansion;
 use crate::number::{Number, Widen};
 
-use super::{Element, NumberKind, SumProductShape};
+use super::shape::{Element, NumberKind, SumProductShape};
 
 impl CommutativeMonoid for i256 {
     const ZERO: Self = i256::ZERO;
