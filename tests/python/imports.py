@@ -1,10 +1,10 @@
 """What imports what: crates from their manifests and sources, modules of a crate, Python packages.
 
 Read as text, so that no build is needed. A module is a file; its name is its path within the crate,
-`join/climb` or, for `join/mod.rs`, `join`. Paths in code are followed to the module that defines what
-they name, through those that import it or hand it on. Handing on a module's own parts (`pub use`) is
-no import: its code does not need them. So the crate's root is none. Test modules and comments do
-not count. Cost: linear in the sources, times the length of the longest way of handing on.
+`join/climb` or, for `join/mod.rs`, `join`. Paths in code are followed to the module that defines
+what they name, through those that import it or hand it on. Only handing on a module's own parts
+(`pub use`) is no import: its code does not need them. So the crate's root is none. Test modules and
+comments do not count. Cost: linear in the sources, times the length of the longest way.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def modules(crate: str) -> Arrows:
     names = {name: imported(name, text, set(files)) for name, text in texts.items()}
     found: Arrows = {}
     for name, text in texts.items():
-        paths = targets(name, HANDED_ON.sub("", text), set(files))
+        code = HANDED_ON.sub("", text)
+        used = set(re.findall(r"\w+", code))
+        paths = [*targets(name, code, set(files))]
+        paths += [path for item, path in names[name].items() if item in used]
         found[name] = {origin(path, names) for path in paths} - {name}
     return found
 
@@ -81,12 +84,6 @@ def module(path: Path, base: Path) -> str:
     """The name of a file's module."""
     parts = path.relative_to(base).with_suffix("").parts
     return "/".join(parts[:-1] if parts[-1] == "mod" else parts)
-
-
-def folder(name: str, known: set[str]) -> str:
-    """The folder that a module lies in: its own, where others lie below it."""
-    below = any(other.startswith(f"{name}/") for other in known)
-    return name if below else name.rpartition("/")[0]
 
 
 def source(path: Path) -> str:
@@ -171,4 +168,47 @@ def packages() -> Arrows:
                 continue
             parts = [n.split(".") for n in names if n.startswith("ringview.")]
             found[name] |= {part[1] for part in parts} - {name}
+    return found
+
+
+def files() -> Arrows:
+    """The files of the Python package, each with those that it imports, for type checkers too.
+
+    A name that a file only hands on is no import of its own: whoever takes it from there imports
+    the file that has it.
+    """
+    base = ROOT / "python"
+    trees: dict[str, ast.Module] = {}
+    for path in sorted(base.rglob("*.py")):
+        parts = path.relative_to(base).with_suffix("").parts
+        trees[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(
+            path.read_text()
+        )
+    packages = {name for name in trees if any(other.startswith(f"{name}.") for other in trees)}
+    handed: dict[str, dict[str, str]] = {}
+    wanted: dict[str, list[tuple[str, str]]] = {name: [] for name in trees}
+    for name, tree in trees.items():
+        above = name.split(".") if name in packages else name.split(".")[:-1]
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                start = above[: len(above) - node.level + 1] if node.level else []
+                stem = ".".join([*start, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    handed.setdefault(name, {})[alias.asname or alias.name] = f"{stem}.{alias.name}"
+                    # Only handing on is no import, as in a crate.
+                    if (alias.asname or alias.name) in used:
+                        wanted[name].append((stem, alias.name))
+            elif isinstance(node, ast.Import):
+                wanted[name] += [(alias.name, "") for alias in node.names]
+
+    def resolve(stem: str, item: str) -> str:
+        while f"{stem}.{item}" not in trees and stem in packages and item in handed.get(stem, {}):
+            stem, _, item = handed[stem][item].rpartition(".")
+        return f"{stem}.{item}" if f"{stem}.{item}" in trees else stem
+
+    found: Arrows = {}
+    for name, pairs in wanted.items():
+        targets = {resolve(stem, item) for stem, item in pairs}
+        found[name] = {target for target in targets if target in trees} - {name}
     return found

@@ -11,8 +11,8 @@ use ringview_core::{Gone, Held, HoldsStrings};
 use ringview_relation::Part;
 use ringview_view::part::mark_strings;
 
+use crate::tree::Payloads;
 use crate::tree::Tree;
-use crate::tree::payloads::Payloads;
 use crate::view_tree::{Form, ViewTree};
 
 impl<P: Payloads> Tree<P> {

@@ -27,6 +27,7 @@
 
 mod assembler;
 mod categories;
+mod category;
 mod cells;
 mod changes;
 mod cofactors;
@@ -53,7 +54,7 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Dictionary, Error, Meter, Result, Type};
 
 pub use assembler::{Assembler, Outputs};
-pub use categories::Categories;
+pub use category::Categories;
 pub use cells::{Cells, Value, retain};
 pub use changes::ChangeLog;
 pub use cursor::{Cursor, Place};
