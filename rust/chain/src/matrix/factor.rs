@@ -1,5 +1,5 @@
-//! A delta in factors: sum over c of `left[c] right[c]^T`, two relations of one variable each a term
-//! (paper, section 5: factorisable updates).
+//! A delta in factors: sum over c of `left[c] right[c]^T`, two relations of one variable each a
+//! term (paper, section 5: factorisable updates).
 //!
 //! A factor that names single rows or columns says so instead of holding zeros: then a join with a
 //! matrix picks rows or columns, and only the rows named are written.

@@ -32,8 +32,8 @@ pub(super) struct Operand<'a> {
 }
 
 impl Operand<'_> {
-    /// Copies `outer` times `inner` values as strips `width` wide along the outer dimension, the last
-    /// one filled up with zeros.
+    /// Copies `outer` times `inner` values as strips `width` wide along the outer dimension, the
+    /// last one filled up with zeros.
     #[inline(always)]
     fn pack(
         self,
@@ -75,8 +75,8 @@ impl Matrix {
     /// to go on.
     ///
     /// # Errors
-    /// `Value` if the shapes do not fit or there is no room; `Overflow` if a sum leaves the range of
-    /// doubles; what `poll` says.
+    /// `Value` if the shapes do not fit or there is no room; `Overflow` if a sum leaves the range
+    /// of doubles; what `poll` says.
     pub fn product(
         (left, left_transposed): (&Matrix, Transposed),
         (right, right_transposed): (&Matrix, Transposed),

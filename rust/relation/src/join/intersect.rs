@@ -2,14 +2,14 @@
 //!
 //! dV * S * T where neither S nor T knows x: the x that a row has are those in its group of S and
 //! in its group of T. For each row the smallest group is walked, and what it holds is looked up in
-//! the others, as a worst-case optimal join intersects lists; what the sieves of their groups deny is
-//! not looked up. Where prints are the values that are missing, neither slots nor keys of the walked side are
-//! read but for pairs that were found. Invariant: a block holds the pairs that all relations have, with the slot of each;
-//! payloads are multiplied for these alone.
+//! the others, as a worst-case optimal join intersects lists; what the sieves of their groups deny
+//! is not looked up. Where prints are the values that are missing, neither slots nor keys of the
+//! walked side are read but for pairs that were found. Invariant: a block holds the pairs that all
+//! relations have, with the slot of each; payloads are multiplied for these alone.
 //!
-//! Cost: for a row, the size of its smallest group times a bit, or a probe, a further relation; a block
-//! of memory. On skewed data that is far below walking any one fixed relation: a triangle costs
-//! O(N^(3/2)) in a bulk whatever the degrees are.
+//! Cost: for a row, the size of its smallest group times a bit, or a probe, a further relation; a
+//! block of memory. On skewed data that is far below walking any one fixed relation: a triangle
+//! costs O(N^(3/2)) in a bulk whatever the degrees are.
 
 use ringview_core::{Result, prefetch};
 use ringview_ring::{PayloadRing, Rows};
@@ -69,8 +69,8 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         Ok(())
     }
 
-    /// Finds each row's group in each relation, and lets it walk the smallest; rows with an empty one
-    /// have no partners. False if no row has any.
+    /// Finds each row's group in each relation, and lets it walk the smallest; rows with an empty
+    /// one have no partners. False if no row has any.
     fn choose(&mut self, sides: &[Side<'_>], delta: &Delta, room: &mut Intersection) -> bool {
         room.groups.resize_with(sides.len(), Vec::new);
         room.walkers.resize_with(sides.len(), Vec::new);
@@ -126,8 +126,8 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         sides.iter().filter_map(index).collect()
     }
 
-    /// The next pairs of rows and slots of one side that the sieves of the others do not deny; `cursor`
-    /// is a walker and a place in its group. Returns how many slots were walked.
+    /// The next pairs of rows and slots of one side that the sieves of the others do not deny;
+    /// `cursor` is a walker and a place in its group. Returns how many slots were walked.
     fn pairs(
         &self,
         sides: &[Side<'_>],

@@ -17,8 +17,8 @@ use crate::relation::Relation;
 /// See the module.
 #[derive(Debug)]
 pub struct Work<R: PayloadRing> {
-    /// Rows added to a relation, looked up in one, or paired with partners: what complexity is tested
-    /// by.
+    /// Rows added to a relation, looked up in one, or paired with partners: what complexity is
+    /// tested by.
     pub steps: u64,
     /// Room for packing keys.
     pub keys: KeyScratch,
@@ -54,8 +54,8 @@ impl<R: PayloadRing> Default for Work<R> {
 }
 
 impl<R: PayloadRing> Work<R> {
-    /// Notes that so many rows were met on the way into a relation, and asks now and then whether to
-    /// go on. A row with a wide payload counts for more.
+    /// Notes that so many rows were met on the way into a relation, and asks now and then whether
+    /// to go on. A row with a wide payload counts for more.
     ///
     /// # Errors
     /// What the meter says.
@@ -100,8 +100,8 @@ pub(super) struct Intersection {
     pub(super) smallest: Vec<(u32, u32)>,
     /// By side: the rows that walk it.
     pub(super) walkers: Vec<Vec<u32>>,
-    /// Pairs of a walk that no sieve denies: rows, their places in the group of the row, and what is found
-    /// there: slots of the walked relation, or prints where these are whole.
+    /// Pairs of a walk that no sieve denies: rows, their places in the group of the row, and what
+    /// is found there: slots of the walked relation, or prints where these are whole.
     pub(super) rows: Vec<u32>,
     pub(super) places: Vec<u32>,
     pub(super) there: Vec<u32>,

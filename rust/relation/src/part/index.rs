@@ -7,7 +7,8 @@
 //! The index is lazy: slots added since the last refresh are entered, each once, as one batch,
 //! when somebody is about to read. An index that nobody reads costs nothing.
 //!
-//! An index whose groups are intersected with others has a sieve a group (`sieve`) in the run itself.
+//! An index whose groups are intersected with others has a sieve a group (`sieve`) in the run
+//! itself.
 
 use ringview_core::prefetch;
 
@@ -192,8 +193,8 @@ impl Index {
         prefetch(&self.place, slot as usize);
     }
 
-    /// Takes slots out, a block of them at the most, while the part still holds their keys. What they touch
-    /// is asked for before the first goes.
+    /// Takes slots out, a block of them at the most, while the part still holds their keys. What
+    /// they touch is asked for before the first goes.
     pub(crate) fn removed(&mut self, slots: &[u32], field: impl Fn(u32, usize) -> u64) {
         let mut groups = [ABSENT; BLOCK];
         for (group, &slot) in groups.iter_mut().zip(slots) {
@@ -327,8 +328,8 @@ impl Index {
         self.rebuilds += 1;
     }
 
-    /// Whether most of the room is that of groups or places that have gone. What is entered anew takes
-    /// no more than half of that, so there was as much coming and going as is entered.
+    /// Whether most of the room is that of groups or places that have gone. What is entered anew
+    /// takes no more than half of that, so there was as much coming and going as is entered.
     fn is_sparse(&self, part: &Part) -> bool {
         const FEW: usize = 1 << 12;
         self.groups.slots() > FEW + 4 * self.groups.len()

@@ -5,8 +5,8 @@
 //! is reused. Payloads are plain words: the ring alone knows what they mean.
 //!
 //! Look-up, insert, removal: O(1) expected, whatever the keys: keys that were chosen to collide are
-//! hashed anew under a seed that nobody knows, on which nothing else depends (`lookup`). Room follows
-//! the keys (`shrink`). A batch is looked up column by column.
+//! hashed anew under a seed that nobody knows, on which nothing else depends (`lookup`). Room
+//! follows the keys (`shrink`). A batch is looked up column by column.
 
 pub(crate) mod index;
 mod leave;
@@ -160,8 +160,8 @@ impl Part {
             .for_each(|(_, payload)| change(payload));
     }
 
-    /// Gives payloads another length, those that the running transaction replaced too: `convert` appends the
-    /// new form of a payload, `stride` words. O(slots).
+    /// Gives payloads another length, those that the running transaction replaced too: `convert`
+    /// appends the new form of a payload, `stride` words. O(slots).
     pub fn restride(&mut self, stride: usize, mut convert: impl FnMut(&[u64], &mut Vec<u64>)) {
         let mut payloads = Vec::with_capacity(self.slots() * stride);
         for payload in self.payloads.chunks_exact(self.stride) {
@@ -195,7 +195,8 @@ impl Part {
             Some(slot) => {
                 self.keys[slot as usize * words..][..words].copy_from_slice(key);
                 self.payloads[slot as usize * self.stride..][..self.stride].fill(0);
-                // A slot that was never used stands behind those that are known to journal and indexes.
+                // A slot that was never used stands behind those that are known to journal and
+                // indexes.
                 self.journal.inserted(slot);
                 let indexes = self.indexes.iter_mut();
                 indexes.for_each(|index| index.added(slot));
@@ -252,8 +253,8 @@ impl Part {
         &self.indexes[index]
     }
 
-    /// How often the keys were hashed anew because they collided as they do not by chance, and how many
-    /// places insertions and removals have passed in the table that they are hashed to.
+    /// How often the keys were hashed anew because they collided as they do not by chance, and how
+    /// many places insertions and removals have passed in the table that they are hashed to.
     #[must_use]
     pub fn strain(&self) -> (u32, u64) {
         match &self.directory {
@@ -331,8 +332,8 @@ fn zeros(slab: &mut Vec<u64>, words: usize) {
     }
 }
 
-/// Makes room in a slab: a quarter more once it is large, and an eighth where a block is so big that
-/// it moves by remapping: what is allocated stays close to what is used, and little is copied.
+/// Makes room in a slab: a quarter more once it is large, and an eighth where a block is so big
+/// that it moves by remapping: what is allocated stays close to what is used, and little is copied.
 #[cold]
 fn grow_slab(slab: &mut Vec<u64>, words: usize) {
     const LARGE: usize = 1 << 18;
@@ -353,11 +354,11 @@ pub struct Index {
     fields: Vec<usize>,
     /// The other fields of the key.
     rest: Vec<usize>,
-    /// Whether the only other field has a sign; `None` where there are others, or a value of it that 32
-    /// bits do not hold.
+    /// Whether the only other field has a sign; `None` where there are others, or a value of it
+    /// that 32 bits do not hold.
     whole_prints: Option<bool>,
-    /// Group key -> where its run starts and its size class; its length and, in the upper half, how many
-    /// slots have left since its sieve was made.
+    /// Group key -> where its run starts and its size class; its length and, in the upper half, how
+    /// many slots have left since its sieve was made.
     groups: Box<Part>,
     runs: Runs,
     /// By slot: the place in its run; `ABSENT` or `NAMED` while it waits.

@@ -1,11 +1,11 @@
 //! What base rows remember so that a transaction can be undone without the data that it came from.
 //!
-//! Invariant: `mark` slots were there at the last commit. Each of them whose count has changed since
-//! is noted with the count that it had, and the bytes of a row that was there are as they were: a
-//! slot whose row left is not filled again before the next commit. Slots made since need no note,
-//! they are cut off; so a bulk load notes nothing.
-//! Cost: eight bytes for a change of a slot that was there, at most some bytes a slot however many
-//! changes there are, given back at the commit. Undoing costs O(1) for each change.
+//! Invariant: `mark` slots were there at the last commit. Each of them whose count has changed
+//! since is noted with the count that it had, and the bytes of a row that was there are as they
+//! were: a slot whose row left is not filled again before the next commit. Slots made since need no
+//! note, they are cut off; so a bulk load notes nothing. Cost: eight bytes for a change of a slot
+//! that was there, at most some bytes a slot however many changes there are, given back at the
+//! commit. Undoing costs O(1) for each change.
 
 use ringview_core::empty;
 

@@ -2,15 +2,15 @@
 //!
 //! Invariant: a live slot holds a row with a multiplicity of at least 1. The slots that `pending`
 //! names were filled lately and are not in the directory; of all others, no two hold the same row.
-//! With a unique key nothing is pending, no two live slots share the key and every multiplicity is 1.
-//! A call that fails has changed nothing; `rollback` takes back all that was done since the last
-//! `commit` (`journal`).
-//! Cost: O(1) amortised and expected to insert or delete a row. A batch is packed column by column; rows
-//! that come wait until a row is looked for, or until they are a share of all rows, and then enter the
-//! directory together (`pending`). A row takes the widths of its columns (`packing`), one byte of
-//! multiplicity and 10 to 14 bytes of directory. Slots of deleted rows are reused, and given back where
-//! they are most of all (`shrink`). Rows that were chosen to collide are hashed anew under a seed that
-//! nobody knows; nothing but the places in the directory depends on it.
+//! With a unique key nothing is pending, no two live slots share the key and every multiplicity
+//! is 1. A call that fails has changed nothing; `rollback` takes back all that was done since the
+//! last `commit` (`journal`). Cost: O(1) amortised and expected to insert or delete a row. A batch
+//! is packed column by column; rows that come wait until a row is looked for, or until they are a
+//! share of all rows, and then enter the directory together (`pending`). A row takes the widths of
+//! its columns (`packing`), one byte of multiplicity and 10 to 14 bytes of directory. Slots of
+//! deleted rows are reused, and given back where they are most of all (`shrink`). Rows that were
+//! chosen to collide are hashed anew under a seed that nobody knows; nothing but the places in the
+//! directory depends on it.
 
 mod change;
 mod counts;
@@ -128,8 +128,8 @@ impl RowStore {
             + self.scratch.hashes.capacity() * size_of::<u64>()
     }
 
-    /// How often the rows were hashed anew because they collided as they do not by chance, and how many
-    /// places their coming and going has passed in the directory.
+    /// How often the rows were hashed anew because they collided as they do not by chance, and how
+    /// many places their coming and going has passed in the directory.
     pub fn strain(&self) -> (u32, u64) {
         (self.reseeds, self.directory.passed())
     }
@@ -146,8 +146,9 @@ impl RowStore {
         self.apply(batch, -1, dict)
     }
 
-    /// Hands out all rows in batches of at most `chunk_rows`, in the columns that are `needed`, with
-    /// their multiplicities; equal rows may come apart. O(rows); the order is that of the slots.
+    /// Hands out all rows in batches of at most `chunk_rows`, in the columns that are `needed`,
+    /// with their multiplicities; equal rows may come apart. O(rows); the order is that of the
+    /// slots.
     pub fn scan(
         &self,
         chunk_rows: usize,

@@ -3,8 +3,8 @@
 //!
 //! Layout: the exact count, then s (m reals), then the upper triangle of the symmetric Q row by
 //! row: 1 + m + m(m+1)/2 words. A payload covers only the variables below its view; a product of
-//! payloads over m1 and m2 variables covers m1 + m2 (`product`). Sums are without fused rounding: the
-//! same input gives the same bits on every machine.
+//! payloads over m1 and m2 variables covers m1 + m2 (`product`). Sums are without fused rounding:
+//! the same input gives the same bits on every machine.
 
 mod origin;
 mod product;

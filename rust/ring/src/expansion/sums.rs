@@ -1,9 +1,10 @@
 //! Sums of reals by group: in one double where that is all there is, in three elsewhere.
 //!
 //! Invariant: what is summed in one double was exact in each step: no number had a second part, no
-//! product and no sum left a remainder. So a result does not depend on which way it was computed, and
-//! all digits are there. Rows are tried in blocks, or groups; the first that leaves something is computed
-//! again whole, and so is all behind it. Cost: 6 additions a row, or 21 and a try of one block.
+//! product and no sum left a remainder. So a result does not depend on which way it was computed,
+//! and all digits are there. Rows are tried in blocks, or groups; the first that leaves something
+//! is computed again whole, and so is all behind it. Cost: 6 additions a row, or 21 and a try of
+//! one block.
 
 use crate::expansion::Expansion;
 use crate::expansion::cascade::{Cascade, Summand};

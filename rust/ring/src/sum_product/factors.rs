@@ -1,8 +1,8 @@
 //! Products of payloads, a component at a time, summed by group.
 //!
-//! Invariant: component c of the result is the sum, over the rows of a group, of one component of the row
-//! times one of its slot. Cost: a multiplication a row and component, in a loop for the kinds of its
-//! numbers; reals in one double where that is all there is (`expansion/sums.rs`).
+//! Invariant: component c of the result is the sum, over the rows of a group, of one component of
+//! the row times one of its slot. Cost: a multiplication a row and component, in a loop for the
+//! kinds of its numbers; reals in one double where that is all there is (`expansion/sums.rs`).
 
 use std::marker::PhantomData;
 

@@ -5,8 +5,8 @@
 //! the left payload times one of the right: sub-aggregates that several aggregates need are kept
 //! once in a view and used by all. Component 0 is the count.
 //!
-//! Cost: one multiplication a component and row (`factors`), one addition (`add`), in one tight loop a
-//! component and batch.
+//! Cost: one multiplication a component and row (`factors`), one addition (`add`), in one tight
+//! loop a component and batch.
 
 mod add;
 mod factors;
