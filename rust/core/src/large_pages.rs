@@ -1,8 +1,8 @@
-//! A hint to the memory system: a long list that is looked into here and there is better off in pages of
-//! 2 MB, of which the machine remembers where they are, than in thousands of 4 KB.
+//! A hint to the memory system: a long list that is looked into here and there is better off in
+//! pages of 2 MB, of which the machine remembers where they are, than in thousands of 4 KB.
 //!
-//! Invariant: a hint only. What a list holds, and how much memory it takes once it is filled, does not
-//! depend on it: asked for are the pages that the list has been given, no others.
+//! Invariant: a hint only. What a list holds, and how much memory it takes once it is filled, does
+//! not depend on it: asked for are the pages that the list has been given, no others.
 
 /// Bytes that are worth it: room for a large page wherever the list begins.
 const LONG: usize = 1 << 22;
@@ -23,15 +23,16 @@ pub fn in_large_pages<T>(list: &Vec<T>) {
     }
 }
 
-/// Asks for all of the pages that hold some bytes: a mapping that is marked as a whole is not torn apart.
+/// Asks for all of the pages that hold some bytes: a mapping that is marked as a whole is not torn
+/// apart.
 #[cfg(target_os = "linux")]
 #[cold]
 fn ask(start: usize, bytes: usize) {
     const PAGE: usize = 1 << 12;
     let first = start & !(PAGE - 1);
     let pages = (start + bytes - first).next_multiple_of(PAGE);
-    // SAFETY: this advice changes no byte and unmaps nothing, whatever the addresses; what the system
-    // cannot do, or where its pages are larger, it refuses, and nothing is lost.
+    // SAFETY: this advice changes no byte and unmaps nothing, whatever the addresses; what the
+    // system cannot do, or where its pages are larger, it refuses, and nothing is lost.
     let _ = unsafe {
         libc::madvise(
             std::ptr::without_provenance_mut(first),

@@ -93,7 +93,8 @@ impl Grouper {
             return;
         }
         self.kind = Kind::Runs;
-        // Every row is written down, and the next one over it unless it ended a run: no branch is guessed.
+        // Every row is written down, and the next one over it unless it ended a run: no branch is
+        // guessed.
         let first = &mut self.first;
         first.clear();
         first.resize(runs + 1, 0);

@@ -19,8 +19,8 @@ use ringview_view::part::{Auxiliaries, Auxiliary, PartRows};
 use crate::cofactor::CofactorPayloads;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::plan::{CofactorPlan, Plan};
+use crate::tree::Recentring;
 use crate::tree::Tree;
-use crate::tree::payloads::Recentring;
 use crate::values::ValueTree;
 
 /// Everything beside the tree of a view.

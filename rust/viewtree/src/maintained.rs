@@ -9,9 +9,9 @@ use ringview_view::{ProductDelta, RowDelta};
 
 use crate::factors::Factored;
 use crate::program::ProductPlan;
+use crate::tree::Recentring;
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
-use crate::tree::payloads::Recentring;
 use ringview_view::fields::Fields;
 
 /// What a node of the tree holds at the moment.

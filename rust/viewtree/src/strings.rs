@@ -10,8 +10,8 @@ use ringview_core::{Gone, Held, HoldsStrings};
 use ringview_relation::Part;
 use ringview_view::part::mark_strings;
 
+use crate::tree::Payloads;
 use crate::tree::Tree;
-use crate::tree::payloads::Payloads;
 
 impl<P: Payloads> Tree<P> {
     /// The parts that hold strings, and in which fields.

@@ -22,7 +22,8 @@ fn state(chain: &MatrixChain) -> (Vec<Vec<f64>>, Vec<f64>) {
     (matrices.collect(), chain.product().values().to_vec())
 }
 
-/// Runs a call again and again, stopped at its first look, its second, and so on until it is through.
+/// Runs a call again and again, stopped at its first look, its second, and so on until it is
+/// through.
 fn stopped_everywhere(
     run: impl Fn(&mut MatrixChain, &mut dyn FnMut() -> Result<()>) -> Result<()>,
 ) {

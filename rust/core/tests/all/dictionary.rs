@@ -1,5 +1,6 @@
-//! The dictionary against a map: dense ids, equal ids for equal strings, nothing lost on growth; and
-//! under transactions and sweeps: what is held stays as it is, what nobody holds goes, room and all.
+//! The dictionary against a map: dense ids, equal ids for equal strings, nothing lost on growth;
+//! and under transactions and sweeps: what is held stays as it is, what nobody holds goes, room and
+//! all.
 
 use std::collections::HashMap;
 

@@ -202,7 +202,8 @@ fn multiplicities_come_from_any_integer_column() {
     assert!(matches!(error(good()), Error::Value { .. }));
 }
 
-/// All bytes together are UTF-8, and what was read before is known; neither makes a piece of it a text.
+/// All bytes together are UTF-8, and what was read before is known; neither makes a piece of it a
+/// text.
 #[test]
 fn text_cut_within_a_character() {
     let fields = vec![Field::new("name", Type::Utf8, true)];

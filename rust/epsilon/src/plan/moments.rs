@@ -15,7 +15,7 @@ use ringview_core::Result;
 use ringview_query::{Bound, Expr, Factor, Features, Kind};
 use ringview_view::answer::FeatureColumns;
 
-use crate::plan::Component;
+use crate::plan::component::Component;
 
 /// The features of a COFACTOR.
 #[derive(Clone, Debug)]

@@ -38,7 +38,8 @@ fn the_steps_of_an_order_are_polynomial_and_bounded() {
         assert!(placed >= joined && placed <= joined + locals);
         steps
     });
-    // A root is looked for among n, n times, and costs pairs of siblings: no more than n^4 together.
+    // A root is looked for among n, n times, and costs pairs of siblings: no more than n^4
+    // together.
     for pair in steps.windows(2) {
         assert!(pair[1] <= 32 * pair[0], "{steps:?}");
     }

@@ -1,4 +1,5 @@
-//! Conditions that compare across atoms and with queries within: what they are bound to, what is refused.
+//! Conditions that compare across atoms and with queries within: what they are bound to, what is
+//! refused.
 
 use std::sync::Arc;
 
@@ -303,7 +304,8 @@ fn what_one_row_tells_is_a_filter_or_stays_beside_an_or() {
     )));
 }
 
-/// Whether the first atom within has a filter of its own, and nothing else is left of the condition there.
+/// Whether the first atom within has a filter of its own, and nothing else is left of the condition
+/// there.
 fn filters_within(of: &Json) -> bool {
     let bound = bound(&select(&["bids"], &sum("price"), Some(of))).unwrap();
     let mut left = false;

@@ -1,5 +1,5 @@
-//! Keys that were chosen to collide cost what other keys cost, counted in places passed, and nothing
-//! that comes out shows that they were hashed anew.
+//! Keys that were chosen to collide cost what other keys cost, counted in places passed, and
+//! nothing that comes out shows that they were hashed anew.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -118,8 +118,8 @@ fn coming_and_going_before_a_long_run_passes_few_places() {
     assert!(passed < 200 * rounds, "{passed} places");
 }
 
-/// Keys that stand side by side, each a few places behind its home, go: each that goes moves all behind
-/// it, until they are hashed anew, those that are to go in the same commit with them.
+/// Keys that stand side by side, each a few places behind its home, go: each that goes moves all
+/// behind it, until they are hashed anew, those that are to go in the same commit with them.
 #[test]
 fn going_from_the_front_of_a_long_run_passes_few_places() {
     const ROOM: usize = 20_000;

@@ -52,7 +52,8 @@ fn held(relation: &Relation<SumProduct>) -> Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Sums may pass out of range within a transaction; one that ends there does not fit, and is undone.
+    /// Sums may pass out of range within a transaction; one that ends there does not fit, and is
+    /// undone.
     #[test]
     fn sums_are_exact_or_do_not_fit(
         transactions in prop::collection::vec(

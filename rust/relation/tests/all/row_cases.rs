@@ -103,8 +103,8 @@ fn rows_that_wait_meet_their_equals_however_many_wait() {
     assert_eq!(all, model);
 }
 
-/// Fresh slots and used ones, a few rows and so many that the directory is gone over as a whole, the
-/// same slot again and again.
+/// Fresh slots and used ones, a few rows and so many that the directory is gone over as a whole,
+/// the same slot again and again.
 #[test]
 fn a_transaction_is_undone_however_much_it_did() {
     let dict = Dictionary::new();

@@ -5,17 +5,17 @@
 //! A payload that stands for c copies of one row x is (c, c x, c x x^T). As long as a delta holds
 //! such rows alone it carries (c, x), m + 1 words, and the product of two is (c1 c2, (x1, x2)); it
 //! becomes a full payload where rows are summed or meet a group of several. Of a view over bags, a
-//! payload with count 1 is that of one row, so that only its sums are read: memory is what bounds wide
-//! products.
+//! payload with count 1 is that of one row, so that only its sums are read: memory is what bounds
+//! wide products.
 //!
-//! Sums are in an order that the input alone tells, without fused rounding: the same input gives the
-//! same bits on every machine. Cost: one multiplication a word of the product.
+//! Sums are in an order that the input alone tells, without fused rounding: the same input gives
+//! the same bits on every machine. Cost: one multiplication a word of the product.
 
 use multiversion::multiversion;
 use ringview_core::prefetch;
 
+use super::shape::{CofactorShape, add_count};
 use super::terms::{LANES, Segment, Terms, segments};
-use super::{CofactorShape, add_count};
 use crate::number::Number;
 use crate::payload::{Groups, Rows, Slab};
 use crate::reals::{reals, reals_mut};

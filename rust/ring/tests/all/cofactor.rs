@@ -208,8 +208,8 @@ fn near(found: &[u64], exact: &[f64]) -> bool {
 }
 
 proptest! {
-    /// Whole numbers that are moved to another origin are to the last digit what their rows are there,
-    /// and back again.
+    /// Whole numbers that are moved to another origin are to the last digit what their rows are
+    /// there, and back again.
     #[test]
     fn payloads_move_with_their_rows(
         rows in relation(4),
@@ -252,8 +252,8 @@ proptest! {
     }
 }
 
-/// In a view, what stands for one row is that row after a move, to the bit: else a delete of it would
-/// leave something behind.
+/// In a view, what stands for one row is that row after a move, to the bit: else a delete of it
+/// would leave something behind.
 #[test]
 fn one_row_stays_one_row() {
     let shape = CofactorShape { variables: 2 };

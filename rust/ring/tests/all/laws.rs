@@ -273,8 +273,8 @@ proptest! {
         right in prop::collection::vec(prop::array::uniform4(any::<i32>()), 1..6),
         pairs in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..12),
     ) {
-        // Sums of large integers overflow; small ones agree with the product as it is. Counts stay small:
-        // they have no wider form.
+        // Sums of large integers overflow; small ones agree with the product as it is. Counts stay
+        // small: they have no wider form.
         for shift in [0, 8] {
             let small = |rows: &[[i32; 4]]| slab(&rows.iter().map(|row| [row[0] % 100, row[1] >> shift, row[2] >> shift, row[3] >> shift]).collect::<Vec<_>>());
             let (left, right) = (small(&left), small(&right));

@@ -17,47 +17,11 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_ring::{Expansion, Number};
 
+use super::category::Categories;
 use super::cells::Cells;
 use super::members::FeatureColumns;
 use super::rows::ResultRows;
 use super::values::{SUM, Tally};
-
-/// The values of a categorical feature, or of two together, as tallies have them.
-#[derive(Clone, Debug)]
-pub struct Categories {
-    /// The columns, for people.
-    pub name: String,
-    /// The types of the values.
-    pub types: Vec<Type>,
-    /// How many sums there are behind the count.
-    pub sums: usize,
-}
-
-impl Categories {
-    /// Words of a value.
-    fn words(ty: &Type) -> usize {
-        1 + usize::from(matches!(ty, Type::Decimal { .. }))
-    }
-
-    /// Where each value stands in an entry of a tally, and its type.
-    fn values(&self) -> impl Iterator<Item = (usize, &Type)> {
-        self.types.iter().scan(0, |at, ty| {
-            let start = *at;
-            *at += Self::words(ty);
-            Some((start, ty))
-        })
-    }
-
-    /// Where the count stands.
-    fn count_at(&self) -> usize {
-        self.types.iter().map(Self::words).sum()
-    }
-
-    /// Words of an entry.
-    fn width(&self) -> usize {
-        self.count_at() + 1 + SUM * self.sums
-    }
-}
 
 impl FeatureColumns {
     /// The categorical ones, then the pairs, as tallies come.

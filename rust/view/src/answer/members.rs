@@ -12,7 +12,7 @@ use ringview_ring::{
     CofactorShape, Element, Number, NumberKind, PayloadRing, SumProduct, SumProductShape,
 };
 
-use super::categories::Categories;
+use super::category::Categories;
 use super::values::SUMMARY;
 
 /// A member of a payload.

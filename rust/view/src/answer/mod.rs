@@ -25,6 +25,7 @@
 
 mod assembler;
 mod categories;
+mod category;
 mod cells;
 mod cofactors;
 mod columns;
@@ -47,7 +48,7 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Dictionary, Error, Meter, Result, Type};
 
 pub use assembler::{Assembler, Outputs};
-pub use categories::Categories;
+pub use category::Categories;
 pub use cells::{Cells, Value, retain};
 pub use cursor::{Cursor, Place};
 pub use fallible::Fallible;

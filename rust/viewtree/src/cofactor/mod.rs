@@ -19,7 +19,8 @@ use crate::overflow;
 use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
 use crate::tree::Tree;
-use crate::tree::payloads::{Payloads, Recentred, Recentring, at_leaf};
+use crate::tree::payloads::at_leaf;
+use crate::tree::{Payloads, Recentred, Recentring};
 
 use origins::{Origins, subtract};
 

@@ -7,111 +7,13 @@
 use crate::plan::{Component, Node, Plan, Source};
 use ringview_core::{Batch, Dictionary, Error, Gone, Result};
 use ringview_ring::{
-    CofactorShape, Element, Expansion, Groups, NumberKind, PayloadRing, SumProduct,
-    SumProductShape, TermProduct,
+    Element, Groups, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
 };
 use ringview_view::answer::number_kind;
 use ringview_view::read::{AtomProgram, LiftedRows, Selection};
 
 use crate::program::ProductPlan;
-use crate::tree::Tree;
-
-/// How payloads with origins will be shown once the running transaction is kept.
-#[derive(Clone, Debug)]
-pub(crate) struct Recentring {
-    /// The origins, then the reaches, as words.
-    pub(crate) origins: Vec<u64>,
-    pub(crate) shape: CofactorShape,
-    /// By how much rows grow, by feature of the root, if origins are about to move.
-    pub(crate) by: Option<Vec<Expansion>>,
-}
-
-/// What payloads that are counted from moving origins ask of their tree. By default there is no origin.
-pub(crate) trait Recentred: Send + Sync {
-    /// Before the selected rows of a batch are read at a leaf.
-    fn foresee(_tree: &mut Tree<Self>, _leaf: usize, _batch: &Batch) -> Result<()>
-    where
-        Self: Payloads + Sized,
-    {
-        Ok(())
-    }
-
-    /// A member of every row of a result, as of the last commit: the origins that payloads are
-    /// counted from.
-    fn origins(&self) -> &[u64] {
-        &[]
-    }
-
-    /// Before a commit: how it will show the payloads of the root; `None` where they have no origins.
-    fn recentring(_tree: &mut Tree<Self>) -> Option<Recentring>
-    where
-        Self: Payloads + Sized,
-    {
-        None
-    }
-
-    /// The running transaction's changes have been committed.
-    fn commit(_tree: &mut Tree<Self>)
-    where
-        Self: Payloads + Sized,
-    {
-    }
-
-    /// The running transaction's changes are undone.
-    fn rollback(&mut self) {}
-}
-
-/// What a tree asks of the source of its payloads.
-pub(crate) trait Payloads: Recentred {
-    /// The ring.
-    type Ring: PayloadRing;
-
-    /// Which rows of a batch take part at a leaf.
-    fn select(
-        &mut self,
-        leaf: usize,
-        batch: &Batch,
-        dictionary: &Dictionary,
-        into: &mut Selection,
-    ) -> Result<()>;
-
-    /// The payloads of the selected rows, times `sign`, summed by group into `out`.
-    fn read(
-        &mut self,
-        leaf: usize,
-        batch: &Batch,
-        selection: &Selection,
-        sign: i64,
-        groups: Groups<'_>,
-        out: &mut Vec<u64>,
-    ) -> Result<()>;
-
-    /// As `read`, for sums that did not fit: of the ring's widened shape. Whether they are.
-    ///
-    /// # Errors
-    /// The problem that was met, where there is no such shape or it has not room enough either.
-    fn read_wide(
-        &mut self,
-        _leaf: (usize, &Batch, &Selection),
-        _sign: i64,
-        _groups: Groups<'_>,
-        _out: &mut Vec<u64>,
-        problem: Error,
-    ) -> Result<bool> {
-        Err(problem)
-    }
-
-    /// Brings its shapes to the ring's grown ones; whether there are any.
-    fn grow(&mut self) -> bool {
-        false
-    }
-
-    /// Forgets what filters know of strings that have gone.
-    fn forget_strings(&mut self, gone: &Gone);
-
-    /// Bytes that it takes.
-    fn memory_usage(&self) -> usize;
-}
+use crate::tree::state::{Payloads, Recentred};
 
 /// The payloads of counts and sums.
 #[derive(Clone, Debug)]

@@ -1,9 +1,11 @@
-//! Least fractional edge covers, each proved: a cover of a weight, and a packing of vertices of the same.
+//! Least fractional edge covers, each proved: a cover of a weight, and a packing of vertices of the
+//! same.
 //!
-//! Invariant: a number told to be least is: the weights cover each variable once or more, the packing
-//! has no edge that holds more than 1, both in exact fractions, and their sums are equal, which is weak
-//! duality's own proof. The solver's doubles are only where the fractions are read from. Where the proof fails the
-//! cover is one of whole edges, which bounds the number from above. Cost: two linear programs.
+//! Invariant: a number told to be least is: the weights cover each variable once or more, the
+//! packing has no edge that holds more than 1, both in exact fractions, and their sums are equal,
+//! which is weak duality's own proof. The solver's doubles are only where the fractions are read
+//! from. Where the proof fails the cover is one of whole edges, which bounds the number from above.
+//! Cost: two linear programs.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use num_traits::CheckedAdd;
@@ -91,7 +93,8 @@ fn sum(mut all: impl Iterator<Item = Ratio>) -> Option<Ratio> {
     all.try_fold(Ratio::ZERO, |sum, next| sum.checked_add(&next))
 }
 
-/// The sum of numbers of 0 to 1 made least or greatest, where sums of some are at least or at most 1.
+/// The sum of numbers of 0 to 1 made least or greatest, where sums of some are at least or at most
+/// 1.
 fn solve(
     direction: OptimizationDirection,
     numbers: usize,

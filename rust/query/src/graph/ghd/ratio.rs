@@ -1,6 +1,7 @@
 //! Exact fractions: what widths are compared as.
 //!
-//! Invariant: in lowest terms, the denominator positive. Sums that pass 64 bits are none. Cost: O(log).
+//! Invariant: in lowest terms, the denominator positive. Sums that pass 64 bits are none. Cost:
+//! O(log).
 
 /// A fraction.
 pub type Ratio = num_rational::Ratio<i64>;

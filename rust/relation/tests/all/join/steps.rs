@@ -42,8 +42,8 @@ fn without_it_the_first_relation_is_walked() {
     }
 }
 
-/// N^(1/2) hubs a side and N edges: intersected, a bulk of them costs N^(3/2) at most, however they are
-/// ordered; N edges that share a node of high degree cost no more.
+/// N^(1/2) hubs a side and N edges: intersected, a bulk of them costs N^(3/2) at most, however they
+/// are ordered; N edges that share a node of high degree cost no more.
 #[test]
 fn a_bulk_of_edges_costs_the_power_of_three_halves() {
     let bulk = |n: i64, intersect| {

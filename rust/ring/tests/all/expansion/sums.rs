@@ -9,7 +9,8 @@ use ringview_ring::{
 
 use crate::expansion::whole::{Whole, same, whole};
 
-/// A double that is whole: most are small, so that sums of them are doubles; a few have all 53 bits.
+/// A double that is whole: most are small, so that sums of them are doubles; a few have all 53
+/// bits.
 fn double() -> impl Strategy<Value = f64> {
     let any = (-(1i64 << 53) + 1..1i64 << 53, 0i32..8);
     prop_oneof![
