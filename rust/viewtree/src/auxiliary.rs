@@ -231,9 +231,9 @@ impl Further for AuxiliaryState {
     }
 
     fn changes_all(&self) -> bool {
-        self.recentring
-            .as_ref()
-            .is_some_and(|coming| coming.by.is_some())
+        // Every row has the origins.
+        let coming = self.recentring.as_ref();
+        coming.is_some_and(|coming| coming.by.is_some() || coming.origins != self.origins)
     }
 }
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
 use arrow_select::concat::concat;
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Error, Result};
+use ringview_view::answer::listing::check_size;
 
 use super::Database;
 use crate::graph::log::{Follower, Log, WeightedRows};
@@ -97,7 +98,16 @@ impl Database {
     /// All rows of a view with their multiplicities.
     fn whole(&self, view: &NamedView) -> Result<WeightedRows> {
         let wanted = vec![true; view.columns.len()];
-        let reading = (&self.state.storage.dictionary, &Meter::free());
+        let rows = view.answer().len(&self.state.storage.dictionary)?;
+        check_size(rows)?;
+        let mut unpolled = |_| Ok(());
+        let meter = self.state.reading(&mut unpolled);
+        meter.room(
+            rows.saturating_mul(8 * wanted.len() as u64),
+            || format!("a table of {rows} rows"),
+            "read the rows as a stream, or some of them",
+        )?;
+        let reading = (&self.state.storage.dictionary, &meter);
         let (mut parts, mut multiplicity) = (vec![Vec::new(); wanted.len()], Vec::new());
         let mut next = Some(0);
         while let Some(position) = next {

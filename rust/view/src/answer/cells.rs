@@ -4,10 +4,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, StringArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::ArrowError;
 use arrow_select::concat::concat;
-use arrow_select::take::take;
 use ringview_core::{Dictionary, Error, Result, Type, decode};
 
 use super::key::Cell;
@@ -184,10 +183,16 @@ impl Cells {
         }
         Ok(match self {
             Self::Texts(texts) => Self::Texts(pick(texts, rows)),
-            Self::Array(array) => {
-                let rows = UInt32Array::from(rows.to_vec());
-                Self::Array(take(array, &rows, None).map_err(unfit)?)
-            }
+            // Arrow's own `take` loses the length of lists of no elements.
+            Self::Array(array) => match rows {
+                [] => Self::Array(array.slice(0, 0)),
+                _ => {
+                    let rows = rows.iter().map(|&row| array.slice(row as usize, 1));
+                    let rows: Vec<ArrayRef> = rows.collect();
+                    let rows: Vec<&dyn Array> = rows.iter().map(AsRef::as_ref).collect();
+                    Self::Array(concat(&rows).map_err(unfit)?)
+                }
+            },
             Self::Words { words, high, valid } => Self::Words {
                 words: pick(words, rows),
                 high: if high.is_empty() {

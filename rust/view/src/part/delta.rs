@@ -164,6 +164,10 @@ impl<'a> PartRows<'a> {
         }
         if self.further.changes_all() {
             touched.extend(part.iter().map(|slot| (slot, Some(part.payload(slot)))));
+            if fields.is_empty() && touched.is_empty() {
+                // The row over nothing is in no slot.
+                touched.push((0, None));
+            }
         }
         // The first change of a slot has its payload before the transaction.
         touched.sort_by_key(|&(slot, _)| slot);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
 use ringview_query::Kind;
-use ringview_relation::Relation;
+use ringview_relation::{Part, Relation};
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, lift_rows};
 use ringview_view::read::{AtomProgram, Selection};
 
@@ -134,8 +134,16 @@ impl Recentred for CofactorPayloads {
         let payloads = &tree.payloads;
         let own = &payloads.plan.nodes[root];
         let by = payloads.origins.coming_shift();
+        // Keys without rows are about to go.
+        let has_rows = |part: &Part| part.iter().any(|slot| part.payload(slot)[0] != 0);
+        let holds = |feature: usize| {
+            let mut nodes = tree.views.iter().zip(&payloads.plan.nodes).rev();
+            nodes.any(|(view, features)| {
+                features.contains(&feature) && view.part().is_some_and(has_rows)
+            })
+        };
         Some(Recentring {
-            origins: payloads.origins.coming(),
+            origins: payloads.origins.coming(holds),
             shape: payloads.shape(root),
             by: by.map(|by| own.iter().map(|&feature| by[feature]).collect()),
         })

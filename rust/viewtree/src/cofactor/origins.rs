@@ -222,12 +222,18 @@ impl Origins {
         (!self.coming.is_empty()).then_some(by)
     }
 
-    /// The origins, then the reaches, as words: as the commit of the running transaction will show them.
-    pub(crate) fn coming(&self) -> Vec<u64> {
+    /// The origins, then the reaches, as words: as the commit of the running transaction will show them, if views
+    /// then hold these features.
+    pub(crate) fn coming(&self, holds: impl Fn(usize) -> bool) -> Vec<u64> {
         let (mut origins, mut reach) = (self.origins.clone(), self.reach.clone());
         for to in &self.coming {
             origins[to.feature] = Some(to.new);
             reach[to.feature] = reach[to.feature].max(to.reach);
+        }
+        for feature in 0..origins.len() {
+            if origins[feature].is_some() && !holds(feature) {
+                (origins[feature], reach[feature]) = (None, 0.0);
+            }
         }
         let origins = origins.iter().map(|origin| origin.unwrap_or(0.0).to_bits());
         origins
