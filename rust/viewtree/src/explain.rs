@@ -1,6 +1,6 @@
 //! What a view has now, beside what its plan says of it. Cost: linear in the nodes.
 
-use ringview_explain::{Explanation, Held};
+use ringview_explain::{Explanation, NodeSize};
 
 use crate::maintained::NodeStatus;
 use crate::view_tree::Kept;
@@ -19,8 +19,8 @@ impl Kept {
     }
 }
 
-fn held(nodes: &[NodeStatus]) -> Vec<Held> {
-    let held = |node: &NodeStatus| Held {
+fn held(nodes: &[NodeStatus]) -> Vec<NodeSize> {
+    let held = |node: &NodeStatus| NodeSize {
         rows: node.rows.map(|rows| rows as u64),
         bytes: node.bytes as u64,
         updates: node.updates,
