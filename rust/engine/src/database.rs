@@ -227,8 +227,8 @@ impl Database {
     /// # Errors
     /// The same, and what `poll` returns.
     pub fn view_result_with(&self, name: &str, poll: Poll<'_>) -> Result<RecordBatch> {
-        let (answer, meter) = (self.view(name)?.answer(), self.reading(poll));
-        answer.rows(&self.dictionary, &meter)
+        let (answer, budget) = (self.view(name)?.answer(), self.reading(poll));
+        answer.rows(&self.dictionary, &budget)
     }
 
     /// How many rows a view has. O(1), or O(groups) with HAVING.

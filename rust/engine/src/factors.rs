@@ -6,7 +6,7 @@
 //! and views what they make of the factors.
 
 use arrow_schema::SchemaRef;
-use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Field, Meter, Result, Schema};
+use ringview_core::{Batch, Budget, Column, Dictionary, Encoder, Error, Field, Result, Schema};
 use ringview_view::{FactorRows, ProductDelta};
 
 use crate::CHUNK;
@@ -22,12 +22,12 @@ impl Database {
         &mut self,
         (index, product): (usize, &Product<'_>),
         undo: &mut Undo,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let table = &self.tables[index];
         let factors = encode(table, product.factors, &mut self.dictionary)?;
         let own = factors.iter().map(|factor| factor.batch.rows).sum();
-        self.done(own, meter)?;
+        self.done(own, budget)?;
         if factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl Database {
                         Direction::Insert => rows.insert(&batch, &self.dictionary)?,
                         Direction::Delete => rows.delete(&batch, &self.dictionary)?,
                     }
-                    meter.done(0)?;
+                    budget.done(0)?;
                 }
             }
             None => {
@@ -63,10 +63,10 @@ impl Database {
                 dictionary: &self.dictionary,
             };
             let view = &mut self.views[reader.view];
-            view.apply_product(product, meter)?;
-            meter.done(0)?;
+            view.apply_product(product, budget)?;
+            budget.done(0)?;
         }
-        self.done(0, meter)
+        self.done(0, budget)
     }
 }
 

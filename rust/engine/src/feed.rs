@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringview_core::{Error, Meter, Result, Type};
+use ringview_core::{Budget, Error, Result, Type};
 use ringview_view::RowDelta;
 
 use crate::database::Database;
@@ -82,24 +82,24 @@ impl Database {
 
     /// Ends the changes of a transaction: what is kept and shown must fit, and what moved goes on to the
     /// views above. The last step that can fail.
-    pub(crate) fn settle(&mut self, undo: &mut Undo, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn settle(&mut self, undo: &mut Undo, budget: &Budget<'_>) -> Result<()> {
         for at in 0..self.order.len() {
             let index = self.order[at];
             if !undo.touched[index] {
                 continue;
             }
             let view = &mut self.views[index];
-            view.settle(&self.dictionary, meter)?;
+            view.settle(&self.dictionary, budget)?;
             if !view.readers.is_empty() {
-                self.feed_readers(index, undo, meter)?;
+                self.feed_readers(index, undo, budget)?;
             }
         }
         Ok(())
     }
 
     /// Tells the readers of a view that has settled what moved in it.
-    fn feed_readers(&mut self, index: usize, undo: &mut Undo, meter: &Meter<'_>) -> Result<()> {
-        let moved = self.views[index].kept.moved(&mut self.dictionary, meter)?;
+    fn feed_readers(&mut self, index: usize, undo: &mut Undo, budget: &Budget<'_>) -> Result<()> {
+        let moved = self.views[index].kept.moved(&mut self.dictionary, budget)?;
         if moved.rows == 0 {
             return Ok(());
         }
@@ -115,12 +115,12 @@ impl Database {
                 sign: 1,
                 dictionary: &self.dictionary,
             };
-            let above = self.views[reader.view].apply(rows, meter);
+            let above = self.views[reader.view].apply(rows, budget);
             above.map_err(of_a_view)
         });
         self.views[index].readers = readers;
         done?;
-        self.went_on(moved.rows, meter)
+        self.went_on(moved.rows, budget)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use ringview_core::{Batch, Dictionary, Encoder, Error, Field, Meter, Result, Schema};
+use ringview_core::{Batch, Budget, Dictionary, Encoder, Error, Field, Result, Schema};
 use ringview_relation::{Action, Actions, KeyedDelta};
 use ringview_view::RowDelta;
 
@@ -231,7 +231,7 @@ impl Database {
         (index, by, rows): (usize, ByKey<'_>, &[RecordBatch]),
         undo: &mut Undo,
         batch: &mut Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         self.tables[index].check_findable(by.name())?;
         let (mut moved, mut delta) = (KeyedDelta::default(), Batch::new());
@@ -262,11 +262,11 @@ impl Database {
                     };
                     let view = &mut self.views[reader.view];
                     let place = |row| first as u64 + u64::from(moved.origin(row as usize));
-                    view.apply(rows, meter)
+                    view.apply(rows, budget)
                         .map_err(|error| error.counted_by(place))?;
                 }
             }
-            self.done(chunk.num_rows(), meter)?;
+            self.done(chunk.num_rows(), budget)?;
         }
         Ok(())
     }

@@ -65,8 +65,8 @@ impl Database {
         (from, to): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (answer, meter) = (self.view(name)?.answer(), self.reading(poll));
-        answer.slice((from, to), &self.dictionary, &meter)
+        let (answer, budget) = (self.view(name)?.answer(), self.reading(poll));
+        answer.slice((from, to), &self.dictionary, &budget)
     }
 
     /// `rows` rows of a factorised view, drawn with replacement and equal chances. O(depth) look-ups a
@@ -88,8 +88,8 @@ impl Database {
         (rows, seed): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (answer, meter) = (self.view(name)?.answer(), self.reading(poll));
-        answer.draw((rows, seed), &self.dictionary, &meter)
+        let (answer, budget) = (self.view(name)?.answer(), self.reading(poll));
+        answer.draw((rows, seed), &self.dictionary, &budget)
     }
 
     /// The names of the columns of a view. O(columns).

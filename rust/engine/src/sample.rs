@@ -31,8 +31,8 @@ impl Database {
     ) -> Result<()> {
         self.check_new(name)?;
         let engine: Arc<dyn Engine> = Arc::new(Samples { k, seed });
-        let meter = self.meter(poll);
-        let family = self.bear(name, query, By::This(&engine), &meter)?;
+        let budget = self.budget(poll);
+        let family = self.bear(name, query, By::This(&engine), &budget)?;
         self.views.extend(family);
         self.wire();
         self.count();
@@ -70,10 +70,10 @@ impl Database {
         weight: Option<&[String]>,
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (sample, meter) = (self.sample(name)?, self.reading(poll));
+        let (sample, budget) = (self.sample(name)?, self.reading(poll));
         match weight {
-            None => sample.draw_rows(drawn, &self.dictionary, &meter),
-            Some(weight) => sample.draw_weighted(drawn, weight, &self.dictionary, &meter),
+            None => sample.draw_rows(drawn, &self.dictionary, &budget),
+            Some(weight) => sample.draw_weighted(drawn, weight, &self.dictionary, &budget),
         }
     }
 

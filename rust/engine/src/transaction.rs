@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Error, Meter, Result};
+use ringview_core::{Batch, Budget, Error, Result};
 use ringview_view::RowDelta;
 
 use crate::database::Database;
@@ -110,13 +110,13 @@ impl Database {
         let outcome = self.begin(ops, &mut undo).and_then(|()| {
             let home = home(ops, &undo);
             let mut batch = std::mem::take(self.batch_at(home));
-            let meter = self.meter(poll);
+            let budget = self.budget(poll);
             let ran = if net {
-                self.run_net(ops, &mut undo, &mut batch, &meter)
+                self.run_net(ops, &mut undo, &mut batch, &budget)
             } else {
-                self.run(ops, &mut undo, &mut batch, &meter)
+                self.run(ops, &mut undo, &mut batch, &budget)
             };
-            let settled = ran.and_then(|()| self.settle(&mut undo, &meter));
+            let settled = ran.and_then(|()| self.settle(&mut undo, &budget));
             let outcome = settled.and_then(|()| keep());
             match &outcome {
                 Ok(()) => self.commit(&undo),
@@ -165,13 +165,13 @@ impl Database {
         ops: &[C],
         undo: &mut Undo,
         batch: &mut Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()>
     where
         C: Copy + Into<Change<'a>>,
     {
         for (index, op) in ops.iter().enumerate() {
-            self.run_one((index, &(*op).into()), undo, batch, meter)?;
+            self.run_one((index, &(*op).into()), undo, batch, budget)?;
         }
         Ok(())
     }
@@ -181,17 +181,17 @@ impl Database {
         (index, op): (usize, &Change<'_>),
         undo: &mut Undo,
         batch: &mut Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let table = undo.tables[index];
         match op {
             Change::Rows(op) if names_keys(&self.tables[table], op)? => {
-                self.run_keyed((table, ByKey::Delete, op.rows), undo, batch, meter)
+                self.run_keyed((table, ByKey::Delete, op.rows), undo, batch, budget)
             }
-            Change::Rows(op) => self.run_rows((table, op), undo, batch, meter),
-            Change::Product(product) => self.run_product((table, product), undo, meter),
+            Change::Rows(op) => self.run_rows((table, op), undo, batch, budget),
+            Change::Product(product) => self.run_product((table, product), undo, budget),
             Change::Keyed(Keyed { by, rows, .. }) => {
-                self.run_keyed((table, *by, rows), undo, batch, meter)
+                self.run_keyed((table, *by, rows), undo, batch, budget)
             }
         }
     }
@@ -201,7 +201,7 @@ impl Database {
         (table, op): (usize, &Op<'_>),
         undo: &mut Undo,
         batch: &mut Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         for (first, chunk) in chunks(op.rows) {
             self.encode(op, &chunk, first, table, batch)?;
@@ -211,9 +211,9 @@ impl Database {
                     Place::From(first),
                     undo,
                     batch,
-                    meter,
+                    budget,
                 )?;
-                self.done(batch.rows, meter)?;
+                self.done(batch.rows, budget)?;
             }
         }
         Ok(())
@@ -246,7 +246,7 @@ impl Database {
         place: Place<'_>,
         undo: &mut Undo,
         batch: &Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let table = &mut self.tables[index];
         if direction == Direction::Delete || batch.multiplicity.is_some() {
@@ -272,7 +272,7 @@ impl Database {
                 dictionary: &self.dictionary,
             };
             let view = &mut self.views[reader.view];
-            view.apply(rows, meter).map_err(|error| match place {
+            view.apply(rows, budget).map_err(|error| match place {
                 Place::From(first) => error.counted_from(first as u64),
                 Place::Rows(rows) => error.counted_by(|row| rows[row as usize]),
             })?;

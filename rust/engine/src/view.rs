@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ringview_core::{Dictionary, Meter, Result};
+use ringview_core::{Budget, Dictionary, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_view::{Answer, Follower, ProductDelta, RowDelta, View};
@@ -77,8 +77,8 @@ impl NamedView {
     }
 
     /// Applies rows of one of its atoms; an error names the view.
-    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        let done = self.kept.apply(rows, meter);
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        let done = self.kept.apply(rows, budget);
         done.map_err(|error| error.in_view(&self.name))
     }
 
@@ -86,15 +86,15 @@ impl NamedView {
     pub(crate) fn apply_product(
         &mut self,
         product: ProductDelta<'_>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
-        let done = self.kept.apply_product(product, meter);
+        let done = self.kept.apply_product(product, budget);
         done.map_err(|error| error.in_view(&self.name))
     }
 
     /// Ends what a transaction changes in it, before the commit; an error names the view.
-    pub(crate) fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        let done = self.kept.settle(dictionary, meter);
+    pub(crate) fn settle(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        let done = self.kept.settle(dictionary, budget);
         done.map_err(|error| error.in_view(&self.name))
     }
 

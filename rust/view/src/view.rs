@@ -10,7 +10,7 @@
 use std::any::Any;
 use std::fmt::Debug;
 
-use ringview_core::{Batch, Dictionary, HoldsStrings, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, HoldsStrings, Result};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
 
@@ -32,20 +32,20 @@ const BLOCK: usize = 1 << 16;
 /// [`HoldsStrings`]. What only one kind of view can do is asked of that kind, as [`Any`].
 pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// Takes rows of the relation at one atom. Called once a chunk of rows (65,536 at the most) and atom;
-    /// an interrupt is asked for through `meter` as work goes on.
+    /// an interrupt is asked for through `budget` as work goes on.
     ///
     /// # Errors
     /// `Overflow`; `NotANumber` for NaN in a key and `NullFeature` for NULL in a feature; what the
-    /// meter says. The view must then be rolled back.
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
+    /// budget says. The view must then be rolled back.
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()>;
 
     /// Takes rows that are the product of factors, as `apply` would take the rows. By default they are
     /// multiplied out, a block at a time; an engine that can do better says so here.
     ///
     /// # Errors
     /// As `apply`.
-    fn apply_product(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        multiplied_out(self, product, meter)
+    fn apply_product(&mut self, product: ProductDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        multiplied_out(self, product, budget)
     }
 
     /// Static relations have all their rows: what only loading needed can go. Called once, before the
@@ -57,8 +57,8 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// answer must be fit to be shown, parts are rebalanced, a reservoir is refilled.
     ///
     /// # Errors
-    /// `Overflow`; what the meter says. The view must then be rolled back.
-    fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()>;
+    /// `Overflow`; what the budget says. The view must then be rolled back.
+    fn settle(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()>;
 
     /// Keeps the changes since the last commit. Called after `settle` alone; cannot fail.
     fn commit(&mut self, dictionary: &Dictionary);
@@ -76,13 +76,13 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// at least. Between transactions. See `part/partial`.
     ///
     /// # Errors
-    /// What the answer cannot read; what the meter says.
+    /// What the answer cannot read; what the budget says.
     fn partial(
         &self,
         _query: &Bound,
-        (dictionary, meter): (&Dictionary, &Meter<'_>),
+        (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
-        each_once(self.answer(), dictionary, meter)
+        each_once(self.answer(), dictionary, budget)
     }
 
     /// One more who follows the changes. What it is given first is the whole answer as it is at that
@@ -119,8 +119,8 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// moved).
     ///
     /// # Errors
-    /// `Overflow`; what the meter says. The view must then be rolled back.
-    fn moved(&mut self, dictionary: &mut Dictionary, meter: &Meter<'_>) -> Result<Batch>;
+    /// `Overflow`; what the budget says. The view must then be rolled back.
+    fn moved(&mut self, dictionary: &mut Dictionary, budget: &Budget<'_>) -> Result<Batch>;
 
     /// Rows of the answer as a view above takes them at its birth, as many as are handled well at a
     /// time: in the columns that can be read, those that are `needed`, from a place on; and the place
@@ -134,11 +134,11 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
         place: u64,
         needed: &[bool],
         dictionary: &mut Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<(Batch, Option<u64>)> {
         let answer = self.answer();
         let (all, next) = (answer.len(dictionary)?, place + BLOCK as u64);
-        let rows = answer.slice((place, next), dictionary, meter)?;
+        let rows = answer.slice((place, next), dictionary, budget)?;
         let batch = encoded(&rows, needed, dictionary)?;
         Ok((batch, (next < all).then_some(next)))
     }
@@ -170,14 +170,14 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
 pub fn multiplied_out<V: View + ?Sized>(
     view: &mut V,
     product: ProductDelta<'_>,
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
 ) -> Result<()> {
     let rows = FactorRows::product_rows(product.factors)?;
     for start in (0..rows).step_by(BLOCK) {
         let batch = FactorRows::multiplied_out(product.factors, start, BLOCK.min(rows - start))?;
-        view.apply(product.rows(&batch), meter)
+        view.apply(product.rows(&batch), budget)
             .map_err(|error| error.counted_from(start as u64))?;
-        meter.work(batch.rows as u64)?;
+        budget.work(batch.rows as u64)?;
     }
     Ok(())
 }

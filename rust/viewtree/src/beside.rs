@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::plan::{CofactorPlan, Plan};
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_query::VarId;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part, SlotChange};
 use ringview_view::RowDelta;
@@ -82,12 +82,12 @@ impl Beside {
         self.matrix.is_none() && self.companions().next().is_none()
     }
 
-    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         if let Some(matrix) = &mut self.matrix {
-            matrix.apply(rows, meter)?;
+            matrix.apply(rows, budget)?;
         }
         let mut companions = self.companions_mut();
-        companions.try_for_each(|companion| companion.apply(rows, meter))
+        companions.try_for_each(|companion| companion.apply(rows, budget))
     }
 
     pub(crate) fn seal(&mut self) {
@@ -249,7 +249,7 @@ fn payloads<'a>(
 }
 
 impl HoldsStrings for Beside {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.matrix.iter().for_each(|tree| tree.mark_strings(held));
         self.companions().for_each(|one| one.mark_strings(held));
     }
@@ -260,7 +260,7 @@ impl HoldsStrings for Beside {
         matrix.chain(companions).sum()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.matrix
             .iter_mut()
             .for_each(|tree| tree.forget_strings(gone));

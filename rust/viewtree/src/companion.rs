@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_query::VarId;
 use ringview_relation::Part;
 use ringview_view::RowDelta;
@@ -69,8 +69,8 @@ impl Companion {
         }
     }
 
-    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.tree.apply(rows, meter)
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.tree.apply(rows, budget)
     }
 
     pub(crate) fn seal(&mut self) {
@@ -149,7 +149,7 @@ impl Companion {
 
 /// What it holds besides its tree are the keys of its root again.
 impl HoldsStrings for Companion {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.tree.mark_strings(held);
     }
 
@@ -157,7 +157,7 @@ impl HoldsStrings for Companion {
         self.tree.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.tree.forget_strings(gone);
     }
 }

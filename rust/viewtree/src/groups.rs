@@ -4,7 +4,7 @@
 //! of them might not fit its column.
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, Result};
 use ringview_query::Bound;
 use ringview_view::answer::{Fallible, Further};
 use ringview_view::part::partial::write_groups;
@@ -61,7 +61,7 @@ impl Shows for Groups {
         &self,
         kept: &Kept,
         query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         let values = kept.beside.companions().map(Companion::rows);
         write_groups(query, kept.rows(), values.collect(), reading)

@@ -4,7 +4,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Batch, Dictionary, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, Result};
 use ringview_query::Bound;
 use ringview_view::answer::{ResultRows, listing};
 use ringview_view::part::Reading;
@@ -41,7 +41,7 @@ impl Shows for Listing {
         &self,
         kept: &Kept,
         _query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         write_listed(kept.rows(), reading)
     }
@@ -68,11 +68,11 @@ impl Answer for ViewTree<Logged<Listing>> {
         len(&self.kept)
     }
 
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+    fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
         let kept = self.kept.rows();
-        kept.check_room(len(&self.kept)?, meter)?;
+        kept.check_room(len(&self.kept)?, budget)?;
         let rows = kept.all();
-        meter.work(rows.rows as u64)?;
+        budget.work(rows.rows as u64)?;
         let rows = listing::repeated(&rows)?;
         kept.assembler(dictionary).batch(rows)
     }

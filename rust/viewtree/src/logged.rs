@@ -3,7 +3,7 @@
 //! Invariant and cost: those of the log (`ringview_view::part`).
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Held, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, LiveIds, Result};
 use ringview_query::Bound;
 use ringview_view::Follower;
 use ringview_view::answer::{Members, ResultRows};
@@ -50,7 +50,7 @@ pub(crate) trait Shows: std::fmt::Debug + Send + Sync {
         &self,
         kept: &Kept,
         query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>>;
 
     /// As that of a form.
@@ -80,7 +80,7 @@ impl<S: Shows> Form for Logged<S> {
         &self,
         kept: &Kept,
         query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Option<Result<Vec<RecordBatch>>> {
         Some(self.shows.partial(kept, query, reading))
     }
@@ -143,7 +143,7 @@ impl<S: Shows> Form for Logged<S> {
         self.shows.size(kept)
     }
 
-    fn mark_strings(&self, kept: &Kept, held: &mut Held) {
+    fn mark_strings(&self, kept: &Kept, held: &mut LiveIds) {
         self.log.mark_strings(kept.rows(), held);
     }
 

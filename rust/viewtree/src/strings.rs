@@ -7,7 +7,7 @@
 //! streams hold places. Filters hold verdicts on ids, not strings: they forget. Literals are text.
 //! Cost: O(keys with strings).
 
-use ringview_core::{Gone, Held, HoldsStrings};
+use ringview_core::{FreedIds, HoldsStrings, LiveIds};
 use ringview_relation::Part;
 use ringview_view::part::mark_strings;
 
@@ -24,7 +24,7 @@ impl<P: Payloads> Tree<P> {
 }
 
 impl<P: Payloads> HoldsStrings for Tree<P> {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         for (part, texts) in self.texts() {
             mark_strings(part, &texts, held);
         }
@@ -35,13 +35,13 @@ impl<P: Payloads> HoldsStrings for Tree<P> {
         words.sum()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.payloads.forget_strings(gone);
     }
 }
 
 impl<F: Form> HoldsStrings for ViewTree<F> {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.kept.tree.mark_strings(held);
         self.kept.beside.mark_strings(held);
         self.form.mark_strings(&self.kept, held);
@@ -53,7 +53,7 @@ impl<F: Form> HoldsStrings for ViewTree<F> {
             + self.form.string_words(&self.kept)
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.kept.tree.forget_strings(gone);
         self.kept.beside.forget_strings(gone);
     }

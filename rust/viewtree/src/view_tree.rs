@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Held, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, Representation, VarId};
 use ringview_relation::Part;
@@ -49,8 +49,8 @@ pub(crate) trait Form: fmt::Debug + Send + Sync {
     const BY_ROW: bool = false;
 
     /// Applies rows to the tree.
-    fn apply(&mut self, kept: &mut Kept, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        kept.tree.apply(rows, meter)
+    fn apply(&mut self, kept: &mut Kept, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        kept.tree.apply(rows, budget)
     }
 
     /// Whether what moved in the result can be shown; what is kept fits.
@@ -75,7 +75,7 @@ pub(crate) trait Form: fmt::Debug + Send + Sync {
         &self,
         _kept: &Kept,
         _query: &Bound,
-        _reading: (&Dictionary, &Meter<'_>),
+        _reading: (&Dictionary, &Budget<'_>),
     ) -> Option<Result<Vec<RecordBatch>>> {
         None
     }
@@ -111,7 +111,7 @@ pub(crate) trait Form: fmt::Debug + Send + Sync {
     fn size(&self, kept: &Kept) -> String;
 
     /// Marks the strings in what it remembers of rows that may have left.
-    fn mark_strings(&self, kept: &Kept, held: &mut Held);
+    fn mark_strings(&self, kept: &Kept, held: &mut LiveIds);
 
     /// How many words that looks at.
     fn string_words(&self, kept: &Kept) -> usize;
@@ -207,22 +207,22 @@ impl<F: Form + 'static> View for ViewTree<F>
 where
     Self: Answer,
 {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.form.apply(&mut self.kept, rows, meter)?;
-        self.kept.beside.apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.form.apply(&mut self.kept, rows, budget)?;
+        self.kept.beside.apply(rows, budget)
     }
 
     /// Where the payloads allow it, the product is multiplied out only at views that are kept.
-    fn apply_product(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    fn apply_product(&mut self, product: ProductDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         if product.factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());
         }
         // What stands beside reads rows, too.
         let by_row = F::BY_ROW || !self.kept.beside.is_empty();
-        if !by_row && self.kept.tree.apply_factors(product, meter)? {
+        if !by_row && self.kept.tree.apply_factors(product, budget)? {
             return Ok(());
         }
-        multiplied_out(self, product, meter)
+        multiplied_out(self, product, budget)
     }
 
     fn seal(&mut self) {
@@ -230,7 +230,7 @@ where
         self.kept.beside.seal();
     }
 
-    fn settle(&mut self, dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
+    fn settle(&mut self, dictionary: &Dictionary, _meter: &Budget<'_>) -> Result<()> {
         if self.kept.tree.grow_to_fit() {
             let narrow = self.kept.beside.members().clone();
             self.kept.beside.grow();
@@ -264,7 +264,7 @@ where
     fn partial(
         &self,
         query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         let partial = self.form.partial(&self.kept, query, reading);
         partial.unwrap_or_else(|| each_once(self, reading.0, reading.1))
@@ -297,9 +297,9 @@ where
         self.feed = needed.map(<[bool]>::to_vec);
     }
 
-    fn moved(&mut self, dictionary: &mut Dictionary, meter: &Meter<'_>) -> Result<Batch> {
+    fn moved(&mut self, dictionary: &mut Dictionary, budget: &Budget<'_>) -> Result<Batch> {
         match &self.feed {
-            Some(needed) => self.form.moved(&self.kept, needed, (dictionary, meter)),
+            Some(needed) => self.form.moved(&self.kept, needed, (dictionary, budget)),
             None => Ok(Batch::new()),
         }
     }
@@ -309,9 +309,9 @@ where
         place: u64,
         needed: &[bool],
         dictionary: &mut Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<(Batch, Option<u64>)> {
-        let reading = (dictionary, meter);
+        let reading = (dictionary, budget);
         self.form.rows_from(&self.kept, place, needed, reading)
     }
 

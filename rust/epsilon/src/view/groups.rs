@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Batch, Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result, Type};
+use ringview_core::{
+    Batch, Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Type,
+};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
 use ringview_relation::Part;
@@ -80,12 +82,12 @@ impl GroupsOnRead {
     }
 
     /// All groups.
-    fn all(&self, meter: &Meter<'_>) -> Result<Arc<Part>> {
+    fn all(&self, budget: &Budget<'_>) -> Result<Arc<Part>> {
         let mut state = self.state();
         if let Some(part) = &state.all {
             return Ok(Arc::clone(part));
         }
-        let part = Arc::new(state.sums.machine.read_groups(None, meter)?);
+        let part = Arc::new(state.sums.machine.read_groups(None, budget)?);
         state.all = Some(Arc::clone(&part));
         Ok(part)
     }
@@ -106,7 +108,7 @@ impl GroupsOnRead {
             return Ok(Arc::clone(part));
         }
         let machine = &mut state.sums.machine;
-        let part = machine.read_groups(Some(&columns), &Meter::free())?;
+        let part = machine.read_groups(Some(&columns), &Budget::free())?;
         Ok(Arc::new(part))
     }
 }
@@ -128,13 +130,13 @@ impl Answer for GroupsOnRead {
     }
 
     fn len(&self, dictionary: &Dictionary) -> Result<u64> {
-        let part = self.all(&Meter::free())?;
+        let part = self.all(&Budget::free())?;
         self.rows_of(&part).shown(dictionary)
     }
 
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
-        let part = self.all(meter)?;
-        self.rows_of(&part).batch(dictionary, meter)
+    fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
+        let part = self.all(budget)?;
+        self.rows_of(&part).batch(dictionary, budget)
     }
 
     fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
@@ -158,7 +160,7 @@ impl Answer for GroupsOnRead {
     fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
         let part = match self.words(key, dictionary) {
             Some(_) => self.some([key].into_iter(), dictionary)?,
-            None => self.all(&Meter::free())?,
+            None => self.all(&Budget::free())?,
         };
         let groups = self.rows_of(&part);
         let rows = groups.rows_where(key, dictionary)?;
@@ -167,7 +169,7 @@ impl Answer for GroupsOnRead {
 }
 
 impl HoldsStrings for GroupsOnRead {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.state().sums.mark_strings(held);
     }
 
@@ -175,18 +177,18 @@ impl HoldsStrings for GroupsOnRead {
         self.state().sums.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.state_mut().sums.forget_strings(gone);
     }
 }
 
 impl View for GroupsOnRead {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.state_mut().sums.apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.state_mut().sums.apply(rows, budget)
     }
 
-    fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.state_mut().sums.settle(dictionary, meter)
+    fn settle(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        self.state_mut().sums.settle(dictionary, budget)
     }
 
     fn commit(&mut self, dictionary: &Dictionary) {
@@ -206,10 +208,10 @@ impl View for GroupsOnRead {
     fn partial(
         &self,
         query: &Bound,
-        (dictionary, meter): (&Dictionary, &Meter<'_>),
+        (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
-        let part = self.all(meter)?;
-        write_groups(query, self.rows_of(&part), Vec::new(), (dictionary, meter))
+        let part = self.all(budget)?;
+        write_groups(query, self.rows_of(&part), Vec::new(), (dictionary, budget))
     }
 
     fn follow(&mut self, _from_now: bool) -> Follower {
@@ -231,7 +233,7 @@ impl View for GroupsOnRead {
 
     fn feed(&mut self, _needed: Option<&[bool]>) {}
 
-    fn moved(&mut self, _dictionary: &mut Dictionary, _meter: &Meter<'_>) -> Result<Batch> {
+    fn moved(&mut self, _dictionary: &mut Dictionary, _meter: &Budget<'_>) -> Result<Batch> {
         Ok(Batch::new())
     }
 
@@ -240,7 +242,7 @@ impl View for GroupsOnRead {
         _place: u64,
         _needed: &[bool],
         _dictionary: &mut Dictionary,
-        _meter: &Meter<'_>,
+        _meter: &Budget<'_>,
     ) -> Result<(Batch, Option<u64>)> {
         Err(unfollowed("a view over this one"))
     }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::VarId;
 use ringview_ring::{NumberKind, SumProduct};
@@ -112,21 +112,21 @@ impl HeavyLightRows {
 }
 
 impl View for HeavyLightRows {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let is_logged = self.feed.is_some() || self.followers.open().is_some();
         self.machine.log_rows(is_logged);
         let shape = self.machine.shape().clone();
         let delta = self.readings[rows.atom].read(rows, &shape)?;
-        meter.work(delta.rows as u64)?;
+        budget.work(delta.rows as u64)?;
         let taken = (rows.atom, delta);
-        self.waiting.take(&mut self.machine, taken, meter)
+        self.waiting.take(&mut self.machine, taken, budget)
     }
 
-    fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.waiting.enter(&mut self.machine, meter)?;
-        self.machine.settle(meter)?;
+    fn settle(&mut self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        self.waiting.enter(&mut self.machine, budget)?;
+        self.machine.settle(budget)?;
         if let (Some(open), Some(moved)) = (self.followers.open(), self.machine.moved_rows()) {
-            meter.work(moved.len() as u64)?;
+            budget.work(moved.len() as u64)?;
             open.rollback();
             open.add_part(moved)?;
         }
@@ -172,7 +172,7 @@ impl View for HeavyLightRows {
                 let (rows, multiplicities) = MovedRows::read(&parts, fields)?;
                 assembler.changes(rows, multiplicities)
             }
-            None => assembler.with_ones(&self.rows(dictionary, &Meter::free())?),
+            None => assembler.with_ones(&self.rows(dictionary, &Budget::free())?),
         }
     }
 
@@ -194,7 +194,7 @@ impl View for HeavyLightRows {
         self.feed = needed.map(<[bool]>::to_vec);
     }
 
-    fn moved(&mut self, dictionary: &mut Dictionary, meter: &Meter<'_>) -> Result<Batch> {
+    fn moved(&mut self, dictionary: &mut Dictionary, budget: &Budget<'_>) -> Result<Batch> {
         let (Some(needed), Some(part)) = (&self.feed, self.machine.moved_rows()) else {
             return Ok(Batch::new());
         };
@@ -205,7 +205,7 @@ impl View for HeavyLightRows {
             part,
             further: &self.members,
         };
-        over.weighed(needed, self.running(), (dictionary, meter))
+        over.weighed(needed, self.running(), (dictionary, budget))
     }
 
     fn explanation(&self) -> Explanation {
@@ -237,7 +237,7 @@ impl View for HeavyLightRows {
 }
 
 impl HoldsStrings for HeavyLightRows {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         for (atom, part) in self.machine.wholes().enumerate() {
             mark_strings(part, &self.plan.texts(atom), held);
         }
@@ -256,7 +256,7 @@ impl HoldsStrings for HeavyLightRows {
         own + logged * self.plan.fields.texts(&self.variables).len()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.readings
             .iter_mut()
             .for_each(|reading| reading.forget_strings(gone));

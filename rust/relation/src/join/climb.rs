@@ -5,7 +5,7 @@
 //! delta meets, what a climb holds at a time is bounded by blocks. Cost: one probe a row and
 //! relation, or the groups that it walks; each is a step counted.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 
 use super::partners::Partners;
@@ -30,7 +30,7 @@ pub struct Climb<'a, 'm, R: PayloadRing> {
     /// Room, and the steps counted.
     pub work: &'a mut Work<R>,
     /// Asked now and then whether to go on.
-    pub meter: &'a Meter<'m>,
+    pub budget: &'a Budget<'m>,
 }
 
 impl<R: PayloadRing> Climb<'_, '_, R> {
@@ -38,7 +38,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
     /// it are counted by whoever has read them.
     ///
     /// # Errors
-    /// What the meter says, or `Overflow`: the relations must then be rolled back.
+    /// What the budget says, or `Overflow`: the relations must then be rolled back.
     pub fn apply(&mut self, delta: &mut Delta) -> Result<()> {
         let path = self.path;
         self.store(path.from, &path.keys, delta)?;
@@ -103,7 +103,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
     }
 
     pub(super) fn met(&mut self, into: usize, rows: usize) -> Result<()> {
-        self.work.met(self.relations, into, rows, self.meter)
+        self.work.met(self.relations, into, rows, self.budget)
     }
 
     /// dV := dC with what V does not keep summed away, where nothing is met.

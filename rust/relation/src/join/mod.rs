@@ -21,7 +21,7 @@
 //! Triangles that an edge of R closes, `dQ = sum dR(a, b) * S(b, c) * T(c, a)`:
 //!
 //! ```
-//! use ringview_core::Meter;
+//! use ringview_core::Budget;
 //! use ringview_relation::join::{Climb, Join, LevelRule, Rule, Work};
 //! use ringview_relation::{Delta, KeyField, KeyLayout, Part, Relation};
 //! use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct};
@@ -50,7 +50,7 @@
 //! let only_s = rule(s, vec![b, c], vec![]).compile(&[word; 3], &mut relations);
 //! let only_t = rule(t, vec![c, a], vec![]).compile(&[word; 3], &mut relations);
 //!
-//! let (mut work, meter) = (Work::default(), Meter::free());
+//! let (mut work, budget) = (Work::default(), Budget::free());
 //! for (path, edges) in [
 //!     (&only_s, vec![[2, 3], [2, 4]]),
 //!     (&only_t, vec![[3, 1], [4, 1], [4, 7]]),
@@ -64,7 +64,7 @@
 //!         delta.rows += 1;
 //!     }
 //!     delta.width = SumProduct::stride(&count);
-//!     let mut climb = Climb { relations: &mut relations, path, work: &mut work, meter: &meter };
+//!     let mut climb = Climb { relations: &mut relations, path, work: &mut work, budget: &budget };
 //!     climb.apply(&mut delta)?;
 //! }
 //! relations.iter_mut().for_each(|relation| drop(relation.commit()));

@@ -4,7 +4,7 @@
 //! is kept by a machine of its own, which has taken the same rows; its keys, in order by group, are the values. Cost: that
 //! of these machines, and O(log n) comparisons a value that comes or leaves.
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result, Type};
 use ringview_query::{Companion, CompanionValue, VarId};
 use ringview_relation::SlotChange;
 use ringview_view::RowDelta;
@@ -99,9 +99,9 @@ impl Beside {
         Ok(Self { members, all })
     }
 
-    pub(super) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    pub(super) fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let mut all = self.all.iter_mut();
-        all.try_for_each(|one| one.groups.apply(rows, meter))
+        all.try_for_each(|one| one.groups.apply(rows, budget))
     }
 
     pub(super) fn seal(&mut self) {
@@ -109,9 +109,9 @@ impl Beside {
     }
 
     /// Brings the values to what the rows make of them, and notes the groups that have others now.
-    pub(super) fn settle(&mut self, of: &mut Groups, meter: &Meter<'_>) -> Result<()> {
+    pub(super) fn settle(&mut self, of: &mut Groups, budget: &Budget<'_>) -> Result<()> {
         for one in &mut self.all {
-            one.groups.settle(meter)?;
+            one.groups.settle(budget)?;
             let (columns, rows) = one.moved();
             if !columns.is_empty() && rows > 0 {
                 of.touch(&columns, rows);
@@ -175,7 +175,7 @@ impl Further for Beside {
 }
 
 impl HoldsStrings for Beside {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.all
             .iter()
             .for_each(|one| one.groups.mark_strings(held));
@@ -185,7 +185,7 @@ impl HoldsStrings for Beside {
         self.all.iter().map(|one| one.groups.string_words()).sum()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         let all = self.all.iter_mut();
         all.for_each(|one| one.groups.forget_strings(gone));
     }

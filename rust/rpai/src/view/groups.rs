@@ -4,7 +4,7 @@
 //! Rows of a table that stands at several places are taken once. Cost: that of the machine; the groups that moved
 //! where it tells them apart, else all.
 
-use ringview_core::{Gone, Held, HoldsStrings, Meter, Result, Type};
+use ringview_core::{Budget, FreedIds, HoldsStrings, LiveIds, Result, Type};
 use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Moved as Shrunk, Part};
 use ringview_ring::{Element, PayloadRing, SumProduct};
 use ringview_view::RowDelta;
@@ -132,7 +132,7 @@ impl Groups {
     }
 
     /// Takes rows at an atom.
-    pub(super) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    pub(super) fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let source = self.plan.source_of[rows.atom];
         let reader = &mut self.readers[source];
         if reader.first != rows.atom {
@@ -149,7 +149,7 @@ impl Groups {
             }
         }
         reader.program.select(batch, rows.dictionary, selection)?;
-        meter.work(selection.len() as u64)?;
+        budget.work(selection.len() as u64)?;
         let chosen = selection.rows();
         self.texts.take(batch, &reader.texts, chosen, rows.sign);
         let rows = Rows {
@@ -158,7 +158,7 @@ impl Groups {
             verdicts: &self.verdicts,
             sign: rows.sign,
         };
-        self.machine.take(source, rows, meter)
+        self.machine.take(source, rows, budget)
     }
 
     /// Static relations have all their rows.
@@ -168,16 +168,16 @@ impl Groups {
     }
 
     /// Brings the part to what the rows make of it.
-    pub(super) fn settle(&mut self, meter: &Meter<'_>) -> Result<()> {
-        if self.keys.is_empty() && self.machine.sole(meter, &mut self.sole)? {
+    pub(super) fn settle(&mut self, budget: &Budget<'_>) -> Result<()> {
+        if self.keys.is_empty() && self.machine.sole(budget, &mut self.sole)? {
             let all = std::mem::take(&mut self.sole);
             let put = self.put(std::iter::once((&[][..], Some(&all[..]))));
             self.sole = all;
             return put;
         }
-        match self.machine.moved(meter)? {
+        match self.machine.moved(budget)? {
             Moved::All(groups) => {
-                meter.work(groups.len() as u64)?;
+                budget.work(groups.len() as u64)?;
                 if !self.keys.is_empty() {
                     self.result.groups.rewrite(|payload| payload.fill(0));
                 }
@@ -188,7 +188,7 @@ impl Groups {
                 )
             }
             Moved::Some(groups) => {
-                meter.work(groups.len() as u64)?;
+                budget.work(groups.len() as u64)?;
                 self.put(
                     groups
                         .iter()
@@ -269,7 +269,7 @@ impl Groups {
     /// Checks that the part has what the machine says; for tests.
     pub(super) fn check(&self) {
         let mut machine = self.machine.clone();
-        let groups = machine.groups(&Meter::free());
+        let groups = machine.groups(&Budget::free());
         assert!(groups.is_ok(), "a result that was kept can be worked out");
         let shown = groups.unwrap_or_default();
         let live = shown.iter().filter(|(_, all)| counts(all)).count();
@@ -278,7 +278,7 @@ impl Groups {
 }
 
 impl HoldsStrings for Groups {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.rows().mark_strings(held);
         self.texts.mark(held);
     }
@@ -287,7 +287,7 @@ impl HoldsStrings for Groups {
         self.rows().string_words() + self.texts.len()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         for reader in &mut self.readers {
             reader.program.forget_strings(gone);
             (reader.predicates.iter_mut()).for_each(|program| program.forget_strings(gone));

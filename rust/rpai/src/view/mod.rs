@@ -16,7 +16,7 @@ mod payload;
 mod texts;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
 use ringview_view::RowDelta;
@@ -53,7 +53,7 @@ impl Grouped for Correlated {
 }
 
 impl HoldsStrings for Correlated {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.groups.mark_strings(held);
         self.beside.mark_strings(held);
     }
@@ -62,16 +62,16 @@ impl HoldsStrings for Correlated {
         self.groups.string_words() + self.beside.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.groups.forget_strings(gone);
         self.beside.forget_strings(gone);
     }
 }
 
 impl Keeper for Correlated {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.groups.apply(rows, meter)?;
-        self.beside.apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.groups.apply(rows, budget)?;
+        self.beside.apply(rows, budget)
     }
 
     fn seal(&mut self) {
@@ -79,9 +79,9 @@ impl Keeper for Correlated {
         self.beside.seal();
     }
 
-    fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.groups.settle(meter)?;
-        self.beside.settle(&mut self.groups, meter)
+    fn settle(&mut self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        self.groups.settle(budget)?;
+        self.beside.settle(&mut self.groups, budget)
     }
 
     fn commit(&mut self, dictionary: &Dictionary) {
@@ -97,7 +97,7 @@ impl Keeper for Correlated {
     fn partial(
         &self,
         query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         let values = self.beside.rows().collect();
         write_groups(query, self.grouped(), values, reading)

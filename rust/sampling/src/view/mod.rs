@@ -27,7 +27,7 @@ mod state;
 mod weights;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::nested::Where;
 use ringview_view::answer::followers::Followers;
@@ -162,12 +162,12 @@ fn merged(into: &mut Moved, from: &Moved, _: &[(u64, Moved)]) -> bool {
 }
 
 impl View for SampleView {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.take(&rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.take(&rows, budget)
     }
 
-    fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.sample.settle(meter)
+    fn settle(&mut self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        self.sample.settle(budget)
     }
 
     fn commit(&mut self, _dictionary: &Dictionary) {
@@ -223,7 +223,7 @@ impl View for SampleView {
         self.feed = needed.map(<[bool]>::to_vec);
     }
 
-    fn moved(&mut self, _dictionary: &mut Dictionary, _meter: &Meter<'_>) -> Result<Batch> {
+    fn moved(&mut self, _dictionary: &mut Dictionary, _meter: &Budget<'_>) -> Result<Batch> {
         let Some(needed) = &self.feed else {
             return Ok(Batch::new());
         };
@@ -241,9 +241,9 @@ impl View for SampleView {
         _place: u64,
         needed: &[bool],
         _dictionary: &mut Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<(Batch, Option<u64>)> {
-        meter.work(self.sample.sample().len() as u64)?;
+        budget.work(self.sample.sample().len() as u64)?;
         Ok((self.shape.batch(&self.held(), |at| needed[at]), None))
     }
 
@@ -304,7 +304,7 @@ impl SampleView {
 }
 
 impl HoldsStrings for SampleView {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         for (at, reading) in self.shape.readings.iter().enumerate() {
             if !reading.texts.is_empty() {
                 let mark = &mut |word| held.mark(word);
@@ -326,7 +326,7 @@ impl HoldsStrings for SampleView {
         words.sum()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         for reading in &mut self.shape.readings {
             reading.program.forget_strings(gone);
             let verdicts = reading.verdicts.iter_mut();

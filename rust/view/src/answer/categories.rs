@@ -14,7 +14,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, FixedSizeListArray, Float64Array, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
-use ringview_core::{Dictionary, Error, Held, Result, Type};
+use ringview_core::{Dictionary, Error, LiveIds, Result, Type};
 use ringview_ring::{Expansion, Number};
 
 use super::category::Categories;
@@ -32,7 +32,7 @@ impl FeatureColumns {
 
 impl Members {
     /// Marks the strings in the tallies of a group.
-    pub fn mark_tallies(&self, tallies: &Tallies, held: &mut Held) {
+    pub fn mark_tallies(&self, tallies: &Tallies, held: &mut LiveIds) {
         let features = self.features().into_iter();
         let tallied = features.flat_map(|(_, features)| features.tallied());
         for (categories, tally) in tallied.zip(tallies.iter()) {

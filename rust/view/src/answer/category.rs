@@ -2,7 +2,7 @@
 //!
 //! Invariant: values first, then the count, then sums. Cost: O(values).
 
-use ringview_core::{Held, Type};
+use ringview_core::{LiveIds, Type};
 
 use super::values::{SUM, Tally};
 
@@ -43,7 +43,7 @@ impl Categories {
     }
 
     /// Marks the strings in a tally.
-    pub(super) fn mark_strings(&self, tally: &Tally, held: &mut Held) {
+    pub(super) fn mark_strings(&self, tally: &Tally, held: &mut LiveIds) {
         for entry in tally.chunks_exact(self.width()) {
             let texts = self.values().filter(|(_, ty)| **ty == Type::Utf8);
             texts.for_each(|(at, _)| held.mark(entry[at]));

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use ringview_core::Held;
+use ringview_core::LiveIds;
 use ringview_relation::{KeyScratch, Keys, Part, SlotChange};
 
 use super::followers::Segment;
@@ -148,7 +148,7 @@ impl ChangeLog {
 
     /// Marks the strings that it remembers of rows that may have left: those in some fields of their keys,
     /// in their members and in their tallies.
-    pub fn mark_strings(&self, texts: &[usize], members: &Members, held: &mut Held) {
+    pub fn mark_strings(&self, texts: &[usize], members: &Members, held: &mut LiveIds) {
         if !texts.is_empty() || members.hold_strings() {
             for slot in self.old.iter() {
                 let texts = texts.iter();

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use ringview_core::Held;
+use ringview_core::LiveIds;
 use ringview_query::{Kind, Term};
 use ringview_ring::{
     CofactorShape, Element, Number, NumberKind, PayloadRing, SumProduct, SumProductShape,
@@ -287,7 +287,7 @@ impl Members {
     }
 
     /// Marks the strings in a row.
-    pub fn mark_strings(&self, row: &[u64], held: &mut Held) {
+    pub fn mark_strings(&self, row: &[u64], held: &mut LiveIds) {
         for (words, member) in &self.list {
             let summary = &row[words.clone()];
             if matches!(member, Member::Summary { texts: true }) && summary[0] > 0 {

@@ -4,7 +4,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
 
@@ -38,7 +38,7 @@ impl<K: Keeper> ListedView<K> {
 }
 
 impl<K: Keeper> HoldsStrings for ListedView<K> {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.0.mark_strings(held);
     }
 
@@ -46,7 +46,7 @@ impl<K: Keeper> HoldsStrings for ListedView<K> {
         self.0.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.0.forget_strings(gone);
     }
 }
@@ -60,11 +60,11 @@ impl<K: Keeper> Answer for ListedView<K> {
         self.count()
     }
 
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+    fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
         let groups = self.0.grouped();
-        groups.check_room(self.count()?, meter)?;
+        groups.check_room(self.count()?, budget)?;
         let rows = groups.all();
-        meter.work(rows.rows as u64)?;
+        budget.work(rows.rows as u64)?;
         let rows = listing::repeated(&rows)?;
         groups.assembler(dictionary).batch(rows)
     }
@@ -77,16 +77,16 @@ impl<K: Keeper> Answer for ListedView<K> {
 }
 
 impl<K: Keeper + 'static> View for ListedView<K> {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.0.apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.0.apply(rows, budget)
     }
 
     fn seal(&mut self) {
         self.0.seal();
     }
 
-    fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.0.settle(dictionary, meter)
+    fn settle(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        self.0.settle(dictionary, budget)
     }
 
     fn commit(&mut self, dictionary: &Dictionary) {
@@ -104,7 +104,7 @@ impl<K: Keeper + 'static> View for ListedView<K> {
     fn partial(
         &self,
         _query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         write_listed(self.0.grouped(), reading)
     }
@@ -136,9 +136,9 @@ impl<K: Keeper + 'static> View for ListedView<K> {
         self.0.feed(needed);
     }
 
-    fn moved(&mut self, dictionary: &mut Dictionary, meter: &Meter<'_>) -> Result<Batch> {
+    fn moved(&mut self, dictionary: &mut Dictionary, budget: &Budget<'_>) -> Result<Batch> {
         match self.0.fed() {
-            Some(needed) => (self.0.grouped()).listing_moved(needed, (dictionary, meter)),
+            Some(needed) => (self.0.grouped()).listing_moved(needed, (dictionary, budget)),
             None => Ok(Batch::new()),
         }
     }
@@ -148,10 +148,10 @@ impl<K: Keeper + 'static> View for ListedView<K> {
         place: u64,
         needed: &[bool],
         dictionary: &mut Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<(Batch, Option<u64>)> {
         let groups = self.0.grouped();
-        groups.listing_from(place, needed, (dictionary, meter))
+        groups.listing_from(place, needed, (dictionary, budget))
     }
 
     fn explanation(&self) -> Explanation {

@@ -4,7 +4,7 @@
 //! before the commit. Cost: O(keys touched) a transaction that is logged, nothing while nobody follows.
 
 use arrow_array::RecordBatch;
-use ringview_core::{Dictionary, Held, Result};
+use ringview_core::{Dictionary, LiveIds, Result};
 
 use super::PartRows;
 use crate::answer::followers::{Follower, Followers};
@@ -108,7 +108,7 @@ impl PartLog {
     }
 
     /// Marks what logs hold of rows: keys, what the companions said of them, categories.
-    pub fn mark_strings(&self, of: PartRows<'_>, held: &mut Held) {
+    pub fn mark_strings(&self, of: PartRows<'_>, held: &mut LiveIds) {
         let texts = of.fields.texts(of.keys);
         let logs = self.followers.segments();
         logs.for_each(|log| log.mark_strings(&texts, of.further.members(), held));

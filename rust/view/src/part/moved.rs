@@ -10,7 +10,7 @@
 //! transaction. Cost: O(groups touched), or O(rows moved) of a join; of a factorised join they are
 //! logged as they move, and only while somebody reads.
 
-use ringview_core::{Batch, Column, Dictionary, Error, Meter, Result, Type};
+use ringview_core::{Batch, Budget, Column, Dictionary, Error, Result, Type};
 use ringview_query::{OutputKind, PlanOutput};
 use ringview_relation::{Part, SlotChange};
 
@@ -28,7 +28,7 @@ struct Side {
 }
 
 /// What is given with a request for rows: a dictionary that learns strings, and who is asked to go on.
-pub type Reading<'r, 'm> = (&'r mut Dictionary, &'r Meter<'m>);
+pub type Reading<'r, 'm> = (&'r mut Dictionary, &'r Budget<'m>);
 
 impl<'a> PartRows<'a> {
     /// What the running transaction moved among groups: old rows and new ones, in the columns that are
@@ -36,16 +36,16 @@ impl<'a> PartRows<'a> {
     ///
     /// # Errors
     /// As [`View::moved`](crate::View::moved).
-    pub fn moved(&self, needed: &[bool], (dictionary, meter): Reading<'_, '_>) -> Result<Batch> {
+    pub fn moved(&self, needed: &[bool], (dictionary, budget): Reading<'_, '_>) -> Result<Batch> {
         let touched = touched(self.part);
-        meter.work(touched.len() as u64)?;
+        budget.work(touched.len() as u64)?;
         if touched.is_empty() {
             return Ok(Batch::new());
         }
         let old = self.side(needed, self.before(&touched), dictionary)?;
         let after = self.after(&touched, dictionary);
         let new = self.side(needed, after, dictionary)?;
-        meter.work((old.batch.rows + new.batch.rows) as u64)?;
+        budget.work((old.batch.rows + new.batch.rows) as u64)?;
         Ok(difference(&old, &new))
     }
 
@@ -56,10 +56,10 @@ impl<'a> PartRows<'a> {
     pub fn listing_moved(
         &self,
         needed: &[bool],
-        (dictionary, meter): Reading<'_, '_>,
+        (dictionary, budget): Reading<'_, '_>,
     ) -> Result<Batch> {
         let touched = touched(self.part);
-        meter.work(touched.len() as u64)?;
+        budget.work(touched.len() as u64)?;
         let (mut slots, mut multiplicities) = (Vec::new(), Vec::new());
         for &(slot, was) in &touched {
             let now = match self.part.is_live(slot) {
@@ -76,7 +76,7 @@ impl<'a> PartRows<'a> {
             }
         }
         let rows = ResultRows::keys_at(self.part, &slots);
-        self.weighed(needed, (rows, multiplicities), (dictionary, meter))
+        self.weighed(needed, (rows, multiplicities), (dictionary, budget))
     }
 
     /// Groups from a slot on, and the place behind them if there may be more.
@@ -87,10 +87,10 @@ impl<'a> PartRows<'a> {
         &self,
         place: u64,
         needed: &[bool],
-        (dictionary, meter): Reading<'_, '_>,
+        (dictionary, budget): Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)> {
         let (slots, next) = slots_from(self.part, place);
-        meter.work(slots.len() as u64)?;
+        budget.work(slots.len() as u64)?;
         let rows = match self.part.layout().fields() {
             0 => self.all(),
             _ => ResultRows::of(self.part, &slots, self.further),
@@ -123,9 +123,9 @@ impl<'a> PartRows<'a> {
         &self,
         needed: &[bool],
         (rows, multiplicities): (ResultRows, Vec<i64>),
-        (dictionary, meter): Reading<'_, '_>,
+        (dictionary, budget): Reading<'_, '_>,
     ) -> Result<Batch> {
-        meter.work(rows.rows as u64)?;
+        budget.work(rows.rows as u64)?;
         let side = self.side(needed, (vec![0; rows.rows], rows), dictionary)?;
         Ok(Batch {
             multiplicity: Some(multiplicities),

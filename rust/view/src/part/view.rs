@@ -6,7 +6,7 @@
 use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
 
@@ -23,13 +23,13 @@ pub trait Keeper: Grouped + HoldsStrings {
     ///
     /// # Errors
     /// As [`View::apply`].
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()>;
 
     /// Brings the part to what the rows make of it.
     ///
     /// # Errors
     /// As [`View::settle`].
-    fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()>;
+    fn settle(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()>;
 
     /// Static relations have all their rows.
     fn seal(&mut self) {}
@@ -47,7 +47,7 @@ pub trait Keeper: Grouped + HoldsStrings {
     fn partial(
         &self,
         query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         write_groups(query, self.grouped(), Vec::new(), reading)
     }
@@ -115,7 +115,7 @@ impl<K: Keeper> Grouped for GroupView<K> {
 }
 
 impl<K: Keeper> HoldsStrings for GroupView<K> {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.keeper.mark_strings(held);
         self.log.mark_strings(self.keeper.grouped(), held);
     }
@@ -124,22 +124,22 @@ impl<K: Keeper> HoldsStrings for GroupView<K> {
         self.keeper.string_words() + self.log.string_words(self.keeper.grouped())
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.keeper.forget_strings(gone);
     }
 }
 
 impl<K: Keeper + 'static> View for GroupView<K> {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.keeper.apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.keeper.apply(rows, budget)
     }
 
     fn seal(&mut self) {
         self.keeper.seal();
     }
 
-    fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.keeper.settle(dictionary, meter)?;
+    fn settle(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        self.keeper.settle(dictionary, budget)?;
         let groups = self.keeper.grouped();
         groups.settle(self.fallible.as_ref(), dictionary)
     }
@@ -161,7 +161,7 @@ impl<K: Keeper + 'static> View for GroupView<K> {
     fn partial(
         &self,
         query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         self.keeper.partial(query, reading)
     }
@@ -191,9 +191,9 @@ impl<K: Keeper + 'static> View for GroupView<K> {
         self.feed = needed.map(<[bool]>::to_vec);
     }
 
-    fn moved(&mut self, dictionary: &mut Dictionary, meter: &Meter<'_>) -> Result<Batch> {
+    fn moved(&mut self, dictionary: &mut Dictionary, budget: &Budget<'_>) -> Result<Batch> {
         match &self.feed {
-            Some(needed) => self.keeper.grouped().moved(needed, (dictionary, meter)),
+            Some(needed) => self.keeper.grouped().moved(needed, (dictionary, budget)),
             None => Ok(Batch::new()),
         }
     }
@@ -203,10 +203,10 @@ impl<K: Keeper + 'static> View for GroupView<K> {
         place: u64,
         needed: &[bool],
         dictionary: &mut Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<(Batch, Option<u64>)> {
         let groups = self.keeper.grouped();
-        groups.rows_from(place, needed, (dictionary, meter))
+        groups.rows_from(place, needed, (dictionary, budget))
     }
 
     fn explanation(&self) -> Explanation {

@@ -52,7 +52,7 @@ fn members_lie_one_after_the_other() {
 }
 
 /// What is marked of these strings, in their order.
-fn held(texts: &[&str], mark: impl FnOnce(&[u64], &mut ringview_core::Held)) -> Vec<bool> {
+fn held(texts: &[&str], mark: impl FnOnce(&[u64], &mut ringview_core::LiveIds)) -> Vec<bool> {
     let mut dictionary = Dictionary::new();
     let intern = |text: &&str| u64::from(dictionary.intern(text).expect("there is room"));
     let ids: Vec<u64> = texts.iter().map(intern).collect();

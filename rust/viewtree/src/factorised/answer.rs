@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Batch, Dictionary, Error, Held, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, Error, LiveIds, Result};
 use ringview_relation::Part;
 use ringview_view::answer::{Assembler, encoded};
 use ringview_view::part::{PartRows, Reading, mark_strings};
@@ -28,8 +28,8 @@ fn assembler<'a>(kept: &'a Kept, dictionary: &'a Dictionary) -> Assembler<'a> {
 impl Form for Factorised {
     const BY_ROW: bool = true;
 
-    fn apply(&mut self, kept: &mut Kept, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.apply_to(&mut *kept.tree, rows, meter)
+    fn apply(&mut self, kept: &mut Kept, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.apply_to(&mut *kept.tree, rows, budget)
     }
 
     fn before_commit(&mut self, kept: &Kept, _all_move: bool) {
@@ -70,7 +70,7 @@ impl Form for Factorised {
                     &*kept.tree,
                     kept.rows().schema(),
                     all,
-                    (dictionary, &Meter::free()),
+                    (dictionary, &Budget::free()),
                 )?;
                 assembler.with_ones(&all)
             }
@@ -109,12 +109,12 @@ impl Form for Factorised {
         kept: &Kept,
         place: u64,
         needed: &[bool],
-        (dictionary, meter): Reading<'_, '_>,
+        (dictionary, budget): Reading<'_, '_>,
     ) -> Result<(Batch, Option<u64>)> {
         let all = self.len(&*kept.tree)?;
         let end = all.min(place + BLOCK);
         let schema = kept.rows().schema();
-        let rows = self.slice(&*kept.tree, schema, (place, end), (dictionary, meter))?;
+        let rows = self.slice(&*kept.tree, schema, (place, end), (dictionary, budget))?;
         let batch = encoded(&rows, needed, dictionary)?;
         Ok((batch, (end < all).then_some(end)))
     }
@@ -126,7 +126,7 @@ impl Form for Factorised {
         }
     }
 
-    fn mark_strings(&self, kept: &Kept, held: &mut Held) {
+    fn mark_strings(&self, kept: &Kept, held: &mut LiveIds) {
         let texts = kept.tree.fields().texts(&columns(&kept.plan));
         self.logs()
             .for_each(|rows| mark_strings(rows, &texts, held));
@@ -159,32 +159,32 @@ impl Answer for ViewTree<Factorised> {
         self.form.len(&*self.kept.tree)
     }
 
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
-        self.slice((0, u64::MAX), dictionary, meter)
+    fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
+        self.slice((0, u64::MAX), dictionary, budget)
     }
 
     fn slice(
         &self,
         (from, to): (u64, u64),
         dictionary: &Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
         let to = to.min(self.form.len(&*self.kept.tree)?);
         let rows = (from.min(to), to);
         let schema = self.kept.rows().schema();
         self.form
-            .slice(&*self.kept.tree, schema, rows, (dictionary, meter))
+            .slice(&*self.kept.tree, schema, rows, (dictionary, budget))
     }
 
     fn draw(
         &self,
         draws: (u64, u64),
         dictionary: &Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
         let schema = self.kept.rows().schema();
         self.form
-            .draw(&*self.kept.tree, schema, draws, (dictionary, meter))
+            .draw(&*self.kept.tree, schema, draws, (dictionary, budget))
     }
 
     fn cursor(&self, _dictionary: &Dictionary) -> Result<Cursor> {

@@ -12,7 +12,7 @@
 //! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
 
 use crate::plan::Plan;
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_query::VarId;
 use ringview_relation::{ABSENT, Delta, KeyLayout, KeyScratch, Keys, Spare};
 
@@ -102,7 +102,7 @@ impl Ways {
         atom: usize,
         rows: &LeafRows,
         moved: &mut MovedRows,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let (own, meetings) = &self.ways[atom];
         for meeting in meetings {
@@ -119,7 +119,7 @@ impl Ways {
             moved,
             scratch: &mut self.scratch,
             spare: &mut self.spare,
-            meter,
+            budget,
         };
         for (at, &times) in rows.times.iter().enumerate() {
             for (&field, column) in own.iter().zip(&rows.columns) {
@@ -210,7 +210,7 @@ struct Walk<'a, 'p> {
     moved: &'a mut MovedRows,
     scratch: &'a mut KeyScratch,
     spare: &'a mut Spare,
-    meter: &'a Meter<'p>,
+    budget: &'a Budget<'p>,
 }
 
 impl Walk<'_, '_> {
@@ -244,7 +244,7 @@ impl Walk<'_, '_> {
             }
         };
         for &slot in slots {
-            self.meter.work(1)?;
+            self.budget.work(1)?;
             // A key with count 0 is not there any more.
             let count = part.payload(slot)[0] as i64;
             if count == 0 {

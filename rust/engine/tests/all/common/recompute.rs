@@ -4,7 +4,7 @@
 //! relation of groups a view. Invariant: between transactions the groups are those of the rows. Cost:
 //! the product of all relations, each time.
 
-use ringview_core::{Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::{Choice, Explanation};
 use ringview_query::Bound;
 use ringview_relation::{Delta, KeyScratch, Spare};
@@ -135,7 +135,7 @@ impl Grouped for Recomputed {
 }
 
 impl HoldsStrings for Recomputed {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.grouped().mark_strings(held);
         self.leaves.iter().for_each(|leaf| leaf.mark_strings(held));
     }
@@ -145,7 +145,7 @@ impl HoldsStrings for Recomputed {
         self.grouped().string_words() + leaves.sum::<usize>()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.leaves
             .iter_mut()
             .for_each(|leaf| leaf.forget_strings(gone));
@@ -153,11 +153,11 @@ impl HoldsStrings for Recomputed {
 }
 
 impl Keeper for Recomputed {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.leaves[rows.atom].apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.leaves[rows.atom].apply(rows, budget)
     }
 
-    fn settle(&mut self, _dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
+    fn settle(&mut self, _dictionary: &Dictionary, _meter: &Budget<'_>) -> Result<()> {
         let (mut joined, keys) = (self.join()?, self.result.key_fields());
         let groups = &mut self.result.groups;
         groups.rewrite(|payload| payload.fill(0));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringview_core::Meter;
+use ringview_core::Budget;
 use ringview_relation::join::{Climb, Join, LevelRule, Path, Rule, Work};
 use ringview_relation::{Delta, KeyField, KeyLayout, Part, Relation};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct};
@@ -91,12 +91,12 @@ impl House {
             delta.payload.push(*times as u64);
         }
         (delta.rows, delta.width) = (rows.len(), 1);
-        let meter = Meter::free();
+        let budget = Budget::free();
         let mut climb = Climb {
             relations: &mut self.relations,
             path,
             work: &mut self.work,
-            meter: &meter,
+            budget: &budget,
         };
         match stored {
             true => climb.apply(&mut delta).unwrap(),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{
-    Dictionary, Encoder, Error, Gone, Held, HoldsStrings, Meter, Result, Schema, Type,
+    Budget, Dictionary, Encoder, Error, FreedIds, HoldsStrings, LiveIds, Result, Schema, Type,
 };
 use ringview_explain::{Choice, Explanation};
 use ringview_query::{
@@ -177,7 +177,7 @@ impl Further for Merged {
 }
 
 impl HoldsStrings for Merged {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.groups.grouped().mark_strings(held);
         let values = self.values.iter();
         values.for_each(|own| own.sums.grouped().mark_strings(held));
@@ -191,11 +191,11 @@ impl HoldsStrings for Merged {
         self.groups.grouped().string_words() + values.sum::<usize>()
     }
 
-    fn forget_strings(&mut self, _gone: &Gone) {}
+    fn forget_strings(&mut self, _gone: &FreedIds) {}
 }
 
 impl Keeper for Merged {
-    fn apply(&mut self, rows: RowDelta<'_>, _meter: &Meter<'_>) -> Result<()> {
+    fn apply(&mut self, rows: RowDelta<'_>, _meter: &Budget<'_>) -> Result<()> {
         if rows.batch.rows == 0 {
             return Ok(());
         }
@@ -211,7 +211,7 @@ impl Keeper for Merged {
     fn partial(
         &self,
         query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         if self.form.is_none() {
             return write_listed(self.grouped(), reading);
@@ -220,7 +220,7 @@ impl Keeper for Merged {
         write_groups(query, self.grouped(), values.collect(), reading)
     }
 
-    fn settle(&mut self, _dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
+    fn settle(&mut self, _dictionary: &Dictionary, _meter: &Budget<'_>) -> Result<()> {
         let fault = Overflow { component: 0 };
         let sums = self.values.iter().map(|own| &own.sums.groups);
         let mut all = std::iter::once(&self.groups.groups).chain(sums);

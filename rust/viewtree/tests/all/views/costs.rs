@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type};
 
 use crate::views::naive::{Row, Tables, batch, feed, query, result, rows};
-use ringview_core::{Dictionary, Error, Meter};
+use ringview_core::{Budget, Dictionary, Error};
 use ringview_query::Query;
 use ringview_view::View;
 
@@ -147,7 +147,7 @@ fn overflow_is_refused_wherever_it_happens_and_leaves_all_as_it_was() {
     ];
     for (table, fault) in faults {
         let refused = feed(&plan, &mut view, table, &batch(2, &fault), 1)
-            .and_then(|()| view.settle(&dictionary, &Meter::free()));
+            .and_then(|()| view.settle(&dictionary, &Budget::free()));
         assert!(
             matches!(refused, Err(Error::Overflow { .. })),
             "{refused:?}"
@@ -157,7 +157,7 @@ fn overflow_is_refused_wherever_it_happens_and_leaves_all_as_it_was() {
         assert_eq!(rows(&result(&*view), false), before);
     }
     feed(&plan, &mut view, "S", &batch(2, &[row(&[2, 3])]), 1).unwrap();
-    view.settle(&dictionary, &Meter::free()).unwrap();
+    view.settle(&dictionary, &Budget::free()).unwrap();
     view.commit(&Dictionary::new());
     let after = rows(&result(&*view), false);
     assert_eq!(after.get(&vec![Some(2), Some(20)]), Some(&1));
@@ -176,7 +176,7 @@ fn sums(view: &dyn View) -> Vec<(i64, i128)> {
 #[test]
 fn a_sum_of_integers_grows_to_128_bits_and_is_undone_like_any_other() {
     let dictionary = Dictionary::new();
-    let settle = |view: &mut Box<dyn View>| view.settle(&dictionary, &Meter::free()).unwrap();
+    let settle = |view: &mut Box<dyn View>| view.settle(&dictionary, &Budget::free()).unwrap();
     let (plan, mut view) = overflowing();
     let large = i128::from(i64::MAX / 2);
     let follower = view.follow(true);
@@ -235,7 +235,7 @@ fn a_relation_grows_once_and_steps_stay_what_they_were() {
     let small = steps_of_one(&join(), &tables, "R", 1_000);
     let (plan, mut view) = overflowing();
     feed(&plan, &mut view, "S", &batch(2, &[row(&[1, i64::MAX])]), 1).unwrap();
-    view.settle(&Dictionary::new(), &Meter::free()).unwrap();
+    view.settle(&Dictionary::new(), &Budget::free()).unwrap();
     view.commit(&Dictionary::new());
     let before = view.steps();
     feed(&plan, &mut view, "R", &batch(2, &[row(&[1, 7])]), 1).unwrap();

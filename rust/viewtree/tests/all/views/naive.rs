@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use ringview_core::{Batch, Column, Dictionary, Meter, Result, Type};
+use ringview_core::{Batch, Budget, Column, Dictionary, Result, Type};
 use ringview_oracle::{Table, Value, cofactors, evaluate};
 use ringview_query::{Atom, Catalog, ColumnRef, Function, Output, Query, Scalar, TableInfo, bind};
 use ringview_view::{FactorRows, ProductDelta, RowDelta, View};
@@ -235,7 +235,7 @@ pub fn feed(
             sign,
             dictionary: &Dictionary::new(),
         };
-        view.apply(rows, &Meter::free())?;
+        view.apply(rows, &Budget::free())?;
     }
     Ok(())
 }
@@ -243,7 +243,7 @@ pub fn feed(
 /// The result of a view over integers.
 pub fn result(view: &dyn View) -> RecordBatch {
     let answer = view.answer();
-    answer.rows(&Dictionary::new(), &Meter::free()).unwrap()
+    answer.rows(&Dictionary::new(), &Budget::free()).unwrap()
 }
 
 /// Applies the rows of the product of some factors at an atom.
@@ -259,7 +259,7 @@ pub fn multiply(
         sign,
         dictionary: &Dictionary::new(),
     };
-    view.apply_product(product, &Meter::free())
+    view.apply_product(product, &Budget::free())
 }
 
 /// A value of a result; a real by its bits.
