@@ -124,10 +124,10 @@ impl<R: PayloadRing> Machine<R> {
         for (partition, expected) in expected.iter().enumerate() {
             let of = &self.strategy.partitions[partition];
             self.work.steps += of.values() as u64;
-            let strays = of.strays_beside(expected);
+            let strays = of.strict_violations_with(expected);
             for value in strays {
                 let is_there = self.strategy.partitions[partition].degree(value) > 0;
-                self.flip(partition, value, budget)?;
+                self.migrate(partition, value, budget)?;
                 self.size.rebalancings.minor += u64::from(is_there && !is_major);
             }
         }

@@ -35,12 +35,12 @@ impl<R: PayloadRing> Machine<R> {
             let values = match is_major {
                 true => {
                     self.work.steps += of.values() as u64;
-                    of.strays()
+                    of.strict_violations()
                 }
-                false => of.misfits(),
+                false => of.loose_violations(),
             };
             for value in values {
-                self.flip(partition, value, budget)?;
+                self.migrate(partition, value, budget)?;
                 self.size.rebalancings.minor += u64::from(!is_major);
             }
         }
@@ -50,7 +50,7 @@ impl<R: PayloadRing> Machine<R> {
     /// Moves all tuples of a value from the light to the heavy side, or back: they leave parts and views
     /// as what they were, and come back as what they are. In between the value has none, and is
     /// as good light as heavy.
-    pub(crate) fn flip(&mut self, partition: usize, value: u32, budget: &Budget<'_>) -> Result<()> {
+    pub(crate) fn migrate(&mut self, partition: usize, value: u32, budget: &Budget<'_>) -> Result<()> {
         let faces = self.strategy.stars[partition].clone();
         let stars = faces.iter().enumerate().map(|(at, &face)| {
             // A tuple with the value at two faces is of the first.
@@ -98,7 +98,7 @@ impl<R: PayloadRing> Machine<R> {
             width: one.len(),
             wide: false,
         };
-        of.flip(value);
+        of.migrate(value);
         self.add(indicator, &delta, None)
     }
 

@@ -5,7 +5,7 @@
 //! O(N^max(e, 1-e)) a row, and what `rebalance` says.
 
 use ringview_core::{Budget, Result};
-use ringview_relation::join::{Climb, Path};
+use ringview_relation::join::{Path, Propagation};
 use ringview_relation::{Delta, Keys, Part};
 use ringview_ring::PayloadRing;
 
@@ -149,7 +149,7 @@ impl<R: PayloadRing> Machine<R> {
         delta: &mut Delta,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let mut climb = Climb {
+        let mut climb = Propagation {
             relations: &mut self.strategy.relations,
             path,
             work: &mut self.work,

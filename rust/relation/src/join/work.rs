@@ -7,8 +7,8 @@
 use ringview_core::{Budget, Result};
 use ringview_ring::PayloadRing;
 
-use super::sides::SearchRoom;
-use crate::delta::Spare;
+use super::sides::SearchScratch;
+use crate::delta::GatherScratch;
 use crate::directory::KeyScratch;
 use crate::group::Grouper;
 use crate::part::Part;
@@ -23,7 +23,7 @@ pub struct Work<R: PayloadRing> {
     /// Room for packing keys.
     pub keys: KeyScratch,
     /// Room for gathering.
-    pub spare: Spare,
+    pub spare: GatherScratch,
     /// Room for grouping.
     pub grouper: Grouper,
     pub(super) slots: Vec<u32>,
@@ -41,7 +41,7 @@ impl<R: PayloadRing> Default for Work<R> {
         Self {
             steps: 0,
             keys: KeyScratch::default(),
-            spare: Spare::default(),
+            spare: GatherScratch::default(),
             grouper: Grouper::default(),
             slots: Vec::new(),
             rows: Vec::new(),
@@ -114,5 +114,5 @@ pub(super) struct Intersection {
     pub(super) found_rows: Vec<u32>,
     pub(super) found: Vec<Vec<u32>>,
     pub(super) keys: KeyScratch,
-    pub(super) search: SearchRoom,
+    pub(super) search: SearchScratch,
 }

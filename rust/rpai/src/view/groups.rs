@@ -5,7 +5,7 @@
 //! where it tells them apart, else all.
 
 use ringview_core::{Budget, FreedIds, HoldsStrings, LiveIds, Result, Type};
-use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Moved as Shrunk, Part};
+use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Part, Relocated as Shrunk};
 use ringview_ring::{Element, PayloadRing, SumProduct};
 use ringview_view::RowDelta;
 use ringview_view::fields::Field;

@@ -4,7 +4,7 @@
 //! no trace. Cost: O(1) a row that moves.
 
 use ringview_core::{Error, Result};
-use ringview_relation::{Delta, KeyLayout, KeyScratch, Part, Relation, Spare};
+use ringview_relation::{Delta, GatherScratch, KeyLayout, KeyScratch, Part, Relation};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use super::followers::Segment;
@@ -102,7 +102,7 @@ impl MovedRows {
     /// `Overflow` for a multiplicity that does not fit.
     pub fn add_part(&mut self, part: &Part) -> Result<()> {
         let fields = part.layout().fields();
-        let (mut scratch, mut spare) = (KeyScratch::default(), Spare::default());
+        let (mut scratch, mut spare) = (KeyScratch::default(), GatherScratch::default());
         let slots: Vec<u32> = part.iter().collect();
         for block in slots.chunks(BLOCK) {
             let mut rows = Delta::with_registers(fields);
@@ -127,7 +127,7 @@ impl MovedRows {
         &mut self,
         rows: &mut Delta,
         scratch: &mut KeyScratch,
-        spare: &mut Spare,
+        spare: &mut GatherScratch,
     ) -> Result<()> {
         let fields: Vec<usize> = (0..rows.columns.len()).collect();
         let added = self.0.add(rows, &fields, scratch, spare);

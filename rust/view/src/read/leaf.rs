@@ -5,7 +5,7 @@
 
 use ringview_core::{Budget, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_query::{Bound, VarId};
-use ringview_relation::{Delta, KeyScratch, Part, Relation, Spare};
+use ringview_relation::{Delta, GatherScratch, KeyScratch, Part, Relation};
 use ringview_ring::{Groups, PayloadRing, SumProduct, SumProductShape};
 
 use super::{AtomProgram, LiftedRows, Selection, key_column};
@@ -79,7 +79,7 @@ impl Leaf {
         (delta.rows, delta.width) = (selection.len(), lifted.stride);
         self.rows.reached_by(delta.rows);
         let keys: Vec<usize> = (0..self.columns.len()).collect();
-        let (scratch, spare) = (&mut KeyScratch::default(), &mut Spare::default());
+        let (scratch, spare) = (&mut KeyScratch::default(), &mut GatherScratch::default());
         let added = self.rows.add(&mut delta, &keys, scratch, spare);
         added.map_err(|fault| self.rows.refusal(fault))
     }

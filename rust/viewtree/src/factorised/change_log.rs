@@ -14,7 +14,7 @@
 use crate::plan::Plan;
 use ringview_core::{Budget, Result};
 use ringview_query::VarId;
-use ringview_relation::{ABSENT, Delta, KeyLayout, KeyScratch, Keys, Spare};
+use ringview_relation::{ABSENT, Delta, GatherScratch, KeyLayout, KeyScratch, Keys};
 
 use crate::maintained::Maintained;
 use crate::overflow;
@@ -51,7 +51,7 @@ pub(crate) struct Ways {
     layout: KeyLayout,
     fields: usize,
     scratch: KeyScratch,
-    spare: Spare,
+    spare: GatherScratch,
 }
 
 impl Ways {
@@ -81,7 +81,7 @@ impl Ways {
             row,
             fields: fields.of_all(&all).len(),
             scratch: KeyScratch::default(),
-            spare: Spare::default(),
+            spare: GatherScratch::default(),
         }
     }
 
@@ -209,7 +209,7 @@ struct Walk<'a, 'p> {
     out: Delta,
     moved: &'a mut MovedRows,
     scratch: &'a mut KeyScratch,
-    spare: &'a mut Spare,
+    spare: &'a mut GatherScratch,
     budget: &'a Budget<'p>,
 }
 

@@ -1,8 +1,8 @@
 //! The way of a factorised delta from its leaf to the root.
 
 use ringview_core::{Budget, Result};
-use ringview_relation::join::{Access, Level, Partners, Path, Step};
-use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Part, Spare};
+use ringview_relation::join::{Access, Level, Matches, Path, Step};
+use ringview_relation::{ABSENT, Delta, GatherScratch, KeyScratch, Keys, Part};
 use ringview_ring::{PayloadRing, Rows, SumProduct};
 
 use super::factor::{DeltaFactor, Layouts};
@@ -150,7 +150,7 @@ fn probe(
     let registers = factor.registers.clone();
     factor
         .delta
-        .gather(&registers, &rows, &mut Spare::default());
+        .gather(&registers, &rows, &mut GatherScratch::default());
     let picks = tree.payloads.picks(&tree.plan, level.into, sibling);
     let right = (part.payloads(), &slots[..], tree.views[sibling].shape());
     let multiplied = factor.multiplied(Rows::Picked(&rows), right, &picks);
@@ -175,7 +175,7 @@ fn walk(
         factor.delta.rows = 0;
         return Ok(());
     };
-    let mut partners = Partners::of(
+    let mut partners = Matches::of(
         part,
         &step.access,
         &factor.delta,
@@ -233,7 +233,7 @@ fn paired(
     factor: &DeltaFactor,
     live: &[usize],
     registers: usize,
-    partners: &Partners,
+    partners: &Matches,
     part: &Part,
 ) -> DeltaFactor {
     let mut block = DeltaFactor {
@@ -314,7 +314,7 @@ fn room(tree: &SumTree, node: usize, factors: &[&DeltaFactor], budget: &Budget<'
 
 fn add(tree: &mut SumTree, node: usize, keys: &[usize], mut delta: Delta) -> Result<()> {
     tree.work.steps += delta.rows as u64;
-    let (mut scratch, mut spare) = (KeyScratch::default(), Spare::default());
+    let (mut scratch, mut spare) = (KeyScratch::default(), GatherScratch::default());
     let added = tree.views[node].add(&mut delta, keys, &mut scratch, &mut spare);
     added.map_err(|fault| tree.refuse(node, fault))
 }

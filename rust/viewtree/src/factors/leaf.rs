@@ -7,7 +7,7 @@ use crate::plan::{LeafPart, Plan, split_leaf};
 use ringview_core::{Batch, Budget, Dictionary, Result};
 use ringview_query::PlanAtom;
 use ringview_relation::join::Path;
-use ringview_relation::{Delta, Grouper, Spare};
+use ringview_relation::{Delta, GatherScratch, Grouper};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
 use ringview_view::FactorRows;
 use ringview_view::answer::number_kind;
@@ -113,7 +113,7 @@ fn one(
     };
     leaf.read(&mut program, &shape, &mut delta.payload)?;
     if let Some(rows) = grouper.representatives() {
-        delta.gather(&registers, rows, &mut Spare::default());
+        delta.gather(&registers, rows, &mut GatherScratch::default());
     }
     Ok(DeltaFactor {
         registers,

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use crate::plan::Plan;
 use ringview_core::{Budget, Result};
-use ringview_relation::join::{self, Climb, Path};
-use ringview_relation::{Delta, Moved, Part, Relation};
+use ringview_relation::join::{self, Path, Propagation};
+use ringview_relation::{Delta, Part, Relation, Relocated};
 use ringview_ring::{Overflow, PayloadRing};
 use ringview_view::RowDelta;
 use ringview_view::fields::Fields;
@@ -199,7 +199,7 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// The running transaction's changes stay; where the slots of the root went, if they moved.
-    pub(crate) fn commit_root(&mut self) -> Option<Moved> {
+    pub(crate) fn commit_root(&mut self) -> Option<Relocated> {
         let mut root = None;
         for (id, view) in self.views.iter_mut().enumerate() {
             let moved = view.commit();
@@ -257,8 +257,8 @@ impl<P: Payloads> Tree<P> {
         &'a mut self,
         path: &'a Path<P::Ring>,
         budget: &'a Budget<'m>,
-    ) -> Climb<'a, 'm, P::Ring> {
-        Climb {
+    ) -> Propagation<'a, 'm, P::Ring> {
+        Propagation {
             relations: &mut self.views,
             path,
             work: &mut self.work,

@@ -7,7 +7,7 @@
 use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::{Choice, Explanation};
 use ringview_query::Bound;
-use ringview_relation::{Delta, KeyScratch, Spare};
+use ringview_relation::{Delta, GatherScratch, KeyScratch};
 use ringview_ring as ring;
 use ringview_ring::{PayloadRing, Slab, SumProduct, TermProduct};
 use ringview_view::part::{GroupView, Grouped, Keeper, PartRows, SumGroups};
@@ -117,7 +117,7 @@ impl Recomputed {
             let (each, mut out) = (ring::Groups::Each(rows.len()), Vec::new());
             SumProduct::multiply(&product, left, right, each, &mut (), &mut out)
                 .map_err(|fault| self.result.groups.refusal(fault))?;
-            joined.gather(&registers, &rows, &mut Spare::default());
+            joined.gather(&registers, &rows, &mut GatherScratch::default());
             joined.payload = out;
             for (at, &field) in leaf.fields.iter().enumerate() {
                 joined.columns[field] = slots.iter().map(|&slot| part.field(slot, at)).collect();
@@ -161,7 +161,7 @@ impl Keeper for Recomputed {
         let (mut joined, keys) = (self.join()?, self.result.key_fields());
         let groups = &mut self.result.groups;
         groups.rewrite(|payload| payload.fill(0));
-        let (scratch, spare) = (&mut KeyScratch::default(), &mut Spare::default());
+        let (scratch, spare) = (&mut KeyScratch::default(), &mut GatherScratch::default());
         let added = groups.add(&mut joined, &keys, scratch, spare);
         added.map_err(|fault| groups.refusal(fault))?;
         match groups.fits() && self.leaves.iter().all(|leaf| leaf.rows.fits()) {
