@@ -50,7 +50,12 @@ impl<R: PayloadRing> Machine<R> {
     /// Moves all tuples of a value from the light to the heavy side, or back: they leave parts and views
     /// as what they were, and come back as what they are. In between the value has none, and is
     /// as good light as heavy.
-    pub(crate) fn migrate(&mut self, partition: usize, value: u32, budget: &Budget<'_>) -> Result<()> {
+    pub(crate) fn migrate(
+        &mut self,
+        partition: usize,
+        value: u32,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
         let faces = self.strategy.stars[partition].clone();
         let stars = faces.iter().enumerate().map(|(at, &face)| {
             // A tuple with the value at two faces is of the first.
