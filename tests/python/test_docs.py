@@ -51,6 +51,21 @@ def check(page: str) -> None:
             assert kind == "mermaid" or after_code, f"nothing prints this: {body}"
 
 
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/references.md", "CONTRIBUTING.md"])
+def test_files_that_pages_name_are_there(page: str) -> None:
+    named = set(
+        re.findall(r"`((?:rust|python|tests|benches)/[\w./-]+\w)`", (ROOT / page).read_text())
+    )
+    links = re.findall(r"\]\((?!http)([^)#]+)", (ROOT / page).read_text())
+    paths = {ROOT / name for name in named} | {(ROOT / page).parent / link for link in links}
+    missing = sorted(str(path.relative_to(ROOT)) for path in paths if not path.exists())
+    assert missing == [], f"{page} names what is not there"
+
+
+def test_the_readme_fits_one_screen() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 60
+
+
 @pytest.mark.parametrize("page", ENGINES)
 def test_pages_say_what_is_kept_what_a_change_costs_and_draw_it(page: str) -> None:
     text = (DOCS / page).read_text()

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeSet;
 
-use ringview_core::Meter;
+use ringview_core::Budget;
 use ringview_epsilon::{Algebra, Epsilon, Machine, Query};
 use ringview_relation::{Delta, KeyField};
 use ringview_ring::{NumberKind, SumProduct};
@@ -133,10 +133,10 @@ fn apply(
         width: 1,
         wide: false,
     };
-    let meter = Meter::free();
+    let budget = Budget::free();
     let done = machine
-        .apply(relation, &delta, &meter)
-        .and_then(|()| machine.settle(&meter));
+        .apply(relation, &delta, &budget)
+        .and_then(|()| machine.settle(&budget));
     done.map_err(|error| error.to_string())?;
     machine.commit();
     Ok(())

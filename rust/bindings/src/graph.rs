@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use pyo3::prelude::*;
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 use ringview_engine::GraphKind;
 
 use crate::errors::OrRaise;
@@ -30,7 +30,7 @@ pub(crate) fn count_triangles(
     let mut watch = Progress::new(None, 0);
     let counted = py.detach(|| {
         let mut look = |_| watch.look_now();
-        ringview_engine::count_triangles(&blocks, kind, &Meter::new(&mut look))
+        ringview_engine::count_triangles(&blocks, kind, &Budget::new(&mut look))
     });
     Ok(watch.finish(py, counted)?.count)
 }

@@ -6,7 +6,8 @@
 //! product of both is added to it. Cost: linear in the views.
 
 use ringview_explain::{
-    ChangeFacts, Choice, Climb, Explanation, Held, How, Meeting, NodeFacts, NodeKind, OrderFacts,
+    ChangeFacts, Choice, Explanation, How, Meeting, NodeFacts, NodeKind, NodeSize, OrderFacts,
+    PathCost,
 };
 
 use crate::MatrixChain;
@@ -69,7 +70,7 @@ impl MatrixChain {
             change: "a change of rank 1, in multiply-adds".to_owned(),
             ..Explanation::default()
         };
-        let held = |node: usize| Held {
+        let held = |node: usize| NodeSize {
             rows: None,
             bytes: self.bytes(node),
             updates: self.views.nodes[node].updates,
@@ -175,7 +176,7 @@ impl MatrixChain {
             node = parent;
         }
         let cost = cost.to_string();
-        let climb = Climb {
+        let climb = PathCost {
             leaf: at,
             cost: cost.clone(),
             constant: false,

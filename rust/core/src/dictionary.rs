@@ -4,9 +4,9 @@
 //! Invariant: an id means one string from the moment it is given until that string is taken out, so
 //! equal ids mean equal strings. Strings leave in two ways. Those that came since the last `commit`
 //! are nobody's after a `rollback`. Of the rest, who keeps words keeps ids ([`HoldsStrings`]): now
-//! and then, between transactions, all of them mark what they hold ([`Held`]), and `sweep` takes
+//! and then, between transactions, all of them mark what they hold ([`LiveIds`]), and `sweep` takes
 //! out what nobody marked. Ids are given again, the lowest first, after everybody was told that
-//! they went ([`Gone`]). No order and no result depends on them, nor on how strings are hashed,
+//! they went ([`FreedIds`]). No order and no result depends on them, nor on how strings are hashed,
 //! which is random.
 //!
 //! Cost: O(length) to intern or look up, O(1) to read back; a string takes its bytes plus about 15.
@@ -54,20 +54,20 @@ pub struct Dictionary {
 /// Who keeps ids of strings between transactions.
 pub trait HoldsStrings {
     /// Marks the ids that it keeps: what nobody marks goes.
-    fn mark_strings(&self, held: &mut Held);
+    fn mark_strings(&self, held: &mut LiveIds);
     /// How many words that looks at.
     fn string_words(&self) -> usize;
     /// Forgets what it knows of ids that have gone: they are given to other strings.
-    fn forget_strings(&mut self, gone: &Gone);
+    fn forget_strings(&mut self, gone: &FreedIds);
 }
 
 /// The ids that somebody keeps.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct LiveIds {
     bits: Vec<u64>,
 }
 
-impl Held {
+impl LiveIds {
     /// Marks the id in a word. That of a NULL is 0, which may be nobody's id.
     #[inline]
     pub fn mark(&mut self, word: u64) {
@@ -83,7 +83,7 @@ impl Held {
 
 /// Ids whose strings were taken out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gone {
+pub struct FreedIds {
     /// Which.
     pub ids: Vec<u32>,
     /// All ids that mean something are below it.
@@ -216,7 +216,7 @@ impl Dictionary {
     }
 
     /// Takes out what came since the last commit, and gives its room back. O(what came).
-    pub fn rollback(&mut self) -> Gone {
+    pub fn rollback(&mut self) -> FreedIds {
         let again = self.free[self.left..].iter().copied();
         let gone: Vec<u32> = again
             .chain(self.mark.1 as u32..self.limit() as u32)
@@ -232,21 +232,21 @@ impl Dictionary {
         self.starts.truncate(self.mark.1);
         self.arena.truncate(self.mark.0);
         self.shrink();
-        Gone {
+        FreedIds {
             ids: gone,
             limit: self.limit(),
         }
     }
 
     /// Nothing is held yet: to be marked by all who hold strings, for `sweep`.
-    pub fn unmarked(&self) -> Held {
-        Held {
+    pub fn unmarked(&self) -> LiveIds {
+        LiveIds {
             bits: vec![0; self.limit().div_ceil(64)],
         }
     }
 
     /// Takes out what nobody holds. Between transactions only.
-    pub fn sweep(&mut self, held: &Held) -> Gone {
+    pub fn sweep(&mut self, held: &LiveIds) -> FreedIds {
         let gone = |&id: &u32| self.starts[id as usize] != NOWHERE && !held.has(id);
         let ids: Vec<u32> = (0..self.limit() as u32).filter(gone).collect();
         if !ids.is_empty() {
@@ -269,7 +269,7 @@ impl Dictionary {
             self.left = self.free.len();
             self.commit();
         }
-        Gone {
+        FreedIds {
             ids,
             limit: self.limit(),
         }

@@ -8,33 +8,33 @@
 //! | `types`, `schema` | [`Type`], [`Field`], [`Schema`] and their Arrow counterparts |
 //! | `prefetch`, `large_pages` | hints to the memory system |
 //! | `random` | hashing that nobody can foresee |
-//! | `room` | lists that keep the room that they need |
+//! | `trim` | lists that keep the room that they need |
 //! | `error` | [`Error`], one variant for each thing that can go wrong |
-//! | `meter` | [`Meter`]: what a long call asks as it works: to go on, and for room |
+//! | `budget` | [`Budget`]: what a long call asks as it works: to go on, and for room |
 //! | `dictionary` | [`Dictionary`]: strings to 32-bit ids and back |
 //! | `column` | [`Column`] and [`Batch`]: encoded rows, column by column |
 //! | `arrow` | [`Encoder`] from Arrow, [`decode`] to Arrow, [`format_value`] for messages |
 
 mod arrow;
+mod budget;
 mod column;
 mod dictionary;
 mod error;
 mod large_pages;
-mod meter;
 mod prefetch;
 mod random;
-mod room;
 mod schema;
+mod trim;
 mod types;
 
 pub use arrow::{Encoder, decode, format_row, format_value};
+pub use budget::{Budget, available, reserve};
 pub use column::{Batch, Column};
-pub use dictionary::{Dictionary, Gone, Held, HoldsStrings};
+pub use dictionary::{Dictionary, FreedIds, HoldsStrings, LiveIds};
 pub use error::{Error, Result};
 pub use large_pages::in_large_pages;
-pub use meter::{Meter, available, reserve};
 pub use prefetch::prefetch;
 pub use random::random_hasher;
-pub use room::empty;
 pub use schema::{Field, LONGEST_NAME, Schema, check_name};
+pub use trim::empty;
 pub use types::{TimeUnit, Type};

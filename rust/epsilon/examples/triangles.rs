@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use ringview_core::Meter;
+use ringview_core::Budget;
 use ringview_epsilon::{Algebra, Epsilon, GraphKind, Machine, Query, count_triangles};
 use ringview_relation::{Delta, KeyField};
 use ringview_ring::{NumberKind, SumProduct};
@@ -66,18 +66,18 @@ fn machine(own: bool, epsilon: Epsilon) -> Result<Machine<SumProduct>, String> {
 fn hub(tuples: u64) -> Result<(), Box<dyn std::error::Error>> {
     for (epsilon, times) in [(0.5, 10_000), (1.0, 20)] {
         let mut machine = machine(false, Epsilon::new(epsilon).map_err(|refused| refused.why)?)?;
-        let meter = Meter::free();
+        let budget = Budget::free();
         let vertices = || 1..=tuples / 2;
         let spokes: Vec<[u64; 2]> = vertices().map(|vertex| [0, vertex]).collect();
         let back: Vec<[u64; 2]> = vertices().map(|vertex| [vertex, 0]).collect();
-        machine.load(&[(1, &batch(&spokes)), (2, &batch(&back))], &meter)?;
-        machine.settle(&meter)?;
+        machine.load(&[(1, &batch(&spokes)), (2, &batch(&back))], &budget)?;
+        machine.settle(&budget)?;
         machine.commit();
         let mut edge = batch(&[[0, 0]]);
         let start = Instant::now();
         for _ in 0..times {
-            machine.apply(0, &edge, &meter)?;
-            machine.settle(&meter)?;
+            machine.apply(0, &edge, &budget)?;
+            machine.settle(&budget)?;
             machine.commit();
             edge.payload[0] = edge.payload[0].wrapping_neg();
         }
@@ -100,11 +100,11 @@ fn load(edges: &[[u64; 2]], epsilon: Epsilon) -> Result<(), Box<dyn std::error::
         directed: true,
         multigraph: false,
     };
-    let found = count_triangles(&[[&ends[0], &ends[1]]], kind, &Meter::free())?;
+    let found = count_triangles(&[[&ends[0], &ends[1]]], kind, &Budget::free())?;
     println!("{found:?}: {:.3} s", start.elapsed().as_secs_f64());
     let (machine, delta) = (machine(true, epsilon)?, batch(edges));
     let start = Instant::now();
-    let sum = machine.sum_of(&[(0, &delta)], &Meter::free())?;
+    let sum = machine.sum_of(&[(0, &delta)], &Budget::free())?;
     println!("{sum:?}: {:.3} s", start.elapsed().as_secs_f64());
     Ok(())
 }
@@ -129,14 +129,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map(|seed| shuffled(edges.clone(), seed))
         .collect();
     let batches = edges.len().div_ceil(rows);
-    let meter = Meter::free();
+    let budget = Budget::free();
     let (mut seconds, mut worst) = (0.0, 0.0f64);
     for at in 0..batches {
         for (relation, stream) in streams.iter().enumerate() {
             let delta = batch(&stream[at * rows..edges.len().min((at + 1) * rows)]);
             let start = Instant::now();
-            machine.apply(relation, &delta, &meter)?;
-            machine.settle(&meter)?;
+            machine.apply(relation, &delta, &budget)?;
+            machine.settle(&budget)?;
             machine.commit();
             let taken = start.elapsed().as_secs_f64();
             (seconds, worst) = (seconds + taken, worst.max(taken));

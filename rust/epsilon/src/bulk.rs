@@ -12,7 +12,7 @@
 //! are misfits, and `rebalance` sees to them. Cost: O(N^max(e, 1-e)) a row for R rows, of which each
 //! key comes once, and for the flips O(N^(1 + max(e, 1-e))): it is used where R is half of |D| or more.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_relation::{ABSENT, Delta, Keys, Part, Relation, Threshold};
 use ringview_ring::PayloadRing;
 
@@ -28,13 +28,13 @@ impl<R: PayloadRing> Machine<R> {
     /// where they are many. Each relation is named once at most.
     ///
     /// # Errors
-    /// `Overflow`; what the meter says. It must then be rolled back.
-    pub fn load(&mut self, changes: &[(usize, &Delta)], meter: &Meter<'_>) -> Result<()> {
+    /// `Overflow`; what the budget says. It must then be rolled back.
+    pub fn load(&mut self, changes: &[(usize, &Delta)], budget: &Budget<'_>) -> Result<()> {
         let mut folded = Vec::with_capacity(changes.len());
         let changes = changes.iter().filter(|(_, delta)| delta.rows > 0);
         let changes: Vec<(usize, &Delta)> = changes.copied().collect();
         for &(at, delta) in &changes {
-            meter.work(delta.rows as u64)?;
+            budget.work(delta.rows as u64)?;
             folded.push((at, self.folded(at, delta)?));
         }
         let rows = || {
@@ -43,12 +43,12 @@ impl<R: PayloadRing> Machine<R> {
         };
         // Sums that do not fit, in passing, cannot be moved.
         if self.strategy.relations.iter().all(Relation::fits) {
-            self.foresee(rows(), meter)?;
+            self.foresee(rows(), budget)?;
         }
         for (at, delta) in rows() {
-            self.change(at, delta, meter)?;
+            self.change(at, delta, budget)?;
         }
-        self.rebalance(meter)
+        self.rebalance(budget)
     }
 
     /// The sum over relations of these rows, of a machine without tuples that is of no further use; `None`
@@ -59,10 +59,10 @@ impl<R: PayloadRing> Machine<R> {
     pub fn sum_of(
         mut self,
         changes: &[(usize, &Delta)],
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<Option<Vec<u64>>> {
-        self.load(changes, meter)?;
-        self.settle(meter)?;
+        self.load(changes, budget)?;
+        self.settle(budget)?;
         Ok(self.result().map(<[u64]>::to_vec))
     }
 
@@ -101,7 +101,7 @@ impl<R: PayloadRing> Machine<R> {
     fn foresee<'d>(
         &mut self,
         changes: impl Iterator<Item = (usize, &'d Delta)>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let mut expected = vec![Vec::new(); self.strategy.partitions.len()];
         let mut tuples = self.size.tuples as i64;
@@ -124,10 +124,10 @@ impl<R: PayloadRing> Machine<R> {
         for (partition, expected) in expected.iter().enumerate() {
             let of = &self.strategy.partitions[partition];
             self.work.steps += of.values() as u64;
-            let strays = of.strays_beside(expected);
+            let strays = of.strict_violations_with(expected);
             for value in strays {
                 let is_there = self.strategy.partitions[partition].degree(value) > 0;
-                self.flip(partition, value, meter)?;
+                self.migrate(partition, value, budget)?;
                 self.size.rebalancings.minor += u64::from(is_there && !is_major);
             }
         }

@@ -10,7 +10,7 @@
 //! for edges that go up and those that go down: a cycle goes up twice and down once, or down twice
 //! and up once. Cost: O(m^(3/2)) steps, 30 bytes an edge.
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 use ringview_relation::{KeyField, KeyLayout, KeyScratch, Keys, Part};
 
 /// Edges that are numbered at a time.
@@ -40,21 +40,21 @@ pub struct Triangles {
 /// of the edges does not matter.
 ///
 /// # Errors
-/// `Unsupported` for more than 2^31 edges; what the meter says.
+/// `Unsupported` for more than 2^31 edges; what the budget says.
 ///
 /// ```
-/// use ringview_core::Meter;
+/// use ringview_core::Budget;
 /// use ringview_epsilon::{GraphKind, count_triangles};
 ///
 /// let edges = [[&[1, 2, 3, 3][..], &[2, 3, 1, 2][..]]];
-/// let found = count_triangles(&edges, GraphKind::default(), &Meter::free())?;
+/// let found = count_triangles(&edges, GraphKind::default(), &Budget::free())?;
 /// assert_eq!(found.count, 1);
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
 pub fn count_triangles(
     edges: &[[&[i64]; 2]],
     kind: GraphKind,
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
 ) -> Result<Triangles> {
     let rows: usize = edges.iter().map(|block| block[0].len()).sum();
     if rows > MOST {
@@ -64,7 +64,7 @@ pub fn count_triangles(
             instead: "insert them into a TriangleCounter, some at a time".to_owned(),
         });
     }
-    let mut ends = Ends::numbered(edges, meter)?;
+    let mut ends = Ends::numbered(edges, budget)?;
     ends.rank();
     let mut found = Triangles {
         count: 0,
@@ -83,12 +83,12 @@ pub fn count_triangles(
     match kind.directed {
         true => {
             let (up, down) = (upper(up), upper(down));
-            close(&up, &down, &mut found, meter)?;
-            close(&down, &up, &mut found, meter)?;
+            close(&up, &down, &mut found, budget)?;
+            close(&down, &up, &mut found, budget)?;
         }
         false => {
             let all = upper(up);
-            close(&all, &all, &mut found, meter)?;
+            close(&all, &all, &mut found, budget)?;
         }
     }
     Ok(found)
@@ -105,7 +105,7 @@ struct Ends {
 
 impl Ends {
     /// Vertices are numbered as they come.
-    fn numbered(edges: &[[&[i64]; 2]], meter: &Meter<'_>) -> Result<Self> {
+    fn numbered(edges: &[[&[i64]; 2]], budget: &Budget<'_>) -> Result<Self> {
         let word = KeyField {
             bits: 64,
             signed: true,
@@ -116,7 +116,7 @@ impl Ends {
         let mut pairs = Vec::with_capacity(edges.iter().map(|block| block[0].len()).sum());
         for [sources, targets] in edges {
             for (sources, targets) in sources.chunks(BLOCK).zip(targets.chunks(BLOCK)) {
-                meter.work(sources.len() as u64)?;
+                budget.work(sources.len() as u64)?;
                 for (values, out) in [(sources, &mut from), (targets, &mut to)] {
                     let column = vec![values.iter().map(|&value| value as u64).collect()];
                     let keys = Keys {
@@ -223,7 +223,7 @@ fn close(
     through: &Neighbours,
     across: &Neighbours,
     found: &mut Triangles,
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
 ) -> Result<()> {
     let vertices = through.starts.len() - 1;
     let mut marks = vec![0u32; vertices];
@@ -253,7 +253,7 @@ fn close(
         }
         zs.for_each(|at| marks[across.others[at] as usize] = 0);
         found.steps += steps;
-        meter.work(steps)?;
+        budget.work(steps)?;
     }
     Ok(())
 }

@@ -4,13 +4,13 @@
 //! rebalancing) all values are put where the strict bounds of the new threshold want them; else (minor)
 //! the values that a change counted are looked at, and those that break a loose bound are flipped.
 //! A flip moves all tuples of its value, along the delta rules of a user's change, and never
-//! touches the result. It is undone with the transaction, and asks the meter as it goes.
+//! touches the result. It is undone with the transaction, and asks the budget as it goes.
 //!
 //! Cost: a flip walks O(N^max(e, 1-e)) a tuple, over O(N^e) tuples, and takes theta/2 changes to come
 //! about; a major one moves each tuple at most once for each of its keys, N/4 changes or more after
 //! the last: both O(N^max(e, 1-e)) amortised (figure 4, theorem 3).
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_relation::{Delta, Keys, Relation};
 use ringview_ring::PayloadRing;
 
@@ -25,7 +25,7 @@ struct Star {
 
 impl<R: PayloadRing> Machine<R> {
     /// Restores the invariants after a change. Sums that do not fit, in passing, let it wait.
-    pub(crate) fn rebalance(&mut self, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn rebalance(&mut self, budget: &Budget<'_>) -> Result<()> {
         if !self.strategy.relations.iter().all(Relation::fits) {
             return Ok(());
         }
@@ -35,12 +35,12 @@ impl<R: PayloadRing> Machine<R> {
             let values = match is_major {
                 true => {
                     self.work.steps += of.values() as u64;
-                    of.strays()
+                    of.strict_violations()
                 }
-                false => of.misfits(),
+                false => of.loose_violations(),
             };
             for value in values {
-                self.flip(partition, value, meter)?;
+                self.migrate(partition, value, budget)?;
                 self.size.rebalancings.minor += u64::from(!is_major);
             }
         }
@@ -50,7 +50,12 @@ impl<R: PayloadRing> Machine<R> {
     /// Moves all tuples of a value from the light to the heavy side, or back: they leave parts and views
     /// as what they were, and come back as what they are. In between the value has none, and is
     /// as good light as heavy.
-    pub(crate) fn flip(&mut self, partition: usize, value: u32, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn migrate(
+        &mut self,
+        partition: usize,
+        value: u32,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
         let faces = self.strategy.stars[partition].clone();
         let stars = faces.iter().enumerate().map(|(at, &face)| {
             // A tuple with the value at two faces is of the first.
@@ -60,15 +65,15 @@ impl<R: PayloadRing> Machine<R> {
         let stars: Vec<Star> = stars.collect();
         let rows: usize = stars.iter().map(|star| star.tuples.rows).sum();
         self.work.steps += 1 + rows as u64;
-        meter.work(1 + rows as u64)?;
+        budget.work(1 + rows as u64)?;
         for star in &stars {
             let mut tuples = star.tuples.clone();
             self.negate(&mut tuples)?;
-            self.pass(star.input, &tuples, meter)?;
+            self.pass(star.input, &tuples, budget)?;
         }
         self.mark(partition, value)?;
         for star in stars.iter().rev() {
-            self.pass(star.input, &star.tuples, meter)?;
+            self.pass(star.input, &star.tuples, budget)?;
         }
         Ok(())
     }
@@ -98,7 +103,7 @@ impl<R: PayloadRing> Machine<R> {
             width: one.len(),
             wide: false,
         };
-        of.flip(value);
+        of.migrate(value);
         self.add(indicator, &delta, None)
     }
 

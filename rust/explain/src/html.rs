@@ -69,7 +69,7 @@ impl Explanation {
             let _ = write!(text, "<div style=\"{GREY}\">not taken: {line}</div>");
         }
         self.html_theory(text);
-        for condition in self.told() {
+        for condition in self.shown() {
             let line = escaped(&condition.line());
             let _ = write!(text, "<div style=\"{GREY}\">{line}</div>");
         }

@@ -58,7 +58,7 @@ pub struct Explanation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<CostWarning>,
     /// The views that stand beside this one; those have none.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<Auxiliary>,
     /// The views and blocks that it reads, on any way, each behind those that it reads itself; they
     /// have none of their own here.
     #[serde(default)]
@@ -230,7 +230,7 @@ pub struct Meeting {
 
 /// What a change costs from one leaf to the root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Climb {
+pub struct PathCost {
     /// The leaf: the relation's, or one of its indicator projections.
     pub leaf: usize,
     /// `O(1)`, or the groups that are walked.
@@ -254,12 +254,12 @@ pub struct ChangeFacts {
     pub cost: String,
     /// From its leaf, and from each of its indicator projections, which change where one of their
     /// keys is new or gone.
-    pub climbs: Vec<Climb>,
+    pub climbs: Vec<PathCost>,
 }
 
 /// A view beside the view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Beside {
+pub struct Auxiliary {
     /// What it holds: "the values of x by group".
     pub what: String,
     /// How it is kept.
@@ -286,7 +286,7 @@ pub struct Read {
 
 /// What a node holds now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct NodeSize {
     /// Its keys, if it is kept.
     pub rows: Option<u64>,
     /// Its bytes.
@@ -297,7 +297,7 @@ pub struct Held {
 
 impl Explanation {
     /// Says what each node holds, in the order of the tree's nodes.
-    pub fn fill(&mut self, held: &[Held]) {
+    pub fn fill(&mut self, held: &[NodeSize]) {
         for (node, held) in self.nodes.iter_mut().zip(held) {
             node.rows = held.rows;
             node.bytes = Some(held.bytes);

@@ -93,7 +93,7 @@ impl Explanation {
         }
         let _ = writeln!(text, "  kept as {}: {}", form.name, form.because);
         self.theory(text, "  ");
-        for condition in self.told() {
+        for condition in self.shown() {
             let _ = writeln!(text, "  {}", elided(&condition.line()));
         }
     }
@@ -115,7 +115,7 @@ impl Explanation {
     /// The conditions that hold, and of the others those that do not merely follow: a cyclic join
     /// is neither free-connex nor hierarchical, only a hierarchical one is q-hierarchical, and
     /// where free variables stand follows from all of them.
-    pub(super) fn told(&self) -> impl Iterator<Item = &Condition> {
+    pub(super) fn shown(&self) -> impl Iterator<Item = &Condition> {
         let fails = |name: &str| self.conditions.iter().any(|c| c.name == name && !c.holds);
         let cyclic = fails("alpha-acyclic");
         let beyond = cyclic || fails("free-connex") || fails("hierarchical");

@@ -1,7 +1,7 @@
 //! What expressions, conditions and aggregates are, as SQL says it.
 
 use ringview_query::{
-    ColumnRef, Compared, Comparison, Condition, Function, Literal, Measure, Query, Scalar,
+    ColumnRef, Comparison, Condition, Function, Literal, Measure, Query, Scalar, SubqueryExpr,
 };
 
 use crate::value::Value;
@@ -43,13 +43,13 @@ fn negated(value: Value) -> Value {
 /// What a condition compares; `column` reads one so many queries further out, `query` makes one
 /// value of one within.
 pub fn compute_compared(
-    compared: &Compared,
+    compared: &SubqueryExpr,
     column: &dyn Fn(usize, &ColumnRef) -> Value,
     query: &dyn Fn(&Query) -> Value,
 ) -> Value {
-    let of = |side: &Compared| compute_compared(side, column, query);
+    let of = |side: &SubqueryExpr| compute_compared(side, column, query);
     match compared {
-        Compared::Column {
+        SubqueryExpr::Column {
             depth,
             atom,
             column: name,
@@ -57,13 +57,13 @@ pub fn compute_compared(
             let (atom, name) = (*atom, name.clone());
             column(*depth, &ColumnRef { atom, column: name })
         }
-        Compared::Literal { value } => literal(value),
-        Compared::Add { left, right } => combine('+', of(left), of(right)),
-        Compared::Subtract { left, right } => combine('-', of(left), of(right)),
-        Compared::Multiply { left, right } => combine('*', of(left), of(right)),
-        Compared::Divide { left, right } => combine('/', of(left), of(right)),
-        Compared::Negate { operand } => negated(of(operand)),
-        Compared::Query { query: within } => query(within),
+        SubqueryExpr::Literal { value } => literal(value),
+        SubqueryExpr::Add { left, right } => combine('+', of(left), of(right)),
+        SubqueryExpr::Subtract { left, right } => combine('-', of(left), of(right)),
+        SubqueryExpr::Multiply { left, right } => combine('*', of(left), of(right)),
+        SubqueryExpr::Divide { left, right } => combine('/', of(left), of(right)),
+        SubqueryExpr::Negate { operand } => negated(of(operand)),
+        SubqueryExpr::Query { query: within } => query(within),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ringview_core::Type;
-use ringview_query::{ColumnRef, Compared, Measure, Output, Query};
+use ringview_query::{ColumnRef, Measure, Output, Query, SubqueryExpr};
 
 use crate::arithmetic::{compute_compared, compute_group, holds, holds_of};
 use crate::tables::{Table, Tables};
@@ -105,7 +105,7 @@ fn value(query: &Query, tables: &Tables, rows: &Joined<'_>, column: &ColumnRef) 
 }
 
 /// What is compared, for a row of a join.
-fn compared(of: &Compared, tables: &Tables, frame: &Frame<'_>) -> Value {
+fn compared(of: &SubqueryExpr, tables: &Tables, frame: &Frame<'_>) -> Value {
     let column = |depth: usize, column: &ColumnRef| {
         let out =
             |frame: &'_ Frame<'_>| -> Value { value(frame.query, tables, frame.rows, column) };
@@ -141,7 +141,7 @@ fn groups<'t>(
             rows,
             further,
         };
-        let compared = |of: &Compared| compared(of, tables, &frame);
+        let compared = |of: &SubqueryExpr| compared(of, tables, &frame);
         let chosen = query
             .condition
             .as_ref()

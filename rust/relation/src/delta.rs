@@ -26,7 +26,7 @@ pub struct Delta {
 
 /// Room for gathering, kept between batches.
 #[derive(Clone, Debug, Default)]
-pub struct Spare {
+pub struct GatherScratch {
     words: Vec<u64>,
     first: Vec<u32>,
     groups: Vec<u32>,
@@ -50,7 +50,7 @@ impl Delta {
     }
 
     /// Keeps the rows named, in that order, in the registers that are live.
-    pub fn gather(&mut self, live: &[usize], rows: &[u32], spare: &mut Spare) {
+    pub fn gather(&mut self, live: &[usize], rows: &[u32], spare: &mut GatherScratch) {
         for &register in live {
             let column = &mut self.columns[register];
             spare.words.clear();
@@ -106,7 +106,7 @@ impl Delta {
         keys: &[usize],
         layout: &KeyLayout,
         grouper: &mut Grouper,
-        spare: &mut Spare,
+        spare: &mut GatherScratch,
     ) -> Result<(), Overflow> {
         grouper.group(&self.columns, keys, self.rows, layout, false);
         let Some(first) = grouper.representatives() else {
@@ -148,7 +148,7 @@ impl Delta {
         keys: &[usize],
         slots: &mut Vec<u32>,
         limit: usize,
-        spare: &mut Spare,
+        spare: &mut GatherScratch,
     ) -> Result<(), Overflow> {
         const NONE: u32 = u32::MAX;
         let mut group_of = vec![NONE; limit];

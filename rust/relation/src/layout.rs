@@ -14,13 +14,13 @@ pub struct KeyField {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct FieldBits {
     word: usize,
     shift: u32,
     field: KeyField,
 }
 
-impl Place {
+impl FieldBits {
     #[inline(always)]
     fn mask(self) -> u64 {
         u64::MAX >> (64 - self.field.bits)
@@ -50,7 +50,7 @@ impl Place {
 /// The packing of a key: fields to words, first fit.
 #[derive(Clone, Debug, Default)]
 pub struct KeyLayout {
-    places: Vec<Place>,
+    places: Vec<FieldBits>,
     words: usize,
 }
 
@@ -71,7 +71,7 @@ impl KeyLayout {
                     });
                 let shift = used[word];
                 used[word] += field.bits;
-                Place { word, shift, field }
+                FieldBits { word, shift, field }
             })
             .collect();
         Self {

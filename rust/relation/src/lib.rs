@@ -36,14 +36,14 @@ mod relation;
 mod rows;
 mod widening;
 
-pub use delta::{Delta, Spare};
+pub use delta::{Delta, GatherScratch};
 pub use directory::{KeyScratch, Keys};
 pub use group::Grouper;
 pub use hash::HashDirectory;
 pub use journal::{Journal, SlotChange};
 pub use layout::{KeyField, KeyLayout};
 pub use part::Index;
-pub use part::{Moved, Part};
+pub use part::{Part, Relocated};
 pub use partition::{Partition, Threshold};
 pub use relation::Relation;
 pub use rows::{Action, Actions, KeyedDelta, Net, RowStore};

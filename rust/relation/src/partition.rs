@@ -200,7 +200,7 @@ impl Partition {
 
     /// The values that would break a strict bound with what is expected beside their tuples.
     #[must_use]
-    pub fn strays_beside(&self, expected: &[i64]) -> Vec<u32> {
+    pub fn strict_violations_with(&self, expected: &[i64]) -> Vec<u32> {
         let strict = self.threshold.strict.max(1);
         let is_stray = |&value: &u32| {
             let more = expected.get(value as usize).copied().unwrap_or(0);
@@ -214,7 +214,7 @@ impl Partition {
 
     /// The values, of those that were counted since the last call, that break a loose bound, each
     /// once.
-    pub fn misfits(&mut self) -> Vec<u32> {
+    pub fn loose_violations(&mut self) -> Vec<u32> {
         let Threshold { loose, full, .. } = self.threshold;
         let words = self.degrees.payloads();
         let breaks = |value: &u32| breaks(words[*value as usize], loose, full);
@@ -226,7 +226,7 @@ impl Partition {
     }
 
     /// The values that break a strict bound.
-    pub fn strays(&mut self) -> Vec<u32> {
+    pub fn strict_violations(&mut self) -> Vec<u32> {
         self.counted.clear();
         let strict = self.threshold.strict;
         let values = self.degrees.iter();
@@ -241,7 +241,7 @@ impl Partition {
     }
 
     /// A heavy value becomes light, a light one heavy.
-    pub fn flip(&mut self, value: u32) {
+    pub fn migrate(&mut self, value: u32) {
         let word = self.degrees.payload_mut(value);
         word[0] ^= 1;
         let word = word[0];

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use ringview_core::{Error, empty};
 use ringview_ring::{Overflow, PayloadRing, Slab};
 
-use crate::delta::{Delta, Spare};
+use crate::delta::{Delta, GatherScratch};
 use crate::directory::{KeyScratch, Keys};
-use crate::part::{Moved, Part};
+use crate::part::{Part, Relocated};
 
 /// A delta with this many rows for each slot of the relation is folded while it is stored.
 const FOLD: usize = 2;
@@ -131,7 +131,7 @@ impl<R: PayloadRing> Relation<R> {
         delta: &mut Delta,
         keys: &[usize],
         scratch: &mut KeyScratch,
-        spare: &mut Spare,
+        spare: &mut GatherScratch,
     ) -> Result<(), Overflow> {
         self.slots.clear();
         let Some(part) = self.part.as_mut().filter(|_| delta.rows > 0) else {
@@ -307,7 +307,7 @@ impl<R: PayloadRing> Relation<R> {
 
     /// What the running transaction did stays. Who keeps slots beside the part follows where they
     /// went, if they moved.
-    pub fn commit(&mut self) -> Option<Moved> {
+    pub fn commit(&mut self) -> Option<Relocated> {
         self.updates += std::mem::take(&mut self.pending);
         if !std::mem::take(&mut self.touched) {
             return None;

@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use ringview_core::Meter;
+use ringview_core::Budget;
 use ringview_sampling::{All, QuerySample, Random, Relation};
 
 /// The relations of a query, and which end of an edge each column is: 0 the source, 1 the target.
@@ -117,7 +117,7 @@ fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<
         *edge = ends[*relation].map(|end| edge[end]);
     }
     let mut sample = QuerySample::new(&relations, options.k, 7, All)?;
-    let meter = Meter::free();
+    let budget = Budget::free();
     let mut rows = vec![Vec::new(); relations.len()];
     let mut taken = Vec::new();
     let mut moments: Vec<Moment> = Vec::new();
@@ -129,11 +129,11 @@ fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<
         batch.iter().for_each(|(of, row)| rows[*of].extend(row));
         for (relation, rows) in rows.iter_mut().enumerate() {
             if !rows.is_empty() {
-                sample.insert_all(relation, rows, rows.len() / 2, &meter)?;
+                sample.insert_all(relation, rows, rows.len() / 2, &budget)?;
                 rows.clear();
             }
         }
-        sample.settle(&meter)?;
+        sample.settle(&budget)?;
         sample.commit();
         let took = started.elapsed().as_secs_f64();
         seconds += took;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::queries::{queries, query};
 use common::statistics::{Seen, distance_from_uniform, pairs};
 use proptest::prelude::*;
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_sampling::{All, Index, Predicate, QuerySample, Random, Relation, Relations};
 
 /// A result: the rows of its relations, or what was asked for of them.
@@ -118,7 +118,7 @@ proptest! {
         let mut random = Random::new(seed);
         let mut sample = QuerySample::new(relations, k, seed, All).unwrap();
         let mut tables = Tables(vec![Vec::new(); relations.len()]);
-        let meter = Meter::free();
+        let budget = Budget::free();
         for step in 0..24 {
             let before = (held(relations, &sample), tables.clone(), sample.sample().law().clone());
             for _ in 0..6 {
@@ -127,17 +127,17 @@ proptest! {
                 if random.below(if step < 14 { 6 } else { 2 }) > 0 || table.is_empty() {
                     let row = row(&relations[at], &mut random, 3);
                     if comes(&relations[at], table, &row) {
-                        sample.insert(at, &row, &meter).unwrap();
+                        sample.insert(at, &row, &budget).unwrap();
                         table.push(row);
                     }
                 } else {
                     let gone = table.swap_remove(random.below(table.len() as u128) as usize);
-                    prop_assert!(sample.delete(at, &gone, &meter).unwrap());
+                    prop_assert!(sample.delete(at, &gone, &budget).unwrap());
                 }
             }
             let missing = vec![0; relations[0].columns];
-            prop_assert!(relations[0].columns == 0 || !sample.delete(0, &missing, &meter).unwrap());
-            sample.settle(&meter).unwrap();
+            prop_assert!(relations[0].columns == 0 || !sample.delete(0, &missing, &budget).unwrap());
+            sample.settle(&budget).unwrap();
             sample.check();
             let results = tables.join(relations);
             prop_assert_eq!(sample.sample().index().results(), results.len() as u128);
@@ -158,10 +158,10 @@ proptest! {
         // All that came leaves: nothing stays.
         for (at, table) in tables.0.iter().enumerate() {
             for row in table {
-                prop_assert!(sample.delete(at, row, &meter).unwrap());
+                prop_assert!(sample.delete(at, row, &budget).unwrap());
             }
         }
-        sample.settle(&meter).unwrap();
+        sample.settle(&budget).unwrap();
         sample.commit();
         prop_assert_eq!((sample.sample().len(), sample.sample().index().results()), (0, 0));
         let mut words_left = 0;
@@ -221,16 +221,16 @@ fn phases(relations: &[Relation]) -> [Vec<Change>; 3] {
 
 /// Results held after so many phases, three changes a transaction.
 fn sampled(relations: &[Relation], phases: &[Vec<Change>], k: u64, seed: u64) -> Vec<Rows> {
-    let meter = Meter::free();
+    let budget = Budget::free();
     let mut sample = QuerySample::new(relations, k, seed, All).unwrap();
     for part in phases.iter().flat_map(|changes| changes.chunks(3)) {
         for (at, row, delete) in part {
             match delete {
-                true => assert!(sample.delete(*at, row, &meter).unwrap()),
-                false => sample.insert(*at, row, &meter).unwrap(),
+                true => assert!(sample.delete(*at, row, &budget).unwrap()),
+                false => sample.insert(*at, row, &budget).unwrap(),
             }
         }
-        sample.settle(&meter).unwrap();
+        sample.settle(&budget).unwrap();
         sample.commit();
     }
     held(relations, &sample)
@@ -331,12 +331,12 @@ fn predicates_find_what_is_carried() {
             let mut sample = QuerySample::of(planned, (1000, 1), even).unwrap();
             let mut tables = Tables(vec![Vec::new(); relations.len()]);
             let mut random = Random::new(3);
-            let meter = Meter::free();
+            let budget = Budget::free();
             for _ in 0..60 {
                 let of = random.below(relations.len() as u128) as usize;
                 let row = row(&relations[of], &mut random, 3);
                 if comes(&relations[of], &tables.0[of], &row) {
-                    sample.insert(of, &row, &meter).unwrap();
+                    sample.insert(of, &row, &budget).unwrap();
                     tables.0[of].push(row);
                 }
             }
@@ -362,15 +362,15 @@ fn a_change_costs_what_the_cover_allows() {
     // that is longer than the shorter one.
     let relations = query("triangle");
     let mut sample = QuerySample::new(&relations, 10, 1, All).unwrap();
-    let meter = Meter::free();
+    let budget = Budget::free();
     let n = 2000;
     for leaf in 0..n {
-        sample.insert(1, &[1, 10 + leaf], &meter).unwrap();
+        sample.insert(1, &[1, 10 + leaf], &budget).unwrap();
     }
     let before = sample.steps();
     // Vertex 0 has one edge only: the 2000 of vertex 1 are not walked.
-    sample.insert(2, &[15, 0], &meter).unwrap();
-    sample.insert(0, &[0, 1], &meter).unwrap();
+    sample.insert(2, &[15, 0], &budget).unwrap();
+    sample.insert(0, &[0, 1], &budget).unwrap();
     sample.commit();
     assert_eq!(sample.sample().len(), 1);
     assert!(

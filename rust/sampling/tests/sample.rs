@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use common::sampled::{Change, Even, Rows, Tables, apply, apply_together, end, held, phases};
 use common::{bound, chi_square, shape, shapes};
 use proptest::prelude::*;
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 use ringview_sampling::{All, Atom, Index, JoinSample, Predicate};
 
 #[test]
@@ -134,7 +134,7 @@ proptest! {
             } else {
                 changed.iter().for_each(|change| apply(&mut sample, change).unwrap());
             }
-            sample.settle(&Meter::free()).unwrap();
+            sample.settle(&Budget::free()).unwrap();
             sample.check();
             let (old, new) = sample.moved();
             let as_held = |sample: &JoinSample| -> Vec<Vec<u32>> {
@@ -185,11 +185,11 @@ proptest! {
             let row = |(atom, &tuple): (usize, &u32)| index.row(atom, tuple).to_vec();
             drawn.push(result.iter().enumerate().map(row).collect::<Rows>());
         };
-        sample.draw(u64::MAX, false, seed, &Meter::free(), &mut take).unwrap();
+        sample.draw(u64::MAX, false, seed, &Budget::free(), &mut take).unwrap();
         drawn.sort_unstable();
         prop_assert_eq!(&drawn, &results);
         let mut count = 0;
-        let done = sample.draw(5, true, seed, &Meter::free(), |_, _| count += 1);
+        let done = sample.draw(5, true, seed, &Budget::free(), |_, _| count += 1);
         prop_assert_eq!((done.is_ok(), count), if results.is_empty() { (false, 0) } else { (true, 5) });
     }
 }
@@ -207,7 +207,7 @@ fn draws_are_uniform() {
     let mut counts = BTreeMap::<Vec<u32>, u64>::new();
     let mut take = |_: &Index, result: &[u32]| *counts.entry(result.to_vec()).or_insert(0) += 1;
     sample
-        .draw(20_000, true, 9, &Meter::free(), &mut take)
+        .draw(20_000, true, 9, &Budget::free(), &mut take)
         .unwrap();
     let results = tables.join(&atoms).len();
     let statistic = chi_square(counts.values().copied(), results, 20_000);

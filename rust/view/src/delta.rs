@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema};
 use ringview_core::{
-    Batch, Column, Dictionary, Encoder, Error, Field, Meter, Result, Schema, Type,
+    Batch, Budget, Column, Dictionary, Encoder, Error, Field, Result, Schema, Type,
 };
 use ringview_query::{OutputKind, PlanOutput};
 
@@ -21,7 +21,7 @@ pub struct Context<'c, 'm> {
     /// Knows all strings of the rows at hand.
     pub dictionary: &'c Dictionary,
     /// Cancellation, and the budget of memory and work.
-    pub meter: &'c Meter<'m>,
+    pub budget: &'c Budget<'m>,
     /// By output of the query, whether its column is wanted in the delta; `None` where no delta is. The same for all
     /// calls of a transaction.
     pub wanted: Option<&'c [bool]>,

@@ -10,7 +10,7 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Dictionary, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, HoldsStrings, Result};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
 
@@ -34,7 +34,7 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     ///
     /// # Errors
     /// `Overflow`; `NotANumber` for NaN in a key and `NullFeature` for NULL in a feature; cancellation and the
-    /// budget of the meter. The view must then be rolled back.
+    /// budget of the budget. The view must then be rolled back.
     fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()>;
 
     /// Takes rows that are the product of factors, as `apply` would take the rows. By default they are
@@ -43,7 +43,7 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// # Errors
     /// As `apply`.
     fn apply_product(&mut self, product: ProductDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
-        multiplied_out(product, cx.meter, |rows| self.apply(rows, cx))
+        multiplied_out(product, cx.budget, |rows| self.apply(rows, cx))
     }
 
     /// Static relations have all their rows, so storage that only loading needs is released. Called once, before the
@@ -55,7 +55,7 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// that changed must be fit to be shown, parts are rebalanced, a reservoir is refilled.
     ///
     /// # Errors
-    /// `Overflow`; cancellation and the budget of the meter. The view must then be rolled back.
+    /// `Overflow`; cancellation and the budget of the budget. The view must then be rolled back.
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta>;
 
     /// Keeps the changes since the last commit. Called after `prepare` alone; cannot fail.
@@ -81,13 +81,13 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// at least. Between transactions. See `part/partial`.
     ///
     /// # Errors
-    /// As of the answer; cancellation and the budget of the meter.
+    /// As of the answer; cancellation and the budget of the budget.
     fn partial(
         &self,
         _query: &Bound,
-        (dictionary, meter): (&Dictionary, &Meter<'_>),
+        (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
-        each_once(self.answer(), dictionary, meter)
+        each_once(self.answer(), dictionary, budget)
     }
 
     /// How it is kept, why, what that costs, and what each of its nodes holds now. O(nodes).
@@ -118,14 +118,14 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
 /// As [`View::apply`].
 pub fn multiplied_out(
     product: ProductDelta<'_>,
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
     mut apply: impl FnMut(RowDelta<'_>) -> Result<()>,
 ) -> Result<()> {
     let rows = FactorRows::product_rows(product.factors)?;
     for start in (0..rows).step_by(BLOCK) {
         let batch = FactorRows::multiplied_out(product.factors, start, BLOCK.min(rows - start))?;
         apply(product.rows(&batch)).map_err(|error| error.counted_from(start as u64))?;
-        meter.work(batch.rows as u64)?;
+        budget.work(batch.rows as u64)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_query::Companion;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part, SlotChange};
 use ringview_view::RowDelta;
@@ -80,11 +80,11 @@ impl AuxiliaryState {
         self.matrix.is_none() && self.values.is_empty()
     }
 
-    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         if let Some(matrix) = &mut self.matrix {
-            matrix.apply(rows, meter)?;
+            matrix.apply(rows, budget)?;
         }
-        self.values.apply(rows, meter)
+        self.values.apply(rows, budget)
     }
 
     pub(crate) fn freeze(&mut self) {
@@ -96,7 +96,7 @@ impl AuxiliaryState {
     pub(crate) fn prepare(
         &mut self,
         tree: &mut dyn Maintained,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<()> {
         self.matrix.iter().try_for_each(Maintained::check_fits)?;
         self.values.prepare(reading.0, reading.1)?;
@@ -282,7 +282,7 @@ fn payloads<'a>(
 }
 
 impl HoldsStrings for AuxiliaryState {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.matrix.iter().for_each(|tree| tree.mark_strings(held));
         self.values.mark_strings(held);
     }
@@ -292,7 +292,7 @@ impl HoldsStrings for AuxiliaryState {
         matrix.sum::<usize>() + self.values.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.matrix
             .iter_mut()
             .for_each(|tree| tree.forget_strings(gone));

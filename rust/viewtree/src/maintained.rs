@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ringview_core::{HoldsStrings, Meter, Result};
+use ringview_core::{Budget, HoldsStrings, Result};
 use ringview_relation::{Part, Relation};
 use ringview_ring::Overflow;
 use ringview_view::{ProductDelta, RowDelta};
@@ -31,9 +31,9 @@ pub struct NodeStatus {
 /// A tree over any ring. Called once a batch, so that the indirection costs nothing.
 pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     /// Applies rows of one relation.
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()>;
     /// Applies the product of some factors; false, and nothing done, if this ring cannot.
-    fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool>;
+    fn apply_factors(&mut self, product: ProductDelta<'_>, budget: &Budget<'_>) -> Result<bool>;
     /// Keeps sums of integers in 128 bits from now on where one does not fit 64; whether that changed. O(keys of
     /// all nodes) then, else O(nodes).
     fn grow_to_fit(&mut self) -> bool;
@@ -61,7 +61,7 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
         atom: usize,
         columns: Vec<Vec<u64>>,
         times: &[i64],
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()>;
     /// The fields of the variables.
     fn fields(&self) -> &Fields;
@@ -84,17 +84,17 @@ impl fmt::Debug for dyn Maintained {
 }
 
 impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        Tree::apply(self, rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        Tree::apply(self, rows, budget)
     }
 
-    fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool> {
+    fn apply_factors(&mut self, product: ProductDelta<'_>, budget: &Budget<'_>) -> Result<bool> {
         // Indicator projections are told from the rows of the leaf.
         // What does not fit at the moment is met row by row.
         if self.watches[product.atom].is_some() || !self.fits() {
             return Ok(false);
         }
-        P::apply_factors(self, product, meter)
+        P::apply_factors(self, product, budget)
     }
 
     fn grow_to_fit(&mut self) -> bool {
@@ -148,9 +148,9 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
         atom: usize,
         columns: Vec<Vec<u64>>,
         times: &[i64],
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
-        Tree::apply_keys(self, atom, columns, times, meter)
+        Tree::apply_keys(self, atom, columns, times, budget)
     }
 
     fn fields(&self) -> &Fields {

@@ -5,10 +5,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
-use ringview_explain::{Explanation, Held as HeldBy};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
+use ringview_explain::{Explanation, NodeSize as HeldBy};
 use ringview_query::{Representation, VarId};
-use ringview_relation::{Moved, Part};
+use ringview_relation::{Part, Relocated};
 use ringview_view::part::{Grouped, Maintainer, PartRows, PartView};
 use ringview_view::{ProductDelta, RowDelta, View};
 
@@ -90,26 +90,27 @@ impl Grouped for TreeMaintainer {
 }
 
 impl Maintainer for TreeMaintainer {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.tree.apply(rows, meter)?;
-        self.auxiliary.apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.tree.apply(rows, budget)?;
+        self.auxiliary.apply(rows, budget)
     }
 
     /// Where the payloads allow it, the product is multiplied out only at views that are kept.
-    fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool> {
+    fn apply_factors(&mut self, product: ProductDelta<'_>, budget: &Budget<'_>) -> Result<bool> {
         if product.factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(true);
         }
         // Auxiliary state reads rows.
-        Ok(self.auxiliary.is_empty() && self.tree.apply_factors(product, meter)?)
+        Ok(self.auxiliary.is_empty() && self.tree.apply_factors(product, budget)?)
     }
 
-    fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+    fn prepare(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
         if self.tree.grow_to_fit() {
             self.auxiliary.grow();
         }
         self.tree.check_fits()?;
-        self.auxiliary.prepare(&mut *self.tree, (dictionary, meter))
+        self.auxiliary
+            .prepare(&mut *self.tree, (dictionary, budget))
     }
 
     fn freeze(&mut self) {
@@ -117,7 +118,7 @@ impl Maintainer for TreeMaintainer {
         self.auxiliary.freeze();
     }
 
-    fn commit(&mut self, dictionary: &Dictionary) -> Option<Moved> {
+    fn commit(&mut self, dictionary: &Dictionary) -> Option<Relocated> {
         self.auxiliary.commit(dictionary);
         self.tree.commit();
         self.auxiliary.take_origins(&*self.tree);
@@ -186,7 +187,7 @@ impl fmt::Debug for TreeMaintainer {
 }
 
 impl HoldsStrings for TreeMaintainer {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.tree.mark_strings(held);
         self.auxiliary.mark_strings(held);
     }
@@ -195,7 +196,7 @@ impl HoldsStrings for TreeMaintainer {
         self.tree.string_words() + self.auxiliary.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.tree.forget_strings(gone);
         self.auxiliary.forget_strings(gone);
     }

@@ -6,7 +6,7 @@
 //! strings: they forget. Literals are text.
 //! Cost: O(keys with strings).
 
-use ringview_core::{Gone, Held, HoldsStrings};
+use ringview_core::{FreedIds, HoldsStrings, LiveIds};
 use ringview_relation::Part;
 use ringview_view::part::mark_strings;
 
@@ -22,7 +22,7 @@ impl<P: Payloads> Tree<P> {
 }
 
 impl<P: Payloads> HoldsStrings for Tree<P> {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         for (part, texts) in self.texts() {
             mark_strings(part, &texts, held);
         }
@@ -33,7 +33,7 @@ impl<P: Payloads> HoldsStrings for Tree<P> {
         words.sum()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.payloads.forget_strings(gone);
     }
 }

@@ -6,9 +6,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
-use ringview_relation::{Moved, Part};
+use ringview_relation::{Part, Relocated};
 use ringview_view::RowDelta;
 use ringview_view::answer::Members;
 use ringview_view::part::{Grouped, Maintainer, PartRows};
@@ -72,19 +72,19 @@ impl Grouped for ValueTree {
 }
 
 impl Maintainer for ValueTree {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.tree.apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.tree.apply(rows, budget)
     }
 
     fn freeze(&mut self) {
         self.tree.freeze();
     }
 
-    fn prepare(&mut self, _dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
+    fn prepare(&mut self, _dictionary: &Dictionary, _meter: &Budget<'_>) -> Result<()> {
         Maintained::check_fits(&self.tree)
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Moved> {
+    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Relocated> {
         self.tree.commit_root()
     }
 
@@ -114,7 +114,7 @@ impl Maintainer for ValueTree {
 }
 
 impl HoldsStrings for ValueTree {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.tree.mark_strings(held);
     }
 
@@ -122,7 +122,7 @@ impl HoldsStrings for ValueTree {
         self.tree.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.tree.forget_strings(gone);
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: a view comes with all its blocks or not at all. Cost: that of applying all rows of what it
 //! reads, in chunks; what is static first, so that what only it needs can be freed.
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 use ringview_query::Query;
 use ringview_view::RowDelta;
 
@@ -38,8 +38,8 @@ impl Database {
         poll: Poll<'_>,
     ) -> Result<()> {
         self.catalogue().check_new(name)?;
-        let meter = self.state.meter(poll);
-        let family = self.bear(name, query, By::Choice(engine), &meter)?;
+        let budget = self.state.budget(poll);
+        let family = self.bear(name, query, By::Choice(engine), &budget)?;
         self.state.graph.views.extend(family);
         self.state.wire();
         self.state.count();
@@ -52,14 +52,14 @@ impl Database {
         name: &str,
         query: &Query,
         by: By<'_>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<Vec<NamedView>> {
         let plans = self.catalogue().plans(query, by)?;
         let born = plans.len() as u64;
         let owner = self.births + born;
         let mut family: Vec<NamedView> = Vec::with_capacity(plans.len());
         for planned in plans {
-            match self.fill((name, owner), planned, &family, meter) {
+            match self.fill((name, owner), planned, &family, budget) {
                 Ok(view) => family.push(view),
                 Err(problem) => {
                     // The strings that blocks computed; whoever saw them goes, too.
@@ -79,7 +79,7 @@ impl Database {
         (name, owner): (&str, u64),
         planned: Planned<'_>,
         family: &[NamedView],
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<NamedView> {
         for source in &planned.sources {
             let table = self
@@ -94,10 +94,10 @@ impl Database {
             }
         }
         let mut view = NamedView::new((name, owner), planned)?;
-        self.load(&mut view, true, family, meter)?;
+        self.load(&mut view, true, family, budget)?;
         view.kept.freeze();
-        self.load(&mut view, false, family, meter)?;
-        view.prepare(&self.state.storage.dictionary, meter)?;
+        self.load(&mut view, false, family, budget)?;
+        view.prepare(&self.state.storage.dictionary, budget)?;
         view.kept.commit(&self.state.storage.dictionary);
         Ok(view)
     }
@@ -108,7 +108,7 @@ impl Database {
         view: &mut NamedView,
         is_static: bool,
         family: &[NamedView],
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let born: usize = family.iter().map(|view| view.bytes(true)).sum();
         for index in 0..view.atoms.len() {
@@ -116,10 +116,10 @@ impl Database {
                 continue;
             }
             match view.sources[index] {
-                Source::Table(id) => self.load_table(view, (index, id), born, meter)?,
+                Source::Table(id) => self.load_table(view, (index, id), born, budget)?,
                 Source::View(id) => match family.iter().find(|below| below.id == id) {
-                    Some(below) => self.load_block(view, index, (below, born), meter)?,
-                    None => self.load_view(view, (index, id), born, meter)?,
+                    Some(below) => self.load_block(view, index, (below, born), budget)?,
+                    None => self.load_view(view, (index, id), born, budget)?,
                 },
             }
         }
@@ -131,7 +131,7 @@ impl Database {
         view: &mut NamedView,
         (index, id): (usize, u64),
         born: usize,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let needed = needed(view, index);
         let table = self
@@ -151,12 +151,12 @@ impl Database {
                 sign: 1,
                 dictionary: &self.state.storage.dictionary,
             };
-            view.apply(rows, meter)
+            view.apply(rows, budget)
                 .map_err(|error| error.counted_from(first))?;
             first += batch.rows as u64;
-            meter.done(batch.rows as u64)?;
+            budget.done(batch.rows as u64)?;
             self.state
-                .check_room(self.state.held() + (born + view.bytes(true)) as u64, meter)
+                .check_room(self.state.held() + (born + view.bytes(true)) as u64, budget)
         })
     }
 
@@ -166,12 +166,12 @@ impl Database {
         view: &mut NamedView,
         (index, id): (usize, u64),
         born: usize,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let views = std::mem::take(&mut self.state.graph.views);
         let held: usize = views.iter().map(|view| view.bytes(true)).sum();
         let below = views.iter().find(|below| below.id == id);
-        let done = below.map(|below| self.load_block(view, index, (below, born + held), meter));
+        let done = below.map(|below| self.load_block(view, index, (below, born + held), budget));
         self.state.graph.views = views;
         done.unwrap_or(Ok(()))
     }
@@ -182,11 +182,11 @@ impl Database {
         view: &mut NamedView,
         index: usize,
         (below, besides): (&NamedView, usize),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
-        self.pass_on(below, (index, 1), view, meter, |database, view| {
+        self.pass_on(below, (index, 1), view, budget, |database, view| {
             let held = database.state.held() + (besides + view.bytes(true)) as u64;
-            database.state.check_room(held, meter)
+            database.state.check_room(held, budget)
         })
     }
 
@@ -196,14 +196,14 @@ impl Database {
         below: &NamedView,
         (atom, sign): (usize, i64),
         view: &mut NamedView,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         asked: impl Fn(&Database, &NamedView) -> Result<()>,
     ) -> Result<()> {
         let needed = below.by_output(&needed(view, atom));
         let mut next = Some(0);
         while let Some(place) = next {
             let dictionary = &mut self.state.storage.dictionary;
-            let scanned = below.answer().scan(place, &needed, (dictionary, meter))?;
+            let scanned = below.answer().scan(place, &needed, (dictionary, budget))?;
             next = scanned.1;
             let batch = scanned
                 .0
@@ -214,8 +214,8 @@ impl Database {
                 sign,
                 dictionary,
             };
-            view.apply(rows, meter).map_err(of_a_view)?;
-            meter.done(batch.rows as u64)?;
+            view.apply(rows, budget).map_err(of_a_view)?;
+            budget.done(batch.rows as u64)?;
             asked(self, view)?;
         }
         Ok(())

@@ -101,13 +101,13 @@ impl Database {
         let rows = view.answer().len(&self.state.storage.dictionary)?;
         check_size(rows)?;
         let mut unpolled = |_| Ok(());
-        let meter = self.state.reading(&mut unpolled);
-        meter.room(
+        let budget = self.state.reading(&mut unpolled);
+        budget.reserve(
             rows.saturating_mul(8 * wanted.len() as u64),
             || format!("a table of {rows} rows"),
             "read the rows as a stream, or some of them",
         )?;
-        let reading = (&self.state.storage.dictionary, &meter);
+        let reading = (&self.state.storage.dictionary, &budget);
         let (mut parts, mut multiplicity) = (vec![Vec::new(); wanted.len()], Vec::new());
         let mut next = Some(0);
         while let Some(position) = next {

@@ -251,11 +251,11 @@ impl Database {
     /// # Errors
     /// The same, and what `poll` returns.
     pub fn view_result_with(&self, name: &str, poll: Poll<'_>) -> Result<RecordBatch> {
-        let (answer, meter) = (
+        let (answer, budget) = (
             self.state.graph.view(name)?.answer(),
             self.state.reading(poll),
         );
-        answer.rows(&self.state.storage.dictionary, &meter)
+        answer.rows(&self.state.storage.dictionary, &budget)
     }
 
     /// How many rows a view has. O(1), or O(groups) with HAVING.

@@ -10,7 +10,7 @@ use std::mem::replace;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 use ringview_sampling::SampleView;
 use ringview_view::part::partial::{merged_in, merged_view, partial_schema};
 use ringview_view::{Context, View};
@@ -39,9 +39,9 @@ impl Database {
     /// # Errors
     /// As `partial_schema`; `Memory`; what `poll` returns.
     pub fn view_partials(&self, name: &str, poll: Poll<'_>) -> Result<Vec<RecordBatch>> {
-        let (view, meter) = (self.state.graph.view(name)?, self.state.reading(poll));
+        let (view, budget) = (self.state.graph.view(name)?, self.state.reading(poll));
         refuse_sample(view)?;
-        (view.kept).partial(&view.bound, (&self.state.storage.dictionary, &meter))
+        (view.kept).partial(&view.bound, (&self.state.storage.dictionary, &budget))
     }
 
     /// Adds a partial to a view, as a transaction.
@@ -71,14 +71,14 @@ impl Database {
         keep: Keep<'_>,
     ) -> Result<()> {
         let index = self.state.graph.index(name)?;
-        let meter = self.state.meter(poll);
+        let budget = self.state.budget(poll);
         let mut undo = std::mem::take(&mut self.state.undo);
         undo.begin(self.state.graph.views.len());
         undo.touched[index] = true;
-        let merged = self.begin_merge(index, &meter).and_then(|before| {
+        let merged = self.begin_merge(index, &budget).and_then(|before| {
             let merged = self
-                .merge((index, rows), &mut undo, &meter)
-                .and_then(|()| self.state.prepare(&mut undo, &meter))
+                .merge((index, rows), &mut undo, &budget)
+                .and_then(|()| self.state.prepare(&mut undo, &budget))
                 .and_then(|()| keep());
             match merged {
                 Ok(()) => {
@@ -110,7 +110,7 @@ impl Database {
     }
 
     /// Makes a view one that partials are merged into, unless it is; what it was before.
-    fn begin_merge(&mut self, index: usize, meter: &Meter<'_>) -> Result<Option<Box<dyn View>>> {
+    fn begin_merge(&mut self, index: usize, budget: &Budget<'_>) -> Result<Option<Box<dyn View>>> {
         let trusting = self.options.trust_deletes;
         let view = &self.state.graph.views[index];
         if view.merged {
@@ -133,7 +133,7 @@ impl Database {
             });
         }
         refuse_sample(view)?;
-        let own = (view.kept).partial(&view.bound, (&self.state.storage.dictionary, meter))?;
+        let own = (view.kept).partial(&view.bound, (&self.state.storage.dictionary, budget))?;
         let mut kept = merged_view(&view.bound, &view.answer().schema())?;
         let made = own.iter().try_for_each(|rows| match merged_in(&mut *kept) {
             Some(merged) => merged.merge(rows, (0, trusting), &mut self.state.storage.dictionary),
@@ -142,7 +142,7 @@ impl Database {
         let made = made.and_then(|()| {
             kept.prepare(&Context {
                 dictionary: &self.state.storage.dictionary,
-                meter,
+                budget,
                 wanted: None,
             })
         });
@@ -162,7 +162,7 @@ impl Database {
         &mut self,
         (index, rows): (usize, &[RecordBatch]),
         undo: &mut Undo,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let trusting = self.options.trust_deletes;
         for (first, chunk) in chunks(rows) {
@@ -178,7 +178,7 @@ impl Database {
             );
             done.map_err(|error| error.in_view(&view.name))?;
             undo.words_left += self.state.storage.dictionary.fresh() - before;
-            self.state.done(chunk.num_rows(), meter)?;
+            self.state.done(chunk.num_rows(), budget)?;
         }
         self.state.graph.views[index].merged = true;
         Ok(())

@@ -5,7 +5,7 @@
 //! they read where they were, and what their plans rest on: else it is refused, and nothing has
 //! changed. Cost: that of a birth; where the view is read, all its old rows and all its new ones above.
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 use ringview_query::Query;
 
 use super::Database;
@@ -68,13 +68,13 @@ impl Database {
             return keep().or_else(|problem| self.drop_view(name).and(Err(problem)));
         };
         let readers = self.state.graph.readers_of(Source::View(old));
-        let meter = self.state.meter(poll);
+        let budget = self.state.budget(poll);
         // It is out of reach, so that the new one cannot read it; nobody is told that it was gone.
         let places: Vec<usize> = self.state.graph.family(old);
         let family = self.state.graph.take_family(old);
         let done = self
-            .bear(name, query, By::Choice(engine), &meter)
-            .and_then(|new| self.take_over(name, (&family, new), (readers, keep), &meter));
+            .bear(name, query, By::Choice(engine), &budget)
+            .and_then(|new| self.take_over(name, (&family, new), (readers, keep), &budget));
         match &done {
             Ok(()) => self.bury(&family),
             Err(_) => {
@@ -94,7 +94,7 @@ impl Database {
         name: &str,
         (old, new): (&[NamedView], Vec<NamedView>),
         (readers, keep): (Vec<String>, Keep<'_>),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let (Some(was), Some(is)) = (old.last(), new.last()) else {
             return Ok(());
@@ -114,7 +114,7 @@ impl Database {
         self.state.count();
         let done = match readers.is_empty() {
             true => keep(),
-            false => self.swap_rows(was, new_id, meter, keep),
+            false => self.swap_rows(was, new_id, budget, keep),
         };
         if done.is_err() {
             self.state.graph.views.truncate(first);
@@ -128,14 +128,14 @@ impl Database {
         &mut self,
         old: &NamedView,
         new: u64,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         keep: Keep<'_>,
     ) -> Result<()> {
         let mut undo = std::mem::take(&mut self.state.undo);
         undo.begin(self.state.graph.views.len());
         let swapped = self
-            .swap_at_readers(old, new, &mut undo, meter)
-            .and_then(|()| self.state.prepare(&mut undo, meter))
+            .swap_at_readers(old, new, &mut undo, budget)
+            .and_then(|()| self.state.prepare(&mut undo, budget))
             .and_then(|()| keep());
         match &swapped {
             Ok(()) => self.state.commit(&undo),
@@ -153,7 +153,7 @@ impl Database {
         old: &NamedView,
         new: u64,
         undo: &mut Undo,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let Some(at) = self
             .state
@@ -172,12 +172,12 @@ impl Database {
             let mut above = self.state.graph.views.remove(place);
             let asked = |_: &Database, _: &NamedView| Ok(());
             let done = self
-                .pass_on(old, (reader.atom, -1), &mut above, meter, asked)
-                .and_then(|()| self.pass_on(&new, (reader.atom, 1), &mut above, meter, asked));
+                .pass_on(old, (reader.atom, -1), &mut above, budget, asked)
+                .and_then(|()| self.pass_on(&new, (reader.atom, 1), &mut above, budget, asked));
             self.state.graph.views.insert(place, above);
             self.state.graph.views.insert(at, new);
             done?;
-            self.state.went_on(0, meter)?;
+            self.state.went_on(0, budget)?;
         }
         Ok(())
     }

@@ -65,11 +65,11 @@ impl Database {
         (from, to): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (answer, meter) = (
+        let (answer, budget) = (
             self.state.graph.view(name)?.answer(),
             self.state.reading(poll),
         );
-        answer.slice((from, to), &self.state.storage.dictionary, &meter)
+        answer.slice((from, to), &self.state.storage.dictionary, &budget)
     }
 
     /// `rows` rows of a factorised view, drawn with replacement and equal chances. O(depth) look-ups a
@@ -91,11 +91,11 @@ impl Database {
         (rows, seed): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (answer, meter) = (
+        let (answer, budget) = (
             self.state.graph.view(name)?.answer(),
             self.state.reading(poll),
         );
-        answer.draw((rows, seed), &self.state.storage.dictionary, &meter)
+        answer.draw((rows, seed), &self.state.storage.dictionary, &budget)
     }
 
     /// The names of the columns of a view. O(columns).

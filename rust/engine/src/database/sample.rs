@@ -31,8 +31,8 @@ impl Database {
     ) -> Result<()> {
         self.catalogue().check_new(name)?;
         let engine: Arc<dyn Engine> = Arc::new(Samples { k, seed });
-        let meter = self.state.meter(poll);
-        let family = self.bear(name, query, By::This(&engine), &meter)?;
+        let budget = self.state.budget(poll);
+        let family = self.bear(name, query, By::This(&engine), &budget)?;
         self.state.graph.views.extend(family);
         self.state.wire();
         self.state.count();
@@ -70,11 +70,11 @@ impl Database {
         weight: Option<&[String]>,
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (sample, meter) = (self.sample(name)?, self.state.reading(poll));
+        let (sample, budget) = (self.sample(name)?, self.state.reading(poll));
         match weight {
-            None => sample.draw_rows(drawn, &self.state.storage.dictionary, &meter),
+            None => sample.draw_rows(drawn, &self.state.storage.dictionary, &budget),
             Some(weight) => {
-                sample.draw_weighted(drawn, weight, &self.state.storage.dictionary, &meter)
+                sample.draw_weighted(drawn, weight, &self.state.storage.dictionary, &budget)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ringview_core::{Dictionary, Meter, Result};
+use ringview_core::{Budget, Dictionary, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_view::{Answer, Context, Delta, ProductDelta, RowDelta, View, is_readable};
@@ -83,10 +83,10 @@ impl NamedView {
     }
 
     /// Applies rows of one of its atoms; an error names the view.
-    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let cx = Context {
             dictionary: rows.dictionary,
-            meter,
+            budget,
             wanted: self.wanted.as_deref(),
         };
         let done = self.kept.apply(rows, &cx);
@@ -97,12 +97,12 @@ impl NamedView {
     pub(crate) fn apply_product(
         &mut self,
         product: ProductDelta<'_>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let dictionary = product.dictionary;
         let cx = Context {
             dictionary,
-            meter,
+            budget,
             wanted: self.wanted.as_deref(),
         };
         let done = self.kept.apply_product(product, &cx);
@@ -110,10 +110,14 @@ impl NamedView {
     }
 
     /// Ends the changes of a transaction, before the commit; an error names the view.
-    pub(crate) fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<Delta> {
+    pub(crate) fn prepare(
+        &mut self,
+        dictionary: &Dictionary,
+        budget: &Budget<'_>,
+    ) -> Result<Delta> {
         let cx = Context {
             dictionary,
-            meter,
+            budget,
             wanted: self.wanted.as_deref(),
         };
         let done = self.kept.prepare(&cx);

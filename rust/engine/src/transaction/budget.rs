@@ -2,7 +2,7 @@
 //!
 //! Invariant and cost: those of `memory`.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 
 use crate::Poll;
 use crate::memory::{EVERY, Memory};
@@ -15,32 +15,32 @@ impl State {
         self.count();
     }
 
-    /// The meter of a call that changes something.
-    pub(crate) fn meter<'p>(&mut self, poll: Poll<'p>) -> Meter<'p> {
+    /// The budget of a call that changes something.
+    pub(crate) fn budget<'p>(&mut self, poll: Poll<'p>) -> Budget<'p> {
         self.memory.start = self.memory.held;
         self.reading(poll)
     }
 
-    /// The meter of a call that reads.
-    pub(crate) fn reading<'p>(&self, poll: Poll<'p>) -> Meter<'p> {
-        Meter::new(poll).limited(self.memory.limit, self.memory.held)
+    /// The budget of a call that reads.
+    pub(crate) fn reading<'p>(&self, poll: Poll<'p>) -> Budget<'p> {
+        Budget::new(poll).limited(self.memory.limit, self.memory.held)
     }
 
     /// So many rows more are in the tables and views. Asks whether to go on, and whether there is room.
-    pub(crate) fn done(&mut self, rows: usize, meter: &Meter<'_>) -> Result<()> {
-        meter.done(rows as u64)?;
+    pub(crate) fn done(&mut self, rows: usize, budget: &Budget<'_>) -> Result<()> {
+        budget.done(rows as u64)?;
         self.memory.since += rows as u64;
-        if self.memory.is_set || meter.has_asked() || self.memory.since >= EVERY {
+        if self.memory.is_set || budget.has_asked() || self.memory.since >= EVERY {
             self.count();
-            return self.check_room(self.memory.held, meter);
+            return self.check_room(self.memory.held, budget);
         }
         Ok(())
     }
 
     /// So many rows have moved on to views above, beside those that were handed in.
-    pub(crate) fn went_on(&mut self, rows: usize, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn went_on(&mut self, rows: usize, budget: &Budget<'_>) -> Result<()> {
         self.memory.since += rows as u64;
-        self.done(0, meter)
+        self.done(0, budget)
     }
 
     /// Counts what is held.
@@ -62,10 +62,10 @@ impl State {
     }
 
     /// Whether so many bytes may be held.
-    pub(crate) fn check_room(&self, held: u64, meter: &Meter<'_>) -> Result<()> {
-        meter.recount(held);
+    pub(crate) fn check_room(&self, held: u64, budget: &Budget<'_>) -> Result<()> {
+        budget.recount(held);
         if held > self.memory.limit && held > self.memory.start {
-            return Err(meter.too_much());
+            return Err(budget.too_much());
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! Cost: that of encoding the rows of the factors; base rows, where they are kept, take all rows of the product,
 //! and views what they make of the factors.
 
-use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Field, Meter, Result, Schema};
+use ringview_core::{Batch, Budget, Column, Dictionary, Encoder, Error, Field, Result, Schema};
 use ringview_view::{FactorRows, ProductDelta};
 
 use crate::CHUNK;
@@ -22,12 +22,12 @@ impl State {
         &mut self,
         (index, product): (usize, &Product<'_>),
         undo: &mut Undo,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let table = &self.storage.tables[index];
         let factors = encode(table, product.factors, &mut self.storage.dictionary)?;
         let own = factors.iter().map(|factor| factor.batch.rows).sum();
-        self.done(own, meter)?;
+        self.done(own, budget)?;
         if factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl State {
                         Direction::Insert => rows.insert(&batch, &self.storage.dictionary)?,
                         Direction::Delete => rows.delete(&batch, &self.storage.dictionary)?,
                     }
-                    meter.done(0)?;
+                    budget.done(0)?;
                 }
             }
             None => {
@@ -63,10 +63,10 @@ impl State {
                 dictionary: &self.storage.dictionary,
             };
             let view = &mut self.graph.views[reader.view];
-            view.apply_product(product, meter)?;
-            meter.done(0)?;
+            view.apply_product(product, budget)?;
+            budget.done(0)?;
         }
-        self.done(0, meter)
+        self.done(0, budget)
     }
 }
 

@@ -5,7 +5,7 @@
 //! as one delta. A row that is replaced by its equal moves nothing.
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Meter, Result};
+use ringview_core::{Batch, Budget, Result};
 use ringview_relation::{Action, Actions, KeyedDelta};
 use ringview_view::RowDelta;
 
@@ -23,7 +23,7 @@ impl State {
         (index, by, rows): (usize, ByKey<'_>, &[RecordBatch]),
         undo: &mut Undo,
         batch: &mut Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         self.storage.tables[index].check_findable(by.name())?;
         let (mut moved, mut delta) = (KeyedDelta::default(), Batch::new());
@@ -54,11 +54,11 @@ impl State {
                     };
                     let view = &mut self.graph.views[reader.view];
                     let place = |row| first as u64 + u64::from(moved.origin(row as usize));
-                    view.apply(rows, meter)
+                    view.apply(rows, budget)
                         .map_err(|error| error.counted_by(place))?;
                 }
             }
-            self.done(chunk.num_rows(), meter)?;
+            self.done(chunk.num_rows(), budget)?;
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ pub(crate) mod prepare;
 mod strings;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Error, Meter, Result};
+use ringview_core::{Batch, Budget, Error, Result};
 use ringview_view::RowDelta;
 
 use crate::op::{ByKey, Change, Direction, Keyed, Op};
@@ -60,13 +60,13 @@ impl State {
         let outcome = self.begin(ops, &mut undo).and_then(|()| {
             let home = home(ops, &undo);
             let mut batch = std::mem::take(self.batch_at(home));
-            let meter = self.meter(poll);
+            let budget = self.budget(poll);
             let ran = if net {
-                self.run_net(ops, &mut undo, &mut batch, &meter)
+                self.run_net(ops, &mut undo, &mut batch, &budget)
             } else {
-                self.run(ops, &mut undo, &mut batch, &meter)
+                self.run(ops, &mut undo, &mut batch, &budget)
             };
-            let settled = ran.and_then(|()| self.prepare(&mut undo, &meter));
+            let settled = ran.and_then(|()| self.prepare(&mut undo, &budget));
             let outcome = settled.and_then(|()| keep());
             match &outcome {
                 Ok(()) => self.commit(&undo),
@@ -115,13 +115,13 @@ impl State {
         ops: &[C],
         undo: &mut Undo,
         batch: &mut Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()>
     where
         C: Copy + Into<Change<'a>>,
     {
         for (index, op) in ops.iter().enumerate() {
-            self.run_one((index, &(*op).into()), undo, batch, meter)?;
+            self.run_one((index, &(*op).into()), undo, batch, budget)?;
         }
         Ok(())
     }
@@ -131,17 +131,17 @@ impl State {
         (index, op): (usize, &Change<'_>),
         undo: &mut Undo,
         batch: &mut Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let table = undo.tables[index];
         match op {
             Change::Rows(op) if names_keys(&self.storage.tables[table], op)? => {
-                self.run_keyed((table, ByKey::Delete, op.rows), undo, batch, meter)
+                self.run_keyed((table, ByKey::Delete, op.rows), undo, batch, budget)
             }
-            Change::Rows(op) => self.run_rows((table, op), undo, batch, meter),
-            Change::Product(product) => self.run_product((table, product), undo, meter),
+            Change::Rows(op) => self.run_rows((table, op), undo, batch, budget),
+            Change::Product(product) => self.run_product((table, product), undo, budget),
             Change::Keyed(Keyed { by, rows, .. }) => {
-                self.run_keyed((table, *by, rows), undo, batch, meter)
+                self.run_keyed((table, *by, rows), undo, batch, budget)
             }
         }
     }
@@ -151,7 +151,7 @@ impl State {
         (table, op): (usize, &Op<'_>),
         undo: &mut Undo,
         batch: &mut Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         for (first, chunk) in chunks(op.rows) {
             self.encode(op, &chunk, first, table, batch)?;
@@ -161,9 +161,9 @@ impl State {
                     Place::From(first),
                     undo,
                     batch,
-                    meter,
+                    budget,
                 )?;
-                self.done(batch.rows, meter)?;
+                self.done(batch.rows, budget)?;
             }
         }
         Ok(())
@@ -196,7 +196,7 @@ impl State {
         place: Place<'_>,
         undo: &mut Undo,
         batch: &Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let table = &mut self.storage.tables[index];
         if direction == Direction::Delete || batch.multiplicity.is_some() {
@@ -222,7 +222,7 @@ impl State {
                 dictionary: &self.storage.dictionary,
             };
             let view = &mut self.graph.views[reader.view];
-            view.apply(rows, meter).map_err(|error| match place {
+            view.apply(rows, budget).map_err(|error| match place {
                 Place::From(first) => error.counted_from(first as u64),
                 Place::Rows(rows) => error.counted_by(|row| rows[row as usize]),
             })?;

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use ringview_core::{Batch, Error, Meter, Result};
+use ringview_core::{Batch, Budget, Error, Result};
 use ringview_relation::Net;
 use ringview_view::FactorRows;
 
@@ -35,7 +35,7 @@ impl State {
         ops: &[C],
         undo: &mut Undo,
         batch: &mut Batch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()>
     where
         C: Copy + Into<Change<'a>>,
@@ -56,21 +56,21 @@ impl State {
             });
             match (taken, op) {
                 (Taken::ByKey, op) if by_key => {
-                    self.run_one((index, &op), undo, batch, meter)?;
+                    self.run_one((index, &op), undo, batch, budget)?;
                 }
                 (Taken::AtOnce, op) if !by_key => {
-                    self.run_one((index, &op), undo, batch, meter)?;
+                    self.run_one((index, &op), undo, batch, budget)?;
                 }
                 (Taken::Net(net), Change::Rows(op)) if !by_key => {
                     for (first, chunk) in chunks(op.rows) {
                         self.encode(&op, &chunk, first, at, batch)?;
                         // What comes and goes again, nobody holds.
                         undo.words_left += self.storage.tables[at].texts * batch.rows;
-                        add(net, (batch, op.direction, first), meter)?;
+                        add(net, (batch, op.direction, first), budget)?;
                     }
                 }
                 (Taken::Net(net), Change::Product(product)) => {
-                    self.collect(net, at, &product, undo, meter)?;
+                    self.collect(net, at, &product, undo, budget)?;
                 }
                 _ => return Err(mixed(&table.name)),
             }
@@ -79,8 +79,8 @@ impl State {
             let Taken::Net(net) = taken else { continue };
             for direction in [Direction::Delete, Direction::Insert] {
                 net.scan(direction.sign(), CHUNK, |batch, places| {
-                    self.apply_chunk((table, direction), Place::Rows(places), undo, batch, meter)?;
-                    self.done(batch.rows, meter)
+                    self.apply_chunk((table, direction), Place::Rows(places), undo, batch, budget)?;
+                    self.done(batch.rows, budget)
                 })?;
             }
         }
@@ -94,7 +94,7 @@ impl State {
         table: usize,
         product: &Product<'_>,
         undo: &mut Undo,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let table = &self.storage.tables[table];
         let factors = factors::encode(table, product.factors, &mut self.storage.dictionary)?;
@@ -105,7 +105,7 @@ impl State {
         let all = FactorRows::product_rows(&factors)?;
         for start in (0..all).step_by(CHUNK) {
             let batch = FactorRows::multiplied_out(&factors, start, CHUNK.min(all - start))?;
-            add(net, (&batch, product.direction, start), meter)?;
+            add(net, (&batch, product.direction, start), budget)?;
         }
         Ok(())
     }
@@ -115,12 +115,12 @@ impl State {
 fn add(
     net: &mut Net,
     (batch, direction, first): (&Batch, Direction, usize),
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
 ) -> Result<()> {
     let before = net.memory_usage();
     net.add(batch, direction.sign(), first as u64)?;
-    meter.grown(net.memory_usage().saturating_sub(before) as u64)?;
-    meter.done(batch.rows as u64)
+    budget.grown(net.memory_usage().saturating_sub(before) as u64)?;
+    budget.done(batch.rows as u64)
 }
 
 fn mixed(table: &str) -> Error {

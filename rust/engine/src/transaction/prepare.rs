@@ -8,7 +8,7 @@
 //! seen; it keeps nothing of them but what its own plan keeps. Cost: the rows that change below, and the cost of these
 //! rows above; a view that no change reaches costs nothing, nor does a group that looks as it did.
 
-use ringview_core::{Error, Meter, Result, Type};
+use ringview_core::{Budget, Error, Result, Type};
 use ringview_view::{Delta, RowDelta};
 
 use crate::state::State;
@@ -17,14 +17,14 @@ use crate::undo::Undo;
 impl State {
     /// Ends the changes of a transaction: sums must fit, and the delta of each view goes on to the views above.
     /// The last step that can fail.
-    pub(crate) fn prepare(&mut self, undo: &mut Undo, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn prepare(&mut self, undo: &mut Undo, budget: &Budget<'_>) -> Result<()> {
         for at in 0..self.graph.order.len() {
             let index = self.graph.order[at];
             if !undo.touched[index] {
                 continue;
             }
             let view = &mut self.graph.views[index];
-            let delta = view.prepare(&self.storage.dictionary, meter)?;
+            let delta = view.prepare(&self.storage.dictionary, budget)?;
             if delta.is_empty() {
                 continue;
             }
@@ -34,7 +34,7 @@ impl State {
                     .push((index, (arrays, delta.multiplicity.clone())));
             }
             if view.needed.is_some() {
-                self.feed_readers(index, &delta, undo, meter)?;
+                self.feed_readers(index, &delta, undo, budget)?;
             }
         }
         Ok(())
@@ -46,7 +46,7 @@ impl State {
         index: usize,
         delta: &Delta,
         undo: &mut Undo,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let view = &mut self.graph.views[index];
         let needed = view.needed.as_deref().unwrap_or_default();
@@ -63,12 +63,12 @@ impl State {
                 sign: 1,
                 dictionary: &self.storage.dictionary,
             };
-            let above = self.graph.views[reader.view].apply(rows, meter);
+            let above = self.graph.views[reader.view].apply(rows, budget);
             above.map_err(of_a_view)
         });
         self.graph.views[index].readers = readers;
         done?;
-        self.went_on(batch.rows, meter)
+        self.went_on(batch.rows, budget)
     }
 }
 

@@ -7,7 +7,7 @@
 //! when half as many may have lost their last holder: O(1) amortised for each row that goes. A
 //! dictionary that takes less than a byte for each of those words is left as it is.
 
-use ringview_core::{Gone, HoldsStrings};
+use ringview_core::{FreedIds, HoldsStrings};
 
 use crate::state::State;
 use crate::storage::Leaving;
@@ -47,7 +47,7 @@ impl State {
 
     /// The strings of the running transaction go with it; `touched` are the views that saw them.
     pub(crate) fn forget_fresh_strings(&mut self, touched: &[bool]) {
-        let gone: Gone = self.storage.dictionary.rollback();
+        let gone: FreedIds = self.storage.dictionary.rollback();
         let views = self.graph.views.iter_mut().zip(touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.kept.forget_strings(&gone);

@@ -4,8 +4,8 @@
 //! a relation that meets itself takes them in blocks. Many rows are loaded (`bulk`). Cost:
 //! O(N^max(e, 1-e)) a row, and what `rebalance` says.
 
-use ringview_core::{Meter, Result};
-use ringview_relation::join::{Climb, Path};
+use ringview_core::{Budget, Result};
+use ringview_relation::join::{Path, Propagation};
 use ringview_relation::{Delta, Keys, Part};
 use ringview_ring::PayloadRing;
 
@@ -18,18 +18,18 @@ impl<R: PayloadRing> Machine<R> {
     /// Takes rows of a relation, by its number, in and rebalances. The columns are the fields of its key.
     ///
     /// # Errors
-    /// `Overflow`; what the meter says. It must then be rolled back.
-    pub fn apply(&mut self, input: usize, delta: &Delta, meter: &Meter<'_>) -> Result<()> {
+    /// `Overflow`; what the budget says. It must then be rolled back.
+    pub fn apply(&mut self, input: usize, delta: &Delta, budget: &Budget<'_>) -> Result<()> {
         if self.is_load(delta.rows) {
-            return self.load(&[(input, delta)], meter);
+            return self.load(&[(input, delta)], budget);
         }
         let block = match self.strategy.batch {
             Some(_) => self.longest_walk(),
             None => usize::MAX,
         };
         if delta.rows <= block {
-            self.change(input, delta, meter)?;
-            return self.rebalance(meter);
+            self.change(input, delta, budget)?;
+            return self.rebalance(budget);
         }
         for start in (0..delta.rows).step_by(block) {
             let rows: Vec<u32> = (start..delta.rows.min(start + block))
@@ -37,8 +37,8 @@ impl<R: PayloadRing> Machine<R> {
                 .collect();
             let fields = delta.columns.len();
             let part = picked(delta, fields, &rows, fields);
-            self.change(input, &part, meter)?;
-            self.rebalance(meter)?;
+            self.change(input, &part, budget)?;
+            self.rebalance(budget)?;
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl<R: PayloadRing> Machine<R> {
     }
 
     /// Without rebalancing.
-    pub(crate) fn change(&mut self, at: usize, delta: &Delta, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn change(&mut self, at: usize, delta: &Delta, budget: &Budget<'_>) -> Result<()> {
         if delta.rows == 0 {
             return Ok(());
         }
@@ -63,14 +63,14 @@ impl<R: PayloadRing> Machine<R> {
             let met = self.meet(&mut classes);
             self.add(batch, delta, Some(&met))?;
         }
-        self.enter((at, delta, &classes), Extent::All, meter)?;
+        self.enter((at, delta, &classes), Extent::All, budget)?;
         self.count(at, delta, &classes)
     }
 
     /// Tuples that are there come to other parts and views, or go.
-    pub(crate) fn pass(&mut self, at: usize, delta: &Delta, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn pass(&mut self, at: usize, delta: &Delta, budget: &Budget<'_>) -> Result<()> {
         let classes = self.classes(at, delta);
-        self.enter((at, delta, &classes), Extent::Views, meter)
+        self.enter((at, delta, &classes), Extent::Views, budget)
     }
 
     /// Tuples come or go: what follows of it, by the classes that their values have.
@@ -78,10 +78,10 @@ impl<R: PayloadRing> Machine<R> {
         &mut self,
         (at, delta, classes): (usize, &Delta, &Classes),
         extent: Extent,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let before = std::mem::take(&mut self.strategy.inputs[at].before);
-        let followed = self.evaluate(&before, (at, delta, classes), extent, meter);
+        let followed = self.evaluate(&before, (at, delta, classes), extent, budget);
         self.strategy.inputs[at].before = before;
         followed?;
         if let Some(batch) = self.strategy.batch {
@@ -97,7 +97,7 @@ impl<R: PayloadRing> Machine<R> {
         // What is stored last in the whole relation is looked up again: rows may repeat a tuple.
         let followed = added
             .and_then(|()| self.add(whole, delta, None))
-            .and_then(|()| self.evaluate(&after, (at, delta, classes), extent, meter));
+            .and_then(|()| self.evaluate(&after, (at, delta, classes), extent, budget));
         let input = &mut self.strategy.inputs[at];
         (input.after, input.parts) = (after, parts);
         followed
@@ -108,7 +108,7 @@ impl<R: PayloadRing> Machine<R> {
         rules: &[Evaluation<R>],
         (at, delta, classes): (usize, &Delta, &Classes),
         extent: Extent,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         for rule in rules {
             if !self.follows(rule.role, extent) {
@@ -125,7 +125,7 @@ impl<R: PayloadRing> Machine<R> {
                 let into = rule.path.levels[0].into;
                 scaled.map_err(|fault| self.strategy.relations[into].refusal(fault))?;
             }
-            self.follow(&rule.path, &mut part, meter)?;
+            self.follow(&rule.path, &mut part, budget)?;
         }
         Ok(())
     }
@@ -147,13 +147,13 @@ impl<R: PayloadRing> Machine<R> {
         &mut self,
         path: &Path<R>,
         delta: &mut Delta,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
-        let mut climb = Climb {
+        let mut climb = Propagation {
             relations: &mut self.strategy.relations,
             path,
             work: &mut self.work,
-            meter,
+            budget,
         };
         climb.follow(delta)
     }

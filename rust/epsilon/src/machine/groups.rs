@@ -3,7 +3,7 @@
 //! Invariant: reading leaves the machine as it was, but for steps counted. Cost: for each tuple of the relation in the groups
 //! what a change of it costs, O(N^max(e, 1-e)); all groups O(N^(1 + max(e, 1-e))), and O(N^(3/2)) at e = 1/2.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_relation::{ABSENT, Keys, Part};
 use ringview_ring::{Overflow, PayloadRing};
 
@@ -19,11 +19,11 @@ impl<R: PayloadRing> Machine<R> {
     /// transactions, of a machine that reads groups; of any other there are none.
     ///
     /// # Errors
-    /// `Overflow` where a sum does not fit; what the meter says. Nothing is to be rolled back.
-    pub fn read_groups(&mut self, of: Option<&[Vec<u64>]>, meter: &Meter<'_>) -> Result<Part> {
+    /// `Overflow` where a sum does not fit; what the budget says. Nothing is to be rolled back.
+    pub fn read_groups(&mut self, of: Option<&[Vec<u64>]>, budget: &Budget<'_>) -> Result<Part> {
         let read = match self.strategy.reads.take() {
             Some(reads) => {
-                let read = self.close_all(&reads, of, meter);
+                let read = self.close_all(&reads, of, budget);
                 self.strategy.reads = Some(reads);
                 read
             }
@@ -57,19 +57,19 @@ impl<R: PayloadRing> Machine<R> {
         &mut self,
         reads: &Reads<R>,
         of: Option<&[Vec<u64>]>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let slots = self.slots_in(reads, of);
         let whole = self.strategy.inputs[reads.input].whole;
         for slots in slots.chunks(BLOCK) {
-            meter.work(slots.len() as u64)?;
+            budget.work(slots.len() as u64)?;
             let Some(part) = self.strategy.relations[whole].part() else {
                 break;
             };
             let tuples = tuples_at(part, slots);
             let classes = self.classes(reads.input, &tuples);
             let of = (reads.input, &tuples, &classes);
-            self.evaluate(&reads.rules, of, Extent::All, meter)?;
+            self.evaluate(&reads.rules, of, Extent::All, budget)?;
         }
         Ok(())
     }

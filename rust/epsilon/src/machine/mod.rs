@@ -19,7 +19,7 @@ mod groups;
 mod rows;
 mod told;
 
-use ringview_core::{Meter, Result, empty};
+use ringview_core::{Budget, Result, empty};
 use ringview_relation::join::Work;
 use ringview_relation::{KeyField, Part, Partition, Relation};
 use ringview_ring::PayloadRing;
@@ -75,7 +75,7 @@ pub(crate) struct Size {
 /// A count or sum over a join, kept under changes.
 ///
 /// ```
-/// use ringview_core::Meter;
+/// use ringview_core::Budget;
 /// use ringview_epsilon::{Algebra, Epsilon, Machine};
 /// use ringview_relation::{Delta, KeyField};
 /// use ringview_ring::NumberKind;
@@ -90,9 +90,9 @@ pub(crate) struct Size {
 ///     width: 1,
 ///     wide: false,
 /// };
-/// let meter = Meter::free();
-/// triangles.apply(0, &edges, &meter)?;
-/// triangles.settle(&meter)?;
+/// let budget = Budget::free();
+/// triangles.apply(0, &edges, &budget)?;
+/// triangles.settle(&budget)?;
 /// triangles.commit();
 /// // From each of its three vertices.
 /// assert_eq!(triangles.result(), Some(&[3][..]));
@@ -150,10 +150,10 @@ impl<R: PayloadRing> Machine<R> {
     /// Ends the changes of a transaction: the last step that can fail.
     ///
     /// # Errors
-    /// `Overflow` where a sum that is kept does not fit; what the meter says.
-    pub fn settle(&mut self, meter: &Meter<'_>) -> Result<()> {
+    /// `Overflow` where a sum that is kept does not fit; what the budget says.
+    pub fn settle(&mut self, budget: &Budget<'_>) -> Result<()> {
         self.fit()?;
-        self.rebalance(meter)?;
+        self.rebalance(budget)?;
         self.fit()
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result, Type};
+use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Type};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
 use ringview_relation::Part;
@@ -79,12 +79,12 @@ impl GroupsOnRead {
     }
 
     /// All groups.
-    fn all(&self, meter: &Meter<'_>) -> Result<Arc<Part>> {
+    fn all(&self, budget: &Budget<'_>) -> Result<Arc<Part>> {
         let mut state = self.state();
         if let Some(part) = &state.all {
             return Ok(Arc::clone(part));
         }
-        let part = Arc::new(state.sums.machine.read_groups(None, meter)?);
+        let part = Arc::new(state.sums.machine.read_groups(None, budget)?);
         state.all = Some(Arc::clone(&part));
         Ok(part)
     }
@@ -105,7 +105,7 @@ impl GroupsOnRead {
             return Ok(Arc::clone(part));
         }
         let machine = &mut state.sums.machine;
-        let part = machine.read_groups(Some(&columns), &Meter::free())?;
+        let part = machine.read_groups(Some(&columns), &Budget::free())?;
         Ok(Arc::new(part))
     }
 }
@@ -127,20 +127,20 @@ impl Answer for GroupsOnRead {
     }
 
     fn len(&self, dictionary: &Dictionary) -> Result<u64> {
-        let part = self.all(&Meter::free())?;
+        let part = self.all(&Budget::free())?;
         self.rows_of(&part).shown(dictionary)
     }
 
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
-        let part = self.all(meter)?;
-        self.rows_of(&part).batch(dictionary, meter)
+    fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
+        let part = self.all(budget)?;
+        self.rows_of(&part).batch(dictionary, budget)
     }
 
     fn scan(
         &self,
         _place: u64,
         _wanted: &[bool],
-        _reading: (&Dictionary, &Meter<'_>),
+        _reading: (&Dictionary, &Budget<'_>),
     ) -> Result<(Delta, Option<u64>)> {
         Err(unfollowed("a view over this one"))
     }
@@ -166,7 +166,7 @@ impl Answer for GroupsOnRead {
     fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
         let part = match self.words(key, dictionary) {
             Some(_) => self.some([key].into_iter(), dictionary)?,
-            None => self.all(&Meter::free())?,
+            None => self.all(&Budget::free())?,
         };
         let groups = self.rows_of(&part);
         let rows = groups.rows_where(key, dictionary)?;
@@ -175,7 +175,7 @@ impl Answer for GroupsOnRead {
 }
 
 impl HoldsStrings for GroupsOnRead {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.state().sums.mark_strings(held);
     }
 
@@ -183,18 +183,18 @@ impl HoldsStrings for GroupsOnRead {
         self.state().sums.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.state_mut().sums.forget_strings(gone);
     }
 }
 
 impl View for GroupsOnRead {
     fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
-        self.state_mut().sums.apply(rows, cx.meter)
+        self.state_mut().sums.apply(rows, cx.budget)
     }
 
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        self.state_mut().sums.prepare(cx.dictionary, cx.meter)?;
+        self.state_mut().sums.prepare(cx.dictionary, cx.budget)?;
         Ok(Delta::default())
     }
 
@@ -219,10 +219,10 @@ impl View for GroupsOnRead {
     fn partial(
         &self,
         query: &Bound,
-        (dictionary, meter): (&Dictionary, &Meter<'_>),
+        (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
-        let part = self.all(meter)?;
-        write_groups(query, self.rows_of(&part), Vec::new(), (dictionary, meter))
+        let part = self.all(budget)?;
+        write_groups(query, self.rows_of(&part), Vec::new(), (dictionary, budget))
     }
 
     fn explanation(&self) -> Explanation {

@@ -16,9 +16,9 @@ mod waiting;
 use std::fmt;
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
-use ringview_relation::Moved;
+use ringview_relation::Relocated;
 use ringview_ring::SumProduct;
 use ringview_view::RowDelta;
 use ringview_view::answer::Members;
@@ -85,7 +85,7 @@ impl Grouped for HeavyLightSums {
 }
 
 impl HoldsStrings for HeavyLightSums {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         for (atom, part) in self.machine.wholes().enumerate() {
             mark_strings(part, &self.plan.texts(atom), held);
         }
@@ -98,7 +98,7 @@ impl HoldsStrings for HeavyLightSums {
             .sum()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.readings
             .iter_mut()
             .for_each(|reading| reading.forget_strings(gone));
@@ -106,24 +106,24 @@ impl HoldsStrings for HeavyLightSums {
 }
 
 impl Maintainer for HeavyLightSums {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         // One relation at three places takes its rows once.
         if self.plan.is_cycle && rows.atom > 0 {
             return Ok(());
         }
         let shape = self.machine.shape().clone();
         let delta = self.readings[rows.atom].read(rows, &shape)?;
-        meter.work(delta.rows as u64)?;
+        budget.work(delta.rows as u64)?;
         let taken = (rows.atom, delta);
-        self.waiting.take(&mut self.machine, taken, meter)
+        self.waiting.take(&mut self.machine, taken, budget)
     }
 
-    fn prepare(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.waiting.enter(&mut self.machine, meter)?;
-        self.machine.settle(meter)
+    fn prepare(&mut self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        self.waiting.enter(&mut self.machine, budget)?;
+        self.machine.settle(budget)
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Moved> {
+    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Relocated> {
         self.machine.commit();
         None
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Dictionary, Error, Gone, Result, Schema};
+use ringview_core::{Dictionary, Error, FreedIds, Result, Schema};
 use ringview_query::{Kind, VarId};
 use ringview_relation::Delta;
 use ringview_ring::{Element, Expansion, Number, SumProductShape, Widen};
@@ -115,7 +115,7 @@ impl Reading {
     }
 
     /// Forgets what its filter knows of strings that have gone.
-    pub(super) fn forget_strings(&mut self, gone: &Gone) {
+    pub(super) fn forget_strings(&mut self, gone: &FreedIds) {
         self.program.forget_strings(gone);
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Error, Meter, Result};
+use ringview_core::{Budget, Dictionary, Error, Result};
 use ringview_view::answer::listing::check_size;
 use ringview_view::answer::{Cursor, ResultRows};
 use ringview_view::{Answer, Key};
@@ -33,12 +33,12 @@ impl HeavyLightRows {
         &self,
         (from, to): (u64, u64),
         dictionary: &Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
         let rows = to.saturating_sub(from);
         check_size(rows)?;
         let columns = self.plan.query.outputs.len() as u64;
-        meter.room(
+        budget.reserve(
             rows.saturating_mul(16 * columns),
             || format!("a table of {rows} rows"),
             "read the rows as a stream, or some of them",
@@ -51,7 +51,7 @@ impl HeavyLightRows {
             if more.rows == 0 {
                 break;
             }
-            meter.work(more.rows as u64)?;
+            budget.work(more.rows as u64)?;
             all.columns.resize_with(more.columns.len(), Vec::new);
             for (column, more) in all.columns.iter_mut().zip(&more.columns) {
                 column.extend_from_slice(more);
@@ -72,18 +72,18 @@ impl Answer for HeavyLightRows {
         u64::try_from(self.machine.row_count()).map_err(|_| negative())
     }
 
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
-        self.rows_at((0, self.len(dictionary)?), dictionary, meter)
+    fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
+        self.rows_at((0, self.len(dictionary)?), dictionary, budget)
     }
 
     fn slice(
         &self,
         (from, to): (u64, u64),
         dictionary: &Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
         let to = to.min(self.len(dictionary)?);
-        self.rows_at((from.min(to), to), dictionary, meter)
+        self.rows_at((from.min(to), to), dictionary, budget)
     }
 
     fn cursor(&self, _dictionary: &Dictionary) -> Result<Cursor> {

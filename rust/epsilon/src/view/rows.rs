@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Result};
+use ringview_core::{Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::VarId;
 use ringview_relation::Part;
@@ -102,14 +102,14 @@ impl View for HeavyLightRows {
         self.machine.log_rows(cx.wanted.is_some());
         let shape = self.machine.shape().clone();
         let delta = self.readings[rows.atom].read(rows, &shape)?;
-        cx.meter.work(delta.rows as u64)?;
+        cx.budget.work(delta.rows as u64)?;
         let taken = (rows.atom, delta);
-        self.waiting.take(&mut self.machine, taken, cx.meter)
+        self.waiting.take(&mut self.machine, taken, cx.budget)
     }
 
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        self.waiting.enter(&mut self.machine, cx.meter)?;
-        self.machine.settle(cx.meter)?;
+        self.waiting.enter(&mut self.machine, cx.budget)?;
+        self.machine.settle(cx.budget)?;
         let (Some(wanted), Some(part)) = (cx.wanted, self.machine.moved_rows()) else {
             return Ok(Delta::default());
         };
@@ -120,7 +120,7 @@ impl View for HeavyLightRows {
             part,
             further: &self.members,
         };
-        rows.weighed(wanted, self.changed(part), (cx.dictionary, cx.meter))
+        rows.weighed(wanted, self.changed(part), (cx.dictionary, cx.budget))
     }
 
     fn commit(&mut self, _dictionary: &Dictionary) {
@@ -162,7 +162,7 @@ impl View for HeavyLightRows {
 }
 
 impl HoldsStrings for HeavyLightRows {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         for (atom, part) in self.machine.wholes().enumerate() {
             mark_strings(part, &self.plan.texts(atom), held);
         }
@@ -175,7 +175,7 @@ impl HoldsStrings for HeavyLightRows {
             .sum()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.readings
             .iter_mut()
             .for_each(|reading| reading.forget_strings(gone));

@@ -3,7 +3,7 @@
 //! Invariant: none are left when it has settled, or is undone. Relations enter in the order in which they
 //! came, what is static before the rest. Cost: a copy of each row of a batch behind the first.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_relation::Delta;
 use ringview_ring::PayloadRing;
 
@@ -34,12 +34,12 @@ impl Waiting {
         &mut self,
         machine: &mut Machine<R>,
         (relation, delta): (usize, Delta),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         self.push(relation, delta);
         let (_, tuples) = machine.size();
         match self.rows() as u64 > tuples.saturating_mul(2).max(MANY) {
-            true => self.enter(machine, meter),
+            true => self.enter(machine, budget),
             false => Ok(()),
         }
     }
@@ -71,7 +71,7 @@ impl Waiting {
     pub(super) fn enter<R: PayloadRing>(
         &mut self,
         machine: &mut Machine<R>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let rows = self.rows();
         let order = std::mem::take(&mut self.order);
@@ -81,10 +81,10 @@ impl Waiting {
             .collect();
         if machine.is_load(rows) {
             let named: Vec<(usize, &Delta)> = changes.iter().map(|(at, one)| (*at, one)).collect();
-            return machine.load(&named, meter);
+            return machine.load(&named, budget);
         }
         let mut changes = changes.iter();
-        changes.try_for_each(|(at, delta)| machine.apply(*at, delta, meter))
+        changes.try_for_each(|(at, delta)| machine.apply(*at, delta, budget))
     }
 
     /// They do not come.

@@ -1,5 +1,5 @@
 //! What a change costs, in counted steps.
-use ringview_core::Meter;
+use ringview_core::Budget;
 use ringview_epsilon::{Algebra, Epsilon, Machine, Query, Rebalancings};
 use ringview_ring::NumberKind;
 
@@ -194,9 +194,9 @@ fn a_cofactor_takes_the_steps_of_a_count_and_28_words_a_payload() {
         let mut rows = crate::common::delta(&edges);
         (rows.payload, rows.width) = (words.repeat(rows.rows), words.len());
         for relation in 0..3 {
-            machine.apply(relation, &rows, &Meter::free()).unwrap();
+            machine.apply(relation, &rows, &Budget::free()).unwrap();
         }
-        machine.settle(&Meter::free()).unwrap();
+        machine.settle(&Budget::free()).unwrap();
         machine.commit();
         let bytes = machine.memory_usage() as u64 / machine.size().1;
         (words.len(), machine.steps(), bytes)

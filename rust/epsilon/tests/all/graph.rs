@@ -1,6 +1,6 @@
 //! Triangles counted at once against brute force, and how many steps that takes.
 use proptest::prelude::*;
-use ringview_core::Meter;
+use ringview_core::Budget;
 use ringview_epsilon::{GraphKind, Triangles, count_triangles};
 
 use crate::common::{Rows, brute_force};
@@ -22,7 +22,7 @@ fn counted(edges: &[(i64, i64)], directed: bool, multigraph: bool) -> Triangles 
         [&ends[0][..half], &ends[1][..half]],
         [&ends[0][half..], &ends[1][half..]],
     ];
-    count_triangles(&blocks, kind, &Meter::free()).unwrap()
+    count_triangles(&blocks, kind, &Budget::free()).unwrap()
 }
 
 /// Walks a, b, c, a over edges, each at one of its three vertices, both ways where edges have no direction.

@@ -1,6 +1,6 @@
 //! Loads: what comes out is what single changes make, at the cost of a worst-case optimal join.
 use proptest::prelude::*;
-use ringview_core::{Error, Meter};
+use ringview_core::{Budget, Error};
 use ringview_epsilon::{Epsilon, Machine};
 
 use crate::common::{Batch, EPSILONS, House, WORD, count, cycle, join, path, triangle};
@@ -138,7 +138,7 @@ fn the_triangles_of_given_edges_are_counted_at_once() {
     let rows = clique(900);
     let once = |rows: &Batch| {
         let machine = Machine::cycle(WORD, Epsilon::ONE, count());
-        let sum = machine.sum_of(&[(0, &crate::common::delta(rows))], &Meter::free());
+        let sum = machine.sum_of(&[(0, &crate::common::delta(rows))], &Budget::free());
         sum.unwrap().map(|payload| payload[0])
     };
     assert_eq!(once(&rows), Some(30 * 30 * 30));
@@ -183,10 +183,10 @@ fn a_load_can_be_interrupted_and_is_undone() {
     house.load(&[(0, vec![(vec![1, 2], 1), (vec![2, 1], 1)])]);
     let rows = clique(900);
     let mut poll = |_| Err(Error::Interrupted);
-    let meter = Meter::new(&mut poll);
-    let _ = meter.is_due(1 << 16);
+    let budget = Budget::new(&mut poll);
+    let _ = budget.is_due(1 << 16);
     let delta = crate::common::delta(&rows);
-    let refused = house.machine.load(&[(0, &delta)], &meter);
+    let refused = house.machine.load(&[(0, &delta)], &budget);
     assert!(matches!(refused, Err(Error::Interrupted)));
     house.machine.rollback();
     house.check();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use ringview_core::Meter;
+use ringview_core::Budget;
 use ringview_epsilon::{Algebra, Epsilon, Machine, Query};
 use ringview_relation::Delta;
 use ringview_ring::{Element, Expansion, Number, NumberKind, SumProduct};
@@ -101,18 +101,18 @@ impl Sums {
 
     /// One transaction, at once or relation by relation; undone at first.
     fn change(&mut self, changes: &[Vec<Row>], at_once: bool) {
-        let meter = Meter::free();
+        let budget = Budget::free();
         let deltas: Vec<Delta> = changes.iter().map(|rows| self.delta(rows)).collect();
         let named: Vec<(usize, &Delta)> = deltas.iter().enumerate().collect();
         for kept in [false, true] {
             if at_once {
-                self.machine.load(&named, &meter).unwrap();
+                self.machine.load(&named, &budget).unwrap();
             } else {
                 for &(at, delta) in &named {
-                    self.machine.apply(at, delta, &meter).unwrap();
+                    self.machine.apply(at, delta, &budget).unwrap();
                 }
             }
-            self.machine.settle(&meter).unwrap();
+            self.machine.settle(&budget).unwrap();
             if kept {
                 self.machine.commit();
                 for (known, rows) in self.rows.iter_mut().zip(changes) {

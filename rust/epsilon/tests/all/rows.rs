@@ -1,6 +1,6 @@
 //! The rows of triangles: each once, with constant delay, after every single change.
 use proptest::prelude::*;
-use ringview_core::Meter;
+use ringview_core::Budget;
 use ringview_epsilon::{Epsilon, Machine, Query, RowBlock, RowPlace};
 use ringview_relation::{Keys, Part};
 use ringview_ring::SumProduct;
@@ -39,9 +39,9 @@ fn triangles(epsilon: f64) -> House {
 impl House {
     /// A change that is not looked at.
     fn quick(&mut self, relation: usize, rows: &[(Vec<i64>, i64)]) {
-        let meter = Meter::free();
-        self.machine.apply(relation, &delta(rows), &meter).unwrap();
-        self.machine.settle(&meter).unwrap();
+        let budget = Budget::free();
+        self.machine.apply(relation, &delta(rows), &budget).unwrap();
+        self.machine.settle(&budget).unwrap();
     }
 
     /// One transaction, undone at first if so, and checked.
@@ -59,13 +59,13 @@ impl House {
 
     /// One transaction of changes that enter one after the other, undone at first, and checked.
     fn change_each(&mut self, changes: &[(usize, Batch)]) {
-        let meter = Meter::free();
+        let budget = Budget::free();
         for kept in [false, true] {
             for (relation, rows) in changes {
-                let entered = self.machine.apply(*relation, &delta(rows), &meter);
+                let entered = self.machine.apply(*relation, &delta(rows), &budget);
                 entered.unwrap();
             }
-            self.machine.settle(&meter).unwrap();
+            self.machine.settle(&budget).unwrap();
             if kept {
                 self.machine.commit();
                 changes.iter().for_each(|(at, rows)| self.note(*at, rows));

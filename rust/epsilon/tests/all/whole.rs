@@ -1,6 +1,6 @@
 //! What a whole machine must be able to do: follow its size, solve what is known to be hard, and be undone
 //! wherever it stops.
-use ringview_core::{Error, Meter};
+use ringview_core::{Budget, Error};
 
 use crate::common::{House, Tuples, cycle, four, four_in_a_row, triangle};
 
@@ -148,12 +148,12 @@ fn a_change_can_be_interrupted_and_is_undone() {
         asked += 1;
         Err(Error::Interrupted)
     };
-    let meter = Meter::new(&mut poll);
-    // So much was done before that the meter asks at the next step.
-    let _ = meter.is_due(1 << 16);
+    let budget = Budget::new(&mut poll);
+    // So much was done before that the budget asks at the next step.
+    let _ = budget.is_due(1 << 16);
     let delta = crate::common::delta(&edges[200..]);
     assert!(matches!(
-        house.machine.apply(0, &delta, &meter),
+        house.machine.apply(0, &delta, &budget),
         Err(Error::Interrupted)
     ));
     assert_eq!(asked, 1);

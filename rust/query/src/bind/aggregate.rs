@@ -11,7 +11,7 @@ use crate::bind::bound::{Moments, OutputKind, PlanOutput, Term};
 use crate::bind::expr::{Expr, Kind};
 use crate::bind::scalar::{Scope, each_column};
 use crate::bind::terms::{Product, expand};
-use crate::bind::variables::{Place, Variables, resolve};
+use crate::bind::variables::{ColumnPosition, Variables, resolve};
 use crate::logical::{ColumnRef, Function, Literal, Output, Scalar};
 
 /// The digits of a decimal sum: all that there can be.
@@ -29,16 +29,16 @@ pub(crate) struct Aggregates<'a> {
     /// What computed columns read.
     pub(crate) measures: Vec<PlanOutput>,
     /// The columns whose values companions hold, and whether in order.
-    pub(crate) companions: Vec<(Place, bool)>,
+    pub(crate) companions: Vec<(ColumnPosition, bool)>,
     /// Columns that are known to hold no NULL, whatever their schema says.
-    known: &'a [Place],
+    known: &'a [ColumnPosition],
 }
 
 impl<'a> Aggregates<'a> {
     pub(crate) fn new(
         scopes: &'a [Scope<'a>],
         variables: &'a Variables,
-        known: &'a [Place],
+        known: &'a [ColumnPosition],
     ) -> Self {
         Self {
             known,
@@ -86,7 +86,7 @@ impl<'a> Aggregates<'a> {
     }
 
     /// The free variable of a column.
-    fn free(&self, place: Place) -> Option<usize> {
+    fn free(&self, place: ColumnPosition) -> Option<usize> {
         let variable = self.variables.of.get(&place).copied();
         variable.filter(|variable| self.variables.all[*variable].free)
     }

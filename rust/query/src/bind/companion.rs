@@ -14,22 +14,22 @@ use crate::bind::bound::{Bound, Companion, CompanionValue, PlanAtom, VarId};
 use crate::bind::nested::Where;
 use crate::bind::predicate::all;
 use crate::bind::scalar::Scope;
-use crate::bind::variables::{Place, Variables, variables};
+use crate::bind::variables::{ColumnPosition, Variables, variables};
 use crate::logical::{ColumnRef, Condition, Function, Literal, Output, Scalar};
 
 /// What a companion is to hold.
 pub(crate) struct Wanted<'a> {
     pub(crate) name: String,
-    pub(crate) places: &'a [Place],
+    pub(crate) places: &'a [ColumnPosition],
     pub(crate) ordered: bool,
     /// Numeric columns to sum, as doubles; the view lets no row pass with NULL in one.
-    pub(crate) sums: &'a [Place],
+    pub(crate) sums: &'a [ColumnPosition],
 }
 
 /// What companions are derived from: a query whose atoms are bound.
 pub(crate) struct Deriver<'a> {
     pub(crate) joins: &'a [Vec<ColumnRef>],
-    pub(crate) groups: &'a [Place],
+    pub(crate) groups: &'a [ColumnPosition],
     pub(crate) scopes: &'a [Scope<'a>],
     pub(crate) atoms: &'a [PlanAtom],
     pub(crate) inner: &'a [PlanAtom],
@@ -43,7 +43,7 @@ impl Deriver<'_> {
         let mut kept = self.groups.to_vec();
         kept.extend_from_slice(wanted.places);
         let inner = variables(self.joins, &kept, self.scopes)?;
-        let variable = |place: &Place| inner.of[place];
+        let variable = |place: &ColumnPosition| inner.of[place];
         let mut groups: Vec<(VarId, VarId)> = Vec::new();
         for place in self.groups {
             let pair = (self.variables.of[place], variable(place));
@@ -51,7 +51,7 @@ impl Deriver<'_> {
                 groups.push(pair);
             }
         }
-        let value = |place: &Place| CompanionValue {
+        let value = |place: &ColumnPosition| CompanionValue {
             ty: inner.key_type(*place, self.scopes),
             variable: variable(place),
         };
@@ -65,20 +65,25 @@ impl Deriver<'_> {
         })
     }
 
-    fn bound(&self, wanted: &Wanted<'_>, kept: &[Place], inner: Variables) -> Result<Bound> {
+    fn bound(
+        &self,
+        wanted: &Wanted<'_>,
+        kept: &[ColumnPosition],
+        inner: Variables,
+    ) -> Result<Bound> {
         let mut atoms = self.atoms.to_vec();
         for place in wanted.places {
-            let known = self.scopes[place.0].predicate(&is_known(&self.column(place)))?;
+            let known = self.scopes[place.0].predicate(&is_not_null(&self.column(place)))?;
             let filter = atoms[place.0].filter.take();
             let filter = all(filter.into_iter().chain([known]).collect());
             atoms[place.0].filter = (!filter.is_true()).then_some(filter);
         }
         let mut aggregates = Aggregates::new(self.scopes, &inner, wanted.sums);
-        let named = |(at, place): (usize, &Place)| Output::Group {
+        let named = |(at, place): (usize, &ColumnPosition)| Output::Group {
             name: at.to_string(),
             column: self.column(place),
         };
-        let summed = |(at, place): (usize, &Place)| Output::Aggregate {
+        let summed = |(at, place): (usize, &ColumnPosition)| Output::Aggregate {
             name: format!("sum {at}"),
             function: Function::Sum,
             argument: Some(Scalar::Multiply {
@@ -114,7 +119,7 @@ impl Deriver<'_> {
         Ok(bound)
     }
 
-    fn column(&self, place: &Place) -> ColumnRef {
+    fn column(&self, place: &ColumnPosition) -> ColumnRef {
         ColumnRef {
             atom: place.0,
             column: self.scopes[place.0].schema.fields()[place.1].name.clone(),
@@ -123,14 +128,14 @@ impl Deriver<'_> {
 }
 
 /// `filter AND column IS NOT NULL`
-pub(crate) fn known(column: &ColumnRef, filter: Option<Condition>) -> Condition {
+pub(crate) fn not_null(column: &ColumnRef, filter: Option<Condition>) -> Condition {
     Condition::And {
-        operands: filter.into_iter().chain([is_known(column)]).collect(),
+        operands: filter.into_iter().chain([is_not_null(column)]).collect(),
     }
 }
 
 /// `column IS NOT NULL`
-fn is_known(column: &ColumnRef) -> Condition {
+fn is_not_null(column: &ColumnRef) -> Condition {
     Condition::Not {
         operand: Box::new(Condition::IsNull {
             operand: scalar(column),

@@ -6,10 +6,10 @@
 use ringview_core::{Error, Result, Type};
 
 use crate::bind::bound::{CategoryPair, Features, PlanAtom};
-use crate::bind::companion::{Deriver, Wanted, known};
+use crate::bind::companion::{Deriver, Wanted, not_null};
 use crate::bind::expr::Expr;
 use crate::bind::scalar::{Purpose, Scope, number_kind};
-use crate::bind::variables::{Place, Variables, resolve};
+use crate::bind::variables::{ColumnPosition, Variables, resolve};
 use crate::logical::{ColumnRef, Nulls, Output, Query};
 
 /// The features that a COFACTOR names.
@@ -61,7 +61,7 @@ pub(crate) fn without_nulls(query: &Query) -> Query {
         for column in columns.iter().chain(categorical) {
             // An atom that is not there is refused where its name is resolved.
             if let Some(atom) = query.atoms.get_mut(column.atom) {
-                atom.filter = Some(known(column, atom.filter.take()));
+                atom.filter = Some(not_null(column, atom.filter.take()));
             }
         }
     }
@@ -70,7 +70,7 @@ pub(crate) fn without_nulls(query: &Query) -> Query {
 
 impl Named<'_> {
     /// The columns, of which no row that counts has NULL: such rows are refused, or left out.
-    pub(crate) fn places(&self, scopes: &[Scope<'_>]) -> Result<Vec<Place>> {
+    pub(crate) fn places(&self, scopes: &[Scope<'_>]) -> Result<Vec<ColumnPosition>> {
         self.all().map(|column| resolve(scopes, column)).collect()
     }
 
@@ -113,7 +113,7 @@ impl Named<'_> {
             )?;
         }
         let labels = names.split_off(numeric.len());
-        let beside = |name: String, places: &[Place], sums: &[Place]| {
+        let beside = |name: String, places: &[ColumnPosition], sums: &[ColumnPosition]| {
             let ordered = true;
             deriver.derive(&Wanted {
                 name,
@@ -149,7 +149,7 @@ impl Named<'_> {
 }
 
 /// Refuses a column that is named twice, by itself or by one that equals it.
-fn distinct(names: &[String], places: &[Place], variables: &Variables) -> Result<()> {
+fn distinct(names: &[String], places: &[ColumnPosition], variables: &Variables) -> Result<()> {
     let mut seen = Vec::new();
     for (name, place) in names.iter().zip(places) {
         let same = variables

@@ -9,7 +9,7 @@
 //! | `atoms`, `variables`, `scalar`, `order`, `exponents` | tables, columns, join classes, what is known of them, orders and thresholds given |
 //! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
-//! | `nested`, `within/` | conditions that compare across atoms and with queries within: what they are, how they are bound |
+//! | `nested`, `subquery/` | conditions that compare across atoms and with queries within: what they are, how they are bound |
 //! | `seen` | what a bound query is to those that read its result |
 //! | `companion`, `features` | the values and categories that stand beside, as queries of their own |
 
@@ -31,9 +31,9 @@ pub(crate) mod predicate;
 pub(crate) mod reads;
 mod scalar;
 mod seen;
+mod subquery;
 mod terms;
 pub(crate) mod variables;
-mod within;
 
 use ringview_core::{Error, Result};
 
@@ -49,8 +49,8 @@ use atoms::{bind_atoms, check_shape, scopes, tables};
 use companion::{Deriver, Wanted};
 use reads::hypergraph;
 use scalar::Scope;
-use variables::{Place, Variables, resolve, variables};
-use within::{Around, Within};
+use subquery::{OuterScope, Subqueries};
+use variables::{ColumnPosition, Variables, resolve, variables};
 
 use crate::graph::order::OrderNode;
 use crate::logical::{ColumnRef, Output, Query, Representation};
@@ -67,13 +67,13 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     let scopes = scopes(query, &tables);
     let groups = query.group_by.iter();
     let groups = groups.map(|column| resolve(&scopes, column));
-    let groups: Vec<Place> = groups.collect::<Result<_>>()?;
+    let groups: Vec<ColumnPosition> = groups.collect::<Result<_>>()?;
     let variables = variables(&query.joins, &groups, &scopes)?;
     let mut atoms = bind_atoms(query, &tables, &scopes, &variables)?;
-    let mut within = Within::new(catalog, atoms.len());
+    let mut within = Subqueries::new(catalog, atoms.len());
     let condition = match &query.condition {
         Some(condition) => {
-            let around = Around::outermost(&scopes);
+            let around = OuterScope::outermost(&scopes);
             within.condition(condition, &around, &mut atoms)?
         }
         None => None,
@@ -139,7 +139,7 @@ fn show(query: &Query, scopes: &[Scope<'_>], deriver: &Deriver<'_>) -> Result<Sh
         Some(condition) => Some(aggregates.having(condition)?),
         None => None,
     };
-    let beside = |&(place, ordered): &(Place, bool)| {
+    let beside = |&(place, ordered): &(ColumnPosition, bool)| {
         deriver.derive(&Wanted {
             name: scopes[place.0].name(place.1),
             places: &[place],

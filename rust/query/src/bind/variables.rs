@@ -15,13 +15,13 @@ use crate::graph::set::Set;
 use crate::logical::ColumnRef;
 
 /// An (atom, table column).
-pub(crate) type Place = (usize, usize);
+pub(crate) type ColumnPosition = (usize, usize);
 
 /// The variables of a query and what their classes demand of its atoms.
 pub(crate) struct Variables {
     pub(crate) all: Vec<Variable>,
     /// The variable of each column that has one.
-    pub(crate) of: BTreeMap<Place, VarId>,
+    pub(crate) of: BTreeMap<ColumnPosition, VarId>,
     /// (atom, column, column): equal within each row.
     pub(crate) equal: Vec<(usize, usize, usize)>,
     /// By atom: nullable columns of classes; NULL equals nothing, so such rows are dropped.
@@ -33,7 +33,7 @@ pub(crate) struct Variables {
 }
 
 /// Finds the column that a reference names.
-pub(crate) fn resolve(scopes: &[Scope<'_>], column: &ColumnRef) -> Result<Place> {
+pub(crate) fn resolve(scopes: &[Scope<'_>], column: &ColumnRef) -> Result<ColumnPosition> {
     let scope = scopes.get(column.atom).ok_or_else(|| Error::Value {
         place: "the query".to_owned(),
         problem: format!(
@@ -49,12 +49,12 @@ pub(crate) fn resolve(scopes: &[Scope<'_>], column: &ColumnRef) -> Result<Place>
 /// The variables of some joins, those of `kept` free.
 pub(crate) fn variables(
     joins: &[Vec<ColumnRef>],
-    kept: &[Place],
+    kept: &[ColumnPosition],
     scopes: &[Scope<'_>],
 ) -> Result<Variables> {
     let mut classes = Classes::default();
     for join in joins {
-        let places: Result<Vec<Place>> = join.iter().map(|c| resolve(scopes, c)).collect();
+        let places: Result<Vec<ColumnPosition>> = join.iter().map(|c| resolve(scopes, c)).collect();
         for pair in places?.windows(2) {
             classes.union(pair[0], pair[1]);
         }
@@ -88,7 +88,7 @@ impl Variables {
     /// The type of a column's values where they are keys: its own, but for decimals that join with
     /// integers, which are read as these. The narrowest of a class may be asked for: what joins
     /// fits in all of its types.
-    pub(crate) fn key_type(&self, place: Place, scopes: &[Scope<'_>]) -> Type {
+    pub(crate) fn key_type(&self, place: ColumnPosition, scopes: &[Scope<'_>]) -> Type {
         let own = scopes[place.0].ty(place.1);
         match (own, self.of.get(&place)) {
             (Type::Decimal { .. }, Some(&variable)) => self.all[variable].ty.clone(),
@@ -96,7 +96,12 @@ impl Variables {
         }
     }
 
-    fn add(&mut self, places: &[Place], kept: &[Place], scopes: &[Scope<'_>]) -> Result<()> {
+    fn add(
+        &mut self,
+        places: &[ColumnPosition],
+        kept: &[ColumnPosition],
+        scopes: &[Scope<'_>],
+    ) -> Result<()> {
         if places.len() > 1 {
             for (atom, column) in places {
                 if scopes[*atom].nullable(*column) {
@@ -104,7 +109,8 @@ impl Variables {
                 }
             }
         }
-        let (mut columns, mut others): (Vec<Place>, Vec<Place>) = (Vec::new(), Vec::new());
+        let (mut columns, mut others): (Vec<ColumnPosition>, Vec<ColumnPosition>) =
+            (Vec::new(), Vec::new());
         for (atom, column) in places {
             match columns.last() {
                 Some((last, first)) if last == atom => {
@@ -114,7 +120,7 @@ impl Variables {
                 _ => columns.push((*atom, *column)),
             }
         }
-        let is_kept = |place: &Place| kept.contains(place);
+        let is_kept = |place: &ColumnPosition| kept.contains(place);
         let (atom, column) = columns[0];
         let mut ty = scopes[atom].ty(column).clone();
         for place in &columns[1..] {
@@ -126,11 +132,12 @@ impl Variables {
         let whole = decimals.map(|&(atom, column)| (atom, column, ty.clone()));
         self.whole.extend(whole);
         // What an atom equates with its own column, in another encoding, is grouped by as it is.
-        let is_alike = |place: &Place| {
+        let is_alike = |place: &ColumnPosition| {
             let own = scopes[place.0].ty(place.1);
             own.is_integer() == ty.is_integer() && join_type(&ty, own).is_some()
         };
-        let (others, unlike): (Vec<Place>, Vec<Place>) = others.into_iter().partition(is_alike);
+        let (others, unlike): (Vec<ColumnPosition>, Vec<ColumnPosition>) =
+            others.into_iter().partition(is_alike);
         let free = columns.iter().chain(&others).any(is_kept);
         if columns.len() > 1 || free {
             let nullable = places.len() == 1 && scopes[atom].nullable(column);
@@ -145,7 +152,7 @@ impl Variables {
 
     fn push(
         &mut self,
-        (columns, others): (Vec<Place>, Vec<Place>),
+        (columns, others): (Vec<ColumnPosition>, Vec<ColumnPosition>),
         (ty, nullable, free): (Type, bool, bool),
         scopes: &[Scope<'_>],
     ) {
@@ -217,8 +224,8 @@ fn join_type(left: &Type, right: &Type) -> Option<Type> {
     })
 }
 
-fn cannot_join(scopes: &[Scope<'_>], left: Place, right: Place) -> Error {
-    let shown = |place: Place| {
+fn cannot_join(scopes: &[Scope<'_>], left: ColumnPosition, right: ColumnPosition) -> Error {
+    let shown = |place: ColumnPosition| {
         let scope = &scopes[place.0];
         format!("{} ({})", scope.name(place.1), scope.ty(place.1))
     };
@@ -236,12 +243,12 @@ fn cannot_join(scopes: &[Scope<'_>], left: Place, right: Place) -> Error {
 /// Union-find over places.
 #[derive(Default)]
 struct Classes {
-    ids: BTreeMap<Place, usize>,
+    ids: BTreeMap<ColumnPosition, usize>,
     parents: Vec<usize>,
 }
 
 impl Classes {
-    fn find(&mut self, place: Place) -> usize {
+    fn find(&mut self, place: ColumnPosition) -> usize {
         let next = self.parents.len();
         let mut id = *self.ids.entry(place).or_insert(next);
         if id == next {
@@ -255,15 +262,15 @@ impl Classes {
     }
 
     /// The smaller root wins, so that `find` of a class never changes after its last union.
-    fn union(&mut self, left: Place, right: Place) {
+    fn union(&mut self, left: ColumnPosition, right: ColumnPosition) {
         let (left, right) = (self.find(left), self.find(right));
         self.parents[left.max(right)] = left.min(right);
     }
 
     /// (root, members in order), ordered by the first member.
-    fn groups(&mut self) -> Vec<(usize, Vec<Place>)> {
-        let places: Vec<Place> = self.ids.keys().copied().collect();
-        let mut groups: Vec<(usize, Vec<Place>)> = Vec::new();
+    fn groups(&mut self) -> Vec<(usize, Vec<ColumnPosition>)> {
+        let places: Vec<ColumnPosition> = self.ids.keys().copied().collect();
+        let mut groups: Vec<(usize, Vec<ColumnPosition>)> = Vec::new();
         for place in places {
             let root = self.find(place);
             match groups.iter_mut().find(|(of, _)| *of == root) {

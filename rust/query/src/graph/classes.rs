@@ -88,7 +88,7 @@ fn cycle_with_head(graph: &Hypergraph) -> Option<Counterexample> {
 
 fn crossing(graph: &Hypergraph) -> Option<Counterexample> {
     let of = &graph.atoms;
-    let crosses = |x: Set, y: Set| x.meets(y) && !x.within(y) && !y.within(x);
+    let crosses = |x: Set, y: Set| x.meets(y) && !x.is_subset(y) && !y.is_subset(x);
     let (x, y) = (0..of.len()).find_map(|x| {
         let y = (0..of.len()).find(|y| crosses(of[x], of[*y]))?;
         Some((x, y))
@@ -104,7 +104,7 @@ fn buried(graph: &Hypergraph) -> Option<Counterexample> {
     let of = &graph.atoms;
     let bound = |y: &usize| !graph.free.contains(*y);
     let (x, y) = graph.free.iter().find_map(|x| {
-        let over = |y: &usize| of[x].within(of[*y]) && of[x] != of[*y];
+        let over = |y: &usize| of[x].is_subset(of[*y]) && of[x] != of[*y];
         let y = (0..of.len()).filter(bound).find(over)?;
         Some((x, y))
     })?;

@@ -38,7 +38,7 @@ impl Covers {
         if variables.is_empty() {
             return 0.0;
         }
-        if atoms.iter().any(|a| variables.within(self.edges[a])) {
+        if atoms.iter().any(|a| variables.is_subset(self.edges[a])) {
             return 1.0;
         }
         if let Some(number) = self.known.get(&(variables, atoms)) {

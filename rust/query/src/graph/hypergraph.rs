@@ -67,7 +67,7 @@ impl Hypergraph {
         loop {
             let before = known;
             for atom in (atoms & self.determining).iter() {
-                if self.determinants[atom].is_some_and(|key| key.within(known)) {
+                if self.determinants[atom].is_some_and(|key| key.is_subset(known)) {
                     known |= self.edges[atom];
                 }
             }
@@ -101,7 +101,7 @@ pub fn core(edges: &[Set]) -> Vec<usize> {
         let mut kept: Vec<(usize, Set)> = Vec::new();
         for &(id, edge) in &shared {
             let covered = shared.iter().any(|&(other, set)| {
-                edge.within(set) && (edge != set || other < id) && other != id
+                edge.is_subset(set) && (edge != set || other < id) && other != id
             });
             if !covered && !edge.is_empty() {
                 kept.push((id, edge));

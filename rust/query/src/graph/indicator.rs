@@ -16,7 +16,7 @@ pub fn indicators(graph: &Hypergraph, children: &[Set], below: Set) -> Vec<(usiz
     let joined = children
         .iter()
         .fold(Set::default(), |set, keys| set | *keys);
-    let determines = |keys: &Set| joined.within(graph.closure(*keys, below));
+    let determines = |keys: &Set| joined.is_subset(graph.closure(*keys, below));
     if children.iter().any(determines) {
         return Vec::new();
     }

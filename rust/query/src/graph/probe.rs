@@ -38,10 +38,10 @@ pub fn probes(graph: &Hypergraph, mut known: Set, siblings: &[Sibling]) -> Vec<(
     let mut done = Vec::with_capacity(siblings.len());
     while !open.is_empty() {
         let keys = |at: &usize| siblings[open[*at]].keys;
-        let whole = (0..open.len()).find(|at| keys(at).within(known));
+        let whole = (0..open.len()).find(|at| keys(at).is_subset(known));
         let determined = |at: &usize| {
             let Sibling { keys, atoms } = siblings[open[*at]];
-            keys.within(graph.closure(known, atoms))
+            keys.is_subset(graph.closure(known, atoms))
         };
         let one = whole.or_else(|| (0..open.len()).find(determined));
         let id = open.remove(one.unwrap_or_else(|| narrowest(known, &open, siblings)));

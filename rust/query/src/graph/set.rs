@@ -45,7 +45,7 @@ impl Set {
 
     /// Whether all its members are in the other.
     #[must_use]
-    pub fn within(self, other: Set) -> bool {
+    pub fn is_subset(self, other: Set) -> bool {
         self.0 & !other.0 == 0
     }
 

@@ -8,11 +8,11 @@
 //! views and blocks.
 
 mod above;
-mod apart;
 mod block;
-mod compared;
 mod exponents;
 mod expression;
+mod subquery_expr;
+mod unnest;
 
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub struct Query {
     /// Which rows of the join take part, beyond equalities and filters: it compares columns of
     /// several atoms, and aggregates of queries within.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<Condition<Compared>>,
+    pub condition: Option<Condition<SubqueryExpr>>,
     /// The free variables.
     #[serde(default)]
     pub group_by: Vec<ColumnRef>,
@@ -236,7 +236,7 @@ pub struct Block {
 /// A value that is compared, for each row of the join.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Compared {
+pub enum SubqueryExpr {
     /// A column.
     Column {
         /// Of the query so many further out; 0 is the one whose condition this is.
@@ -255,35 +255,35 @@ pub enum Compared {
     /// `left + right`
     Add {
         /// Left operand.
-        left: Box<Compared>,
+        left: Box<SubqueryExpr>,
         /// Right operand.
-        right: Box<Compared>,
+        right: Box<SubqueryExpr>,
     },
     /// `left - right`
     Subtract {
         /// Left operand.
-        left: Box<Compared>,
+        left: Box<SubqueryExpr>,
         /// Right operand.
-        right: Box<Compared>,
+        right: Box<SubqueryExpr>,
     },
     /// `left * right`
     Multiply {
         /// Left operand.
-        left: Box<Compared>,
+        left: Box<SubqueryExpr>,
         /// Right operand.
-        right: Box<Compared>,
+        right: Box<SubqueryExpr>,
     },
     /// `left / right`, always a double; NULL by zero.
     Divide {
         /// Left operand.
-        left: Box<Compared>,
+        left: Box<SubqueryExpr>,
         /// Right operand.
-        right: Box<Compared>,
+        right: Box<SubqueryExpr>,
     },
     /// `-operand`
     Negate {
         /// The operand.
-        operand: Box<Compared>,
+        operand: Box<SubqueryExpr>,
     },
     /// The one value of a query within.
     Query {

@@ -23,7 +23,7 @@
 //! account from which one that passes fewer takes. Chance keeps the account near nothing and an
 //! entry within some 60 places of its home, for the wait in such a queue has a tail of
 //! `e^(-0.43 x)`: that one of 2^32 entries waits for `FAR` places has a chance of 2^-40. A table
-//! beyond either bound `is_strained`, and whoever holds the keys hashes them anew under a seed that
+//! beyond either bound `is_degraded`, and whoever holds the keys hashes them anew under a seed that
 //! nobody can know. The account must hold as many places as there are entries by then, so that pays
 //! for it: O(1) amortised, whatever the keys.
 
@@ -91,7 +91,7 @@ impl HashDirectory {
 
     /// Whether its keys collide as they do not by chance; see the module.
     #[inline(always)]
-    pub(crate) fn is_strained(&self) -> bool {
+    pub(crate) fn is_degraded(&self) -> bool {
         self.account > PATIENCE && self.account > self.len as u64
     }
 

@@ -82,7 +82,7 @@ impl HashDirectory {
         (merged.len, merged.account) = (self.len, self.account);
         let (mut rest, mut next, mut taken) = (&self.entries[..], 0, 0);
         for &entry in entries {
-            if merged.is_strained() {
+            if merged.is_degraded() {
                 break;
             }
             let tag = entry >> 32;

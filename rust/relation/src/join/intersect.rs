@@ -14,14 +14,14 @@
 use ringview_core::{Result, prefetch};
 use ringview_ring::{PayloadRing, Rows};
 
-use super::climb::Climb;
+use super::propagation::Propagation;
 use super::sides::{Side, sides};
 use super::work::Intersection;
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::Keys;
 use crate::part::Index;
-use crate::part::sieve::told;
+use crate::part::bloom_filter::told;
 
 /// Pairs looked up at a time, and pairs found in a block.
 const BLOCK: usize = 1 << 14;
@@ -30,7 +30,7 @@ const WALK: usize = 1 << 16;
 /// Walkers between asking for a group and walking it.
 const AHEAD: usize = 8;
 
-impl<R: PayloadRing> Climb<'_, '_, R> {
+impl<R: PayloadRing> Propagation<'_, '_, R> {
     /// dV := dV * S * T * .. for a walk and its rivals, a block of found pairs at a time.
     pub(super) fn intersect(
         &mut self,
@@ -40,7 +40,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         let path = self.path;
         let into = path.levels[at].into;
         let step = &path.levels[at].steps[position];
-        let end = position + 1 + step.rivals.len();
+        let end = position + 1 + step.intersected.len();
         let sides = sides(&path.levels[at].steps[position..end]);
         let mut room = std::mem::take(&mut self.work.intersection);
         if !self.choose(&sides, delta, &mut room) {
@@ -58,7 +58,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
                 if room.found_rows.len() >= BLOCK {
                     let mut block = self.found((at, position), &sides, delta, &mut room)?;
                     self.work.intersection = room;
-                    self.climb((at, end), &mut block)?;
+                    self.propagate((at, end), &mut block)?;
                     room = std::mem::take(&mut self.work.intersection);
                 }
             }
@@ -145,21 +145,22 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             ..
         } = room;
         let own = indexes[walked];
-        let has_whole_prints = own.whole_prints().is_some();
-        let sieve = |side: usize, row: u32| indexes[side].sieve(groups[side][row as usize]);
+        let has_whole_fingerprints = own.whole_fingerprints().is_some();
+        let bloom_filter =
+            |side: usize, row: u32| indexes[side].bloom_filter(groups[side][row as usize]);
         let others = |walked: usize| (0..sides.len()).filter(move |&side| side != walked);
         let (mut kept, mut steps) = (0, 0);
         while let Some(&row) = walkers[walked].get(cursor.0) {
             if let Some(&ahead) = walkers[walked].get(cursor.0 + AHEAD) {
-                own.prefetch_prints(groups[walked][ahead as usize]);
+                own.prefetch_fingerprints(groups[walked][ahead as usize]);
                 for other in others(walked) {
                     indexes[other].prefetch_bits(groups[other][ahead as usize]);
                 }
             }
             let group = groups[walked][row as usize];
-            let prints = own.prints(group);
+            let fingerprints = own.fingerprints(group);
             let from = cursor.1;
-            let taken = (prints.len() - from).min(BLOCK - kept);
+            let taken = (fingerprints.len() - from).min(BLOCK - kept);
             // Room for all that may be kept, so that nothing branches on what is.
             for buffer in [&mut *rows, places, there] {
                 if buffer.len() < kept + taken {
@@ -172,16 +173,21 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
                 // Places in the group first: most are denied, and their slots not looked at.
                 kept = first
                     + match pass {
-                        0 => sieve(other, row).sift(&prints[from..][..taken], from, places),
-                        _ => sieve(other, row).sift_on(prints, &mut places[..kept - first]),
+                        0 => bloom_filter(other, row).filter(
+                            &fingerprints[from..][..taken],
+                            from,
+                            places,
+                        ),
+                        _ => bloom_filter(other, row)
+                            .filter_on(fingerprints, &mut places[..kept - first]),
                     };
             }
             rows[first..kept].fill(row);
             let places = &places[first..kept];
             if first < kept {
                 let slots = own.group(group);
-                let source = match has_whole_prints {
-                    true => prints,
+                let source = match has_whole_fingerprints {
+                    true => fingerprints,
                     false => slots,
                 };
                 for (there, &place) in there[first..kept].iter_mut().zip(places) {
@@ -190,7 +196,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
                 }
             }
             steps += taken;
-            *cursor = match from + taken < prints.len() {
+            *cursor = match from + taken < fingerprints.len() {
                 true => (cursor.0, from + taken),
                 false => (cursor.0 + 1, 0),
             };
@@ -208,7 +214,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             return;
         };
         let indexes = self.indexes(sides);
-        let whole_prints = indexes[walked].whole_prints();
+        let whole_fingerprints = indexes[walked].whole_fingerprints();
         let (rows, there) = (&room.rows[..room.kept], &room.there[..room.kept]);
         room.columns.resize_with(delta.columns.len(), Vec::new);
         for (other, side) in sides
@@ -222,9 +228,9 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             for &register in &side.key {
                 let column = &mut room.columns[register];
                 column.clear();
-                match (sides[walked].fetched(register), whole_prints) {
+                match (sides[walked].fetched(register), whole_fingerprints) {
                     (Some(_), Some(signed)) => {
-                        column.extend(there.iter().map(|&print| told(print, signed)));
+                        column.extend(there.iter().map(|&fingerprint| told(fingerprint, signed)));
                     }
                     (Some(field), None) => {
                         column.extend(there.iter().map(|&slot| part.field(slot, field)));
@@ -250,7 +256,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             }
             let row = rows[pair];
             room.found_rows.push(row);
-            let slot = match whole_prints {
+            let slot = match whole_fingerprints {
                 Some(_) => {
                     if row != walker {
                         let group = room.groups[walked][row as usize];

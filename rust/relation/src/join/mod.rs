@@ -2,9 +2,9 @@
 //!
 //! A [`Rule`] says what follows of a change of one relation: which relations its delta is
 //! multiplied with, in which order, and what is summed into which relation. Compiled to a [`Path`]
-//! it knows how partners are found, and a [`Climb`] takes deltas along it.
+//! it knows how partners are found, and a [`Propagation`] takes deltas along it.
 //!
-//! Invariant: after `Climb::apply(dR)` every `into` holds what it held plus the sum that the rule
+//! Invariant: after `Propagation::apply(dR)` every `into` holds what it held plus the sum that the rule
 //! names, over the relations as they are. Cost: a row costs one probe a relation whose key is
 //! bound, else the group that it walks; where rivals are intersected, the smallest of their groups.
 //!
@@ -12,8 +12,8 @@
 //! |---|---|
 //! | `rule` | what follows of a change, and how it is compiled |
 //! | `path` | a compiled rule: steps and levels |
-//! | `climb` | the way of a delta along a path |
-//! | `partners` | the pairs of rows and partners where a row has many |
+//! | `propagation` | the way of a delta along a path |
+//! | `matches` | the pairs of rows and partners where a row has many |
 //! | `intersect` | the partners that several relations agree on, by the smallest group |
 //! | `sides` | the relations that are intersected, and the groups of rows in them |
 //! | `work` | room for that, and counted steps |
@@ -21,8 +21,8 @@
 //! Triangles that an edge of R closes, `dQ = sum dR(a, b) * S(b, c) * T(c, a)`:
 //!
 //! ```
-//! use ringview_core::Meter;
-//! use ringview_relation::join::{Climb, Join, LevelRule, Rule, Work};
+//! use ringview_core::Budget;
+//! use ringview_relation::join::{Propagation, Join, LevelRule, Rule, Work};
 //! use ringview_relation::{Delta, KeyField, KeyLayout, Part, Relation};
 //! use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct};
 //!
@@ -50,7 +50,7 @@
 //! let only_s = rule(s, vec![b, c], vec![]).compile(&[word; 3], &mut relations);
 //! let only_t = rule(t, vec![c, a], vec![]).compile(&[word; 3], &mut relations);
 //!
-//! let (mut work, meter) = (Work::default(), Meter::free());
+//! let (mut work, budget) = (Work::default(), Budget::free());
 //! for (path, edges) in [
 //!     (&only_s, vec![[2, 3], [2, 4]]),
 //!     (&only_t, vec![[3, 1], [4, 1], [4, 7]]),
@@ -64,7 +64,7 @@
 //!         delta.rows += 1;
 //!     }
 //!     delta.width = SumProduct::stride(&count);
-//!     let mut climb = Climb { relations: &mut relations, path, work: &mut work, meter: &meter };
+//!     let mut climb = Propagation { relations: &mut relations, path, work: &mut work, budget: &budget };
 //!     climb.apply(&mut delta)?;
 //! }
 //! relations.iter_mut().for_each(|relation| drop(relation.commit()));
@@ -73,16 +73,16 @@
 //! # Ok::<(), ringview_core::Error>(())
 //! ```
 
-mod climb;
 mod intersect;
-mod partners;
+mod matches;
 mod path;
+mod propagation;
 mod rule;
 mod sides;
 mod work;
 
-pub use climb::Climb;
-pub use partners::Partners;
+pub use matches::Matches;
 pub use path::{Access, Level, Path, Step};
+pub use propagation::Propagation;
 pub use rule::{Join, LevelRule, Rule};
 pub use work::Work;

@@ -44,7 +44,7 @@ pub struct Step<R: PayloadRing> {
     pub live: Vec<usize>,
     /// At a walk: how each of the steps that follow, as many as there are rivals, would be walked
     /// in its place. They are probes.
-    pub rivals: Vec<Access>,
+    pub intersected: Vec<Access>,
 }
 
 /// The steps up to one relation, which takes the sum in.

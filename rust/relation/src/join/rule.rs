@@ -80,7 +80,7 @@ impl<R: PayloadRing> Rule<R> {
                 bound,
             };
             let accesses: Vec<(Access, Vec<Access>)> = (0..level.joins.len())
-                .map(|at| compiler.join_with_rivals(at))
+                .map(|at| compiler.join_intersected(at))
                 .collect();
             let keep = level.keep.iter();
             let keys: Vec<usize> = keep.map(|&field| compiler.register(field)).collect();
@@ -141,7 +141,7 @@ fn with_live<R: PayloadRing>(
 ) -> (Vec<Step<R>>, Vec<usize>) {
     let mut live: Vec<usize> = keys.to_vec();
     let mut steps: Vec<Step<R>> = Vec::new();
-    for (join, (access, rivals)) in joins.rev() {
+    for (join, (access, intersected)) in joins.rev() {
         let (reads, fetch): (&[usize], &[(usize, usize)]) = match &access {
             Access::Probe(keys) => (keys, &[]),
             Access::Walk { bound, fetch, .. } => (bound, fetch),
@@ -159,7 +159,7 @@ fn with_live<R: PayloadRing>(
             product: join.product,
             last: steps.is_empty(),
             live: after,
-            rivals,
+            intersected,
         });
     }
     steps.reverse();
@@ -191,7 +191,7 @@ impl<'a, R: PayloadRing> LevelCompiler<'a, R> {
 
     /// Meets a relation; where it is walked, also how those of its followers that lack the same
     /// fields would be.
-    fn join_with_rivals(&mut self, at: usize) -> (Access, Vec<Access>) {
+    fn join_intersected(&mut self, at: usize) -> (Access, Vec<Access>) {
         let joins: &'a [Join<R>] = &self.level.joins;
         let split = |join: &Join<R>| -> (Vec<usize>, Vec<usize>) {
             let known = |field: &usize| self.find(*field).is_some();
@@ -203,29 +203,29 @@ impl<'a, R: PayloadRing> LevelCompiler<'a, R> {
             !shared.is_empty() && lacks == missing
         };
         let followers = joins[at + 1..].iter().filter(|_| self.level.intersect);
-        let rivals: Vec<&Join<R>> = followers.take_while(is_rival).collect();
+        let intersected: Vec<&Join<R>> = followers.take_while(is_rival).collect();
         let access = self.join(&joins[at], &missing);
         let walked = matches!(access, Access::Walk { .. });
-        let rivals = rivals.into_iter().filter(|_| walked);
-        let rivals: Vec<&Join<R>> = rivals.collect();
-        let walks: Vec<Access> = rivals
+        let intersected = intersected.into_iter().filter(|_| walked);
+        let intersected: Vec<&Join<R>> = intersected.collect();
+        let walks: Vec<Access> = intersected
             .iter()
             .map(|rival| self.walk(rival, &missing))
             .collect();
         if !walks.is_empty() {
             let sides =
-                std::iter::once((&joins[at], &access)).chain(rivals.into_iter().zip(&walks));
-            sides.for_each(|(join, access)| self.sift(join.relation, access));
+                std::iter::once((&joins[at], &access)).chain(intersected.into_iter().zip(&walks));
+            sides.for_each(|(join, access)| self.filter(join.relation, access));
         }
         (access, walks)
     }
 
     /// The groups that a walk goes through are intersected.
-    fn sift(&mut self, relation: usize, access: &Access) {
+    fn filter(&mut self, relation: usize, access: &Access) {
         if let (Access::Walk { index, .. }, Some(part)) =
             (access, self.relations[relation].part_mut())
         {
-            part.sift_index(*index);
+            part.filter_index(*index);
         }
     }
 

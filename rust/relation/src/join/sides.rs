@@ -14,7 +14,7 @@ use crate::part::Index;
 
 /// Room for finding groups, kept between batches.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SearchRoom {
+pub(super) struct SearchScratch {
     rows: Vec<u32>,
     columns: Vec<Vec<u64>>,
     found: Vec<u32>,
@@ -74,10 +74,10 @@ impl<'a> Side<'a> {
         index: &Index,
         delta: &Delta,
         before: Option<&Vec<u32>>,
-        room: &mut SearchRoom,
+        room: &mut SearchScratch,
         groups: &mut Vec<u32>,
     ) {
-        let SearchRoom {
+        let SearchScratch {
             rows,
             columns,
             found,
@@ -123,7 +123,7 @@ pub(super) fn sides<R: PayloadRing>(steps: &[Step<R>]) -> Vec<Side<'_>> {
     let Some((first, others)) = steps.split_first() else {
         return Vec::new();
     };
-    let accesses = std::iter::once(&first.access).chain(&first.rivals);
+    let accesses = std::iter::once(&first.access).chain(&first.intersected);
     let steps = std::iter::once(first).chain(others);
     let side = |(step, access): (&Step<R>, _)| Side::new(step.relation, access);
     steps.zip(accesses).filter_map(side).collect()

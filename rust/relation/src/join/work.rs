@@ -1,14 +1,14 @@
 //! What climbs over one set of relations share: room that is kept between batches, the steps that
-//! were counted, and when the meter was asked last.
+//! were counted, and when the budget was asked last.
 //!
 //! Invariant: nothing of a climb stays in the room that a later one would read. Cost: the room that
 //! the largest climb needed.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_ring::PayloadRing;
 
-use super::sides::SearchRoom;
-use crate::delta::Spare;
+use super::sides::SearchScratch;
+use crate::delta::GatherScratch;
 use crate::directory::KeyScratch;
 use crate::group::Grouper;
 use crate::part::Part;
@@ -23,7 +23,7 @@ pub struct Work<R: PayloadRing> {
     /// Room for packing keys.
     pub keys: KeyScratch,
     /// Room for gathering.
-    pub spare: Spare,
+    pub spare: GatherScratch,
     /// Room for grouping.
     pub grouper: Grouper,
     pub(super) slots: Vec<u32>,
@@ -31,7 +31,7 @@ pub struct Work<R: PayloadRing> {
     pub(super) product: Vec<u64>,
     pub(super) scratch: R::Scratch,
     pub(super) intersection: Intersection,
-    /// The bytes of the relations when a meter last asked, and when that meter had counted what is
+    /// The bytes of the relations when a budget last asked, and when that budget had counted what is
     /// held.
     seen: (u64, u64),
 }
@@ -41,7 +41,7 @@ impl<R: PayloadRing> Default for Work<R> {
         Self {
             steps: 0,
             keys: KeyScratch::default(),
-            spare: Spare::default(),
+            spare: GatherScratch::default(),
             grouper: Grouper::default(),
             slots: Vec::new(),
             rows: Vec::new(),
@@ -58,34 +58,34 @@ impl<R: PayloadRing> Work<R> {
     /// to go on. A row with a wide payload counts for more.
     ///
     /// # Errors
-    /// What the meter says.
+    /// What the budget says.
     #[inline]
     pub fn met(
         &mut self,
         relations: &[Relation<R>],
         into: usize,
         rows: usize,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let words = R::stride(relations[into].shape()) as u64;
-        if meter.is_due(rows as u64 * (1 + words / 16)) {
-            return self.ask(relations, meter);
+        if budget.is_due(rows as u64 * (1 + words / 16)) {
+            return self.ask(relations, budget);
         }
         Ok(())
     }
 
     #[cold]
-    fn ask(&mut self, relations: &[Relation<R>], meter: &Meter<'_>) -> Result<()> {
-        meter.ask()?;
-        if !meter.has_limit() {
+    fn ask(&mut self, relations: &[Relation<R>], budget: &Budget<'_>) -> Result<()> {
+        budget.ask()?;
+        if !budget.has_limit() {
             return Ok(());
         }
         let parts = relations.iter().filter_map(Relation::part);
         let bytes = parts.map(Part::memory_usage).sum::<usize>() as u64;
-        let (before, counted) = std::mem::replace(&mut self.seen, (bytes, meter.counted()));
+        let (before, counted) = std::mem::replace(&mut self.seen, (bytes, budget.counted()));
         // What it was when all was counted is not known before the first ask.
-        if counted == meter.counted() {
-            meter.grown(bytes.saturating_sub(before))?;
+        if counted == budget.counted() {
+            budget.grown(bytes.saturating_sub(before))?;
         }
         Ok(())
     }
@@ -114,5 +114,5 @@ pub(super) struct Intersection {
     pub(super) found_rows: Vec<u32>,
     pub(super) found: Vec<Vec<u32>>,
     pub(super) keys: KeyScratch,
-    pub(super) search: SearchRoom,
+    pub(super) search: SearchScratch,
 }

@@ -7,7 +7,7 @@
 //! The index is lazy: slots added since the last refresh are entered, each once, as one batch,
 //! when somebody is about to read. An index that nobody reads costs nothing.
 //!
-//! An index whose groups are intersected with others has a sieve a group (`sieve`) in the run
+//! An index whose groups are intersected with others has a sieve a group (`bloom_filter`) in the run
 //! itself.
 
 use ringview_core::prefetch;
@@ -15,8 +15,8 @@ use ringview_core::prefetch;
 use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
 use crate::layout::KeyLayout;
+use crate::part::bloom_filter::{BloomFilter, fingerprint_of, fingerprint_of_one, tells, told};
 use crate::part::runs::{Run, Runs};
-use crate::part::sieve::{Sieve, print_of, print_of_one, tells, told};
 use crate::part::{Index, Part};
 
 /// Slots entered at a time.
@@ -35,7 +35,7 @@ impl Index {
         let rest: Vec<usize> = rest.collect();
         Self {
             fields: fields.to_vec(),
-            whole_prints: match rest[..] {
+            whole_fingerprints: match rest[..] {
                 [only] => Some(layout.field(only).signed),
                 _ => None,
             },
@@ -70,10 +70,10 @@ impl Index {
     }
 
     /// From now on each group has a sieve.
-    pub(crate) fn sift(&mut self) {
-        if !self.runs.is_sifted() {
+    pub(crate) fn filter(&mut self) {
+        if !self.runs.is_filtered() {
             self.forget();
-            self.runs = Runs::sifted();
+            self.runs = Runs::filtered();
         }
     }
 
@@ -118,8 +118,8 @@ impl Index {
 
     /// Asks for the first of the prints of a group that has slots.
     #[inline(always)]
-    pub(crate) fn prefetch_prints(&self, group: u32) {
-        self.runs.prefetch_prints(self.run(group).0);
+    pub(crate) fn prefetch_fingerprints(&self, group: u32) {
+        self.runs.prefetch_fingerprints(self.run(group).0);
     }
 
     /// Asks for the first line of the sieve of a group that has slots.
@@ -137,45 +137,48 @@ impl Index {
     /// The sieve of a group that has slots; the index must have sieves.
     #[must_use]
     #[inline(always)]
-    pub(crate) fn sieve(&self, group: u32) -> Sieve<'_> {
-        self.runs.sieve(self.run(group).0)
+    pub(crate) fn bloom_filter(&self, group: u32) -> BloomFilter<'_> {
+        self.runs.bloom_filter(self.run(group).0)
     }
 
     /// The prints of the slots of a group that has some; the index must have sieves.
     #[must_use]
     #[inline(always)]
-    pub(crate) fn prints(&self, group: u32) -> &[u32] {
+    pub(crate) fn fingerprints(&self, group: u32) -> &[u32] {
         let (run, length) = self.run(group);
-        self.runs.prints(run, length)
+        self.runs.fingerprints(run, length)
     }
 
     /// Where a print is the only other field of the key itself: whether that has a sign.
     #[inline]
-    pub(crate) fn whole_prints(&self) -> Option<bool> {
-        self.whole_prints
+    pub(crate) fn whole_fingerprints(&self) -> Option<bool> {
+        self.whole_fingerprints
     }
 
     /// The print of a slot.
-    fn print(&self, part: &Part, slot: u32) -> u32 {
+    fn fingerprint(&self, part: &Part, slot: u32) -> u32 {
         match self.rest[..] {
-            [only] => print_of_one(part.field(slot, only)),
-            _ => print_of(self.rest.iter().map(|&field| part.field(slot, field))),
+            [only] => fingerprint_of_one(part.field(slot, only)),
+            _ => fingerprint_of(self.rest.iter().map(|&field| part.field(slot, field))),
         }
     }
 
     /// The prints of some slots, which are entered.
-    fn prints_of(&mut self, part: &Part, slots: &[u32]) -> Vec<u32> {
+    fn fingerprints_of(&mut self, part: &Part, slots: &[u32]) -> Vec<u32> {
         let [only] = self.rest[..] else {
-            return slots.iter().map(|&slot| self.print(part, slot)).collect();
+            return slots
+                .iter()
+                .map(|&slot| self.fingerprint(part, slot))
+                .collect();
         };
         let values = part.column(slots, only);
-        if let Some(signed) = self.whole_prints {
+        if let Some(signed) = self.whole_fingerprints {
             if values.iter().all(|&value| tells(value, signed)) {
                 return values.iter().map(|&value| value as u32).collect();
             }
-            self.whole_prints = None;
+            self.whole_fingerprints = None;
         }
-        values.into_iter().map(print_of_one).collect()
+        values.into_iter().map(fingerprint_of_one).collect()
     }
 
     pub(crate) fn added(&mut self, slot: u32) {
@@ -232,7 +235,7 @@ impl Index {
         }
         // What has left is still told of by the sieve, until that is made anew.
         if left > run.room() {
-            self.runs.sift(run, length);
+            self.runs.filter(run, length);
             left = 0;
         }
         payload[1] = (left as u64) << 32 | length as u64;
@@ -278,8 +281,8 @@ impl Index {
         };
         let mut groups = Vec::with_capacity(slots.len());
         self.groups.locate(keys, &mut self.scratch, &mut groups);
-        let prints = match self.runs.is_sifted() {
-            true => self.prints_of(part, slots),
+        let fingerprints = match self.runs.is_filtered() {
+            true => self.fingerprints_of(part, slots),
             false => Vec::new(),
         };
         let headers = self.groups.write(&groups).as_chunks_mut::<2>().0;
@@ -290,7 +293,8 @@ impl Index {
             if let Some(&ahead) = groups.get(row + AHEAD) {
                 let [run, length] = headers[ahead as usize];
                 let (run, length) = (Run::from_word(run), length as u32 as usize);
-                self.runs.prefetch(run, length, prints.get(row + AHEAD));
+                self.runs
+                    .prefetch(run, length, fingerprints.get(row + AHEAD));
             }
             let header = &mut headers[group as usize];
             let length = header[1] as u32 as usize;
@@ -299,7 +303,7 @@ impl Index {
                 _ => self.runs.with_room(Run::from_word(header[0]), length),
             };
             *header = [run.word(), header[1] + 1];
-            self.runs.put(run, length, slot, prints.get(row));
+            self.runs.put(run, length, slot, fingerprints.get(row));
             self.place[slot as usize] = length as u32;
         }
     }
@@ -355,18 +359,18 @@ impl Index {
                 for (f, &field) in self.fields.iter().enumerate() {
                     assert_eq!(part.field(slot, field), self.groups.field(group, f));
                 }
-                if self.runs.is_sifted() {
-                    let print = self.print(part, slot);
-                    if let (Some(signed), [only]) = (self.whole_prints, &self.rest[..]) {
+                if self.runs.is_filtered() {
+                    let fingerprint = self.fingerprint(part, slot);
+                    if let (Some(signed), [only]) = (self.whole_fingerprints, &self.rest[..]) {
                         assert_eq!(
-                            told(print, signed),
+                            told(fingerprint, signed),
                             part.field(slot, *only),
                             "a whole print"
                         );
                     }
-                    assert_eq!(self.prints(group)[at], print, "a print");
+                    assert_eq!(self.fingerprints(group)[at], fingerprint, "a print");
                     assert!(
-                        self.sieve(group).may_hold(print),
+                        self.bloom_filter(group).may_hold(fingerprint),
                         "a slot that the sieve denies"
                     );
                 }

@@ -49,7 +49,7 @@ impl Part {
             Directory::Hash(directory) => {
                 for (&slot, &hash) in slots.iter().zip(&hashes) {
                     directory.remove(hash, slot);
-                    if directory.is_strained() {
+                    if directory.is_degraded() {
                         // The new one is made of live slots: none of these is in it.
                         let strained = std::mem::take(directory);
                         return self.reseed(&strained);

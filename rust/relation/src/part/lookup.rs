@@ -185,7 +185,7 @@ impl Part {
                 Err(at) => {
                     let slot = self.take_slot(&packed[row * words..][..words]);
                     hash.insert_at(at, hashes[row], slot);
-                    if hash.is_strained() {
+                    if hash.is_degraded() {
                         out.push(slot);
                         self.reseed(&hash);
                         return;
@@ -212,7 +212,7 @@ impl Part {
         let mut slots = self.iter();
         let strained = slots.any(|slot| {
             hash.insert_absent(self.hashing.hash(self.key(slot)), slot);
-            hash.is_strained()
+            hash.is_degraded()
         });
         drop(slots);
         if strained {

@@ -8,12 +8,12 @@
 //! hashed anew under a seed that nobody knows, on which nothing else depends (`lookup`). Room
 //! follows the keys (`shrink`). A batch is looked up column by column.
 
+pub(crate) mod bloom_filter;
 pub(crate) mod index;
 mod leave;
 mod lookup;
 mod runs;
 mod shrink;
-pub(crate) mod sieve;
 
 use ringview_core::in_large_pages;
 
@@ -23,7 +23,7 @@ use crate::journal::{Journal, SlotChange};
 use crate::layout::KeyLayout;
 
 use runs::Runs;
-pub use shrink::Moved;
+pub use shrink::Relocated;
 
 /// A relation part. See the module for its invariant.
 #[derive(Clone, Debug)]
@@ -236,8 +236,8 @@ impl Part {
     }
 
     /// From now on the groups of an index can be sifted: they are intersected with others.
-    pub(crate) fn sift_index(&mut self, index: usize) {
-        self.indexes[index].sift();
+    pub(crate) fn filter_index(&mut self, index: usize) {
+        self.indexes[index].filter();
     }
 
     /// Brings an index up to date; before it is read.
@@ -356,7 +356,7 @@ pub struct Index {
     rest: Vec<usize>,
     /// Whether the only other field has a sign; `None` where there are others, or a value of it
     /// that 32 bits do not hold.
-    whole_prints: Option<bool>,
+    whole_fingerprints: Option<bool>,
     /// Group key -> where its run starts and its size class; its length and, in the upper half, how
     /// many slots have left since its sieve was made.
     groups: Box<Part>,

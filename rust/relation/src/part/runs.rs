@@ -1,4 +1,4 @@
-//! The runs of an index: the slots of a group side by side, with its sieve (`sieve`) where groups
+//! The runs of an index: the slots of a group side by side, with its sieve (`bloom_filter`) where groups
 //! are intersected.
 //!
 //! Invariant: a run has `2^class` places, and no two overlap; one that was given back is used again
@@ -9,7 +9,7 @@
 
 use ringview_core::prefetch;
 
-use crate::part::sieve::{Sieve, spread};
+use crate::part::bloom_filter::{BloomFilter, spread};
 
 /// The bits for each place of a run, as a power of two.
 const BITS: u32 = 4;
@@ -77,16 +77,16 @@ pub(super) struct Runs {
     /// Words of all runs, used or not.
     words: usize,
     free: Vec<Vec<u32>>,
-    sifted: bool,
+    filtered: bool,
     /// What is being copied.
     moved: Vec<u32>,
 }
 
 impl Runs {
     /// None, which will have sieves.
-    pub(super) fn sifted() -> Self {
+    pub(super) fn filtered() -> Self {
         Self {
-            sifted: true,
+            filtered: true,
             ..Self::default()
         }
     }
@@ -94,7 +94,7 @@ impl Runs {
     /// None, of the same kind.
     pub(super) fn emptied(&self) -> Self {
         Self {
-            sifted: self.sifted,
+            filtered: self.filtered,
             ..Self::default()
         }
     }
@@ -107,8 +107,8 @@ impl Runs {
         (self.open, self.words) = (0, 0);
     }
 
-    pub(super) fn is_sifted(&self) -> bool {
-        self.sifted
+    pub(super) fn is_filtered(&self) -> bool {
+        self.filtered
     }
 
     /// The words of a run, and what lies behind it.
@@ -130,13 +130,13 @@ impl Runs {
 
     /// The prints of a run that has so many slots, and sieves.
     #[inline(always)]
-    pub(super) fn prints(&self, run: Run, length: usize) -> &[u32] {
+    pub(super) fn fingerprints(&self, run: Run, length: usize) -> &[u32] {
         &self.at(run)[run.room()..][..length]
     }
 
     #[inline(always)]
-    pub(super) fn sieve(&self, run: Run) -> Sieve<'_> {
-        Sieve {
+    pub(super) fn bloom_filter(&self, run: Run) -> BloomFilter<'_> {
+        BloomFilter {
             bits: &self.at(run)[2 * run.room()..][..run.bit_words()],
             shift: 32 - run.bits(),
         }
@@ -145,7 +145,7 @@ impl Runs {
     /// Words of a run.
     fn width(&self, class: u32) -> usize {
         let run = Run { start: 0, class };
-        match self.sifted {
+        match self.filtered {
             true => 2 * run.room() + run.bit_words(),
             false => run.room(),
         }
@@ -153,7 +153,7 @@ impl Runs {
 
     /// A run for the first slot of a group.
     pub(super) fn first(&mut self) -> Run {
-        match self.sifted {
+        match self.filtered {
             true => {
                 let run = self.take(LEAST);
                 self.bits_mut(run).fill(0);
@@ -232,12 +232,12 @@ impl Runs {
         let length = run.room();
         let mut moved = std::mem::take(&mut self.moved);
         moved.clear();
-        moved.extend_from_slice(&self.at(run)[..if self.sifted { 2 * length } else { length }]);
-        let (slots, prints) = moved.split_at(length);
+        moved.extend_from_slice(&self.at(run)[..if self.filtered { 2 * length } else { length }]);
+        let (slots, fingerprints) = moved.split_at(length);
         let words = self.at_mut(larger);
         words[..length].copy_from_slice(slots);
-        words[larger.room()..][..prints.len()].copy_from_slice(prints);
-        self.sift(larger, length);
+        words[larger.room()..][..fingerprints.len()].copy_from_slice(fingerprints);
+        self.filter(larger, length);
         self.moved = moved;
         self.release(run);
         larger
@@ -245,15 +245,15 @@ impl Runs {
 
     /// Asks for what `put` will write to.
     #[inline(always)]
-    pub(super) fn prefetch(&self, run: Run, at: usize, print: Option<&u32>) {
+    pub(super) fn prefetch(&self, run: Run, at: usize, fingerprint: Option<&u32>) {
         let Some(words) = self.segments.get(run.segment()) else {
             return;
         };
         let start = run.place();
         prefetch(words, start + at);
-        if let Some(&print) = print {
+        if let Some(&fingerprint) = fingerprint {
             prefetch(words, start + run.room() + at);
-            let bit = spread(print) >> (32 - run.bits());
+            let bit = spread(fingerprint) >> (32 - run.bits());
             prefetch(words, start + 2 * run.room() + bit as usize / 32);
         }
     }
@@ -267,7 +267,7 @@ impl Runs {
         let slots = run.place();
         prefetch(words, slots + length);
         prefetch(words, slots + place);
-        if self.sifted {
+        if self.filtered {
             prefetch(words, slots + run.room() + length);
             prefetch(words, slots + run.room() + place);
         }
@@ -275,7 +275,7 @@ impl Runs {
 
     /// Asks for the first of the prints.
     #[inline(always)]
-    pub(super) fn prefetch_prints(&self, run: Run) {
+    pub(super) fn prefetch_fingerprints(&self, run: Run) {
         if let Some(words) = self.segments.get(run.segment()) {
             prefetch(words, run.place() + run.room());
         }
@@ -291,12 +291,12 @@ impl Runs {
 
     /// Puts a slot behind the others, with its print where there are sieves.
     #[inline(always)]
-    pub(super) fn put(&mut self, run: Run, at: usize, slot: u32, print: Option<&u32>) {
+    pub(super) fn put(&mut self, run: Run, at: usize, slot: u32, fingerprint: Option<&u32>) {
         let (words, room) = (self.at_mut(run), run.room());
         words[at] = slot;
-        if let Some(&print) = print {
-            words[room + at] = print;
-            let bit = spread(print) >> (32 - run.bits());
+        if let Some(&fingerprint) = fingerprint {
+            words[room + at] = fingerprint;
+            let bit = spread(fingerprint) >> (32 - run.bits());
             words[2 * room + bit as usize / 32] |= 1 << (bit % 32);
         }
     }
@@ -307,26 +307,26 @@ impl Runs {
         if place == length {
             return None;
         }
-        let is_sifted = self.sifted;
+        let is_filtered = self.filtered;
         let words = self.at_mut(run);
         let last = words[length];
         words[place] = last;
-        if is_sifted {
+        if is_filtered {
             words[run.room() + place] = words[run.room() + length];
         }
         Some(last)
     }
 
     /// Makes the sieve of a run anew, if there are any.
-    pub(super) fn sift(&mut self, run: Run, length: usize) {
-        if !self.sifted {
+    pub(super) fn filter(&mut self, run: Run, length: usize) {
+        if !self.filtered {
             return;
         }
-        let (prints, bits) = self.at_mut(run)[run.room()..].split_at_mut(run.room());
+        let (fingerprints, bits) = self.at_mut(run)[run.room()..].split_at_mut(run.room());
         let (bits, shift) = (&mut bits[..run.bit_words()], 32 - run.bits());
         bits.fill(0);
-        for &print in &prints[..length] {
-            let bit = spread(print) >> shift;
+        for &fingerprint in &fingerprints[..length] {
+            let bit = spread(fingerprint) >> shift;
             bits[bit as usize / 32] |= 1 << (bit % 32);
         }
     }
@@ -337,7 +337,7 @@ impl Runs {
 
     /// How many places there are, used or not.
     pub(super) fn places(&self) -> usize {
-        match self.sifted {
+        match self.filtered {
             true => self.words * 2 / 5,
             false => self.words,
         }

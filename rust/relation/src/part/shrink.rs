@@ -3,7 +3,7 @@
 //! Slots are stable while a part has many of them; only here they move, together, to the front and
 //! in the order that they had, so that what comes out in the order of the slots comes out as
 //! before. Who keeps slots beside a part calls this between transactions and follows them
-//! ([`Moved`]). A change that is undone leaves no slots behind, and moves none. Cost: O(slots),
+//! ([`Relocated`]). A change that is undone leaves no slots behind, and moves none. Cost: O(slots),
 //! once five sixths of them at the least have been given up: O(1) amortised a key that goes.
 
 use super::Part;
@@ -18,12 +18,12 @@ const SPARSE: usize = 6;
 
 /// Where the slots of a part went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct Relocated {
     /// By old slot; `ABSENT` for those that were free.
     to: Vec<u32>,
 }
 
-impl Moved {
+impl Relocated {
     /// The new slot of what was at this one; `ABSENT` if that was free.
     #[must_use]
     pub fn to(&self, slot: u32) -> u32 {
@@ -64,7 +64,7 @@ impl Part {
 
     /// Gives back the room of the keys that have gone, if it is most of the room; `None` if nothing
     /// moved. Between transactions only.
-    pub fn shrink(&mut self) -> Option<Moved> {
+    pub fn shrink(&mut self) -> Option<Relocated> {
         let words = self.layout.words();
         let room = self.slots() * (words + self.stride + 1);
         if room < FEW || self.slots() < SPARSE * self.len || self.layout.fields() == 0 {
@@ -88,7 +88,7 @@ impl Part {
         self.indexes.iter_mut().for_each(|index| index.forget());
         self.journal = Journal::default();
         self.journal.clear(self.slots);
-        Some(Moved { to })
+        Some(Relocated { to })
     }
 
     /// Moves all keys and payloads to the front; where each went, by slot. Nothing is copied where

@@ -141,7 +141,7 @@ impl RowStore {
         } else {
             Ok(())
         };
-        if self.directory.is_strained() {
+        if self.directory.is_degraded() {
             self.reseed();
             self.hash_all(scratch, scratch.hashes.len());
         }

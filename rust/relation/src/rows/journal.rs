@@ -177,7 +177,7 @@ impl RowStore {
                 self.directory.insert_absent(hash, slot);
             }
             self.counts.set(slot, was);
-            if self.directory.is_strained() {
+            if self.directory.is_degraded() {
                 self.reseed();
             }
         }

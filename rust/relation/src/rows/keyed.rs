@@ -119,7 +119,7 @@ impl RowStore {
                 done = Err(self.refused(refusal, key, &scratch, row, actions));
                 break;
             }
-            if self.directory.is_strained() {
+            if self.directory.is_degraded() {
                 self.reseed();
                 self.hash_all(&mut scratch, batch.rows);
             }

@@ -23,7 +23,7 @@ mod pending;
 mod shrink;
 
 use foldhash::quality::SeedableRandomState;
-use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Result, Schema, Type};
+use ringview_core::{Batch, Dictionary, FreedIds, HoldsStrings, LiveIds, Result, Schema, Type};
 
 use crate::hash::HashDirectory;
 use counts::Counts;
@@ -194,7 +194,7 @@ impl RowStore {
 }
 
 impl HoldsStrings for RowStore {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         let places: Vec<usize> = self.texts().collect();
         if places.is_empty() {
             return;
@@ -212,7 +212,7 @@ impl HoldsStrings for RowStore {
     }
 
     /// It knows nothing of strings that it does not hold.
-    fn forget_strings(&mut self, _: &Gone) {}
+    fn forget_strings(&mut self, _: &FreedIds) {}
 }
 
 /// Frees the memory of an empty list beyond `room` values.

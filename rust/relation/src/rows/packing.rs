@@ -13,7 +13,7 @@ const BLOCK: usize = 128;
 
 /// How a value is stored.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum Storage {
     /// The lowest bytes of the word.
     Bytes1,
     Bytes2,
@@ -25,45 +25,45 @@ enum Form {
     Single,
 }
 
-impl Form {
-    fn of(ty: &Type) -> Form {
+impl Storage {
+    fn of(ty: &Type) -> Storage {
         match (ty, ty.bits()) {
-            (Type::Float32, _) => Form::Single,
+            (Type::Float32, _) => Storage::Single,
             (
                 Type::Decimal {
                     precision: ..=9, ..
                 },
                 _,
-            ) => Form::Bytes4,
+            ) => Storage::Bytes4,
             (
                 Type::Decimal {
                     precision: ..=18, ..
                 },
                 _,
-            ) => Form::Bytes8,
-            (_, ..=8) => Form::Bytes1,
-            (_, 16) => Form::Bytes2,
-            (_, 32) => Form::Bytes4,
-            (_, 64) => Form::Bytes8,
-            _ => Form::Bytes16,
+            ) => Storage::Bytes8,
+            (_, ..=8) => Storage::Bytes1,
+            (_, 16) => Storage::Bytes2,
+            (_, 32) => Storage::Bytes4,
+            (_, 64) => Storage::Bytes8,
+            _ => Storage::Bytes16,
         }
     }
 
     fn width(self) -> usize {
         match self {
-            Form::Bytes1 => 1,
-            Form::Bytes2 => 2,
-            Form::Bytes4 | Form::Single => 4,
-            Form::Bytes8 => 8,
-            Form::Bytes16 => 16,
+            Storage::Bytes1 => 1,
+            Storage::Bytes2 => 2,
+            Storage::Bytes4 | Storage::Single => 4,
+            Storage::Bytes8 => 8,
+            Storage::Bytes16 => 16,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct StoredColumn {
     offset: usize,
-    form: Form,
+    form: Storage,
     signed: bool,
     decimal: bool,
     /// Byte and mask of the bit that marks NULL.
@@ -74,7 +74,7 @@ struct Place {
 #[derive(Clone, Debug)]
 pub(super) struct Packing {
     /// By column of the schema.
-    places: Vec<Place>,
+    places: Vec<StoredColumn>,
     /// How many leading bytes are the key.
     key_bytes: usize,
     stride: usize,
@@ -127,20 +127,20 @@ impl Packing {
 
     /// Packs a block of values of a column, from one on.
     #[inline(always)]
-    fn pack_column(&self, place: Place, column: &Column, first: usize, packed: &mut [u8]) {
+    fn pack_column(&self, place: StoredColumn, column: &Column, first: usize, packed: &mut [u8]) {
         let last = column.words.len().min(first + BLOCK);
         let words = column.words[first..last].iter();
         let (offset, stride) = (place.offset, self.stride);
         match place.form {
-            Form::Bytes1 => store::<1>(packed, offset, stride, words.copied()),
-            Form::Bytes2 => store::<2>(packed, offset, stride, words.copied()),
-            Form::Bytes4 => store::<4>(packed, offset, stride, words.copied()),
-            Form::Bytes8 => store::<8>(packed, offset, stride, words.copied()),
-            Form::Single => {
+            Storage::Bytes1 => store::<1>(packed, offset, stride, words.copied()),
+            Storage::Bytes2 => store::<2>(packed, offset, stride, words.copied()),
+            Storage::Bytes4 => store::<4>(packed, offset, stride, words.copied()),
+            Storage::Bytes8 => store::<8>(packed, offset, stride, words.copied()),
+            Storage::Single => {
                 let single = |&word: &u64| (f64::from_bits(word) as f32).to_bits().into();
                 store::<4>(packed, offset, stride, words.map(single));
             }
-            Form::Bytes16 => {
+            Storage::Bytes16 => {
                 store::<8>(packed, offset, stride, words.copied());
                 let high = column.high[first..last].iter().copied();
                 store::<8>(packed, offset + 8, stride, high);
@@ -184,14 +184,14 @@ impl Packing {
         let signed = place.signed;
         let words = &mut column.words;
         match place.form {
-            Form::Bytes1 => words.extend(values.map(|at| load::<1>(at, signed))),
-            Form::Bytes2 => words.extend(values.map(|at| load::<2>(at, signed))),
-            Form::Bytes4 => words.extend(values.map(|at| load::<4>(at, signed))),
-            Form::Bytes8 => words.extend(values.map(|at| load::<8>(at, signed))),
-            Form::Single => words.extend(
+            Storage::Bytes1 => words.extend(values.map(|at| load::<1>(at, signed))),
+            Storage::Bytes2 => words.extend(values.map(|at| load::<2>(at, signed))),
+            Storage::Bytes4 => words.extend(values.map(|at| load::<4>(at, signed))),
+            Storage::Bytes8 => words.extend(values.map(|at| load::<8>(at, signed))),
+            Storage::Single => words.extend(
                 values.map(|at| f64::from(f32::from_bits(load::<4>(at, false) as u32)).to_bits()),
             ),
-            Form::Bytes16 => {
+            Storage::Bytes16 => {
                 words.extend(values.clone().map(|at| load::<8>(at, false)));
                 column
                     .high
@@ -212,7 +212,12 @@ impl Packing {
 }
 
 /// Places `columns` from byte `start` on: null bits, then values. Returns where they end.
-fn place(schema: &Schema, columns: &[usize], start: usize, places: &mut [Option<Place>]) -> usize {
+fn place(
+    schema: &Schema,
+    columns: &[usize],
+    start: usize,
+    places: &mut [Option<StoredColumn>],
+) -> usize {
     let nullable = columns
         .iter()
         .filter(|&&column| schema.fields()[column].nullable)
@@ -225,9 +230,9 @@ fn place(schema: &Schema, columns: &[usize], start: usize, places: &mut [Option<
             bit += 1;
             (start + (bit - 1) / 8, 1 << ((bit - 1) % 8))
         });
-        let form = Form::of(&field.ty);
+        let form = Storage::of(&field.ty);
         let decimal = matches!(field.ty, Type::Decimal { .. });
-        places[column] = Some(Place {
+        places[column] = Some(StoredColumn {
             offset,
             form,
             signed: field.ty.is_signed(),

@@ -110,7 +110,7 @@ impl RowStore {
         for row in 0..entries.len() {
             coming.next(&self.directory, &entries, row, |slot| self.ask(slot));
             self.enter(entries[row], undoable);
-            if self.directory.is_strained() {
+            if self.directory.is_degraded() {
                 self.reseed();
                 entries = self.entries(pending);
             }
@@ -125,7 +125,7 @@ impl RowStore {
             let entered =
                 directory.merge(&entries, |known, slot| self.absorb(known, slot, undoable));
             self.directory = directory;
-            if self.directory.is_strained() {
+            if self.directory.is_degraded() {
                 self.reseed();
             }
             let left: Vec<u32> = entries[entered..].iter().map(|&e| e as u32).collect();

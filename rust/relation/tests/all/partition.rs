@@ -34,8 +34,8 @@ fn state(partition: &Partition) -> BTreeMap<u64, (u64, bool)> {
 }
 
 fn restore(partition: &mut Partition) {
-    for value in partition.misfits() {
-        partition.flip(value);
+    for value in partition.loose_violations() {
+        partition.migrate(value);
     }
 }
 
@@ -99,8 +99,8 @@ proptest! {
                     // Major: another threshold, and all where it wants them.
                     0 => {
                         partition.set_threshold(Threshold::new(16 + 9 * values.len() as u64, 0.5));
-                        for value in partition.strays() {
-                            partition.flip(value);
+                        for value in partition.strict_violations() {
+                            partition.migrate(value);
                         }
                     }
                     _ => restore(&mut partition),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use ringview_core::Error;
-use ringview_relation::{Delta, KeyField, KeyLayout, KeyScratch, Part, Relation, Spare};
+use ringview_relation::{Delta, GatherScratch, KeyField, KeyLayout, KeyScratch, Part, Relation};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 /// Count and sum of each key.
@@ -32,7 +32,7 @@ fn add(relation: &mut Relation<SumProduct>, rows: &[Row]) {
     }
     (delta.rows, delta.width) = (rows.len(), 2);
     relation.reached_by(rows.len());
-    let (mut scratch, mut spare) = (KeyScratch::default(), Spare::default());
+    let (mut scratch, mut spare) = (KeyScratch::default(), GatherScratch::default());
     relation
         .add(&mut delta, &[0], &mut scratch, &mut spare)
         .unwrap();

@@ -1,7 +1,7 @@
 //! Parts give back the room of what has gone, and whoever keeps slots can follow.
 
 use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
-use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Keys, Moved, Part, RowStore};
+use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Keys, Part, Relocated, RowStore};
 
 fn part() -> (Part, usize) {
     let word = KeyField {
@@ -38,7 +38,7 @@ fn contents(part: &Part) -> Vec<(u64, u64)> {
         .collect()
 }
 
-fn commit(part: &mut Part, gone: &[u32]) -> Option<Moved> {
+fn commit(part: &mut Part, gone: &[u32]) -> Option<Relocated> {
     part.commit(gone, |_| true);
     part.shrink()
 }

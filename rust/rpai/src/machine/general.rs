@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 
 use super::Moved;
 use super::accumulator::Accumulator;
@@ -167,11 +167,11 @@ impl General {
         &mut self,
         table: usize,
         at: &RowAt<'_>,
-        (times, meter): (i64, &Meter<'_>),
+        (times, budget): (i64, &Budget<'_>),
     ) -> Result<()> {
         let row = at.cells(&self.needed[table]);
         let starts = self.starts(table, &row);
-        self.look(&starts, -1, meter)?;
+        self.look(&starts, -1, budget)?;
         for selector in self.selectors.iter_mut().flatten() {
             selector.change(table, at, times)?;
         }
@@ -194,7 +194,7 @@ impl General {
             self.steps.count(touched);
             self.undo.push((table, row, times));
         }
-        self.look(&starts, 1, meter)
+        self.look(&starts, 1, budget)
     }
 
     /// Where combinations start that a row of a table may change; none if it may change all.
@@ -213,13 +213,13 @@ impl General {
     }
 
     /// Adds the combinations of some starts to the result, or takes them out.
-    fn look(&mut self, (starts, orders): &Starts, times: i128, meter: &Meter<'_>) -> Result<()> {
+    fn look(&mut self, (starts, orders): &Starts, times: i128, budget: &Budget<'_>) -> Result<()> {
         if starts.is_empty() {
             return Ok(());
         }
         let before = self.steps.total();
         let block = Arc::clone(&self.block);
-        let groups = self.work(meter, |work| {
+        let groups = self.work(budget, |work| {
             let mut groups = Groups::new();
             for (at, order) in orders.iter().enumerate() {
                 work.add((&block, None), order, &starts[..=at], (1, &mut groups))?;
@@ -246,12 +246,12 @@ impl General {
 
     fn work<R>(
         &mut self,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         run: impl FnOnce(&Work<'_, '_>) -> Result<R>,
     ) -> Result<R> {
         let work = Work {
             bags: &self.bags,
-            meter,
+            budget,
             steps: &self.steps,
             selectors: &self.selectors,
             free: RefCell::new(std::mem::take(&mut self.free)),
@@ -325,8 +325,8 @@ impl General {
     }
 
     /// The groups of the result.
-    pub(super) fn result(&mut self, meter: &Meter<'_>) -> Result<Vec<Group>> {
-        self.refresh(meter)?;
+    pub(super) fn result(&mut self, budget: &Budget<'_>) -> Result<Vec<Group>> {
+        self.refresh(budget)?;
         let groups = self.result.groups.iter();
         groups
             .filter(|(_, total)| self.shows(total))
@@ -336,10 +336,10 @@ impl General {
 
     /// The groups that moved since the last commit, those that went without aggregates; all where they were worked out
     /// anew.
-    pub(super) fn moved(&mut self, meter: &Meter<'_>) -> Result<Moved> {
-        self.refresh(meter)?;
+    pub(super) fn moved(&mut self, budget: &Budget<'_>) -> Result<Moved> {
+        self.refresh(budget)?;
         if self.result.is_new || self.block.group.is_empty() {
-            return self.result(meter).map(Moved::All);
+            return self.result(budget).map(Moved::All);
         }
         let moved = self.result.old.keys().map(|group| {
             let total = self.result.groups.get(group);
@@ -356,7 +356,7 @@ impl General {
     }
 
     /// Works the result out anew where it may have changed as a whole.
-    fn refresh(&mut self, meter: &Meter<'_>) -> Result<()> {
+    fn refresh(&mut self, budget: &Budget<'_>) -> Result<()> {
         if !self.result.is_stale {
             return Ok(());
         }
@@ -368,7 +368,7 @@ impl General {
             }
         }
         let block = Arc::clone(&self.block);
-        self.result.groups = self.work(meter, |work| work.groups(&block, None))?;
+        self.result.groups = self.work(budget, |work| work.groups(&block, None))?;
         (self.result.is_stale, self.result.is_new) = (false, true);
         self.result.old.clear();
         Ok(())

@@ -3,7 +3,7 @@
 //! Invariant: what is closed in it, by the numbers of its blocks, is kept by machines of its own, which have taken the same
 //! rows. Cost: O(log n) a change and a result; of several relations only those are asked of which rows have come since.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 
 use super::Machine;
 use super::known::Known;
@@ -44,7 +44,7 @@ impl Indexed {
         &mut self,
         table: usize,
         row: &RowAt<'_>,
-        times: (i64, &Meter<'_>),
+        times: (i64, &Budget<'_>),
     ) -> Result<()> {
         if let Some(known) = &mut self.known {
             known.touch(table);
@@ -75,13 +75,13 @@ impl Indexed {
     }
 
     /// The aggregates.
-    pub(super) fn aggregates(&mut self, meter: &Meter<'_>, into: &mut [Cell]) -> Result<()> {
+    pub(super) fn aggregates(&mut self, budget: &Budget<'_>, into: &mut [Cell]) -> Result<()> {
         let Self {
             selector,
             closed,
             known,
         } = self;
-        let mut closed = |value: &Value| closed_value(closed, value, meter);
+        let mut closed = |value: &Value| closed_value(closed, value, budget);
         selector.aggregates(&mut closed, known.as_deref_mut(), into)
     }
 
@@ -116,12 +116,16 @@ impl Indexed {
 }
 
 /// A value without columns.
-fn closed_value(closed: &mut [(usize, Machine)], value: &Value, meter: &Meter<'_>) -> Result<Cell> {
+fn closed_value(
+    closed: &mut [(usize, Machine)],
+    value: &Value,
+    budget: &Budget<'_>,
+) -> Result<Cell> {
     simple(value, &Nowhere, &mut |value| match value {
         Value::Block(block) => {
             let mut machines = closed.iter_mut();
             let found = machines.find(|(number, _)| *number == block.place());
-            found.map_or(Ok(Cell(None)), |(_, machine)| machine.value(meter))
+            found.map_or(Ok(Cell(None)), |(_, machine)| machine.value(budget))
         }
         _ => Ok(Cell(None)),
     })

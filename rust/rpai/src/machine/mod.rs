@@ -53,7 +53,7 @@ mod work;
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Error, Meter, Result, Type};
+use ringview_core::{Batch, Budget, Error, Result, Type};
 
 use general::General;
 use indexed::Indexed;
@@ -202,8 +202,8 @@ impl Machine {
     /// Takes rows of a table.
     ///
     /// # Errors
-    /// `Overflow`; `Value` for a double that is no number; what the meter says. Only `rollback` may follow.
-    pub fn take(&mut self, table: usize, rows: Rows<'_>, meter: &Meter<'_>) -> Result<()> {
+    /// `Overflow`; `Value` for a double that is no number; what the budget says. Only `rollback` may follow.
+    pub fn take(&mut self, table: usize, rows: Rows<'_>, budget: &Budget<'_>) -> Result<()> {
         let Self {
             plan, reals, form, ..
         } = self;
@@ -217,7 +217,7 @@ impl Machine {
             row.at = at;
             check(&reals[table], &row)?;
             let times = rows.sign * rows.batch.multiplicity(at);
-            form.change(table, &row, (times, meter))
+            form.change(table, &row, (times, budget))
         };
         match rows.chosen {
             None => (0..rows.batch.rows).try_for_each(one),
@@ -236,11 +236,11 @@ impl Machine {
             verdicts: &[],
             sign,
         };
-        self.take(table, rows, &Meter::free())
+        self.take(table, rows, &Budget::free())
     }
 
     #[inline]
-    fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Meter<'_>)) -> Result<()> {
+    fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Budget<'_>)) -> Result<()> {
         self.form.change(table, row, times)
     }
 
@@ -272,16 +272,16 @@ impl Machine {
     /// The groups with their aggregates; one without a key where there is no GROUP BY.
     ///
     /// # Errors
-    /// `Overflow` if a result does not fit; what the meter says.
-    pub fn groups(&mut self, meter: &Meter<'_>) -> Result<Vec<Group>> {
+    /// `Overflow` if a result does not fit; what the budget says.
+    pub fn groups(&mut self, budget: &Budget<'_>) -> Result<Vec<Group>> {
         match &mut self.form {
             Form::Indexed(indexed) => {
                 let mut all = vec![Cell(None); indexed.len()];
-                indexed.aggregates(meter, &mut all)?;
+                indexed.aggregates(budget, &mut all)?;
                 Ok(vec![(Row::new(), all)])
             }
-            Form::Partitioned(parts) => parts.groups(meter),
-            Form::General(general) => general.result(meter),
+            Form::Partitioned(parts) => parts.groups(budget),
+            Form::General(general) => general.result(budget),
         }
     }
 
@@ -290,12 +290,12 @@ impl Machine {
     ///
     /// # Errors
     /// As `groups`.
-    pub fn sole(&mut self, meter: &Meter<'_>, into: &mut Vec<Cell>) -> Result<bool> {
+    pub fn sole(&mut self, budget: &Budget<'_>, into: &mut Vec<Cell>) -> Result<bool> {
         let Form::Indexed(indexed) = &mut self.form else {
             return Ok(false);
         };
         into.resize(indexed.len(), Cell(None));
-        indexed.aggregates(meter, into)?;
+        indexed.aggregates(budget, into)?;
         Ok(true)
     }
 
@@ -303,11 +303,11 @@ impl Machine {
     ///
     /// # Errors
     /// As `groups`.
-    pub fn moved(&mut self, meter: &Meter<'_>) -> Result<Moved> {
+    pub fn moved(&mut self, budget: &Budget<'_>) -> Result<Moved> {
         match &mut self.form {
-            Form::Partitioned(parts) => parts.moved(meter),
-            Form::General(general) => general.moved(meter),
-            Form::Indexed(..) => self.groups(meter).map(Moved::All),
+            Form::Partitioned(parts) => parts.moved(budget),
+            Form::General(general) => general.moved(budget),
+            Form::Indexed(..) => self.groups(budget).map(Moved::All),
         }
     }
 
@@ -316,7 +316,7 @@ impl Machine {
     /// # Errors
     /// As `groups`.
     pub fn result(&mut self) -> Result<Vec<(Row, Vec<Cell>)>> {
-        let groups = self.groups(&Meter::free())?;
+        let groups = self.groups(&Budget::free())?;
         let outputs = |all: &[Cell]| {
             let mut aggregate = |value: &Value| match value {
                 Value::Aggregate(at) => Ok(all[*at]),
@@ -337,18 +337,18 @@ impl Machine {
     /// # Errors
     /// As `groups`.
     pub fn scalar(&mut self) -> Result<Cell> {
-        self.value(&Meter::free())
+        self.value(&Budget::free())
     }
 
-    fn value(&mut self, meter: &Meter<'_>) -> Result<Cell> {
+    fn value(&mut self, budget: &Budget<'_>) -> Result<Cell> {
         let block = &self.plan.block;
         if let Form::Indexed(indexed) = &mut self.form {
             return with_room::<Cell, 4, _>(indexed.len(), |all| {
-                indexed.aggregates(meter, all)?;
+                indexed.aggregates(budget, all)?;
                 block.output(all)
             });
         }
-        let all = self.groups(meter)?.swap_remove(0).1;
+        let all = self.groups(budget)?.swap_remove(0).1;
         self.plan.block.output(&all)
     }
 
@@ -392,7 +392,7 @@ impl Machine {
 
 impl Form {
     #[inline]
-    fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Meter<'_>)) -> Result<()> {
+    fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Budget<'_>)) -> Result<()> {
         match self {
             Form::Indexed(indexed) => indexed.change(table, row, times),
             Form::Partitioned(parts) => parts.change(table, row, times),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use foldhash::quality::SeedableRandomState;
-use ringview_core::{Meter, Result, random_hasher};
+use ringview_core::{Budget, Result, random_hasher};
 
 use super::accumulator::Accumulator;
 use super::general::Group;
@@ -83,7 +83,7 @@ impl Partitioned {
         &mut self,
         table: usize,
         row: &RowAt<'_>,
-        times: (i64, &Meter<'_>),
+        times: (i64, &Budget<'_>),
     ) -> Result<()> {
         let shape = Arc::clone(&self.shape);
         'ways: for way in shape.ways.iter().filter(|way| way.table == table) {
@@ -155,19 +155,19 @@ impl Partitioned {
     }
 
     /// Works out the parts that rows reached.
-    fn settle(&mut self, meter: &Meter<'_>) -> Result<()> {
+    fn settle(&mut self, budget: &Budget<'_>) -> Result<()> {
         while let Some(&at) = self.reached.last() {
-            meter.work(1)?;
-            self.settle_one(at, meter)?;
+            budget.work(1)?;
+            self.settle_one(at, budget)?;
             self.reached.pop();
             self.let_go(at);
         }
         Ok(())
     }
 
-    fn settle_one(&mut self, at: u32, meter: &Meter<'_>) -> Result<()> {
+    fn settle_one(&mut self, at: u32, budget: &Budget<'_>) -> Result<()> {
         let part = &mut self.parts[at as usize];
-        let groups = part.machine.groups(meter)?;
+        let groups = part.machine.groups(budget)?;
         let groups = groups.into_iter().filter(|(_, all)| is_some(all));
         let now: Vec<Group> = groups
             .map(|(rest, all)| (self.shape.group(&part.key, &rest), all))
@@ -215,10 +215,10 @@ impl Partitioned {
     }
 
     /// The groups that moved since the last commit, those that went without aggregates.
-    pub(super) fn moved(&mut self, meter: &Meter<'_>) -> Result<Moved> {
-        self.settle(meter)?;
+    pub(super) fn moved(&mut self, budget: &Budget<'_>) -> Result<Moved> {
+        self.settle(budget)?;
         if self.shape.group.is_empty() {
-            return self.groups(meter).map(Moved::All);
+            return self.groups(budget).map(Moved::All);
         }
         let groups = self.old_groups.keys();
         let moved = groups.map(|group| {
@@ -232,8 +232,8 @@ impl Partitioned {
     }
 
     /// All groups.
-    pub(super) fn groups(&mut self, meter: &Meter<'_>) -> Result<Vec<Group>> {
-        self.settle(meter)?;
+    pub(super) fn groups(&mut self, budget: &Budget<'_>) -> Result<Vec<Group>> {
+        self.settle(budget)?;
         if self.shape.group.is_empty() {
             let all = self.shape.values(self.groups.values().next())?;
             return Ok(vec![(Row::new(), all)]);

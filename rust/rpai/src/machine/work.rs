@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 
 use super::accumulator::Accumulator;
 use super::free::FreeMap;
@@ -121,7 +121,7 @@ pub(super) fn output(block: &Block, all: &[Accumulator]) -> Result<Cell> {
 /// The maps while a result is worked out.
 pub(super) struct Work<'a, 'm> {
     pub(super) bags: &'a [Bag],
-    pub(super) meter: &'a Meter<'m>,
+    pub(super) budget: &'a Budget<'m>,
     pub(super) steps: &'a Steps,
     pub(super) selectors: &'a [Option<Selector>],
     pub(super) free: RefCell<Vec<FreeMap>>,
@@ -247,7 +247,7 @@ impl Combination<'_, '_> {
         for (row, &multiplicity) in one.into_iter().chain(some.into_iter().flatten()) {
             self.work.steps.count(1);
             // A row of a combination is as much work as several of a table.
-            self.work.meter.work(8)?;
+            self.work.budget.work(8)?;
             let mut rows = frame.rows.clone();
             rows[at] = Some(row);
             let next = Frame {

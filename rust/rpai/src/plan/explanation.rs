@@ -3,7 +3,7 @@
 //! Invariant: what is told is what the machine does, and of a view what it does now. Cost: linear in the query, and in
 //! the keys where it is kept by keys.
 
-use ringview_explain::{Beside, ChangeFacts, Choice, CostWarning, Explanation};
+use ringview_explain::{Auxiliary, ChangeFacts, Choice, CostWarning, Explanation};
 
 use super::Plan;
 use crate::machine::{Told, Way};
@@ -97,7 +97,7 @@ impl Plan {
             },
             climbs: Vec::new(),
         };
-        let beside = self.companions.iter().map(|one| Beside {
+        let beside = self.companions.iter().map(|one| Auxiliary {
             what: format!("the values of {} by group", one.name),
             view: one.plan.explanation(&one.plan.machine.told()),
         });

@@ -4,9 +4,9 @@
 //! Rows of a table that stands at several places are taken once. Cost: that of the machine; the groups that moved
 //! where it tells them apart, else all.
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result, Type};
 use ringview_explain::Explanation;
-use ringview_relation::{Delta, KeyScratch, Moved as Shrunk};
+use ringview_relation::{Delta, KeyScratch, Relocated as Shrunk};
 use ringview_ring::{Element, PayloadRing, SumProduct};
 use ringview_view::RowDelta;
 use ringview_view::fields::Field;
@@ -140,7 +140,7 @@ impl Grouped for Groups {
 }
 
 impl Maintainer for Groups {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let source = self.plan.source_of[rows.atom];
         let reader = &mut self.readers[source];
         if reader.first != rows.atom {
@@ -157,7 +157,7 @@ impl Maintainer for Groups {
             }
         }
         reader.program.select(batch, rows.dictionary, selection)?;
-        meter.work(selection.len() as u64)?;
+        budget.work(selection.len() as u64)?;
         let chosen = selection.rows();
         self.texts.take(batch, &reader.texts, chosen, rows.sign);
         let rows = Rows {
@@ -166,7 +166,7 @@ impl Maintainer for Groups {
             verdicts: &self.verdicts,
             sign: rows.sign,
         };
-        self.machine.take(source, rows, meter)
+        self.machine.take(source, rows, budget)
     }
 
     fn freeze(&mut self) {
@@ -174,16 +174,16 @@ impl Maintainer for Groups {
         self.machine.seal(&is_static);
     }
 
-    fn prepare(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        if self.keys.is_empty() && self.machine.sole(meter, &mut self.sole)? {
+    fn prepare(&mut self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        if self.keys.is_empty() && self.machine.sole(budget, &mut self.sole)? {
             let all = std::mem::take(&mut self.sole);
             let put = self.put(std::iter::once((&[][..], Some(&all[..]))));
             self.sole = all;
             return put;
         }
-        match self.machine.moved(meter)? {
+        match self.machine.moved(budget)? {
             Moved::All(groups) => {
-                meter.work(groups.len() as u64)?;
+                budget.work(groups.len() as u64)?;
                 if !self.keys.is_empty() {
                     self.result.groups.rewrite(|payload| payload.fill(0));
                 }
@@ -194,7 +194,7 @@ impl Maintainer for Groups {
                 )
             }
             Moved::Some(groups) => {
-                meter.work(groups.len() as u64)?;
+                budget.work(groups.len() as u64)?;
                 self.put(
                     groups
                         .iter()
@@ -232,7 +232,7 @@ impl Maintainer for Groups {
     /// The part has the groups of the machine.
     fn check(&self) {
         let mut machine = self.machine.clone();
-        let groups = machine.groups(&Meter::free());
+        let groups = machine.groups(&Budget::free());
         assert!(groups.is_ok(), "a result that was kept can be worked out");
         let shown = groups.unwrap_or_default();
         let live = shown.iter().filter(|(_, all)| counts(all)).count();
@@ -241,7 +241,7 @@ impl Maintainer for Groups {
 }
 
 impl HoldsStrings for Groups {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.grouped().mark_strings(held);
         self.texts.mark(held);
     }
@@ -250,7 +250,7 @@ impl HoldsStrings for Groups {
         self.grouped().string_words() + self.texts.len()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         for reader in &mut self.readers {
             reader.program.forget_strings(gone);
             (reader.predicates.iter_mut()).for_each(|program| program.forget_strings(gone));

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use foldhash::quality::SeedableRandomState;
-use ringview_core::{Batch, Held, random_hasher};
+use ringview_core::{Batch, LiveIds, random_hasher};
 
 /// Ids with how often they are there.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Texts {
         }
     }
 
-    pub(super) fn mark(&self, held: &mut Held) {
+    pub(super) fn mark(&self, held: &mut LiveIds) {
         self.counts.keys().for_each(|&id| held.mark(id));
     }
 

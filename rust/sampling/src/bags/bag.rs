@@ -6,7 +6,7 @@
 //! that is undone leaves all numbers as they were, so that codes mean the same. Cost: that of `cycle` or `keyed`, and
 //! 8 bytes or so a value of a variable.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 
 use super::cycle::Cycle;
 use super::ground::{BagPlan, Code, Ground, Kind, Tell};
@@ -41,12 +41,12 @@ impl Bag {
     pub(super) fn come(
         &mut self,
         rows: (usize, &[u64], usize),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         told: &mut Tell<'_>,
     ) -> Result<()> {
         match &mut self.inner {
-            Inner::Cycle(cycle) => cycle.come(&mut self.ground, rows, meter, told),
-            Inner::Keyed(keyed) => keyed.come(&mut self.ground, rows, meter, told),
+            Inner::Cycle(cycle) => cycle.come(&mut self.ground, rows, budget, told),
+            Inner::Keyed(keyed) => keyed.come(&mut self.ground, rows, budget, told),
         }
     }
 
@@ -54,12 +54,12 @@ impl Bag {
     pub(super) fn leave(
         &mut self,
         row: (usize, &[u64]),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         told: &mut Tell<'_>,
     ) -> Result<bool> {
         match &mut self.inner {
-            Inner::Cycle(cycle) => cycle.leave(&self.ground, row, meter, told),
-            Inner::Keyed(keyed) => keyed.leave(&self.ground, row, meter, told),
+            Inner::Cycle(cycle) => cycle.leave(&self.ground, row, budget, told),
+            Inner::Keyed(keyed) => keyed.leave(&self.ground, row, budget, told),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Invariant: bags stand before those that read them, so what a bag tells goes on; rows that come to one relation
 //! of the acyclic join come to the sample together. Cost: that of the bags and of the sample.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 
 use super::bag::Bag;
 use crate::sample::{JoinSample, Predicate};
@@ -31,7 +31,7 @@ pub(super) struct Cascade<'a, 'm, P> {
     pub(super) of_bag: &'a [Option<usize>],
     pub(super) readers: &'a [Vec<(usize, usize)>],
     pub(super) came: &'a mut [Came],
-    pub(super) meter: &'a Meter<'m>,
+    pub(super) budget: &'a Budget<'m>,
 }
 
 impl<P: Predicate> Cascade<'_, '_, P> {
@@ -70,10 +70,10 @@ impl<P: Predicate> Cascade<'_, '_, P> {
         (rows, count): (&[u64], usize),
     ) -> Result<()> {
         let (here, behind) = split(bags, bag - first);
-        let meter = self.meter;
-        here.come((part, rows, count), meter, &mut |row, copies| {
+        let budget = self.budget;
+        here.come((part, rows, count), budget, &mut |row, copies| {
             for _ in 0..copies {
-                meter.work(1)?;
+                budget.work(1)?;
                 if let Some(atom) = self.of_bag[bag] {
                     self.add(atom, row)?;
                 }
@@ -93,10 +93,10 @@ impl<P: Predicate> Cascade<'_, '_, P> {
         row: &[u64],
     ) -> Result<bool> {
         let (here, behind) = split(bags, bag - first);
-        let meter = self.meter;
-        here.leave((part, row), meter, &mut |row, copies| {
+        let budget = self.budget;
+        here.leave((part, row), budget, &mut |row, copies| {
             for _ in 0..copies {
-                meter.work(1)?;
+                budget.work(1)?;
                 if let Some(atom) = self.of_bag[bag] {
                     let there = self.sample.delete(atom, row);
                     debug_assert!(there, "a row of a bag that left was there");

@@ -213,7 +213,7 @@ impl Planner<'_> {
             .collect();
         let covered = own.iter().fold(Set::default(), |all, edge| all | *edge);
         let enough =
-            bag.variables.within(covered) && certified(bag.variables, &own).number <= bag.width;
+            bag.variables.is_subset(covered) && certified(bag.variables, &own).number <= bag.width;
         let takes_part =
             |at: &usize| bag.edges.contains(*at) || !enough && bag.cover[*at] > Ratio::ZERO;
         let units: Vec<usize> = (0..edges.len()).filter(takes_part).collect();

@@ -3,7 +3,7 @@
 //!
 //! Invariant: after each call the relations of the acyclic join have what their sources have. Cost: see the module.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 
 use super::Relation;
 use super::bag::Bag;
@@ -15,16 +15,16 @@ use crate::sample::{All, JoinSample, Predicate};
 /// A sample of the results of any join.
 ///
 /// ```
-/// use ringview_core::Meter;
+/// use ringview_core::Budget;
 /// use ringview_sampling::{All, QuerySample, Relation};
 /// // Triangles: r(a, b), s(b, c), t(c, a).
 /// let triangle = [[0, 1], [1, 2], [2, 0]].map(|v| Relation::distinct(v.to_vec(), 2));
 /// let mut sample = QuerySample::new(&triangle, 10, 7, All)?;
-/// let meter = Meter::free();
+/// let budget = Budget::free();
 /// for (relation, edge) in [(0, [1, 2]), (1, [2, 3]), (2, [3, 1]), (1, [2, 4])] {
-///     sample.insert(relation, &edge, &meter)?;
+///     sample.insert(relation, &edge, &budget)?;
 /// }
-/// sample.settle(&meter)?;
+/// sample.settle(&budget)?;
 /// sample.commit();
 /// assert_eq!(sample.sample().len(), 1);
 /// let result = sample.sample().results().next().unwrap();
@@ -107,9 +107,9 @@ impl<P: Predicate> QuerySample<P> {
     /// A row of a relation comes. It has a word for each column, those of the join variables first.
     ///
     /// # Errors
-    /// As of [`JoinSample::insert`], and what the meter says. The transaction must then be rolled back.
-    pub fn insert(&mut self, relation: usize, row: &[u64], meter: &Meter<'_>) -> Result<()> {
-        self.insert_all(relation, row, 1, meter)
+    /// As of [`JoinSample::insert`], and what the budget says. The transaction must then be rolled back.
+    pub fn insert(&mut self, relation: usize, row: &[u64], budget: &Budget<'_>) -> Result<()> {
+        self.insert_all(relation, row, 1, budget)
     }
 
     /// So many rows of a relation come, which stand one after the other. See [`JoinSample::insert_all`].
@@ -121,7 +121,7 @@ impl<P: Predicate> QuerySample<P> {
         relation: usize,
         rows: &[u64],
         count: usize,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         if let Some(atom) = self.direct[relation] {
             self.sample.insert_all(atom, rows, count)?;
@@ -129,7 +129,7 @@ impl<P: Predicate> QuerySample<P> {
         if self.readers.relations[relation].is_empty() {
             return Ok(());
         }
-        let (bags, readers, mut cascade) = self.cascade(meter);
+        let (bags, readers, mut cascade) = self.cascade(budget);
         for &at in &readers.relations[relation] {
             cascade.come((bags, 0), at, (rows, count))?;
         }
@@ -140,12 +140,12 @@ impl<P: Predicate> QuerySample<P> {
     ///
     /// # Errors
     /// As of `insert`.
-    pub fn delete(&mut self, relation: usize, row: &[u64], meter: &Meter<'_>) -> Result<bool> {
+    pub fn delete(&mut self, relation: usize, row: &[u64], budget: &Budget<'_>) -> Result<bool> {
         let mut there = true;
         if let Some(atom) = self.direct[relation] {
             there = self.sample.delete(atom, row);
         }
-        let (bags, readers, mut cascade) = self.cascade(meter);
+        let (bags, readers, mut cascade) = self.cascade(budget);
         for &at in &readers.relations[relation] {
             there = there && cascade.leave((bags, 0), at, row)?;
         }
@@ -155,14 +155,14 @@ impl<P: Predicate> QuerySample<P> {
     /// What changes are told through: the bags, who reads what, and the way to the sample.
     fn cascade<'a, 'm>(
         &'a mut self,
-        meter: &'a Meter<'m>,
+        budget: &'a Budget<'m>,
     ) -> (&'a mut [Bag], &'a Readers, Cascade<'a, 'm, P>) {
         let cascade = Cascade {
             sample: &mut self.sample,
             of_bag: &self.of_bag,
             readers: &self.readers.bags,
             came: &mut self.came,
-            meter,
+            budget,
         };
         (&mut self.bags, &self.readers, cascade)
     }
@@ -171,8 +171,8 @@ impl<P: Predicate> QuerySample<P> {
     ///
     /// # Errors
     /// As there.
-    pub fn settle(&mut self, meter: &Meter<'_>) -> Result<()> {
-        self.sample.settle(meter)
+    pub fn settle(&mut self, budget: &Budget<'_>) -> Result<()> {
+        self.sample.settle(budget)
     }
 
     /// Ends a transaction.

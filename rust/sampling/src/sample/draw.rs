@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 
 use super::{JoinSample, Predicate};
 use crate::index::Search;
@@ -16,17 +16,17 @@ impl<P: Predicate> JoinSample<P> {
     /// replacement every draw has all results; without, those not drawn yet, and it ends when there are no more.
     ///
     /// # Errors
-    /// `Value` if there is no result to draw with replacement; what the predicate and the meter say.
+    /// `Value` if there is no result to draw with replacement; what the predicate and the budget say.
     pub fn draw(
         &mut self,
         m: u64,
         replacement: bool,
         seed: u64,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         take: impl FnMut(&Index, &[u32]),
     ) -> Result<()> {
         self.count_all()?;
-        self.drawn(m, replacement, seed, meter, take)
+        self.drawn(m, replacement, seed, budget, take)
     }
 
     /// The same, once `count_all` was called; before that there is nothing to draw from.
@@ -38,7 +38,7 @@ impl<P: Predicate> JoinSample<P> {
         m: u64,
         replacement: bool,
         seed: u64,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         mut take: impl FnMut(&Index, &[u32]),
     ) -> Result<()> {
         if self.is_empty() && replacement && m > 0 {
@@ -52,7 +52,7 @@ impl<P: Predicate> JoinSample<P> {
         let mut walk = Walk::new(self.positions().unwrap_or_default());
         let mut drawn = 0;
         while drawn < m && walk.left > 0 {
-            meter.work(16)?;
+            budget.work(16)?;
             let chosen = random.below(walk.left);
             let position = if replacement {
                 chosen

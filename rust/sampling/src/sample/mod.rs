@@ -28,7 +28,7 @@ mod events;
 mod offer;
 mod places;
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::index::Search;
@@ -73,7 +73,7 @@ pub struct Met {
 /// A sample of a join.
 ///
 /// ```
-/// use ringview_core::Meter;
+/// use ringview_core::Budget;
 /// use ringview_sampling::{All, Atom, JoinSample};
 /// let join = [Atom::new(vec![0], 2), Atom::new(vec![0], 2)];
 /// let mut sample = JoinSample::new(&join, 3, 7, All)?;
@@ -81,7 +81,7 @@ pub struct Met {
 ///     sample.insert(0, &[value % 2, value])?;
 ///     sample.insert(1, &[value % 2, value])?;
 /// }
-/// sample.settle(&Meter::free())?;
+/// sample.settle(&Budget::free())?;
 /// sample.commit();
 /// assert_eq!(sample.len(), 3); // of 50
 /// # Ok::<(), ringview_core::Error>(())
@@ -195,7 +195,7 @@ impl<P: Predicate> JoinSample<P> {
     /// must then be rolled back.
     pub fn insert_all(&mut self, atom: usize, rows: &[u64], count: usize) -> Result<()> {
         self.begin();
-        self.refill(&Meter::free())?;
+        self.refill(&Budget::free())?;
         let columns = rows.len() / count.max(1);
         let mut tuples = std::mem::take(&mut self.tuples);
         let mut done = Ok(());
@@ -232,19 +232,19 @@ impl<P: Predicate> JoinSample<P> {
     /// Ends what a transaction changes: results that died are replaced.
     ///
     /// # Errors
-    /// `Overflow` if the join may have more than 2^126 results, what the predicate and the meter say. The
+    /// `Overflow` if the join may have more than 2^126 results, what the predicate and the budget say. The
     /// transaction must then be rolled back.
-    pub fn settle(&mut self, meter: &Meter<'_>) -> Result<()> {
-        self.refill(meter)
+    pub fn settle(&mut self, budget: &Budget<'_>) -> Result<()> {
+        self.refill(budget)
     }
 
-    fn refill(&mut self, meter: &Meter<'_>) -> Result<()> {
+    fn refill(&mut self, budget: &Budget<'_>) -> Result<()> {
         if !self.law.is_short() {
             return Ok(());
         }
         let mut walk = Walk::new(self.index.len_upper()?);
         while self.law.is_short() && walk.left > 0 {
-            meter.work(16)?;
+            budget.work(16)?;
             let position = walk.take(self.law.next_outside(walk.left));
             self.index.search_all(&mut self.search, &[position]);
             let result = self.search.result(0);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema, SchemaRef};
-use ringview_core::{Batch, Dictionary, Error, Meter, Result, decode};
+use ringview_core::{Batch, Budget, Dictionary, Error, Result, decode};
 use ringview_view::{Answer, Delta, Key};
 
 use super::SampleView;
@@ -32,19 +32,19 @@ impl SampleView {
     /// fewer.
     ///
     /// # Errors
-    /// `Value` if there are none to be drawn again and again; `Memory`; what the meter says.
+    /// `Value` if there are none to be drawn again and again; `Memory`; what the budget says.
     pub fn draw_rows(
         &self,
         (rows, seed, replacement): (u64, u64, bool),
         dictionary: &Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
         let words = self.shape.words.len() as u64 + 1;
         let joined = self.sample.sample().index().results();
         let most = u64::try_from(joined).unwrap_or(u64::MAX);
         let most = if replacement { rows } else { rows.min(most) };
         let needed = most.saturating_mul(16 * words);
-        meter.room(
+        budget.reserve(
             needed,
             || format!("{rows} rows of a join"),
             "draw fewer at a time",
@@ -52,7 +52,7 @@ impl SampleView {
         let mut drawn = Vec::new();
         self.sample
             .sample()
-            .drawn(rows, replacement, seed, meter, |_, result| {
+            .drawn(rows, replacement, seed, budget, |_, result| {
                 drawn.push(self.words(result))
             })?;
         self.arrow(&self.shape.batch(&drawn, |_| true), dictionary)
@@ -72,15 +72,15 @@ impl Answer for SampleView {
         Ok(self.sample.sample().len() as u64)
     }
 
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+    fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
         let words = self.shape.words.len() as u64 + 1;
         let needed = (self.sample.sample().len() as u64).saturating_mul(16 * words);
-        meter.room(
+        budget.reserve(
             needed,
             || "the rows of a sample".to_owned(),
             "read a part of them",
         )?;
-        meter.work(self.sample.sample().len() as u64)?;
+        budget.work(self.sample.sample().len() as u64)?;
         self.arrow(&self.shape.batch(&self.held(), |_| true), dictionary)
     }
 
@@ -88,19 +88,19 @@ impl Answer for SampleView {
         &self,
         (rows, seed): (u64, u64),
         dictionary: &Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
-        self.draw_rows((rows, seed, true), dictionary, meter)
+        self.draw_rows((rows, seed, true), dictionary, budget)
     }
 
     fn scan(
         &self,
         _place: u64,
         wanted: &[bool],
-        (_dictionary, meter): (&Dictionary, &Meter<'_>),
+        (_dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<(Delta, Option<u64>)> {
         let held = self.held();
-        meter.work(held.len() as u64)?;
+        budget.work(held.len() as u64)?;
         let multiplicity = vec![1; held.len()];
         Ok((self.delta(&held, multiplicity, wanted), None))
     }

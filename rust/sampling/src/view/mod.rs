@@ -26,7 +26,7 @@ mod weights;
 
 use std::collections::BTreeMap;
 
-use ringview_core::{Column, Dictionary, Gone, Held, HoldsStrings, Result};
+use ringview_core::{Column, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::nested::Where;
 use ringview_view::answer::Cells;
@@ -140,11 +140,11 @@ fn placed(condition: Where, shape: &Shape, relations: &Relations) -> Condition {
 
 impl View for SampleView {
     fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
-        self.take(&rows, cx.meter)
+        self.take(&rows, cx.budget)
     }
 
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        self.sample.settle(cx.meter)?;
+        self.sample.settle(cx.budget)?;
         let Some(wanted) = cx.wanted else {
             return Ok(Delta::default());
         };
@@ -224,7 +224,7 @@ impl SampleView {
 }
 
 impl HoldsStrings for SampleView {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         for (at, reading) in self.shape.readings.iter().enumerate() {
             if !reading.texts.is_empty() {
                 let mark = &mut |word| held.mark(word);
@@ -242,7 +242,7 @@ impl HoldsStrings for SampleView {
         words.sum()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         for reading in &mut self.shape.readings {
             reading.program.forget_strings(gone);
             let verdicts = reading.verdicts.iter_mut();

@@ -4,7 +4,7 @@
 //! its own, for each may be held, and die, by itself. Cost: O(columns) a row, and that of the sample; as many copies
 //! as there is no room for are refused before any of them comes.
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 use ringview_view::RowDelta;
 use ringview_view::read::{AtomProgram, Selection, key_column};
 
@@ -14,12 +14,12 @@ use super::SampleView;
 const BYTES: u64 = 16;
 /// From so many copies of rows at once it is asked whether there is room.
 const MANY: u64 = 1 << 20;
-/// So many rows come together, between two looks at the meter.
+/// So many rows come together, between two looks at the budget.
 const TOGETHER: usize = 4096;
 
 impl SampleView {
     /// Rows of a table come and go.
-    pub(super) fn take(&mut self, rows: &RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    pub(super) fn take(&mut self, rows: &RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let relation = &mut self.shape.readings[rows.atom];
         relation
             .program
@@ -36,11 +36,11 @@ impl SampleView {
             judge(verdict, rows, &self.selection, words)?;
         }
         // What comes goes first: a row may come and leave in one batch.
-        self.come(rows, width, meter)?;
+        self.come(rows, width, budget)?;
         for at in 0..self.selection.len() {
             for _ in 0..self.times(rows, at, -1) {
-                meter.work(1)?;
-                self.leave(rows.atom, width, at, meter)?;
+                budget.work(1)?;
+                self.leave(rows.atom, width, at, budget)?;
             }
         }
         Ok(())
@@ -69,9 +69,9 @@ impl SampleView {
     }
 
     /// The rows that come, so many together that an interrupt is heard.
-    fn come(&mut self, rows: &RowDelta<'_>, width: usize, meter: &Meter<'_>) -> Result<()> {
+    fn come(&mut self, rows: &RowDelta<'_>, width: usize, budget: &Budget<'_>) -> Result<()> {
         // Who died is replaced before anybody comes; here it hears an interrupt.
-        self.sample.settle(meter)?;
+        self.sample.settle(budget)?;
         self.has_room(rows, width)?;
         let mut words = std::mem::take(&mut self.rows);
         words.clear();
@@ -82,7 +82,7 @@ impl SampleView {
                 words.extend(self.columns[..width].iter().map(|column| column[at]));
                 count += 1;
                 if count == TOGETHER {
-                    done = self.bring(rows.atom, &words, count, meter);
+                    done = self.bring(rows.atom, &words, count, budget);
                     words.clear();
                     count = 0;
                 }
@@ -91,19 +91,25 @@ impl SampleView {
                 }
             }
         }
-        let done = done.and_then(|()| self.bring(rows.atom, &words, count, meter));
+        let done = done.and_then(|()| self.bring(rows.atom, &words, count, budget));
         self.rows = words;
         done
     }
 
-    fn bring(&mut self, atom: usize, words: &[u64], count: usize, meter: &Meter<'_>) -> Result<()> {
-        meter.work(count as u64)?;
-        self.sample.insert_all(atom, words, count, meter)
+    fn bring(
+        &mut self,
+        atom: usize,
+        words: &[u64],
+        count: usize,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
+        budget.work(count as u64)?;
+        self.sample.insert_all(atom, words, count, budget)
     }
 
-    fn leave(&mut self, atom: usize, width: usize, at: usize, meter: &Meter<'_>) -> Result<()> {
+    fn leave(&mut self, atom: usize, width: usize, at: usize, budget: &Budget<'_>) -> Result<()> {
         let words: Vec<u64> = self.columns[..width].iter().map(|c| c[at]).collect();
-        if self.sample.delete(atom, &words, meter)? {
+        if self.sample.delete(atom, &words, budget)? {
             return Ok(());
         }
         let relation = &self.shape.readings[atom];

@@ -4,7 +4,7 @@
 //! is drawn. Cost: see `weighted`.
 
 use arrow_array::RecordBatch;
-use ringview_core::{Dictionary, Error, Meter, Result, Type};
+use ringview_core::{Budget, Dictionary, Error, Result, Type};
 
 use super::SampleView;
 use super::condition::{number, real};
@@ -25,7 +25,7 @@ impl SampleView {
         (rows, seed, replacement): (u64, u64, bool),
         weight: &[String],
         dictionary: &Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
         let sample = self.sample.sample();
         let index = sample.index();
@@ -35,19 +35,19 @@ impl SampleView {
         let needed: usize = weights.iter().map(|of| 40 * of.len()).sum();
         let words = 16 * (self.shape.words.len() as u64 + 1);
         let needed = (needed as u64).saturating_add(rows.saturating_mul(words));
-        meter.room(
+        budget.reserve(
             needed,
             || format!("{rows} weighted rows of a join"),
             "draw fewer at a time",
         )?;
         for name in weight {
-            self.multiply(self.weigh(name)?, &mut weights, meter)?;
+            self.multiply(self.weigh(name)?, &mut weights, budget)?;
         }
         let of = |atom: usize, tuple: u32| weights[atom][tuple as usize];
         let weighted = Weighted::new(
             (atoms, index),
             &mut |atom, tuple| Ok(of(atom, tuple)),
-            meter,
+            budget,
         )?;
         let mut drawn = Vec::new();
         let mut of = Results {
@@ -58,7 +58,7 @@ impl SampleView {
             },
             take: &mut |result| drawn.push(self.words(result)),
         };
-        weighted.take((rows, replacement, seed), &mut of, meter)?;
+        weighted.take((rows, replacement, seed), &mut of, budget)?;
         self.arrow(&self.shape.batch(&drawn, |_| true), dictionary)
     }
 
@@ -87,12 +87,12 @@ impl SampleView {
     }
 
     /// Multiplies the weights of a relation's tuples by a column.
-    fn multiply(&self, shown: &Shown, weights: &mut [Vec<f64>], meter: &Meter<'_>) -> Result<()> {
+    fn multiply(&self, shown: &Shown, weights: &mut [Vec<f64>], budget: &Budget<'_>) -> Result<()> {
         let place = |word: usize| self.places[word];
         let atom = place(shown.word).atom();
         let index = self.sample.sample().index();
         for tuple in index.tuples(atom) {
-            meter.work(1)?;
+            budget.work(1)?;
             let word = |at: usize| self.sample.word_of(tuple, place(at));
             let null = shown.null.is_some_and(|null| word(null) == 1);
             let value = match null {

@@ -15,7 +15,7 @@ mod tree;
 
 use std::collections::HashSet;
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 
 use crate::random::Random;
 pub(crate) use tree::Weighted;
@@ -35,7 +35,7 @@ impl Weighted {
         &self,
         (m, replacement, seed): (u64, bool, u64),
         of: &mut Results<'_>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         if m == 0 || self.results() == 0 && !replacement {
             return Ok(());
@@ -48,8 +48,8 @@ impl Weighted {
         }
         let mut random = Random::new(seed);
         match !replacement && self.results() <= FEW.max(4 * u128::from(m)) {
-            true => self.by_keys(m, &mut random, of, meter),
-            false => self.by_draws((m, replacement), &mut random, of, meter),
+            true => self.by_keys(m, &mut random, of, budget),
+            false => self.by_draws((m, replacement), &mut random, of, budget),
         }
     }
 
@@ -59,11 +59,11 @@ impl Weighted {
         m: u64,
         random: &mut Random,
         of: &mut Results<'_>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let mut keyed: Vec<(f64, Vec<u32>)> = Vec::new();
         self.each(&mut |result| {
-            meter.work(1)?;
+            budget.work(1)?;
             if (of.counts)(result)? {
                 let key = -libm::log(random.unit()) / (of.weight)(result);
                 keyed.push((key, result.to_vec()));
@@ -82,13 +82,13 @@ impl Weighted {
         (m, replacement): (u64, bool),
         random: &mut Random,
         of: &mut Results<'_>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let mut drawn: HashSet<Vec<u32>> = HashSet::new();
         let mut out = vec![0; self.relations()];
         let (mut left, mut tries) = (m, 0);
         while left > 0 {
-            meter.work(16)?;
+            budget.work(16)?;
             self.draw(random, &mut out);
             if (of.counts)(&out)? && (replacement || drawn.insert(out.clone())) {
                 (of.take)(&out);
@@ -155,7 +155,7 @@ mod tests {
     fn drawn(way: Way) -> (Index, BTreeMap<Vec<Vec<u32>>, u64>) {
         let (atoms, index) = index();
         let mut own = |atom, tuple| Ok(weigh(&index, atom, tuple));
-        let weighted = Weighted::new((&atoms, &index), &mut own, &Meter::free()).unwrap();
+        let weighted = Weighted::new((&atoms, &index), &mut own, &Budget::free()).unwrap();
         let mut counts = BTreeMap::new();
         for seed in 0..20_000 {
             let mut found = Vec::new();
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn draws_have_the_chances_of_their_weights() {
         let with: Way =
-            |weighted, random, of| weighted.by_draws((2, true), random, of, &Meter::free());
+            |weighted, random, of| weighted.by_draws((2, true), random, of, &Budget::free());
         let (sum, degrees) = against(with, |w, v, total, _| w * v / total / total);
         assert!(sum < bound(degrees), "{sum} of {degrees}");
         let (sum, degrees) = against(with, |_, _, _, _| 1.0 / 36.0);
@@ -219,8 +219,8 @@ mod tests {
     #[test]
     fn both_ways_without_replacement_have_one_law() {
         let ways: [Way; 2] = [
-            |weighted, random, of| weighted.by_draws((2, false), random, of, &Meter::free()),
-            |weighted, random, of| weighted.by_keys(2, random, of, &Meter::free()),
+            |weighted, random, of| weighted.by_draws((2, false), random, of, &Budget::free()),
+            |weighted, random, of| weighted.by_keys(2, random, of, &Budget::free()),
         ];
         for way in ways {
             let (sum, degrees) = against(way, one_by_one);
@@ -237,7 +237,7 @@ mod tests {
             index.insert(0, &[row]).unwrap();
         }
         let mut own = |_, tuple: u32| Ok(weights[tuple as usize]);
-        let weighted = Weighted::new((&atoms, &index), &mut own, &Meter::free()).unwrap();
+        let weighted = Weighted::new((&atoms, &index), &mut own, &Budget::free()).unwrap();
         let mut found = Vec::new();
         let mut of = Results {
             counts: &mut |_| Ok(true),
@@ -245,7 +245,7 @@ mod tests {
             take: &mut |result| found.push(result[0]),
         };
         let mut random = Random::new(1);
-        let refused = weighted.by_draws((2, false), &mut random, &mut of, &Meter::free());
+        let refused = weighted.by_draws((2, false), &mut random, &mut of, &Budget::free());
         let told = refused.unwrap_err().to_string();
         assert!(
             told.contains("drawing 2 weighted rows") && told.contains("draw fewer"),
@@ -253,7 +253,7 @@ mod tests {
         );
         // What the message advises: fewer, or with replacement. A join this small is drawn by keys anyway.
         for advised in [(1, false, 1), (2, true, 1), (2, false, 1)] {
-            weighted.take(advised, &mut of, &Meter::free()).unwrap();
+            weighted.take(advised, &mut of, &Budget::free()).unwrap();
         }
         assert_eq!(found.len(), 1 + 1 + 2 + 2);
     }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 
 use crate::random::Random;
 use crate::shape::join_tree;
@@ -44,11 +44,11 @@ impl Weighted {
     /// Weighs all rows: `weight` tells what a tuple of a relation does.
     ///
     /// # Errors
-    /// What `weight` and the meter say; `Overflow` where the weights of all results add up to no double.
+    /// What `weight` and the budget say; `Overflow` where the weights of all results add up to no double.
     pub(crate) fn new(
         (atoms, index): (&[Atom], &Index),
         weight: &mut dyn FnMut(usize, u32) -> Result<f64>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<Weighted> {
         let edges = join_tree(atoms)?;
         let root = edges.first().map_or(0, |edge| edge.0);
@@ -66,7 +66,7 @@ impl Weighted {
             let above = above.map_or_else(Vec::new, |edge| columns(&atoms[node], &edge.2));
             let mut rows: Vec<Weighed> = Vec::new();
             for tuple in index.tuples(node) {
-                meter.work(1)?;
+                budget.work(1)?;
                 let row = index.row(node, tuple);
                 let found = Weighed::new((&below, &nodes, &keys), row, tuple, &mut || {
                     weight(node, tuple)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 use ringview_sampling::{Atom, Index, JoinSample, Predicate, Random};
 
 use super::join;
@@ -74,7 +74,7 @@ pub fn apply_together<P: Predicate>(
 }
 
 pub fn end<P: Predicate>(sample: &mut JoinSample<P>) {
-    sample.settle(&Meter::free()).unwrap();
+    sample.settle(&Budget::free()).unwrap();
     sample.commit();
 }
 

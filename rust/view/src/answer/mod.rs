@@ -45,7 +45,7 @@ use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Error, Meter, Result, Type};
+use ringview_core::{Budget, Dictionary, Error, Result, Type};
 
 pub use assembler::{Assembler, Outputs};
 pub use category::Categories;
@@ -63,7 +63,7 @@ use crate::delta::Delta;
 const BLOCK: u64 = 1 << 16;
 
 /// The rows of a view, as of its last commit. The dictionary that comes with a call knows all strings of
-/// the view; the meter limits the memory of what is made, and hears interrupts.
+/// the view; the budget limits the memory of what is made, and hears interrupts.
 pub trait Answer: Debug + Send + Sync {
     /// The schema of its rows. O(columns).
     fn schema(&self) -> SchemaRef;
@@ -87,8 +87,8 @@ pub trait Answer: Debug + Send + Sync {
     ///
     /// # Errors
     /// `Overflow` if a sum of several terms, or what is computed from aggregates, does not fit;
-    /// `Memory` for more than there is room for; what the meter says.
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch>;
+    /// `Memory` for more than there is room for; what the budget says.
+    fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch>;
 
     /// The rows `from .. to`, as far as there are any. O(rows of the answer), unless rows are found by
     /// their position.
@@ -99,9 +99,9 @@ pub trait Answer: Debug + Send + Sync {
         &self,
         (from, to): (u64, u64),
         dictionary: &Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
-        let all = self.rows(dictionary, meter)?;
+        let all = self.rows(dictionary, budget)?;
         let to = usize::try_from(to).map_or(all.num_rows(), |to| to.min(all.num_rows()));
         let from = usize::try_from(from).map_or(to, |from| from.min(to));
         Ok(all.slice(from, to - from))
@@ -117,7 +117,7 @@ pub trait Answer: Debug + Send + Sync {
         &self,
         (_rows, _seed): (u64, u64),
         _dictionary: &Dictionary,
-        _meter: &Meter<'_>,
+        _meter: &Budget<'_>,
     ) -> Result<RecordBatch> {
         Err(Error::Unsupported {
             what: "drawing rows of this view".to_owned(),
@@ -133,7 +133,7 @@ pub trait Answer: Debug + Send + Sync {
     /// # Errors
     /// As `rows`.
     fn cursor(&self, dictionary: &Dictionary) -> Result<Cursor> {
-        self.rows(dictionary, &Meter::free()).map(Cursor::made)
+        self.rows(dictionary, &Budget::free()).map(Cursor::made)
     }
 
     /// Whether a cursor of this view can go on: its rows are made, or the view is as it was when it began.
@@ -178,7 +178,7 @@ pub trait Answer: Debug + Send + Sync {
         dictionary: &Dictionary,
     ) -> Result<(RecordBatch, Vec<usize>)> {
         self.key_columns()?;
-        let none = self.slice((0, 0), dictionary, &Meter::free())?;
+        let none = self.slice((0, 0), dictionary, &Budget::free())?;
         Ok((none, Vec::new()))
     }
 
@@ -192,10 +192,10 @@ pub trait Answer: Debug + Send + Sync {
         &self,
         place: u64,
         wanted: &[bool],
-        (dictionary, meter): (&Dictionary, &Meter<'_>),
+        (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<(Delta, Option<u64>)> {
         let (all, next) = (self.len(dictionary)?, place + BLOCK);
-        let rows = self.slice((place, next), dictionary, meter)?;
+        let rows = self.slice((place, next), dictionary, budget)?;
         Ok((
             Delta::each_once(&rows, wanted),
             (next < all).then_some(next),

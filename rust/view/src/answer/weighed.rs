@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
-use ringview_core::{Dictionary, Error, Field, Meter, Result, Schema, Type};
+use ringview_core::{Budget, Dictionary, Error, Field, Result, Schema, Type};
 
 use super::Answer;
 
@@ -64,17 +64,17 @@ pub fn weighed(schema: &SchemaRef, rows: &RecordBatch, counts: Vec<i64>) -> Resu
 /// All rows of an answer, each by itself; one batch at least.
 ///
 /// # Errors
-/// As `row_columns`; what the answer cannot read; what the meter says.
+/// As `row_columns`; what the answer cannot read; what the budget says.
 pub fn each_once(
     answer: &dyn Answer,
     dictionary: &Dictionary,
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
 ) -> Result<Vec<RecordBatch>> {
     let schema = row_schema(&answer.schema())?;
     let mut cursor = answer.cursor(dictionary)?;
     let mut batches = Vec::new();
     while let Some(rows) = answer.next(&mut cursor, dictionary)? {
-        meter.work(rows.num_rows() as u64)?;
+        budget.work(rows.num_rows() as u64)?;
         batches.push(weighed(&schema, &rows, vec![1; rows.num_rows()])?);
     }
     if batches.is_empty() {

@@ -5,7 +5,7 @@
 //! group, are the values. The order changes at the commit alone, so within a transaction only the parts do. Cost: that
 //! of the maintainers, and O(log n) comparisons a value that comes or leaves.
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_query::Companion;
 use ringview_relation::{Part, SlotChange};
 
@@ -128,9 +128,9 @@ impl<M: Maintainer> Auxiliaries<M> {
     ///
     /// # Errors
     /// As [`Maintainer::apply`].
-    pub fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    pub fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         self.maintainers_mut()
-            .try_for_each(|one| one.apply(rows, meter))
+            .try_for_each(|one| one.apply(rows, budget))
     }
 
     /// Static relations have all their rows.
@@ -142,9 +142,9 @@ impl<M: Maintainer> Auxiliaries<M> {
     ///
     /// # Errors
     /// As [`Maintainer::prepare`].
-    pub fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+    pub fn prepare(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
         self.maintainers_mut()
-            .try_for_each(|one| one.prepare(dictionary, meter))
+            .try_for_each(|one| one.prepare(dictionary, budget))
     }
 
     /// Keeps the changes since the last commit.
@@ -214,7 +214,7 @@ impl<M: Maintainer> Auxiliaries<M> {
 
 /// Beside the keys of the maintainers nothing holds strings.
 impl<M: Maintainer> HoldsStrings for Auxiliaries<M> {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.maintainers().for_each(|one| one.mark_strings(held));
     }
 
@@ -222,7 +222,7 @@ impl<M: Maintainer> HoldsStrings for Auxiliaries<M> {
         self.maintainers().map(M::string_words).sum()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.maintainers_mut()
             .for_each(|one| one.forget_strings(gone));
     }

@@ -4,7 +4,7 @@
 //! was, in the columns that are wanted; a row that looks there as it did is left out. Cost: O(groups touched), or O(rows
 //! that changed) of a listing; nothing where no delta is wanted.
 
-use ringview_core::{Dictionary, Error, Meter, Result};
+use ringview_core::{Budget, Dictionary, Error, Result};
 use ringview_query::{OutputKind, PlanOutput};
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part, SlotChange};
 
@@ -35,7 +35,7 @@ impl<'a> PartRows<'a> {
             return Ok(Delta::default());
         };
         let touched = self.touched();
-        cx.meter.work(touched.len() as u64)?;
+        cx.budget.work(touched.len() as u64)?;
         if touched.is_empty() {
             return Ok(Delta::default());
         }
@@ -46,7 +46,7 @@ impl<'a> PartRows<'a> {
         }
         let old = self.side(wanted, before, cx.dictionary)?;
         let new = self.side(wanted, after, cx.dictionary)?;
-        cx.meter.work((old.slots.len() + new.slots.len()) as u64)?;
+        cx.budget.work((old.slots.len() + new.slots.len()) as u64)?;
         difference(old, new)
     }
 
@@ -59,7 +59,7 @@ impl<'a> PartRows<'a> {
             return Ok(Delta::default());
         };
         let touched = self.touched();
-        cx.meter.work(touched.len() as u64)?;
+        cx.budget.work(touched.len() as u64)?;
         let (mut slots, mut multiplicity) = (Vec::new(), Vec::new());
         for &(slot, was) in &touched {
             let is_live = self.part.is_live(slot);
@@ -78,7 +78,7 @@ impl<'a> PartRows<'a> {
             }
         }
         let rows = ResultRows::keys_at(self.part, &slots);
-        self.weighed(wanted, (rows, multiplicity), (cx.dictionary, cx.meter))
+        self.weighed(wanted, (rows, multiplicity), (cx.dictionary, cx.budget))
     }
 
     /// Groups from a slot on, and the place behind them if there may be more.
@@ -89,10 +89,10 @@ impl<'a> PartRows<'a> {
         &self,
         place: u64,
         wanted: &[bool],
-        (dictionary, meter): (&Dictionary, &Meter<'_>),
+        (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<(Delta, Option<u64>)> {
         let (slots, next) = slots_from(self.part, place);
-        meter.work(slots.len() as u64)?;
+        budget.work(slots.len() as u64)?;
         let rows = match self.part.layout().fields() {
             0 => self.all(),
             _ => ResultRows::of(self.part, &slots, self.further),
@@ -116,7 +116,7 @@ impl<'a> PartRows<'a> {
         &self,
         place: u64,
         wanted: &[bool],
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<(Delta, Option<u64>)> {
         let (slots, next) = slots_from(self.part, place);
         let counts = slots.iter().map(|&slot| self.part.payload(slot)[0] as i64);
@@ -132,9 +132,9 @@ impl<'a> PartRows<'a> {
         &self,
         wanted: &[bool],
         (rows, multiplicity): (ResultRows, Vec<i64>),
-        (dictionary, meter): (&Dictionary, &Meter<'_>),
+        (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<Delta> {
-        meter.work(rows.rows as u64)?;
+        budget.work(rows.rows as u64)?;
         let side = self.side(wanted, (vec![0; rows.rows], rows), dictionary)?;
         Ok(Delta {
             columns: side.columns,

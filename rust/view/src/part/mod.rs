@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Held, Meter, Result};
+use ringview_core::{Budget, Dictionary, LiveIds, Result};
 use ringview_query::VarId;
 use ringview_relation::Part;
 
@@ -117,10 +117,10 @@ impl<'a> PartRows<'a> {
     ///
     /// # Errors
     /// As of the answer.
-    pub fn batch(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
-        self.check_room(self.groups() as u64, meter)?;
+    pub fn batch(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
+        self.check_room(self.groups() as u64, budget)?;
         let rows = self.all();
-        meter.work(rows.rows as u64)?;
+        budget.work(rows.rows as u64)?;
         self.assembler(dictionary).batch(rows)
     }
 
@@ -128,13 +128,13 @@ impl<'a> PartRows<'a> {
     ///
     /// # Errors
     /// `Memory`.
-    pub fn check_room(&self, rows: u64, meter: &Meter<'_>) -> Result<()> {
+    pub fn check_room(&self, rows: u64, budget: &Budget<'_>) -> Result<()> {
         let groups = self.groups() as u64;
         // The keys and payloads, and what is made of them.
         let outputs = self.outputs.columns.len() as u64;
         let words = (self.part.layout().fields() + 2 * self.further.members().width()) as u64;
         let bytes = groups.saturating_mul(8 * words);
-        meter.room(
+        budget.reserve(
             bytes.saturating_add(rows.saturating_mul(8 * outputs)),
             || format!("a table of the {rows} rows of the view"),
             "read fewer columns or groups, or raise memory_limit",
@@ -142,7 +142,7 @@ impl<'a> PartRows<'a> {
     }
 
     /// Marks the strings in the keys of the part.
-    pub fn mark_strings(&self, held: &mut Held) {
+    pub fn mark_strings(&self, held: &mut LiveIds) {
         mark_strings(self.part, &self.fields.texts(self.keys), held);
     }
 
@@ -154,7 +154,7 @@ impl<'a> PartRows<'a> {
 }
 
 /// Marks the ids of strings in some fields of the keys of a part.
-pub fn mark_strings(part: &Part, texts: &[usize], held: &mut Held) {
+pub fn mark_strings(part: &Part, texts: &[usize], held: &mut LiveIds) {
     if texts.is_empty() {
         return;
     }

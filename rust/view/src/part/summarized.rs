@@ -3,10 +3,10 @@
 //!
 //! Invariant: all of them have taken the same rows. Cost: that of each.
 
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::Companion;
-use ringview_relation::Moved;
+use ringview_relation::Relocated;
 
 use super::{Auxiliaries, Auxiliary, Grouped, Maintainer, PartRows};
 use crate::answer::values::When;
@@ -70,7 +70,7 @@ impl<M: Maintainer> Further for Summarized<M> {
 }
 
 impl<M: Maintainer> HoldsStrings for Summarized<M> {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.groups.mark_strings(held);
         self.values.mark_strings(held);
     }
@@ -79,16 +79,16 @@ impl<M: Maintainer> HoldsStrings for Summarized<M> {
         self.groups.string_words() + self.values.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.groups.forget_strings(gone);
         self.values.forget_strings(gone);
     }
 }
 
 impl<M: Maintainer> Maintainer for Summarized<M> {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.groups.apply(rows, meter)?;
-        self.values.apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.groups.apply(rows, budget)?;
+        self.values.apply(rows, budget)
     }
 
     fn freeze(&mut self) {
@@ -96,12 +96,12 @@ impl<M: Maintainer> Maintainer for Summarized<M> {
         self.values.freeze();
     }
 
-    fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.groups.prepare(dictionary, meter)?;
-        self.values.prepare(dictionary, meter)
+    fn prepare(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        self.groups.prepare(dictionary, budget)?;
+        self.values.prepare(dictionary, budget)
     }
 
-    fn commit(&mut self, dictionary: &Dictionary) -> Option<Moved> {
+    fn commit(&mut self, dictionary: &Dictionary) -> Option<Relocated> {
         self.values.commit(dictionary);
         self.groups.commit(dictionary)
     }

@@ -4,10 +4,10 @@
 //! Invariant: a sum of integers has 128 bits, for these are made of what other relations hold. Cost: that of the
 //! relation.
 
-use ringview_core::{Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, Companion, Features, Kind, VarId};
-use ringview_relation::{Moved, Part, Relation};
+use ringview_relation::{Part, Relation, Relocated};
 use ringview_ring::{NumberKind, Overflow, PayloadRing, SumProduct};
 
 use super::{Grouped, Maintainer, PartRows};
@@ -118,7 +118,7 @@ impl Grouped for SumGroups {
 }
 
 impl HoldsStrings for SumGroups {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.grouped().mark_strings(held);
     }
 
@@ -126,12 +126,12 @@ impl HoldsStrings for SumGroups {
         self.grouped().string_words()
     }
 
-    fn forget_strings(&mut self, _gone: &Gone) {}
+    fn forget_strings(&mut self, _gone: &FreedIds) {}
 }
 
 /// Sums that are made of partials.
 impl Maintainer for SumGroups {
-    fn apply(&mut self, rows: RowDelta<'_>, _meter: &Meter<'_>) -> Result<()> {
+    fn apply(&mut self, rows: RowDelta<'_>, _meter: &Budget<'_>) -> Result<()> {
         if rows.batch.rows == 0 {
             return Ok(());
         }
@@ -144,14 +144,14 @@ impl Maintainer for SumGroups {
         })
     }
 
-    fn prepare(&mut self, _dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
+    fn prepare(&mut self, _dictionary: &Dictionary, _meter: &Budget<'_>) -> Result<()> {
         if self.groups.fits() {
             return Ok(());
         }
         Err(self.groups.refusal(Overflow { component: 0 }))
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Moved> {
+    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Relocated> {
         self.groups.commit()
     }
 

@@ -7,10 +7,10 @@ use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
+use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result, Type};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
-use ringview_relation::Moved;
+use ringview_relation::Relocated;
 
 use super::partial::{write_groups, write_listed};
 use super::{Grouped, PartRows};
@@ -25,13 +25,13 @@ pub trait Maintainer: Grouped + HoldsStrings {
     ///
     /// # Errors
     /// As [`View::apply`].
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()>;
 
     /// Takes the product of some factors; false, and nothing done, where it must be multiplied out.
     ///
     /// # Errors
     /// As `apply`.
-    fn apply_factors(&mut self, _product: ProductDelta<'_>, _meter: &Meter<'_>) -> Result<bool> {
+    fn apply_factors(&mut self, _product: ProductDelta<'_>, _meter: &Budget<'_>) -> Result<bool> {
         Ok(false)
     }
 
@@ -39,13 +39,13 @@ pub trait Maintainer: Grouped + HoldsStrings {
     ///
     /// # Errors
     /// As [`View::prepare`].
-    fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()>;
+    fn prepare(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()>;
 
     /// Static relations have all their rows.
     fn freeze(&mut self) {}
 
     /// Keeps the changes since the last commit, those of the part too; where slots of the part went, if they moved.
-    fn commit(&mut self, dictionary: &Dictionary) -> Option<Moved>;
+    fn commit(&mut self, dictionary: &Dictionary) -> Option<Relocated>;
 
     /// Undoes the changes since the last commit, those of the part too.
     fn rollback(&mut self);
@@ -154,7 +154,7 @@ impl ResultKind {
 }
 
 impl<M: Maintainer> HoldsStrings for PartView<M> {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.maintainer.mark_strings(held);
     }
 
@@ -162,7 +162,7 @@ impl<M: Maintainer> HoldsStrings for PartView<M> {
         self.maintainer.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.maintainer.forget_strings(gone);
     }
 }
@@ -180,14 +180,14 @@ impl<M: Maintainer> Answer for PartView<M> {
         }
     }
 
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+    fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
         let groups = self.rows_of();
         if !self.is_listing() {
-            return groups.batch(dictionary, meter);
+            return groups.batch(dictionary, budget);
         }
-        groups.check_room(self.count()?, meter)?;
+        groups.check_room(self.count()?, budget)?;
         let rows = groups.all();
-        meter.work(rows.rows as u64)?;
+        budget.work(rows.rows as u64)?;
         let rows = listing::repeated(&rows)?;
         groups.assembler(dictionary).batch(rows)
     }
@@ -196,7 +196,7 @@ impl<M: Maintainer> Answer for PartView<M> {
         &self,
         place: u64,
         wanted: &[bool],
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<(Delta, Option<u64>)> {
         let groups = self.rows_of();
         if self.is_listing() {
@@ -237,14 +237,14 @@ impl<M: Maintainer> Answer for PartView<M> {
 
 impl<M: Maintainer + 'static> View for PartView<M> {
     fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
-        self.maintainer.apply(rows, cx.meter)
+        self.maintainer.apply(rows, cx.budget)
     }
 
     fn apply_product(&mut self, product: ProductDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
-        if self.maintainer.apply_factors(product, cx.meter)? {
+        if self.maintainer.apply_factors(product, cx.budget)? {
             return Ok(());
         }
-        multiplied_out(product, cx.meter, |rows| self.apply(rows, cx))
+        multiplied_out(product, cx.budget, |rows| self.apply(rows, cx))
     }
 
     fn freeze(&mut self) {
@@ -252,7 +252,7 @@ impl<M: Maintainer + 'static> View for PartView<M> {
     }
 
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        self.maintainer.prepare(cx.dictionary, cx.meter)?;
+        self.maintainer.prepare(cx.dictionary, cx.budget)?;
         let groups = self.maintainer.grouped();
         if let ResultKind::Groups(_, width) = self.kind
             && width != groups.further.members().width()
@@ -285,7 +285,7 @@ impl<M: Maintainer + 'static> View for PartView<M> {
     fn partial(
         &self,
         query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
+        reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         if query.bag.is_some() {
             return write_listed(self.rows_of(), reading);

@@ -3,9 +3,9 @@
 //! Invariant: it has the rows that were applied, with their multiplicities, as far as they pass the filter;
 //! between transactions each sum fits. Cost: O(rows), what expressions cost, and O(1) expected a key.
 
-use ringview_core::{Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_query::{Bound, VarId};
-use ringview_relation::{Delta, KeyScratch, Part, Relation, Spare};
+use ringview_relation::{Delta, GatherScratch, KeyScratch, Part, Relation};
 use ringview_ring::{Groups, PayloadRing, SumProduct, SumProductShape};
 
 use super::{AtomProgram, LiftedRows, Selection, key_column};
@@ -60,10 +60,10 @@ impl Leaf {
     ///
     /// # Errors
     /// As [`View::apply`](crate::View::apply).
-    pub fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    pub fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let (batch, selection) = (rows.batch, &mut self.selection);
         self.program.select(batch, rows.dictionary, selection)?;
-        meter.work(selection.len() as u64)?;
+        budget.work(selection.len() as u64)?;
         let mut delta = Delta::with_registers(self.columns.len());
         for (&(column, aspect), words) in self.columns.iter().zip(&mut delta.columns) {
             key_column(aspect, batch.column(column), selection, words);
@@ -79,7 +79,7 @@ impl Leaf {
         (delta.rows, delta.width) = (selection.len(), lifted.stride);
         self.rows.reached_by(delta.rows);
         let keys: Vec<usize> = (0..self.columns.len()).collect();
-        let (scratch, spare) = (&mut KeyScratch::default(), &mut Spare::default());
+        let (scratch, spare) = (&mut KeyScratch::default(), &mut GatherScratch::default());
         let added = self.rows.add(&mut delta, &keys, scratch, spare);
         added.map_err(|fault| self.rows.refusal(fault))
     }
@@ -95,7 +95,7 @@ impl Leaf {
 }
 
 impl HoldsStrings for Leaf {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         let texts = || self.texts.iter();
         let slots = self.part().iter();
         slots.for_each(|slot| texts().for_each(|&at| held.mark(self.part().field(slot, at))));
@@ -105,7 +105,7 @@ impl HoldsStrings for Leaf {
         self.part().len() * self.texts.len()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.program.forget_strings(gone);
     }
 }

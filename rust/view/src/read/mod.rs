@@ -30,7 +30,7 @@ mod text;
 mod textual;
 mod verdict;
 
-use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
+use ringview_core::{Batch, Dictionary, Error, FreedIds, Result, Schema};
 use ringview_query::{Expr, Factor, Kind, PlanAtom};
 
 use input::Input;
@@ -161,7 +161,7 @@ impl AtomProgram {
     }
 
     /// Forgets what its filter knows of strings that have gone.
-    pub fn forget_strings(&mut self, gone: &Gone) {
+    pub fn forget_strings(&mut self, gone: &FreedIds) {
         if let Some(filter) = &mut self.filter {
             filter.forget_strings(gone);
         }

@@ -4,7 +4,7 @@
 //! greatest, and NOT turns the order round. Cost: O(rows) a node of the condition, without branches
 //! on the data; conditions on one string column are decided once a distinct string.
 
-use ringview_core::{Batch, Dictionary, Gone, Result, Schema};
+use ringview_core::{Batch, Dictionary, FreedIds, Result, Schema};
 use ringview_query::{Comparison, Constant as Literal, Kind, Predicate, TextOperand};
 
 use super::input::Input;
@@ -42,7 +42,7 @@ impl Check {
     }
 
     /// Forgets what it knows of strings that have gone.
-    pub(crate) fn forget_strings(&mut self, gone: &Gone) {
+    pub(crate) fn forget_strings(&mut self, gone: &FreedIds) {
         self.node.forget_strings(gone);
     }
 
@@ -200,7 +200,7 @@ impl Node {
         }
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         match self {
             Node::Text(check) => check.forget(gone),
             Node::And(operands) | Node::Or(operands) => operands

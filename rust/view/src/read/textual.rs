@@ -4,7 +4,7 @@
 //! as the string has the id: ids that go are told (`forget`), before they mean other strings. Cost: O(1)
 //! a row, O(length) a new string.
 
-use ringview_core::{Batch, Dictionary, Gone, Result, Schema, Type};
+use ringview_core::{Batch, Dictionary, FreedIds, Result, Schema, Type};
 use ringview_query::{Comparison, Predicate, TextOperand};
 
 use super::like::Pattern;
@@ -68,7 +68,7 @@ impl TextCheck {
     }
 
     /// Forgets the verdicts on strings that have gone.
-    pub(crate) fn forget(&mut self, gone: &Gone) {
+    pub(crate) fn forget(&mut self, gone: &FreedIds) {
         for &id in &gone.ids {
             if let Some(known) = self.known.get_mut(id as usize) {
                 *known = UNSEEN;

@@ -8,7 +8,7 @@ mod origins;
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
+use ringview_core::{Batch, Dictionary, Error, FreedIds, Result, Schema};
 use ringview_query::Kind;
 use ringview_relation::{Part, Relation};
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, lift_rows};
@@ -218,7 +218,7 @@ impl Payloads for CofactorPayloads {
         Ok(())
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         let leaves = self.leaves.iter_mut().flatten();
         leaves.for_each(|leaf| leaf.program.forget_strings(gone));
     }

@@ -7,7 +7,7 @@ use std::mem::take;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_view::part::{Grouped, Maintainer, PartRows};
 use ringview_view::{Answer, Context, Cursor, Delta, Key, RowDelta, View};
@@ -42,7 +42,7 @@ impl View for FactorisedView {
     }
 
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        self.state.prepare(cx.dictionary, cx.meter)?;
+        self.state.prepare(cx.dictionary, cx.budget)?;
         let (Some(wanted), Some(changed)) = (cx.wanted, self.form.changed.as_mut()) else {
             return Ok(Delta::default());
         };
@@ -51,7 +51,7 @@ impl View for FactorisedView {
             keys: &keys,
             ..self.state.grouped()
         };
-        rows.weighed(wanted, take(changed), (cx.dictionary, cx.meter))
+        rows.weighed(wanted, take(changed), (cx.dictionary, cx.budget))
     }
 
     fn commit(&mut self, dictionary: &Dictionary) {
@@ -100,7 +100,7 @@ impl View for FactorisedView {
 }
 
 impl HoldsStrings for FactorisedView {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.state.mark_strings(held);
     }
 
@@ -108,7 +108,7 @@ impl HoldsStrings for FactorisedView {
         self.state.string_words()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         self.state.forget_strings(gone);
     }
 }
@@ -122,32 +122,32 @@ impl Answer for FactorisedView {
         self.form.len(&*self.state.tree)
     }
 
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
-        self.slice((0, u64::MAX), dictionary, meter)
+    fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
+        self.slice((0, u64::MAX), dictionary, budget)
     }
 
     fn slice(
         &self,
         (from, to): (u64, u64),
         dictionary: &Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
         let to = to.min(self.form.len(&*self.state.tree)?);
         let rows = (from.min(to), to);
         let schema = self.state.grouped().schema();
         self.form
-            .slice(&*self.state.tree, schema, rows, (dictionary, meter))
+            .slice(&*self.state.tree, schema, rows, (dictionary, budget))
     }
 
     fn draw(
         &self,
         draws: (u64, u64),
         dictionary: &Dictionary,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
         let schema = self.state.grouped().schema();
         self.form
-            .draw(&*self.state.tree, schema, draws, (dictionary, meter))
+            .draw(&*self.state.tree, schema, draws, (dictionary, budget))
     }
 
     fn cursor(&self, _dictionary: &Dictionary) -> Result<Cursor> {

@@ -9,7 +9,7 @@
 
 use crate::plan::Plan;
 use ringview_core::Result;
-use ringview_relation::{Delta, KeyScratch, Part, Relation, Spare};
+use ringview_relation::{Delta, GatherScratch, KeyScratch, Part, Relation};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use super::leaf_rows::LeafRows;
@@ -23,7 +23,7 @@ pub(super) struct Distinct {
     /// By atom.
     sets: Vec<Set>,
     scratch: KeyScratch,
-    spare: Spare,
+    spare: GatherScratch,
 }
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Distinct {
         Self {
             sets: (0..plan.atoms.len()).map(set).collect(),
             scratch: KeyScratch::default(),
-            spare: Spare::default(),
+            spare: GatherScratch::default(),
         }
     }
 

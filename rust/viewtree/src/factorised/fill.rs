@@ -13,7 +13,7 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
-use ringview_core::{Dictionary, Error, Meter, Result, TimeUnit, Type, decode, reserve};
+use ringview_core::{Budget, Dictionary, Error, Result, TimeUnit, Type, decode, reserve};
 use ringview_relation::Part;
 
 use super::reader::{Lent, Op};
@@ -29,7 +29,7 @@ struct Filler<'a, 'p> {
     ops: &'a [Op],
     rows: usize,
     lent: &'a mut Lent,
-    meter: &'a Meter<'p>,
+    budget: &'a Budget<'p>,
 }
 
 /// The array of a column of `rows` rows, whose union is walked in `part`.
@@ -38,7 +38,7 @@ pub(crate) fn array(
     part: &Part,
     (ops, rows): (&[Op], usize),
     lent: &mut Lent,
-    (dictionary, meter): (&Dictionary, &Meter<'_>),
+    (dictionary, budget): (&Dictionary, &Budget<'_>),
 ) -> Result<ArrayRef> {
     let mut filler = Filler {
         column,
@@ -46,7 +46,7 @@ pub(crate) fn array(
         ops,
         rows,
         lent,
-        meter,
+        budget,
     };
     Ok(match &column.ty {
         Type::Bool => Arc::new(BooleanArray::new(
@@ -172,7 +172,7 @@ impl Filler<'_, '_> {
         let mut polled = 0;
         for op in self.ops {
             if out.len() - polled >= 1 << 16 {
-                self.meter.work((out.len() - polled) as u64)?;
+                self.budget.work((out.len() - polled) as u64)?;
                 polled = out.len();
             }
             match *op {

@@ -23,7 +23,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use ringview_core::{Dictionary, Error, Meter, Result, Type};
+use ringview_core::{Budget, Dictionary, Error, Result, Type};
 use ringview_query::{OutputKind, VarId};
 use ringview_relation::Part;
 
@@ -104,9 +104,9 @@ impl Factorised {
         rows: RowDelta<'_>,
         cx: &Context<'_, '_>,
     ) -> Result<()> {
-        let meter = cx.meter;
+        let budget = cx.budget;
         if cx.wanted.is_none() && self.distinct.is_none() {
-            return tree.apply(rows, meter);
+            return tree.apply(rows, budget);
         }
         let atom = rows.atom;
         let (columns, counts) = tree.read(rows)?;
@@ -116,18 +116,18 @@ impl Factorised {
             rows = distinct.turn(atom, rows)?;
         }
         if cx.wanted.is_none() {
-            return tree.apply_keys(atom, rows.columns, &rows.times, meter);
+            return tree.apply_keys(atom, rows.columns, &rows.times, budget);
         }
         let paths = self.paths.get_or_insert_with(|| Paths::new(plan, tree));
         let changed = self.changed.get_or_insert_with(|| paths.nothing());
         if !self.projects {
-            paths.apply(tree, atom, &rows, changed, meter)?;
-            return tree.apply_keys(atom, rows.columns, &rows.times, meter);
+            paths.apply(tree, atom, &rows, changed, budget)?;
+            return tree.apply_keys(atom, rows.columns, &rows.times, budget);
         }
         let [leave, come] = rows.by_sign();
-        paths.apply(tree, atom, &leave, changed, meter)?;
-        tree.apply_keys(atom, rows.columns, &rows.times, meter)?;
-        paths.apply(tree, atom, &come, changed, meter)
+        paths.apply(tree, atom, &leave, changed, budget)?;
+        tree.apply_keys(atom, rows.columns, &rows.times, budget)?;
+        paths.apply(tree, atom, &come, changed, budget)
     }
 
     /// The running transaction's changes stay; those of the tree do already.
@@ -207,9 +207,9 @@ impl Factorised {
         tree: &dyn Maintained,
         schema: SchemaRef,
         (from, to): (u64, u64),
-        (dictionary, meter): (&Dictionary, &Meter<'_>),
+        (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<RecordBatch> {
-        self.check_room(to - from, meter)?;
+        self.check_room(to - from, budget)?;
         let views = self.views(tree, self.nodes());
         let mut reader = Reader::new(&self.shape);
         let done = self.out_of_order(&mut reader, |reader| {
@@ -217,13 +217,13 @@ impl Factorised {
             while start < to {
                 let end = to.min(start + BLOCK);
                 reader.read(&views, start, end)?;
-                meter.work(end - start)?;
+                budget.work(end - start)?;
                 start = end;
             }
             Ok(())
         });
         done?;
-        batch(&views, &mut reader, schema, (dictionary, meter))
+        batch(&views, &mut reader, schema, (dictionary, budget))
     }
 
     /// `rows` rows, each drawn from all with equal chances.
@@ -232,9 +232,9 @@ impl Factorised {
         tree: &dyn Maintained,
         schema: SchemaRef,
         (rows, seed): (u64, u64),
-        (dictionary, meter): (&Dictionary, &Meter<'_>),
+        (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<RecordBatch> {
-        self.check_room(rows, meter)?;
+        self.check_room(rows, budget)?;
         let views = self.views(tree, self.nodes());
         let total = views.rows()?;
         if total == 0 && rows > 0 {
@@ -249,16 +249,16 @@ impl Factorised {
             (0..rows).try_for_each(|_| {
                 let row = below(total, &mut random);
                 // A row out of order is looked for in each union.
-                meter.work(16)?;
+                budget.work(16)?;
                 reader.read(&views, row, row + 1)
             })
         });
         done?;
-        batch(&views, &mut reader, schema, (dictionary, meter))
+        batch(&views, &mut reader, schema, (dictionary, budget))
     }
 
     /// Whether there is room for so many rows as one table: their columns, and an operation a union.
-    fn check_room(&self, rows: u64, meter: &Meter<'_>) -> Result<()> {
+    fn check_room(&self, rows: u64, budget: &Budget<'_>) -> Result<()> {
         let column = |column: &shape::Column| {
             let null = u64::from(column.null.is_some());
             match column.ty {
@@ -269,7 +269,7 @@ impl Factorised {
             }
         };
         let columns: u64 = self.shape.columns.iter().map(column).sum();
-        meter.room(
+        budget.reserve(
             rows.saturating_mul(columns),
             || format!("a table of {rows} rows"),
             "read the rows as a stream, or some of them",
@@ -317,7 +317,7 @@ impl Factorised {
         place.reader.clear();
         place.reader.read(&views, place.next, to)?;
         place.next = to;
-        let all = (dictionary, &Meter::free());
+        let all = (dictionary, &Budget::free());
         batch(&views, &mut place.reader, schema, all).map(Some)
     }
 
@@ -353,7 +353,7 @@ fn batch(
     views: &Views<'_>,
     reader: &mut Reader,
     schema: SchemaRef,
-    (dictionary, meter): (&Dictionary, &Meter<'_>),
+    (dictionary, budget): (&Dictionary, &Budget<'_>),
 ) -> Result<RecordBatch> {
     let columns = &views.shape.columns;
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
@@ -365,7 +365,7 @@ fn batch(
             part,
             (ops, reader.rows),
             lent,
-            (dictionary, meter),
+            (dictionary, budget),
         )?);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(reader.rows));

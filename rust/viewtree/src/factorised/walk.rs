@@ -12,7 +12,7 @@
 //! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
 
 use crate::plan::Plan;
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_query::VarId;
 use ringview_relation::{ABSENT, KeyScratch, Keys};
 
@@ -92,7 +92,7 @@ impl Paths {
         atom: usize,
         rows: &LeafRows,
         changed: &mut Changed,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let (own, meetings) = &self.paths[atom];
         for meeting in meetings {
@@ -107,7 +107,7 @@ impl Paths {
             values: vec![0; self.fields],
             changed,
             scratch: &mut self.scratch,
-            meter,
+            budget,
         };
         for (at, &times) in rows.times.iter().enumerate() {
             for (&field, column) in own.iter().zip(&rows.columns) {
@@ -196,7 +196,7 @@ struct Walk<'a, 'p> {
     values: Vec<u64>,
     changed: &'a mut Changed,
     scratch: &'a mut KeyScratch,
-    meter: &'a Meter<'p>,
+    budget: &'a Budget<'p>,
 }
 
 impl Walk<'_, '_> {
@@ -231,7 +231,7 @@ impl Walk<'_, '_> {
             }
         };
         for &slot in slots {
-            self.meter.work(1)?;
+            self.budget.work(1)?;
             // A key with count 0 is not there any more.
             let count = part.payload(slot)[0] as i64;
             if count == 0 {

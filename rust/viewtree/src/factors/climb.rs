@@ -1,8 +1,8 @@
 //! The way of a factorised delta from its leaf to the root.
 
-use ringview_core::{Meter, Result};
-use ringview_relation::join::{Access, Level, Partners, Path, Step};
-use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Part, Spare};
+use ringview_core::{Budget, Result};
+use ringview_relation::join::{Access, Level, Matches, Path, Step};
+use ringview_relation::{ABSENT, Delta, GatherScratch, KeyScratch, Keys, Part};
 use ringview_ring::{PayloadRing, Rows, SumProduct};
 
 use super::factor::{DeltaFactor, Layouts};
@@ -19,7 +19,7 @@ pub(super) fn climb(
     tree: &mut SumTree,
     path: &Path<SumProduct>,
     mut factors: Vec<DeltaFactor>,
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
 ) -> Result<()> {
     let mut from = path.from;
     for level in &path.levels {
@@ -32,10 +32,10 @@ pub(super) fn climb(
             if factors.iter().any(|factor| factor.delta.rows == 0) {
                 return Ok(());
             }
-            join(tree, path, (level, step), &mut factors, meter)?;
+            join(tree, path, (level, step), &mut factors, budget)?;
         }
         keep(tree, path, level.into, &level.keys, &mut factors)?;
-        store(tree, level.into, &level.keys, &mut factors, meter)?;
+        store(tree, level.into, &level.keys, &mut factors, budget)?;
         from = level.into;
     }
     Ok(())
@@ -84,7 +84,7 @@ fn join(
     path: &Path<SumProduct>,
     (level, step): (&Level<SumProduct>, &Step<SumProduct>),
     factors: &mut Vec<DeltaFactor>,
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
 ) -> Result<()> {
     let shared: &[usize] = match &step.access {
         Access::Probe(keys) => keys,
@@ -105,16 +105,16 @@ fn join(
         return Ok(());
     };
     for other in met {
-        room(tree, level.into, &[&one, &other], meter)?;
+        room(tree, level.into, &[&one, &other], budget)?;
         one = one
             .whole_product(&other)
             .map_err(|fault| tree.refuse(level.into, fault))?;
     }
     tree.work.steps += one.delta.rows as u64;
-    tree.met(level.into, one.delta.rows, meter)?;
+    tree.met(level.into, one.delta.rows, budget)?;
     match &step.access {
         Access::Probe(keys) => probe(tree, level, step.relation, keys, &mut one)?,
-        _ => walk(tree, path, (level, step), &mut one, meter)?,
+        _ => walk(tree, path, (level, step), &mut one, budget)?,
     }
     let kept = one.keep(&step.live, layouts(tree, path));
     kept.map_err(|fault| tree.refuse(level.into, fault))?;
@@ -150,7 +150,7 @@ fn probe(
     let registers = factor.registers.clone();
     factor
         .delta
-        .gather(&registers, &rows, &mut Spare::default());
+        .gather(&registers, &rows, &mut GatherScratch::default());
     let picks = tree.payloads.picks(&tree.plan, level.into, sibling);
     let right = (part.payloads(), &slots[..], tree.views[sibling].shape());
     let multiplied = factor.multiplied(Rows::Picked(&rows), right, &picks);
@@ -166,7 +166,7 @@ fn walk(
     path: &Path<SumProduct>,
     (level, step): (&Level<SumProduct>, &Step<SumProduct>),
     factor: &mut DeltaFactor,
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
 ) -> Result<()> {
     let sibling = step.relation;
     let words = SumProduct::stride(tree.views[level.into].shape());
@@ -175,7 +175,7 @@ fn walk(
         factor.delta.rows = 0;
         return Ok(());
     };
-    let mut partners = Partners::of(
+    let mut partners = Matches::of(
         part,
         &step.access,
         &factor.delta,
@@ -202,7 +202,7 @@ fn walk(
             multiplied.map_err(|fault| tree.refuse(level.into, fault))?;
         block.delta.rows = pairs;
         tree.work.steps += pairs as u64;
-        tree.met(level.into, pairs, meter)?;
+        tree.met(level.into, pairs, budget)?;
         let folding = match &mut sum {
             None => {
                 sum = Some(block);
@@ -233,7 +233,7 @@ fn paired(
     factor: &DeltaFactor,
     live: &[usize],
     registers: usize,
-    partners: &Partners,
+    partners: &Matches,
     part: &Part,
 ) -> DeltaFactor {
     let mut block = DeltaFactor {
@@ -257,7 +257,7 @@ pub(super) fn store(
     node: usize,
     keys: &[usize],
     factors: &mut [DeltaFactor],
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
 ) -> Result<()> {
     let rows = factors.iter().map(|factor| factor.delta.rows);
     tree.views[node].reached_by(rows.sum());
@@ -281,7 +281,7 @@ pub(super) fn store(
     };
     let mut rest = first.clone();
     for factor in more {
-        room(tree, node, &[&rest, factor], meter)?;
+        room(tree, node, &[&rest, factor], budget)?;
         rest = rest
             .whole_product(factor)
             .map_err(|fault| tree.refuse(node, fault))?;
@@ -293,19 +293,19 @@ pub(super) fn store(
         let product = rest.product(last, (start, block), Some(&shape));
         let product = product.map_err(|fault| tree.refuse(node, fault))?;
         add(tree, node, keys, product.delta)?;
-        tree.met(node, block, meter)?;
+        tree.met(node, block, budget)?;
         start += block;
     }
     Ok(())
 }
 
 /// Whether there is room for the product of factors, which is held whole.
-fn room(tree: &SumTree, node: usize, factors: &[&DeltaFactor], meter: &Meter<'_>) -> Result<()> {
+fn room(tree: &SumTree, node: usize, factors: &[&DeltaFactor], budget: &Budget<'_>) -> Result<()> {
     let each = factors.iter().map(|factor| factor.delta.rows as u64);
     let rows = each.fold(1u64, u64::saturating_mul);
     let registers = factors.iter().map(|factor| factor.registers.len());
     let words = registers.sum::<usize>() + SumProduct::stride(tree.views[node].shape());
-    meter.room(
+    budget.reserve(
         rows.saturating_mul(8 * words as u64),
         || format!("the product of factors, of {rows} rows"),
         "apply it as rows, or in smaller factors",
@@ -314,7 +314,7 @@ fn room(tree: &SumTree, node: usize, factors: &[&DeltaFactor], meter: &Meter<'_>
 
 fn add(tree: &mut SumTree, node: usize, keys: &[usize], mut delta: Delta) -> Result<()> {
     tree.work.steps += delta.rows as u64;
-    let (mut scratch, mut spare) = (KeyScratch::default(), Spare::default());
+    let (mut scratch, mut spare) = (KeyScratch::default(), GatherScratch::default());
     let added = tree.views[node].add(&mut delta, keys, &mut scratch, &mut spare);
     added.map_err(|fault| tree.refuse(node, fault))
 }

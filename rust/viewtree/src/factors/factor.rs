@@ -3,7 +3,7 @@
 //! Invariant: each component of the delta is the product of the factors' components, so a component can
 //! be picked, and a bound variable summed away, in each factor alone.
 
-use ringview_relation::{Delta, Grouper, KeyLayout, Spare};
+use ringview_relation::{Delta, GatherScratch, Grouper, KeyLayout};
 use ringview_ring::{
     Element, Groups, NumberKind, Overflow, PayloadRing, Rows, Slab, SumProduct, SumProductShape,
     TermProduct,
@@ -113,7 +113,7 @@ impl DeltaFactor {
         let payload = whole(&delta.payload);
         SumProduct::add(&self.shape, &mut sums, &of, payload, &mut Vec::new())?;
         delta.payload = sums;
-        delta.gather(&self.registers, first, &mut Spare::default());
+        delta.gather(&self.registers, first, &mut GatherScratch::default());
         Ok(())
     }
 

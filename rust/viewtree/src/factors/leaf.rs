@@ -4,10 +4,10 @@
 //! Factors that a condition or an expression ties together are multiplied out first, row by row.
 
 use crate::plan::{LeafPart, Plan, split_leaf};
-use ringview_core::{Batch, Dictionary, Meter, Result};
+use ringview_core::{Batch, Budget, Dictionary, Result};
 use ringview_query::PlanAtom;
 use ringview_relation::join::Path;
-use ringview_relation::{Delta, Grouper, Spare};
+use ringview_relation::{Delta, GatherScratch, Grouper};
 use ringview_ring::{PayloadRing, SumProduct, SumProductShape};
 use ringview_view::FactorRows;
 use ringview_view::answer::number_kind;
@@ -23,7 +23,7 @@ pub(super) fn read(
     path: &Path<SumProduct>,
     (rows, sign): (&[FactorRows], i64),
     dictionary: &Dictionary,
-    meter: &Meter<'_>,
+    budget: &Budget<'_>,
 ) -> Result<Vec<DeltaFactor>> {
     let atom = tree.plan.tree.nodes[path.from].atom.unwrap_or_default();
     let columns = rows.iter().map(|factor| factor.columns.len()).sum();
@@ -43,7 +43,7 @@ pub(super) fn read(
                 let tied: Vec<&FactorRows> = several.iter().map(|&one| &rows[one]).collect();
                 let all = FactorRows::product_rows(&tied)?;
                 let words = owners.len() as u64 + 1;
-                meter.room(
+                budget.reserve(
                     (all as u64).saturating_mul(8 * words),
                     || format!("the product of factors that an expression ties, of {all} rows"),
                     "apply it as rows, or in smaller factors",
@@ -113,7 +113,7 @@ fn one(
     };
     leaf.read(&mut program, &shape, &mut delta.payload)?;
     if let Some(rows) = grouper.representatives() {
-        delta.gather(&registers, rows, &mut Spare::default());
+        delta.gather(&registers, rows, &mut GatherScratch::default());
     }
     Ok(DeltaFactor {
         registers,

@@ -21,7 +21,7 @@ mod climb;
 mod factor;
 mod leaf;
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_view::ProductDelta;
 
 use crate::tree::Payloads;
@@ -35,7 +35,7 @@ pub(crate) trait Factored: Payloads {
     fn apply_factors(
         _tree: &mut Tree<Self>,
         _product: ProductDelta<'_>,
-        _meter: &Meter<'_>,
+        _meter: &Budget<'_>,
     ) -> Result<bool>
     where
         Self: Sized,
@@ -49,13 +49,13 @@ impl Factored for SumProductPayloads {
     fn apply_factors(
         tree: &mut Tree<Self>,
         product: ProductDelta<'_>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<bool> {
         let path = tree.path(product.atom);
         let rows = (product.factors, product.sign);
-        let mut factors = leaf::read(tree, &path, rows, product.dictionary, meter)?;
-        climb::store(tree, path.from, &path.keys, &mut factors, meter)?;
-        climb::climb(tree, &path, factors, meter)?;
+        let mut factors = leaf::read(tree, &path, rows, product.dictionary, budget)?;
+        climb::store(tree, path.from, &path.keys, &mut factors, budget)?;
+        climb::climb(tree, &path, factors, budget)?;
         Ok(true)
     }
 }

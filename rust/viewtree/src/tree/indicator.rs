@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ringview_core::empty;
 use ringview_relation::join::Path;
-use ringview_relation::{Delta, KeyScratch, Keys, Moved, Part, Relation, SlotChange};
+use ringview_relation::{Delta, KeyScratch, Keys, Part, Relation, Relocated, SlotChange};
 use ringview_ring::PayloadRing;
 
 /// The indicator projections of one atom, and what its leaf held when they were brought up to date.
@@ -64,7 +64,7 @@ impl<R: PayloadRing> Watch<R> {
     }
 
     /// What the running transaction did stays; the slots of the leaf may have moved with it.
-    pub(crate) fn commit(&mut self, moved: Option<&Moved>) {
+    pub(crate) fn commit(&mut self, moved: Option<&Relocated>) {
         empty(&mut self.turned);
         if let Some(moved) = moved {
             self.follow(moved);
@@ -74,7 +74,7 @@ impl<R: PayloadRing> Watch<R> {
         }
     }
 
-    fn follow(&mut self, moved: &Moved) {
+    fn follow(&mut self, moved: &Relocated) {
         let before = std::mem::take(&mut self.present);
         for (word, bits) in (0u32..).zip(before) {
             let set = (0..64).filter(|bit| bits >> bit & 1 == 1);

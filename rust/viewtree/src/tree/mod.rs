@@ -13,9 +13,9 @@ mod state;
 use std::sync::Arc;
 
 use crate::plan::Plan;
-use ringview_core::{Meter, Result};
-use ringview_relation::join::{self, Climb, Path};
-use ringview_relation::{Delta, Moved, Part, Relation};
+use ringview_core::{Budget, Result};
+use ringview_relation::join::{self, Path, Propagation};
+use ringview_relation::{Delta, Part, Relation, Relocated};
 use ringview_ring::{Overflow, PayloadRing};
 use ringview_view::RowDelta;
 use ringview_view::fields::Fields;
@@ -199,7 +199,7 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// The running transaction's changes stay; where the slots of the root went, if they moved.
-    pub(crate) fn commit_root(&mut self) -> Option<Moved> {
+    pub(crate) fn commit_root(&mut self) -> Option<Relocated> {
         let mut root = None;
         for (id, view) in self.views.iter_mut().enumerate() {
             let moved = view.commit();
@@ -223,12 +223,12 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// Applies rows of one relation.
-    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let path = Arc::clone(&self.paths[rows.atom]);
         let mut delta = std::mem::take(&mut self.room.deltas[rows.atom]);
         let outcome = self
             .read_leaf(&path, rows, &mut delta)
-            .and_then(|()| self.add(rows.atom, &path, &mut delta, meter));
+            .and_then(|()| self.add(rows.atom, &path, &mut delta, budget));
         self.room.deltas[rows.atom] = delta;
         outcome
     }
@@ -239,13 +239,13 @@ impl<P: Payloads> Tree<P> {
         atom: usize,
         path: &Path<P::Ring>,
         delta: &mut Delta,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
-        self.climb(path, meter).apply(delta)?;
+        self.climb(path, budget).apply(delta)?;
         match self.watches[atom].take() {
             None => Ok(()),
             Some(mut watch) => {
-                let outcome = self.project(path.from, &mut watch, meter);
+                let outcome = self.project(path.from, &mut watch, budget);
                 self.watches[atom] = Some(watch);
                 outcome
             }
@@ -256,13 +256,13 @@ impl<P: Payloads> Tree<P> {
     fn climb<'a, 'm>(
         &'a mut self,
         path: &'a Path<P::Ring>,
-        meter: &'a Meter<'m>,
-    ) -> Climb<'a, 'm, P::Ring> {
-        Climb {
+        budget: &'a Budget<'m>,
+    ) -> Propagation<'a, 'm, P::Ring> {
+        Propagation {
             relations: &mut self.views,
             path,
             work: &mut self.work,
-            meter,
+            budget,
         }
     }
 
@@ -272,7 +272,7 @@ impl<P: Payloads> Tree<P> {
         &mut self,
         leaf: usize,
         watch: &mut Watch<P::Ring>,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let mut moved = std::mem::take(&mut self.room.moved);
         watch.turn(&self.views[leaf], &mut moved);
@@ -285,7 +285,7 @@ impl<P: Payloads> Tree<P> {
             let delta = &mut indicator.delta;
             delta.wide = false;
             self.views[path.from].reached_by(delta.rows);
-            self.climb(&path, meter).apply(delta)?;
+            self.climb(&path, budget).apply(delta)?;
         }
         self.room.moved = moved;
         Ok(())
@@ -311,7 +311,7 @@ impl<P: Payloads> Tree<P> {
         atom: usize,
         columns: Vec<Vec<u64>>,
         times: &[i64],
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let path = Arc::clone(&self.paths[atom]);
         let stride = P::Ring::stride(self.views[path.from].shape());
@@ -327,7 +327,7 @@ impl<P: Payloads> Tree<P> {
         payloads
             .zip(times)
             .for_each(|(payload, &times)| payload[0] = times as u64);
-        self.add(atom, &path, &mut delta, meter)
+        self.add(atom, &path, &mut delta, budget)
     }
 
     /// The delta of a leaf: the rows that take part, their local columns summed away.
@@ -384,8 +384,8 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// Notes that so many rows were met at a node, and asks now and then whether to go on.
-    pub(crate) fn met(&mut self, node: usize, rows: usize, meter: &Meter<'_>) -> Result<()> {
-        self.work.met(&self.views, node, rows, meter)
+    pub(crate) fn met(&mut self, node: usize, rows: usize, budget: &Budget<'_>) -> Result<()> {
+        self.work.met(&self.views, node, rows, budget)
     }
 
     pub(crate) fn refuse(&self, node: usize, fault: Overflow) -> ringview_core::Error {

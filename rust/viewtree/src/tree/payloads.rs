@@ -5,7 +5,7 @@
 //! multiplicity times a factor of the row.
 
 use crate::plan::{Component, Node, Plan, Source};
-use ringview_core::{Batch, Dictionary, Error, Gone, Result};
+use ringview_core::{Batch, Dictionary, Error, FreedIds, Result};
 use ringview_ring::{
     Element, Groups, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
 };
@@ -176,7 +176,7 @@ impl Payloads for SumProductPayloads {
         has_grown
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         let leaves = self.leaves.iter_mut().flatten();
         leaves.for_each(|leaf| leaf.forget_strings(gone));
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Batch, Dictionary, Error, Gone, Result};
+use ringview_core::{Batch, Dictionary, Error, FreedIds, Result};
 use ringview_relation::join::{self, Path};
 use ringview_relation::{Delta, Relation};
 use ringview_ring::{CofactorShape, Expansion, Groups, PayloadRing};
@@ -141,7 +141,7 @@ pub(crate) trait Payloads: Recentred {
     }
 
     /// Forgets what filters know of strings that have gone.
-    fn forget_strings(&mut self, gone: &Gone);
+    fn forget_strings(&mut self, gone: &FreedIds);
 
     /// Bytes that it takes.
     fn memory_usage(&self) -> usize;

@@ -4,10 +4,10 @@
 //! relation of groups a view: groups with MIN and MAX, or rows; both can be followed and read by other views.
 //! Invariant: between transactions the groups are those of the rows. Cost: the product of all relations, each time.
 
-use ringview_core::{Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::{Choice, Explanation};
 use ringview_query::{Bound, Term};
-use ringview_relation::{Delta, KeyScratch, Moved, Spare};
+use ringview_relation::{Delta, GatherScratch, KeyScratch, Relocated};
 use ringview_ring as ring;
 use ringview_ring::{PayloadRing, Slab, SumProduct, TermProduct};
 use ringview_view::part::{Grouped, Maintainer, PartRows, PartView, SumGroups, Summarized};
@@ -121,7 +121,7 @@ impl Recomputed {
             let (each, mut out) = (ring::Groups::Each(rows.len()), Vec::new());
             SumProduct::multiply(&product, left, right, each, &mut (), &mut out)
                 .map_err(|fault| self.result.groups.refusal(fault))?;
-            joined.gather(&registers, &rows, &mut Spare::default());
+            joined.gather(&registers, &rows, &mut GatherScratch::default());
             joined.payload = out;
             for (at, &field) in leaf.fields.iter().enumerate() {
                 joined.columns[field] = slots.iter().map(|&slot| part.field(slot, at)).collect();
@@ -139,7 +139,7 @@ impl Grouped for Recomputed {
 }
 
 impl HoldsStrings for Recomputed {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.grouped().mark_strings(held);
         self.leaves.iter().for_each(|leaf| leaf.mark_strings(held));
     }
@@ -149,22 +149,22 @@ impl HoldsStrings for Recomputed {
         self.grouped().string_words() + leaves.sum::<usize>()
     }
 
-    fn forget_strings(&mut self, gone: &Gone) {
+    fn forget_strings(&mut self, gone: &FreedIds) {
         let leaves = self.leaves.iter_mut();
         leaves.for_each(|leaf| leaf.forget_strings(gone));
     }
 }
 
 impl Maintainer for Recomputed {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.leaves[rows.atom].apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.leaves[rows.atom].apply(rows, budget)
     }
 
-    fn prepare(&mut self, _dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
+    fn prepare(&mut self, _dictionary: &Dictionary, _meter: &Budget<'_>) -> Result<()> {
         let (mut joined, keys) = (self.join()?, self.result.key_fields());
         let groups = &mut self.result.groups;
         groups.rewrite(|payload| payload.fill(0));
-        let (scratch, spare) = (&mut KeyScratch::default(), &mut Spare::default());
+        let (scratch, spare) = (&mut KeyScratch::default(), &mut GatherScratch::default());
         let added = groups.add(&mut joined, &keys, scratch, spare);
         added.map_err(|fault| groups.refusal(fault))?;
         if groups.fits() && self.leaves.iter().all(|leaf| leaf.rows.fits()) {
@@ -173,7 +173,7 @@ impl Maintainer for Recomputed {
         Err(groups.refusal(ring::Overflow { component: 0 }))
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Moved> {
+    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Relocated> {
         let leaves = self.leaves.iter_mut();
         leaves.for_each(|leaf| drop(leaf.rows.commit()));
         self.result.groups.commit()

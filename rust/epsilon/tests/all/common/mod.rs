@@ -5,7 +5,7 @@ pub mod drawn;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_epsilon::{Algebra, Epsilon, Machine, Query};
 use ringview_relation::{Delta, KeyField, Part, Relation};
 use ringview_ring::{NumberKind, SumProduct};
@@ -197,11 +197,11 @@ impl House {
     /// The same, of changes that enter one after the other.
     pub fn change_each(&mut self, changes: &[(usize, Batch)]) {
         self.transaction(changes, |house, changes| {
-            let meter = Meter::free();
+            let budget = Budget::free();
             for (input, rows) in changes {
-                house.machine.apply(*input, &delta(rows), &meter)?;
+                house.machine.apply(*input, &delta(rows), &budget)?;
             }
-            house.machine.settle(&meter)
+            house.machine.settle(&budget)
         });
     }
 
@@ -226,12 +226,12 @@ impl House {
     }
 
     pub fn loaded(&mut self, changes: &[(usize, Batch)]) -> Result<()> {
-        let meter = Meter::free();
+        let budget = Budget::free();
         let deltas = changes.iter().map(|(input, rows)| (*input, delta(rows)));
         let deltas: Vec<(usize, Delta)> = deltas.collect();
         let named: Vec<(usize, &Delta)> = deltas.iter().map(|(at, delta)| (*at, delta)).collect();
-        self.machine.load(&named, &meter)?;
-        self.machine.settle(&meter)
+        self.machine.load(&named, &budget)?;
+        self.machine.settle(&budget)
     }
 
     fn note(&mut self, input: usize, rows: &[(Vec<i64>, i64)]) {
@@ -242,9 +242,9 @@ impl House {
     }
 
     pub fn apply(&mut self, input: usize, rows: &[(Vec<i64>, i64)]) -> Result<()> {
-        let meter = Meter::free();
-        self.machine.apply(input, &delta(rows), &meter)?;
-        self.machine.settle(&meter)
+        let budget = Budget::free();
+        self.machine.apply(input, &delta(rows), &budget)?;
+        self.machine.settle(&budget)
     }
 
     /// A change that is not looked at.
@@ -266,13 +266,13 @@ impl House {
 
     /// The groups of some keys, or all.
     pub fn read_groups(&mut self, of: Option<&[Vec<i64>]>) -> Rows {
-        let meter = Meter::free();
+        let budget = Budget::free();
         let columns: Option<Vec<Vec<u64>>> = of.map(|keys| {
             let fields = 0..self.groups.len();
             let column = |field: usize| keys.iter().map(|key| key[field] as u64).collect();
             fields.map(column).collect()
         });
-        let part = self.machine.read_groups(columns.as_deref(), &meter);
+        let part = self.machine.read_groups(columns.as_deref(), &budget);
         rows_of(&part.unwrap())
     }
 }

@@ -97,7 +97,7 @@ impl Graph {
     fn simplicial(&self) -> Option<usize> {
         let is = |v: &usize| {
             let bag = self.bag(*v);
-            bag.iter().all(|other| bag.within(self.bag(other)))
+            bag.iter().all(|other| bag.is_subset(self.bag(other)))
         };
         self.left.iter().find(is)
     }

@@ -77,7 +77,7 @@ impl Ghd {
             // Where it makes a large bag smaller.
             let of = (0..found.len())
                 .rev()
-                .filter(|&bag| set.within(found[bag].variables));
+                .filter(|&bag| set.is_subset(found[bag].variables));
             if let Some(bag) = of.max_by_key(|&bag| found[bag].width) {
                 found[bag].edges.insert(edge);
             }
@@ -99,7 +99,7 @@ impl Ghd {
         for bag in &self.bags {
             for edge in bag.edges.iter() {
                 assert!(
-                    edges[edge].within(bag.variables),
+                    edges[edge].is_subset(bag.variables),
                     "an edge sticks out of its bag"
                 );
                 belongs[edge] += 1;
@@ -141,7 +141,7 @@ fn contract(bags: &mut Vec<(Set, Option<usize>)>) {
     loop {
         let within = |at: &usize| {
             let (set, parent) = bags[*at];
-            parent.is_some_and(|p| set.within(bags[p].0) || bags[p].0.within(set))
+            parent.is_some_and(|p| set.is_subset(bags[p].0) || bags[p].0.is_subset(set))
         };
         let Some(gone) = (0..bags.len()).find(within) else {
             return;

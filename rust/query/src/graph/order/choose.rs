@@ -211,7 +211,7 @@ impl<'a> Chooser<'a> {
             }
         }
         let width = self.covers.number(joined, covering);
-        let bound = !self.units[root].members.within(free);
+        let bound = !self.units[root].members.is_subset(free);
         let buried = rest
             .iter()
             .map(|unit| (self.units[unit].members & free).len());

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ringview_core::Meter;
-use ringview_relation::join::{Climb, Join, LevelRule, Path, Rule, Work};
+use ringview_core::Budget;
+use ringview_relation::join::{Join, LevelRule, Path, Propagation, Rule, Work};
 use ringview_relation::{Delta, KeyField, KeyLayout, Part, Relation};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct};
 
@@ -81,7 +81,7 @@ impl House {
         self.paths.len() - 1
     }
 
-    fn climb(&mut self, path: usize, rows: &[(Vec<i64>, i64)], stored: bool) {
+    fn propagate(&mut self, path: usize, rows: &[(Vec<i64>, i64)], stored: bool) {
         let path = &self.paths[path];
         let mut delta = Delta::with_registers(path.registers);
         for (key, times) in rows {
@@ -91,12 +91,12 @@ impl House {
             delta.payload.push(*times as u64);
         }
         (delta.rows, delta.width) = (rows.len(), 1);
-        let meter = Meter::free();
-        let mut climb = Climb {
+        let budget = Budget::free();
+        let mut climb = Propagation {
             relations: &mut self.relations,
             path,
             work: &mut self.work,
-            meter: &meter,
+            budget: &budget,
         };
         match stored {
             true => climb.apply(&mut delta).unwrap(),
@@ -106,12 +106,12 @@ impl House {
 
     /// Adds rows to the relation that changes, and what follows.
     pub fn apply(&mut self, path: usize, rows: &[(Vec<i64>, i64)]) {
-        self.climb(path, rows, true);
+        self.propagate(path, rows, true);
     }
 
     /// Adds only what follows.
     pub fn follow(&mut self, path: usize, rows: &[(Vec<i64>, i64)]) {
-        self.climb(path, rows, false);
+        self.propagate(path, rows, false);
     }
 
     pub fn end(&mut self, undo: bool) {

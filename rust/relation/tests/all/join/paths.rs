@@ -22,7 +22,7 @@ fn a_bound_key_is_probed_and_a_part_of_it_walked() {
         };
         assert_eq!(level.steps[0].access, walk);
         assert_eq!(level.steps[0].live, [0, 2]);
-        assert_eq!(level.steps[0].rivals.len(), usize::from(intersect));
+        assert_eq!(level.steps[0].intersected.len(), usize::from(intersect));
         assert_eq!(level.steps[1].access, Access::Probe(vec![2, 0]));
         assert!(level.steps[1].last && level.steps[1].live.is_empty());
         assert_eq!(level.enter, [0, 1]);

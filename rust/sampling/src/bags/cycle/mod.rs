@@ -16,7 +16,7 @@ mod partners;
 mod state;
 mod steps;
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 
 use super::ground::{BagPlan, Ground, PartPlan, Tell};
 use part::Part;
@@ -84,7 +84,7 @@ impl Cycle {
         &mut self,
         ground: &mut Ground,
         (part, rows, count): (usize, &[u64], usize),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         told: &mut Tell<'_>,
     ) -> Result<()> {
         let columns = rows.len() / count.max(1);
@@ -92,7 +92,7 @@ impl Cycle {
             let together = TOGETHER.min(count - first);
             let rows = &rows[first * columns..][..together * columns];
             self.enter(ground, (part, rows, together))?;
-            self.follow_new(ground, part, meter, told)?;
+            self.follow_new(ground, part, budget, told)?;
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Cycle {
         &mut self,
         ground: &Ground,
         part: usize,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         told: &mut Tell<'_>,
     ) -> Result<()> {
         let mut work = std::mem::take(&mut self.scratch);
@@ -176,7 +176,7 @@ impl Cycle {
             let way = &self.state.ways[part];
             done = self
                 .state
-                .extend(ground, way, (&mut work, &mut met), meter, told);
+                .extend(ground, way, (&mut work, &mut met), budget, told);
             if done.is_err() {
                 break;
             }
@@ -192,7 +192,7 @@ impl Cycle {
         &mut self,
         ground: &Ground,
         (part, row): (usize, &[u64]),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         told: &mut Tell<'_>,
     ) -> Result<bool> {
         let Scratch { ids, new, .. } = &mut self.scratch;
@@ -212,7 +212,7 @@ impl Cycle {
             new.push(0);
             self.state.project(part, ids, false);
         }
-        self.follow_new(ground, part, meter, told).map(|()| true)
+        self.follow_new(ground, part, budget, told).map(|()| true)
     }
 
     /// Ends a transaction.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: whatever is bound agrees with every part that was asked. Cost: that of the steps.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 
 use super::super::ground::{Ground, Tell};
 use super::part::Part;
@@ -92,7 +92,7 @@ impl State {
         ground: &Ground,
         way: &[Step],
         (work, met): (&mut Scratch, &mut Vec<Ids<'s>>),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         told: &mut Tell<'_>,
     ) -> Result<()> {
         let Some((step, way)) = way.split_first() else {
@@ -104,10 +104,10 @@ impl State {
             Step::Check(meet) => {
                 let id = meet.open.map_or(0, |variable| work.bound[variable]);
                 let ids = self.partners(meet, work);
-                meter.work(1)?;
+                budget.work(1)?;
                 work.steps += 1;
                 return match ids.is_some_and(|ids| ids.contains(id)) {
-                    true => self.extend(ground, way, (work, met), meter, told),
+                    true => self.extend(ground, way, (work, met), budget, told),
                     false => Ok(()),
                 };
             }
@@ -124,12 +124,12 @@ impl State {
         }
         met.swap(first, first + least.1);
         let walked = met[first];
-        meter.work(1 + least.0 as u64)?;
+        budget.work(1 + least.0 as u64)?;
         work.steps += 1 + least.0 as u64;
         for &id in walked.values {
             if met[first + 1..].iter().all(|ids| ids.contains(id)) {
                 work.bound[next] = id;
-                self.extend(ground, way, (work, met), meter, told)?;
+                self.extend(ground, way, (work, met), budget, told)?;
             }
         }
         met.truncate(first);

@@ -12,7 +12,7 @@
 mod part;
 mod steps;
 
-use ringview_core::{Error, Meter, Result};
+use ringview_core::{Budget, Error, Result};
 
 use super::ground::{BagPlan, Ground, Tell};
 use part::Part;
@@ -92,7 +92,7 @@ impl Keyed {
         &mut self,
         ground: &mut Ground,
         (part, rows, count): (usize, &[u64], usize),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         told: &mut Tell<'_>,
     ) -> Result<()> {
         let columns = rows.len() / count.max(1);
@@ -125,7 +125,7 @@ impl Keyed {
                 came: true,
                 flipped,
             });
-            self.follow(ground, (part, number), meter, told)?;
+            self.follow(ground, (part, number), budget, told)?;
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ impl Keyed {
         &mut self,
         ground: &Ground,
         (part, row): (usize, &[u64]),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         told: &mut Tell<'_>,
     ) -> Result<bool> {
         let of = &ground.plan.parts[part];
@@ -154,7 +154,7 @@ impl Keyed {
             came: false,
             flipped,
         });
-        self.follow(ground, (part, number), meter, told)?;
+        self.follow(ground, (part, number), budget, told)?;
         Ok(true)
     }
 
@@ -173,7 +173,7 @@ impl Keyed {
         &mut self,
         ground: &Ground,
         (part, number): (usize, u32),
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         told: &mut Tell<'_>,
     ) -> Result<()> {
         let mut work = std::mem::take(&mut self.scratch);
@@ -182,7 +182,9 @@ impl Keyed {
             work.bound[variable] = id;
         }
         work.chosen[part] = number;
-        let done = self.state.extend(ground, (part, 0), &mut work, meter, told);
+        let done = self
+            .state
+            .extend(ground, (part, 0), &mut work, budget, told);
         self.steps += std::mem::take(&mut work.steps);
         self.scratch = work;
         done
@@ -262,7 +264,7 @@ impl State {
         ground: &Ground,
         (from, at): (usize, usize),
         work: &mut Scratch,
-        meter: &Meter<'_>,
+        budget: &Budget<'_>,
         told: &mut Tell<'_>,
     ) -> Result<()> {
         let Some(meet) = self.ways[from].get(at) else {
@@ -274,7 +276,7 @@ impl State {
             .extend(meet.by.iter().map(|&variable| bound[variable]));
         let part = &self.parts[meet.part];
         let rows = part.group(meet.path, &work.key);
-        meter.work(1 + rows.len() as u64)?;
+        budget.work(1 + rows.len() as u64)?;
         work.steps += 1 + rows.len() as u64;
         for &row in rows {
             work.chosen[meet.part] = row;
@@ -282,7 +284,7 @@ impl State {
             for &(variable, column) in &meet.fetch {
                 work.bound[variable] = ids[column];
             }
-            self.extend(ground, (from, at + 1), work, meter, told)?;
+            self.extend(ground, (from, at + 1), work, budget, told)?;
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ use std::ops::Range;
 
 use ringview_core::{Dictionary, Type};
 use ringview_query::{Companion, CompanionValue, OutputKind, PlanOutput, VarId};
-use ringview_relation::{KeyLayout, KeyScratch, Keys, Moved, Part, SlotChange};
+use ringview_relation::{KeyLayout, KeyScratch, Keys, Part, Relocated, SlotChange};
 
 use crate::fields::{Aspect, Fields};
 use ordered::OrderedSlots;
@@ -172,7 +172,7 @@ impl GroupValues {
     }
 
     /// After a commit of the root: follows where its slots went, if they moved.
-    pub fn follow(&mut self, root: Option<&Moved>) {
+    pub fn follow(&mut self, root: Option<&Relocated>) {
         let shrunk = self.groups.shrink();
         let Some(ordered) = &mut self.ordered else {
             return;

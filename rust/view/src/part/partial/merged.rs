@@ -11,10 +11,10 @@ use std::any::Any;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Encoder, Gone, Held, HoldsStrings, Meter, Result, Schema};
+use ringview_core::{Budget, Dictionary, Encoder, FreedIds, HoldsStrings, LiveIds, Result, Schema};
 use ringview_explain::{Choice, Explanation};
 use ringview_query::{Bound, OutputKind, PlanAtom, PlanOutput, Representation, Term, Variable};
-use ringview_relation::{KeyScratch, Moved};
+use ringview_relation::{KeyScratch, Relocated};
 
 use super::super::{Auxiliaries, Auxiliary, Grouped, Maintainer, PartRows, PartView, SumGroups};
 use super::form::{Form, companions};
@@ -156,7 +156,7 @@ impl Further for Merged {
 }
 
 impl HoldsStrings for Merged {
-    fn mark_strings(&self, held: &mut Held) {
+    fn mark_strings(&self, held: &mut LiveIds) {
         self.groups.mark_strings(held);
         self.values.mark_strings(held);
     }
@@ -165,24 +165,24 @@ impl HoldsStrings for Merged {
         self.groups.string_words() + self.values.string_words()
     }
 
-    fn forget_strings(&mut self, _gone: &Gone) {}
+    fn forget_strings(&mut self, _gone: &FreedIds) {}
 }
 
 impl Maintainer for Merged {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.groups.apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.groups.apply(rows, budget)
     }
 
     fn values(&self) -> Vec<PartRows<'_>> {
         self.values.rows()
     }
 
-    fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.groups.prepare(dictionary, meter)?;
-        self.values.prepare(dictionary, meter)
+    fn prepare(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        self.groups.prepare(dictionary, budget)?;
+        self.values.prepare(dictionary, budget)
     }
 
-    fn commit(&mut self, dictionary: &Dictionary) -> Option<Moved> {
+    fn commit(&mut self, dictionary: &Dictionary) -> Option<Relocated> {
         self.values.commit(dictionary);
         self.reach_before.clone_from(&self.reach);
         self.groups.commit(dictionary)

@@ -11,7 +11,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use ringview_core::{Batch, Column, Dictionary, Error, Result, Type};
 use ringview_query::VarId;
-use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Spare};
+use ringview_relation::{ABSENT, Delta, GatherScratch, KeyScratch, Keys};
 use ringview_ring::{Expansion, Number, NumberKind, PayloadRing, SumProduct};
 
 use super::super::{Grouped, SumGroups};
@@ -262,7 +262,9 @@ fn check_counts(delta: &Delta, stride: usize, first: usize) -> Result<()> {
 /// Adds a change to a relation.
 fn add(to: &mut SumGroups, delta: &mut Delta, scratch: &mut KeyScratch) -> Result<()> {
     let keys: Vec<usize> = (0..delta.columns.len()).collect();
-    let added = to.groups.add(delta, &keys, scratch, &mut Spare::default());
+    let added = to
+        .groups
+        .add(delta, &keys, scratch, &mut GatherScratch::default());
     added.map_err(|fault| to.groups.refusal(fault))
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Error, Meter, Result, Type};
+use ringview_core::{Budget, Dictionary, Error, Result, Type};
 use ringview_query::{Bound, Companion, OutputKind, PlanOutput, VarId};
 use ringview_relation::Part;
 use ringview_ring::{Expansion, Number, NumberKind};
@@ -32,29 +32,29 @@ const LARGE: usize = 1 << 26;
 /// the others, in parts whose keys are the groups and the values. One batch at least.
 ///
 /// # Errors
-/// `Overflow` for a group of more bytes than Arrow can hold; what the meter says.
+/// `Overflow` for a group of more bytes than Arrow can hold; what the budget says.
 pub fn write_groups(
     query: &Bound,
     groups: PartRows<'_>,
     values: Vec<PartRows<'_>>,
-    (dictionary, meter): (&Dictionary, &Meter<'_>),
+    (dictionary, budget): (&Dictionary, &Budget<'_>),
 ) -> Result<Vec<RecordBatch>> {
-    Groups::new(query, groups, values)?.write(dictionary, meter)
+    Groups::new(query, groups, values)?.write(dictionary, budget)
 }
 
 /// The partial of a view of rows, each as often as its group counts. One batch at least.
 ///
 /// # Errors
-/// `Unsupported` for columns that no table could have; what the meter says.
+/// `Unsupported` for columns that no table could have; what the budget says.
 pub fn write_listed(
     rows: PartRows<'_>,
-    (dictionary, meter): (&Dictionary, &Meter<'_>),
+    (dictionary, budget): (&Dictionary, &Budget<'_>),
 ) -> Result<Vec<RecordBatch>> {
     let schema = row_schema(&rows.schema())?;
     let slots: Vec<u32> = rows.part.iter().collect();
     let mut batches = Vec::new();
     for slots in blocks(&slots) {
-        meter.work(slots.len() as u64)?;
+        budget.work(slots.len() as u64)?;
         let counts = slots.iter().map(|&slot| rows.part.payload(slot)[0] as i64);
         let all = ResultRows::of(rows.part, slots, rows.further);
         let all = rows.assembler(dictionary).batch(all)?;
@@ -164,12 +164,12 @@ impl<'a> Groups<'a> {
         })
     }
 
-    fn write(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<Vec<RecordBatch>> {
+    fn write(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<Vec<RecordBatch>> {
         let part = self.groups.part;
         let slots: Vec<u32> = part.iter().collect();
         let mut batches = Vec::new();
         for slots in blocks(&slots) {
-            meter.work(slots.len() as u64)?;
+            budget.work(slots.len() as u64)?;
             // Of a view without groups this is its one row, whether it has any.
             let rows = match slots {
                 [] => ResultRows::new(

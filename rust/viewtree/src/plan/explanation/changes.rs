@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use ringview_explain::{ChangeFacts, Climb, CostWarning, How, Meeting};
+use ringview_explain::{ChangeFacts, CostWarning, How, Meeting, PathCost};
 
 use crate::plan::meetings::{Meeting as Met, meetings};
 use crate::plan::tree;
@@ -66,7 +66,7 @@ impl Plan {
         let mut leaves: Vec<usize> = of.map(|(id, _)| id).collect();
         // The relation itself, then its projections.
         leaves.sort_by_key(|leaf| self.tree.nodes[*leaf].atom.is_none());
-        let climbs: Vec<Climb> = leaves
+        let climbs: Vec<PathCost> = leaves
             .into_iter()
             .map(|leaf| self.climb(leaf, met))
             .collect();
@@ -99,7 +99,7 @@ impl Plan {
     }
 
     /// What a change meets from a leaf to the root.
-    fn climb(&self, leaf: usize, met: &[Vec<Met>]) -> Climb {
+    fn climb(&self, leaf: usize, met: &[Vec<Met>]) -> PathCost {
         let (mut meets, mut walked): (Vec<Meeting>, Vec<String>) = (Vec::new(), Vec::new());
         let mut from = leaf;
         while let Some(at) = self.tree.nodes[from].parent {
@@ -142,7 +142,7 @@ impl Plan {
         } else {
             format!("O({})", walked.join(" * "))
         };
-        Climb {
+        PathCost {
             leaf,
             cost,
             constant,

@@ -14,7 +14,7 @@ mod changes;
 mod conditions;
 mod nodes;
 
-use ringview_explain::{Beside, Choice, Explanation, OrderFacts};
+use ringview_explain::{Auxiliary, Choice, Explanation, OrderFacts};
 
 use crate::plan::{CofactorPlan, Plan};
 use ringview_query::graph::order::OrderNode;
@@ -34,7 +34,7 @@ impl Plan {
             1 => ("the categories of", "with their counts and sums", companion),
             _ => ("the pairs of categories of", "with their counts", companion),
         });
-        let matrix = self.matrix.iter().map(|matrix| Beside {
+        let matrix = self.matrix.iter().map(|matrix| Auxiliary {
             what: "the products of the features".to_owned(),
             // What stands beside it stands here.
             view: Explanation {
@@ -47,7 +47,7 @@ impl Plan {
                 true => ", in order: O(log n) more for one that is new or gone",
                 false => "",
             };
-            Beside {
+            Auxiliary {
                 what: format!("{what} {} {how}{order}", companion.name),
                 view: companion.plan.explanation(),
             }

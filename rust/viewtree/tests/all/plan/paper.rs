@@ -1,7 +1,7 @@
 //! The F-IVM paper's own examples: orders, views, what is stored, what a change costs.
 
 use crate::plan::common::{Tables, col, columns, group, grouped, order, shown, sum, times, views};
-use ringview_explain::Held;
+use ringview_explain::NodeSize;
 use ringview_query::{Kind, OutputKind};
 use ringview_viewtree::plan::{Planning, Source};
 
@@ -301,7 +301,7 @@ fn explain_reads_like_the_tree() {
     query.outputs = vec![sum(col("0.inventoryunits"))];
     let plan = tables.plan(&query);
     let mut explanation = plan.explanation();
-    let held = |at| Held {
+    let held = |at| NodeSize {
         rows: (at != 5).then_some(at),
         bytes: 10 * at,
         updates: 2 * at,

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{Array, Int64Array, RecordBatch};
 use arrow_schema::DataType;
-use ringview_core::{Batch, Column, Dictionary, Meter, Result, Type};
+use ringview_core::{Batch, Budget, Column, Dictionary, Result, Type};
 use ringview_oracle::{Table, Value, cofactors, evaluate};
 use ringview_query::{Atom, Catalog, ColumnRef, Function, Output, Query, Scalar, TableInfo, bind};
 use ringview_view::{Context, FactorRows, ProductDelta, RowDelta, View};
@@ -236,7 +236,7 @@ pub fn feed(
             dictionary: &Dictionary::new(),
         };
         let wanted = vec![true; plan.outputs.len()];
-        view.apply(rows, &context(&Dictionary::new(), &Meter::free(), &wanted))?;
+        view.apply(rows, &context(&Dictionary::new(), &Budget::free(), &wanted))?;
     }
     Ok(())
 }
@@ -244,12 +244,12 @@ pub fn feed(
 /// The context of a transaction whose delta is wanted whole.
 fn context<'c, 'm>(
     dictionary: &'c Dictionary,
-    meter: &'c Meter<'m>,
+    budget: &'c Budget<'m>,
     wanted: &'c [bool],
 ) -> Context<'c, 'm> {
     Context {
         dictionary,
-        meter,
+        budget,
         wanted: Some(wanted),
     }
 }
@@ -258,7 +258,7 @@ fn context<'c, 'm>(
 pub fn prepare(plan: &Plan, view: &mut Box<dyn View>) -> Result<Rows> {
     let dictionary = Dictionary::new();
     let wanted = vec![true; plan.outputs.len()];
-    let delta = view.prepare(&context(&dictionary, &Meter::free(), &wanted))?;
+    let delta = view.prepare(&context(&dictionary, &Budget::free(), &wanted))?;
     let mut changed = Rows::new();
     if delta.is_empty() {
         return Ok(changed);
@@ -280,10 +280,10 @@ pub fn prepare(plan: &Plan, view: &mut Box<dyn View>) -> Result<Rows> {
 
 /// Prepares the running transaction without a delta, and keeps it.
 pub fn commit(view: &mut Box<dyn View>) {
-    let (dictionary, meter) = (Dictionary::new(), Meter::free());
+    let (dictionary, budget) = (Dictionary::new(), Budget::free());
     let cx = Context {
         dictionary: &dictionary,
-        meter: &meter,
+        budget: &budget,
         wanted: None,
     };
     view.prepare(&cx).unwrap();
@@ -293,7 +293,7 @@ pub fn commit(view: &mut Box<dyn View>) {
 /// The result of a view over integers.
 pub fn result(view: &dyn View) -> RecordBatch {
     let answer = view.answer();
-    answer.rows(&Dictionary::new(), &Meter::free()).unwrap()
+    answer.rows(&Dictionary::new(), &Budget::free()).unwrap()
 }
 
 /// Applies the rows of the product of some factors at an atom.
@@ -309,8 +309,8 @@ pub fn multiply(
         sign,
         dictionary: &Dictionary::new(),
     };
-    let (dictionary, meter) = (Dictionary::new(), Meter::free());
-    view.apply_product(product, &context(&dictionary, &meter, &[]))
+    let (dictionary, budget) = (Dictionary::new(), Budget::free());
+    view.apply_product(product, &context(&dictionary, &budget, &[]))
 }
 
 /// A value of a result; a real by its bits.

@@ -9,8 +9,8 @@
 //! with nothing, and of a count it is known. Cost: O(query).
 
 use super::{
-    Atom, Block, ColumnRef, Compared, Comparison, Condition, Function, Literal, Measure, Output,
-    Query, free_name,
+    Atom, Block, ColumnRef, Comparison, Condition, Function, Literal, Measure, Output, Query,
+    SubqueryExpr, free_name,
 };
 
 /// Why a condition stays as it is.
@@ -28,7 +28,7 @@ impl Query {
     ///
     /// # Errors
     /// Why none of its conditions is one.
-    pub fn apart(&self, is_taken: &dyn Fn(&str) -> bool) -> Result<(Vec<Block>, Query), Why> {
+    pub fn unnest(&self, is_taken: &dyn Fn(&str) -> bool) -> Result<(Vec<Block>, Query), Why> {
         if self.order.is_some() || self.epsilon.is_some() {
             return Err(
                 "its order of variables, or its thresholds, were given for it as it stands",
@@ -92,7 +92,7 @@ fn conjuncts<S>(condition: &Condition<S>) -> Vec<&Condition<S>> {
 
 /// A condition as a block, and the columns around that its first columns equal; no reason where no
 /// query stands in it.
-fn block(condition: &Condition<Compared>) -> Result<(Query, Vec<ColumnRef>), Option<Why>> {
+fn block(condition: &Condition<SubqueryExpr>) -> Result<(Query, Vec<ColumnRef>), Option<Why>> {
     let mut queries = 0;
     condition.each_operand(&mut |one| one.each_query(&mut |_| queries += 1));
     if queries == 0 {
@@ -150,7 +150,7 @@ fn block(condition: &Condition<Compared>) -> Result<(Query, Vec<ColumnRef>), Opt
 
 impl<'a> Value<'a> {
     /// What is compared, of constants and of the value of one query within.
-    fn measure(&mut self, value: &'a Compared) -> Result<Measure, Option<Why>> {
+    fn measure(&mut self, value: &'a SubqueryExpr) -> Result<Measure, Option<Why>> {
         let mut both = |left, right| -> Result<_, Option<Why>> {
             Ok((
                 Box::new(self.measure(left)?),
@@ -158,33 +158,33 @@ impl<'a> Value<'a> {
             ))
         };
         Ok(match value {
-            Compared::Column { .. } => {
+            SubqueryExpr::Column { .. } => {
                 let why = "what a query within is compared with differs from row to row";
                 return Err(Some(why));
             }
-            Compared::Literal { value } => Measure::Literal {
+            SubqueryExpr::Literal { value } => Measure::Literal {
                 value: value.clone(),
             },
-            Compared::Add { left, right } => {
+            SubqueryExpr::Add { left, right } => {
                 let (left, right) = both(left, right)?;
                 Measure::Add { left, right }
             }
-            Compared::Subtract { left, right } => {
+            SubqueryExpr::Subtract { left, right } => {
                 let (left, right) = both(left, right)?;
                 Measure::Subtract { left, right }
             }
-            Compared::Multiply { left, right } => {
+            SubqueryExpr::Multiply { left, right } => {
                 let (left, right) = both(left, right)?;
                 Measure::Multiply { left, right }
             }
-            Compared::Divide { left, right } => {
+            SubqueryExpr::Divide { left, right } => {
                 let (left, right) = both(left, right)?;
                 Measure::Divide { left, right }
             }
-            Compared::Negate { operand } => Measure::Negate {
+            SubqueryExpr::Negate { operand } => Measure::Negate {
                 operand: Box::new(self.measure(operand)?),
             },
-            Compared::Query { query } => {
+            SubqueryExpr::Query { query } => {
                 if self.within.replace(query).is_some() {
                     return Err(Some("two queries within are compared with each other"));
                 }
@@ -207,7 +207,11 @@ impl<'a> Value<'a> {
 
 /// The condition of a query within without its correlations, and the columns that these make equal:
 /// its own, and those around.
-type Correlated = (Option<Condition<Compared>>, Vec<ColumnRef>, Vec<ColumnRef>);
+type Correlated = (
+    Option<Condition<SubqueryExpr>>,
+    Vec<ColumnRef>,
+    Vec<ColumnRef>,
+);
 
 fn correlated(within: &Query) -> Result<Correlated, Option<Why>> {
     let (mut rest, mut inner, mut outer) = (Vec::new(), Vec::new(), Vec::new());
@@ -230,17 +234,17 @@ fn correlated(within: &Query) -> Result<Correlated, Option<Why>> {
 }
 
 /// A column of the query and one of the query around it that must equal it.
-fn pair(condition: &Condition<Compared>) -> Option<(ColumnRef, ColumnRef)> {
+fn pair(condition: &Condition<SubqueryExpr>) -> Option<(ColumnRef, ColumnRef)> {
     let Condition::Compare {
         comparison: Comparison::Eq,
         left:
-            Compared::Column {
+            SubqueryExpr::Column {
                 depth: one,
                 atom: left,
                 column: first,
             },
         right:
-            Compared::Column {
+            SubqueryExpr::Column {
                 depth: other,
                 atom: right,
                 column: second,
@@ -261,24 +265,24 @@ fn pair(condition: &Condition<Compared>) -> Option<(ColumnRef, ColumnRef)> {
 }
 
 /// Whether a condition names columns of queries around, so many further out at the least.
-fn reaches(condition: &Condition<Compared>, depth: usize) -> bool {
+fn reaches(condition: &Condition<SubqueryExpr>, depth: usize) -> bool {
     let mut found = false;
     condition.each_operand(&mut |value| found |= value_reaches(value, depth));
     found
 }
 
-fn value_reaches(value: &Compared, least: usize) -> bool {
+fn value_reaches(value: &SubqueryExpr, least: usize) -> bool {
     match value {
-        Compared::Column { depth, .. } => *depth >= least,
-        Compared::Literal { .. } => false,
-        Compared::Add { left, right }
-        | Compared::Subtract { left, right }
-        | Compared::Multiply { left, right }
-        | Compared::Divide { left, right } => {
+        SubqueryExpr::Column { depth, .. } => *depth >= least,
+        SubqueryExpr::Literal { .. } => false,
+        SubqueryExpr::Add { left, right }
+        | SubqueryExpr::Subtract { left, right }
+        | SubqueryExpr::Multiply { left, right }
+        | SubqueryExpr::Divide { left, right } => {
             value_reaches(left, least) || value_reaches(right, least)
         }
-        Compared::Negate { operand } => value_reaches(operand, least),
-        Compared::Query { query } => {
+        SubqueryExpr::Negate { operand } => value_reaches(operand, least),
+        SubqueryExpr::Query { query } => {
             let condition = query.condition.as_ref();
             condition.is_some_and(|condition| reaches(condition, least + 1))
         }

@@ -16,37 +16,37 @@
 
 /// What can be told of what a group holds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sieve<'a> {
+pub(crate) struct BloomFilter<'a> {
     pub(super) bits: &'a [u32],
     pub(super) shift: u32,
 }
 
-impl Sieve<'_> {
+impl BloomFilter<'_> {
     /// False where no slot of the group has this print.
     #[inline(always)]
-    pub(crate) fn may_hold(self, print: u32) -> bool {
-        let bit = spread(print) >> self.shift;
+    pub(crate) fn may_hold(self, fingerprint: u32) -> bool {
+        let bit = spread(fingerprint) >> self.shift;
         self.bits[bit as usize / 32] >> (bit % 32) & 1 == 1
     }
 
     /// The places of the prints that it may hold, the first of which is at `from`; how many they
     /// are. Nothing branches on what is kept: `places` has room for all.
     #[inline(always)]
-    pub(crate) fn sift(self, prints: &[u32], from: usize, places: &mut [u32]) -> usize {
+    pub(crate) fn filter(self, fingerprints: &[u32], from: usize, places: &mut [u32]) -> usize {
         let mut kept = 0;
-        for (place, &print) in (from as u32..).zip(prints) {
+        for (place, &fingerprint) in (from as u32..).zip(fingerprints) {
             places[kept] = place;
-            kept += usize::from(self.may_hold(print));
+            kept += usize::from(self.may_hold(fingerprint));
         }
         kept
     }
 
     /// Keeps, of places of prints, those that it may hold; how many they are.
-    pub(crate) fn sift_on(self, prints: &[u32], places: &mut [u32]) -> usize {
+    pub(crate) fn filter_on(self, fingerprints: &[u32], places: &mut [u32]) -> usize {
         let mut kept = 0;
         for at in 0..places.len() {
             places[kept] = places[at];
-            kept += usize::from(self.may_hold(prints[places[at] as usize]));
+            kept += usize::from(self.may_hold(fingerprints[places[at] as usize]));
         }
         kept
     }
@@ -54,16 +54,16 @@ impl Sieve<'_> {
 
 /// Which bit of 2^32 a print sets; of fewer, the upper ones say which.
 #[inline(always)]
-pub(super) fn spread(print: u32) -> u32 {
-    print.wrapping_mul(0x9e37_79b1)
+pub(super) fn spread(fingerprint: u32) -> u32 {
+    fingerprint.wrapping_mul(0x9e37_79b1)
 }
 
 /// The print of the only value: itself where 32 bits hold it, with a sign or without.
 #[inline(always)]
-pub(super) fn print_of_one(value: u64) -> u32 {
+pub(super) fn fingerprint_of_one(value: u64) -> u32 {
     match tells(value, true) || tells(value, false) {
         true => value as u32,
-        false => print_of(std::iter::once(value)),
+        false => fingerprint_of(std::iter::once(value)),
     }
 }
 
@@ -75,16 +75,16 @@ pub(super) fn tells(value: u64, signed: bool) -> bool {
 
 /// The value of a print that is a value itself.
 #[inline(always)]
-pub(crate) fn told(print: u32, signed: bool) -> u64 {
+pub(crate) fn told(fingerprint: u32, signed: bool) -> u64 {
     match signed {
-        true => i64::from(print as i32) as u64,
-        false => u64::from(print),
+        true => i64::from(fingerprint as i32) as u64,
+        false => u64::from(fingerprint),
     }
 }
 
 /// The print of some values, in whatever order they come.
 #[inline(always)]
-pub(super) fn print_of(values: impl Iterator<Item = u64>) -> u32 {
+pub(super) fn fingerprint_of(values: impl Iterator<Item = u64>) -> u32 {
     let mixed = |value: u64| {
         let product = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (product ^ product >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)

@@ -5,10 +5,10 @@
 //! delta meets, what a climb holds at a time is bounded by blocks. Cost: one probe a row and
 //! relation, or the groups that it walks; each is a step counted.
 
-use ringview_core::{Meter, Result};
+use ringview_core::{Budget, Result};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 
-use super::partners::Partners;
+use super::matches::Matches;
 use super::path::{Access, Level, Path, Step};
 use super::work::Work;
 use crate::ABSENT;
@@ -22,7 +22,7 @@ const BLOCK_WORDS: usize = 1 << 14;
 
 /// A path at work on the relations that its numbers name.
 #[derive(Debug)]
-pub struct Climb<'a, 'm, R: PayloadRing> {
+pub struct Propagation<'a, 'm, R: PayloadRing> {
     /// The relations, by number.
     pub relations: &'a mut [Relation<R>],
     /// The path.
@@ -30,15 +30,15 @@ pub struct Climb<'a, 'm, R: PayloadRing> {
     /// Room, and the steps counted.
     pub work: &'a mut Work<R>,
     /// Asked now and then whether to go on.
-    pub meter: &'a Meter<'m>,
+    pub budget: &'a Budget<'m>,
 }
 
-impl<R: PayloadRing> Climb<'_, '_, R> {
+impl<R: PayloadRing> Propagation<'_, '_, R> {
     /// R := R + dR for the relation that changes, then what follows of it. The rows that reach
     /// it are counted by whoever has read them.
     ///
     /// # Errors
-    /// What the meter says, or `Overflow`: the relations must then be rolled back.
+    /// What the budget says, or `Overflow`: the relations must then be rolled back.
     pub fn apply(&mut self, delta: &mut Delta) -> Result<()> {
         let path = self.path;
         self.store(path.from, &path.keys, delta)?;
@@ -52,22 +52,22 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
     /// # Errors
     /// As of `apply`.
     pub fn follow(&mut self, delta: &mut Delta) -> Result<()> {
-        self.climb((0, 0), delta)
+        self.propagate((0, 0), delta)
     }
 
     /// Takes a delta from a step of a level (by position) to the end.
-    pub(super) fn climb(&mut self, from: (usize, usize), delta: &mut Delta) -> Result<()> {
+    pub(super) fn propagate(&mut self, from: (usize, usize), delta: &mut Delta) -> Result<()> {
         let path = self.path;
         let mut first = from.1;
         for (at, level) in path.levels.iter().enumerate().skip(from.0) {
             let block = self.block(level);
             if first == 0 && delta.rows > block {
-                return self.climb_by_blocks((at, block), delta);
+                return self.propagate_by_blocks((at, block), delta);
             }
             let mut next = first;
             while let Some(step) = level.steps.get(next) {
                 let position = next;
-                next += 1 + step.rivals.len();
+                next += 1 + step.intersected.len();
                 if delta.rows == 0 {
                     return Ok(());
                 }
@@ -75,7 +75,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
                 self.met(level.into, delta.rows)?;
                 match &step.access {
                     Access::Probe(keys) => self.probe(level, step, keys, delta)?,
-                    _ if !step.rivals.is_empty() => self.intersect((at, position), delta)?,
+                    _ if !step.intersected.is_empty() => self.intersect((at, position), delta)?,
                     _ => next = self.walk((at, position), delta)?,
                 }
             }
@@ -103,7 +103,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
     }
 
     pub(super) fn met(&mut self, into: usize, rows: usize) -> Result<()> {
-        self.work.met(self.relations, into, rows, self.meter)
+        self.work.met(self.relations, into, rows, self.budget)
     }
 
     /// dV := dC with what V does not keep summed away, where nothing is met.
@@ -126,7 +126,11 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
     }
 
     /// Takes a delta from a level to the end, some rows at a time.
-    fn climb_by_blocks(&mut self, (at, block): (usize, usize), delta: &mut Delta) -> Result<()> {
+    fn propagate_by_blocks(
+        &mut self,
+        (at, block): (usize, usize),
+        delta: &mut Delta,
+    ) -> Result<()> {
         let path = self.path;
         let stride = delta.width;
         let mut part = Delta::with_registers(path.registers);
@@ -140,7 +144,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             part.payload
                 .extend_from_slice(&delta.payload[start * stride..end * stride]);
             (part.rows, part.width, part.wide) = (end - start, stride, delta.wide);
-            self.climb((at, 0), &mut part)?;
+            self.propagate((at, 0), &mut part)?;
         }
         Ok(())
     }
@@ -196,30 +200,30 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             delta.rows = 0;
             return Ok(next);
         };
-        let mut partners = Partners::of(part, &step.access, delta, words, &mut self.work.keys);
+        let mut matches = Matches::of(part, &step.access, delta, words, &mut self.work.keys);
         let mut found = Vec::new();
         let mut last = false;
         while !last {
             let Some(part) = self.relations[step.relation].filled() else {
                 break;
             };
-            last = partners.next_block(part, delta.rows);
-            self.work.steps += partners.slots.len() as u64;
-            self.met(level.into, partners.slots.len())?;
+            last = matches.next_block(part, delta.rows);
+            self.work.steps += matches.slots.len() as u64;
+            self.met(level.into, matches.slots.len())?;
             if let Some(probed) = probed {
-                self.keep_found((step, probed), delta, &mut partners, &mut found);
+                self.keep_found((step, probed), delta, &mut matches, &mut found);
             }
             let Some(part) = self.relations[step.relation].filled() else {
                 break;
             };
             let mut block = Delta::with_registers(path.registers);
             for &register in &probed.unwrap_or(step).live {
-                block.columns[register] = partners.column(register, part, delta);
+                block.columns[register] = matches.column(register, part, delta);
             }
-            block.rows = partners.slots.len();
+            block.rows = matches.slots.len();
             block.payload = std::mem::take(&mut delta.payload);
             (block.width, block.wide) = (delta.width, delta.wide);
-            let pairs = (Rows::Picked(&partners.rows), &partners.slots[..]);
+            let pairs = (Rows::Picked(&matches.rows), &matches.slots[..]);
             let multiplied = self.multiply(level, step, &mut block, pairs);
             // What was multiplied is still the payload of the rows to come.
             std::mem::swap(&mut delta.payload, &mut self.work.product);
@@ -230,7 +234,7 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
             }
             match last {
                 true => *delta = block,
-                false => self.climb((at, next), &mut block)?,
+                false => self.propagate((at, next), &mut block)?,
             }
         }
         Ok(next)
@@ -241,26 +245,26 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         &mut self,
         (step, probed): (&Step<R>, &Step<R>),
         delta: &Delta,
-        partners: &mut Partners,
+        matches: &mut Matches,
         found: &mut Vec<u32>,
     ) {
-        self.work.steps += partners.slots.len() as u64;
+        self.work.steps += matches.slots.len() as u64;
         found.clear();
         let [walked, met] = [step, probed].map(|step| self.relations[step.relation].filled());
         let (Some(walked), Some(met), Access::Probe(keys)) = (walked, met, &probed.access) else {
-            return partners.keep(|_| false);
+            return matches.keep(|_| false);
         };
-        let column = |&register: &usize| partners.column(register, walked, delta);
+        let column = |&register: &usize| matches.column(register, walked, delta);
         let columns: Vec<Vec<u64>> = keys.iter().map(column).collect();
         let all: Vec<usize> = (0..columns.len()).collect();
         let keys = Keys {
             columns: &columns,
             fields: &all,
-            rows: partners.slots.len(),
+            rows: matches.slots.len(),
         };
         met.find(keys, &mut self.work.keys, found);
         if found.contains(&ABSENT) {
-            partners.keep(|pair| found[pair] != ABSENT);
+            matches.keep(|pair| found[pair] != ABSENT);
             found.retain(|&slot| slot != ABSENT);
         }
     }

@@ -6,14 +6,14 @@
 
 use ringview_core::{Error, Result, Type};
 
-use super::scope::{Around, Within};
+use super::scope::{OuterScope, Subqueries};
 use crate::bind::expr::{Constant, Expr, Kind};
 use crate::bind::filter::{Domain, domain_of, instant, nearest_single};
 use crate::bind::literal::date;
 use crate::bind::nested::{Column, Value};
 use crate::bind::scalar::{constant, shown};
 use crate::bind::variables::resolve;
-use crate::logical::{ColumnRef, Compared, Literal, Scalar};
+use crate::logical::{ColumnRef, Literal, Scalar, SubqueryExpr};
 
 /// One side of a comparison.
 #[derive(Clone)]
@@ -21,12 +21,12 @@ pub(super) enum Side {
     Null,
     /// A constant in quotes, which becomes what it is compared with.
     Quoted(String),
-    Known(Known),
+    TypedValue(TypedValue),
 }
 
 /// A value and what it means.
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct TypedValue {
     pub(super) value: Value,
     /// None of a string.
     pub(super) domain: Option<Domain>,
@@ -37,7 +37,7 @@ pub(super) struct Known {
     pub(super) nullable: bool,
 }
 
-impl Known {
+impl TypedValue {
     pub(super) fn number(value: Value, kind: Kind) -> Self {
         Self {
             value,
@@ -68,7 +68,7 @@ impl Known {
     }
 
     /// A constant beside a float32 as a float32, as in a filter.
-    pub(super) fn narrowed(self, beside: &Known, quoted: bool) -> Self {
+    pub(super) fn narrowed(self, beside: &TypedValue, quoted: bool) -> Self {
         let single = match self.constant() {
             Some(Constant::Real(value)) if quoted => Some(f64::from(value as f32)),
             Some(number) => nearest_single(number, self.kind.scale()),
@@ -77,7 +77,7 @@ impl Known {
         match single {
             Some(value) if beside.single => {
                 let (kind, value) = (Kind::Real, Constant::Real(value));
-                Known::number(Value::Constant { kind, value }, kind)
+                TypedValue::number(Value::Constant { kind, value }, kind)
             }
             _ => self,
         }
@@ -96,52 +96,63 @@ impl Known {
     }
 }
 
-impl Within<'_> {
+impl Subqueries<'_> {
     /// Binds one side of a comparison.
-    pub(super) fn side(&mut self, compared: &Compared, around: &Around<'_>) -> Result<Side> {
+    pub(super) fn side(
+        &mut self,
+        compared: &SubqueryExpr,
+        around: &OuterScope<'_>,
+    ) -> Result<Side> {
         Ok(match compared {
-            Compared::Column {
+            SubqueryExpr::Column {
                 depth,
                 atom,
                 column,
-            } => Side::Known(around.column(*depth, *atom, column)?),
-            Compared::Literal { value } => literal(value)?,
-            Compared::Add { left, right } => self.pair(left, right, around, |left, right| {
-                Ok(Known::number(
-                    Value::Add {
-                        left: left.value.into(),
-                        right: right.value.into(),
-                    },
-                    left.kind.common(right.kind),
-                ))
-            })?,
-            Compared::Subtract { left, right } => {
+            } => Side::TypedValue(around.column(*depth, *atom, column)?),
+            SubqueryExpr::Literal { value } => literal(value)?,
+            SubqueryExpr::Add { left, right } => {
+                self.pair(left, right, around, |left, right| {
+                    Ok(TypedValue::number(
+                        Value::Add {
+                            left: left.value.into(),
+                            right: right.value.into(),
+                        },
+                        left.kind.common(right.kind),
+                    ))
+                })?
+            }
+            SubqueryExpr::Subtract { left, right } => {
                 self.pair(left, right, around, |left, right| Ok(subtract(left, right)))?
             }
-            Compared::Multiply { left, right } => self.pair(left, right, around, multiply)?,
-            Compared::Divide { left, right } => self.pair(left, right, around, |left, right| {
-                let (left, right) = (left.value.into(), right.value.into());
-                Ok(Known::number(Value::Divide { left, right }, Kind::Real))
-            })?,
-            Compared::Negate { operand } => {
-                let zero = Compared::Literal {
+            SubqueryExpr::Multiply { left, right } => self.pair(left, right, around, multiply)?,
+            SubqueryExpr::Divide { left, right } => {
+                self.pair(left, right, around, |left, right| {
+                    let (left, right) = (left.value.into(), right.value.into());
+                    Ok(TypedValue::number(
+                        Value::Divide { left, right },
+                        Kind::Real,
+                    ))
+                })?
+            }
+            SubqueryExpr::Negate { operand } => {
+                let zero = SubqueryExpr::Literal {
                     value: Literal::Int(0),
                 };
                 self.pair(&zero, operand, around, |left, right| {
                     Ok(subtract(left, right))
                 })?
             }
-            Compared::Query { query } => self.query(query, around)?,
+            SubqueryExpr::Query { query } => self.query(query, around)?,
         })
     }
 
     /// What two numbers make; NULL if either is.
     fn pair(
         &mut self,
-        left: &Compared,
-        right: &Compared,
-        around: &Around<'_>,
-        make: impl FnOnce(Known, Known) -> Result<Known>,
+        left: &SubqueryExpr,
+        right: &SubqueryExpr,
+        around: &OuterScope<'_>,
+        make: impl FnOnce(TypedValue, TypedValue) -> Result<TypedValue>,
     ) -> Result<Side> {
         let (left, right) = (self.side(left, around)?, self.side(right, around)?);
         both(left, right, make)
@@ -152,15 +163,15 @@ impl Within<'_> {
 pub(super) fn both(
     left: Side,
     right: Side,
-    make: impl FnOnce(Known, Known) -> Result<Known>,
+    make: impl FnOnce(TypedValue, TypedValue) -> Result<TypedValue>,
 ) -> Result<Side> {
     match (number(left)?, number(right)?) {
-        (Some(left), Some(right)) => Ok(Side::Known(make(left, right)?)),
+        (Some(left), Some(right)) => Ok(Side::TypedValue(make(left, right)?)),
         _ => Ok(Side::Null),
     }
 }
 
-fn number(side: Side) -> Result<Option<Known>> {
+fn number(side: Side) -> Result<Option<TypedValue>> {
     match side {
         Side::Null => Ok(None),
         Side::Quoted(text) => Err(Error::Type {
@@ -168,20 +179,20 @@ fn number(side: Side) -> Result<Option<Known>> {
             expected: "a number".to_owned(),
             found: shown(&Literal::Text(text)),
         }),
-        Side::Known(known) => known.into_number("arithmetic in a condition").map(Some),
+        Side::TypedValue(known) => known.into_number("arithmetic in a condition").map(Some),
     }
 }
 
-pub(super) fn subtract(left: Known, right: Known) -> Known {
+pub(super) fn subtract(left: TypedValue, right: TypedValue) -> TypedValue {
     let kind = left.kind.common(right.kind);
     let (left, right) = (left.value.into(), right.value.into());
-    Known::number(Value::Subtract { left, right }, kind)
+    TypedValue::number(Value::Subtract { left, right }, kind)
 }
 
-pub(super) fn multiply(left: Known, right: Known) -> Result<Known> {
+pub(super) fn multiply(left: TypedValue, right: TypedValue) -> Result<TypedValue> {
     let kind = left.kind.product(right.kind)?;
     let (left, right) = (left.value.into(), right.value.into());
-    Ok(Known::number(Value::Multiply { left, right }, kind))
+    Ok(TypedValue::number(Value::Multiply { left, right }, kind))
 }
 
 /// A constant.
@@ -197,12 +208,12 @@ pub(super) fn literal(value: &Literal) -> Result<Side> {
             None => return Ok(Side::Null),
         },
     };
-    Ok(Known::literal(&expr, domain).map_or(Side::Null, Side::Known))
+    Ok(TypedValue::literal(&expr, domain).map_or(Side::Null, Side::TypedValue))
 }
 
-impl Around<'_> {
+impl OuterScope<'_> {
     /// A column of the query so many further out.
-    fn column(&self, depth: usize, atom: usize, name: &str) -> Result<Known> {
+    fn column(&self, depth: usize, atom: usize, name: &str) -> Result<TypedValue> {
         let Some(query) = self.out(depth) else {
             return Err(Error::Value {
                 place: "the query".to_owned(),
@@ -228,7 +239,7 @@ impl Around<'_> {
             atom,
             column,
         };
-        Ok(Known {
+        Ok(TypedValue {
             single: ty == Type::Float32,
             nullable,
             value: Value::Column { column, ty },
@@ -239,30 +250,30 @@ impl Around<'_> {
 }
 
 /// An expression over a query's own columns, as what is compared.
-pub(super) fn compared(scalar: &Scalar) -> Compared {
+pub(super) fn compared(scalar: &Scalar) -> SubqueryExpr {
     let both = |left: &Scalar, right: &Scalar| (compared(left).into(), compared(right).into());
     match scalar {
-        Scalar::Column { atom, column } => Compared::Column {
+        Scalar::Column { atom, column } => SubqueryExpr::Column {
             depth: 0,
             atom: *atom,
             column: column.clone(),
         },
-        Scalar::Literal { value } => Compared::Literal {
+        Scalar::Literal { value } => SubqueryExpr::Literal {
             value: value.clone(),
         },
         Scalar::Add { left, right } => {
             let (left, right) = both(left, right);
-            Compared::Add { left, right }
+            SubqueryExpr::Add { left, right }
         }
         Scalar::Subtract { left, right } => {
             let (left, right) = both(left, right);
-            Compared::Subtract { left, right }
+            SubqueryExpr::Subtract { left, right }
         }
         Scalar::Multiply { left, right } => {
             let (left, right) = both(left, right);
-            Compared::Multiply { left, right }
+            SubqueryExpr::Multiply { left, right }
         }
-        Scalar::Negate { operand } => Compared::Negate {
+        Scalar::Negate { operand } => SubqueryExpr::Negate {
             operand: compared(operand).into(),
         },
     }

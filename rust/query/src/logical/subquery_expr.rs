@@ -6,17 +6,17 @@
 //! so many queries further out. The atoms of a query and of all within it have one numbering: its
 //! own, then those of each query within, as the condition names them from left to right.
 
-use super::{Atom, Compared, Condition, Query, Scalar};
+use super::{Atom, Condition, Query, Scalar, SubqueryExpr};
 
-impl Compared {
+impl SubqueryExpr {
     /// The same over columns of the query itself alone, if it is that.
     #[must_use]
     pub fn scalar(&self) -> Option<Scalar> {
-        let both = |left: &Compared, right: &Compared| {
+        let both = |left: &SubqueryExpr, right: &SubqueryExpr| {
             Some((left.scalar()?.into(), right.scalar()?.into()))
         };
         Some(match self {
-            Compared::Column {
+            SubqueryExpr::Column {
                 depth: 0,
                 atom,
                 column,
@@ -24,25 +24,27 @@ impl Compared {
                 atom: *atom,
                 column: column.clone(),
             },
-            Compared::Literal { value } => Scalar::Literal {
+            SubqueryExpr::Literal { value } => Scalar::Literal {
                 value: value.clone(),
             },
-            Compared::Add { left, right } => {
+            SubqueryExpr::Add { left, right } => {
                 let (left, right) = both(left, right)?;
                 Scalar::Add { left, right }
             }
-            Compared::Subtract { left, right } => {
+            SubqueryExpr::Subtract { left, right } => {
                 let (left, right) = both(left, right)?;
                 Scalar::Subtract { left, right }
             }
-            Compared::Multiply { left, right } => {
+            SubqueryExpr::Multiply { left, right } => {
                 let (left, right) = both(left, right)?;
                 Scalar::Multiply { left, right }
             }
-            Compared::Negate { operand } => Scalar::Negate {
+            SubqueryExpr::Negate { operand } => Scalar::Negate {
                 operand: operand.scalar()?.into(),
             },
-            Compared::Column { .. } | Compared::Divide { .. } | Compared::Query { .. } => {
+            SubqueryExpr::Column { .. }
+            | SubqueryExpr::Divide { .. }
+            | SubqueryExpr::Query { .. } => {
                 return None;
             }
         })
@@ -51,16 +53,16 @@ impl Compared {
     /// Calls `see` with the queries in it, but not with those within them.
     pub fn each_query<'a>(&'a self, see: &mut dyn FnMut(&'a Query)) {
         match self {
-            Compared::Column { .. } | Compared::Literal { .. } => {}
-            Compared::Add { left, right }
-            | Compared::Subtract { left, right }
-            | Compared::Multiply { left, right }
-            | Compared::Divide { left, right } => {
+            SubqueryExpr::Column { .. } | SubqueryExpr::Literal { .. } => {}
+            SubqueryExpr::Add { left, right }
+            | SubqueryExpr::Subtract { left, right }
+            | SubqueryExpr::Multiply { left, right }
+            | SubqueryExpr::Divide { left, right } => {
                 left.each_query(see);
                 right.each_query(see);
             }
-            Compared::Negate { operand } => operand.each_query(see),
-            Compared::Query { query } => see(query),
+            SubqueryExpr::Negate { operand } => operand.each_query(see),
+            SubqueryExpr::Query { query } => see(query),
         }
     }
 }
@@ -139,7 +141,7 @@ impl<S> Condition<S> {
 impl Query {
     /// The queries that its condition compares, without those within them.
     #[must_use]
-    pub fn within(&self) -> Vec<&Query> {
+    pub fn subqueries(&self) -> Vec<&Query> {
         let mut within = Vec::new();
         if let Some(condition) = &self.condition {
             condition.each_operand(&mut |one| one.each_query(&mut |query| within.push(query)));
@@ -150,7 +152,7 @@ impl Query {
     /// Its atoms and those of all queries within it, by their numbers.
     #[must_use]
     pub fn all_atoms(&self) -> Vec<&Atom> {
-        let within = self.within();
+        let within = self.subqueries();
         let inner = within.into_iter().flat_map(Query::all_atoms);
         self.atoms.iter().chain(inner).collect()
     }

@@ -7,12 +7,12 @@ use crate::bind::scalar::Scope;
 
 /// A query and those around it.
 #[derive(Clone, Copy)]
-pub(crate) struct Around<'a> {
+pub(crate) struct OuterScope<'a> {
     pub(super) scopes: &'a [Scope<'a>],
-    pub(super) further: Option<&'a Around<'a>>,
+    pub(super) further: Option<&'a OuterScope<'a>>,
 }
 
-impl<'a> Around<'a> {
+impl<'a> OuterScope<'a> {
     /// The outermost query.
     pub(crate) fn outermost(scopes: &'a [Scope<'a>]) -> Self {
         let further = None;
@@ -26,7 +26,7 @@ impl<'a> Around<'a> {
 }
 
 /// The queries within a query, while they are bound.
-pub(crate) struct Within<'c> {
+pub(crate) struct Subqueries<'c> {
     pub(super) catalog: &'c dyn Catalog,
     /// Atoms of the outermost query.
     pub(super) outer: usize,

@@ -10,8 +10,8 @@ use std::cmp::Ordering;
 
 use ringview_core::{Error, Result};
 
-use super::scope::{Around, Within};
-use super::value::{Known, Side, literal, multiply};
+use super::scope::{OuterScope, Subqueries};
+use super::value::{Side, TypedValue, literal, multiply};
 use crate::bind::expr::{Comparison, Expr, Kind, Predicate};
 use crate::bind::filter::{Domain, coerce, day_fraction, zoned};
 use crate::bind::nested::{Value, Where};
@@ -19,7 +19,7 @@ use crate::bind::predicate::order;
 use crate::bind::scalar::each_column;
 use crate::bind::variables::resolve;
 use crate::graph::set::Set;
-use crate::logical::{ColumnRef, Compared, Condition, Scalar};
+use crate::logical::{ColumnRef, Condition, Scalar, SubqueryExpr};
 
 /// TRUE for every row.
 pub(super) const ALWAYS: Where = Where::And {
@@ -62,12 +62,12 @@ fn any(operands: Vec<Where>) -> Where {
     }
 }
 
-impl Within<'_> {
+impl Subqueries<'_> {
     /// Binds a condition, or its opposite.
     pub(super) fn bind(
         &mut self,
-        condition: &Condition<Compared>,
-        around: &Around<'_>,
+        condition: &Condition<SubqueryExpr>,
+        around: &OuterScope<'_>,
         negated: bool,
     ) -> Result<Where> {
         if let Some(row) = of_row(condition) {
@@ -101,11 +101,11 @@ impl Within<'_> {
                 Side::Null => ALWAYS,
                 Side::Quoted(_) if negated => ALWAYS,
                 Side::Quoted(_) => NEVER,
-                Side::Known(known) if !known.nullable => match negated {
+                Side::TypedValue(known) if !known.nullable => match negated {
                     true => ALWAYS,
                     false => NEVER,
                 },
-                Side::Known(known) => Where::IsNull {
+                Side::TypedValue(known) => Where::IsNull {
                     operand: known.value,
                     null: !negated,
                 },
@@ -127,7 +127,7 @@ impl Within<'_> {
 }
 
 /// A condition that the row of one atom of the query itself tells.
-fn of_row(condition: &Condition<Compared>) -> Option<Condition> {
+fn of_row(condition: &Condition<SubqueryExpr>) -> Option<Condition> {
     let mut atoms = Set::default();
     let mut fits = true;
     let row = condition.try_map(&mut |compared| {
@@ -141,7 +141,7 @@ fn of_row(condition: &Condition<Compared>) -> Option<Condition> {
     (fits && atoms.len() < 2).then_some(row)
 }
 
-fn predicate(row: &Condition, around: &Around<'_>, negated: bool) -> Result<Where> {
+fn predicate(row: &Condition, around: &OuterScope<'_>, negated: bool) -> Result<Where> {
     let mut atom = 0;
     let mut see = |scalar: &Scalar| {
         let mut found = Ok(());
@@ -188,15 +188,15 @@ pub(super) fn compare(comparison: Comparison, left: Side, right: Side) -> Result
     match (left, right) {
         (Side::Null, _) | (_, Side::Null) => Ok(NEVER),
         (Side::Quoted(left), Side::Quoted(right)) => Ok(truth(left.cmp(&right))),
-        (Side::Quoted(text), Side::Known(right)) => {
+        (Side::Quoted(text), Side::TypedValue(right)) => {
             let left = unquoted(&text, &right)?;
             known(comparison, left, right)
         }
-        (Side::Known(left), Side::Quoted(text)) => {
+        (Side::TypedValue(left), Side::Quoted(text)) => {
             let right = unquoted(&text, &left)?;
             known(comparison, left, right)
         }
-        (Side::Known(left), Side::Known(right)) => {
+        (Side::TypedValue(left), Side::TypedValue(right)) => {
             let right = right.narrowed(&left, false);
             let left = left.narrowed(&right, false);
             known(comparison, left, right)
@@ -205,7 +205,7 @@ pub(super) fn compare(comparison: Comparison, left: Side, right: Side) -> Result
 }
 
 /// A constant in quotes, as what it is compared with.
-fn unquoted(text: &str, beside: &Known) -> Result<Known> {
+fn unquoted(text: &str, beside: &TypedValue) -> Result<TypedValue> {
     let Some(domain) = beside.domain else {
         return Err(Error::Unsupported {
             what: format!(
@@ -216,11 +216,11 @@ fn unquoted(text: &str, beside: &Known) -> Result<Known> {
         });
     };
     let (expr, domain) = coerce(text, domain, beside.kind)?;
-    let found = Known::literal(&expr, domain).map(|found| found.narrowed(beside, true));
+    let found = TypedValue::literal(&expr, domain).map(|found| found.narrowed(beside, true));
     found.ok_or_else(|| mismatch(beside.domain, None))
 }
 
-fn known(comparison: Comparison, left: Known, right: Known) -> Result<Where> {
+fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<Where> {
     let (left, right) = match (left.domain, right.domain) {
         (None, None) if matches!(comparison, Comparison::Eq | Comparison::Ne) => (left, right),
         (None, None) => {
@@ -254,9 +254,9 @@ fn known(comparison: Comparison, left: Known, right: Known) -> Result<Where> {
 
 /// Both sides as numbers of one meaning: ticks of the finer unit, where one is of time.
 fn in_one_domain(
-    (left, from): (Known, Domain),
-    (right, to): (Known, Domain),
-) -> Result<(Known, Known)> {
+    (left, from): (TypedValue, Domain),
+    (right, to): (TypedValue, Domain),
+) -> Result<(TypedValue, TypedValue)> {
     match (from, to) {
         (Domain::Number, Domain::Number)
         | (Domain::Bool, Domain::Bool)
@@ -272,11 +272,11 @@ fn in_one_domain(
         return Err(mismatch(Some(from), Some(to)));
     }
     let finest = day_fraction(from).max(day_fraction(to));
-    let ticks = |known: Known, domain: Domain| match finest / day_fraction(domain) {
+    let ticks = |known: TypedValue, domain: Domain| match finest / day_fraction(domain) {
         1 => Ok(known),
         factor => {
-            let known = Known::number(known.value, Kind::Int);
-            let factor = Known::literal(&Expr::int(factor), Domain::Number);
+            let known = TypedValue::number(known.value, Kind::Int);
+            let factor = TypedValue::literal(&Expr::int(factor), Domain::Number);
             factor.map_or(Ok(known.clone()), |factor| multiply(known, factor))
         }
     };

@@ -22,12 +22,12 @@ use crate::bind::filter::Domain;
 use crate::bind::nested::{Aggregate, Column, Nested, Value, Where};
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{Variables, variables};
-use crate::logical::{Compared, Condition, Function, Literal, Measure, Output, Query, Scalar};
+use crate::logical::{Condition, Function, Literal, Measure, Output, Query, Scalar, SubqueryExpr};
 use condition::{ALWAYS, NEVER, all, equal};
-pub(crate) use scope::{Around, Within};
-use value::{Known, Side, both, compared, literal, multiply, subtract};
+pub(crate) use scope::{OuterScope, Subqueries};
+use value::{Side, TypedValue, both, compared, literal, multiply, subtract};
 
-impl<'c> Within<'c> {
+impl<'c> Subqueries<'c> {
     pub(crate) fn new(catalog: &'c dyn Catalog, outer: usize) -> Self {
         let atoms = Vec::new();
         Self {
@@ -41,8 +41,8 @@ impl<'c> Within<'c> {
     /// themselves there; none where that is all.
     pub(crate) fn condition(
         &mut self,
-        condition: &Condition<Compared>,
-        around: &Around<'_>,
+        condition: &Condition<SubqueryExpr>,
+        around: &OuterScope<'_>,
         atoms: &mut [PlanAtom],
     ) -> Result<Option<Where>> {
         let bound = self.bind(condition, around, false)?;
@@ -51,7 +51,7 @@ impl<'c> Within<'c> {
     }
 
     /// Binds a query within.
-    fn query(&mut self, query: &Query, around: &Around<'_>) -> Result<Side> {
+    fn query(&mut self, query: &Query, around: &OuterScope<'_>) -> Result<Side> {
         check_value(query)?;
         check_shape(query)?;
         let tables: Vec<TableInfo> = tables(query, self.catalog)?;
@@ -61,7 +61,7 @@ impl<'c> Within<'c> {
         let first = self.atoms.len();
         let atoms = self.outer + first..self.outer + first + own.len();
         self.atoms.extend(own);
-        let here = Around {
+        let here = OuterScope {
             scopes: &scopes,
             further: Some(around),
         };
@@ -81,13 +81,13 @@ impl<'c> Within<'c> {
         if aggregates.is_empty() {
             return Err(many_rows());
         }
-        let Side::Known(output) = output else {
+        let Side::TypedValue(output) = output else {
             // NULL, whatever its rows are.
             return Ok(output);
         };
         if condition == NEVER && is_count(&output.value, &aggregates) {
-            let none = Known::literal(&Expr::int(0), Domain::Number);
-            return Ok(none.map_or(Side::Null, Side::Known));
+            let none = TypedValue::literal(&Expr::int(0), Domain::Number);
+            return Ok(none.map_or(Side::Null, Side::TypedValue));
         }
         let nested = Nested {
             atoms,
@@ -96,7 +96,7 @@ impl<'c> Within<'c> {
             output: output.value,
         };
         let query = Box::new(nested);
-        Ok(Side::Known(Known {
+        Ok(Side::TypedValue(TypedValue {
             value: Value::Query { query },
             ..output
         }))
@@ -182,8 +182,8 @@ fn many_rows() -> Error {
 
 /// What a query within shows, while it is bound.
 struct Shown<'a, 'c> {
-    within: &'a mut Within<'c>,
-    here: &'a Around<'a>,
+    within: &'a mut Subqueries<'c>,
+    here: &'a OuterScope<'a>,
     aggregates: Vec<Aggregate>,
 }
 
@@ -212,7 +212,7 @@ impl Shown<'_, '_> {
                 both(left, right, |left, right| {
                     let kind = left.kind.common(right.kind);
                     let (left, right) = (left.value.into(), right.value.into());
-                    Ok(Known::number(Value::Add { left, right }, kind))
+                    Ok(TypedValue::number(Value::Add { left, right }, kind))
                 })
             }
             Measure::Subtract { left, right } => {
@@ -227,7 +227,10 @@ impl Shown<'_, '_> {
                 let (left, right) = (self.measure(left)?, self.measure(right)?);
                 both(left, right, |left, right| {
                     let (left, right) = (left.value.into(), right.value.into());
-                    Ok(Known::number(Value::Divide { left, right }, Kind::Real))
+                    Ok(TypedValue::number(
+                        Value::Divide { left, right },
+                        Kind::Real,
+                    ))
                 })
             }
             Measure::Negate { operand } => {
@@ -240,7 +243,7 @@ impl Shown<'_, '_> {
     }
 
     fn aggregate(&mut self, function: Function, arguments: &[Scalar]) -> Result<Side> {
-        let number = |known: Known| known.into_number("an aggregate in a subquery");
+        let number = |known: TypedValue| known.into_number("an aggregate in a subquery");
         let argument = match arguments {
             [] => None,
             [argument] => Some(self.argument(argument)?),
@@ -283,7 +286,7 @@ impl Shown<'_, '_> {
             self.aggregates.push(aggregate);
             self.aggregates.len() - 1
         });
-        Ok(Side::Known(Known {
+        Ok(Side::TypedValue(TypedValue {
             value: Value::Aggregate { aggregate },
             domain,
             kind,
@@ -292,9 +295,9 @@ impl Shown<'_, '_> {
         }))
     }
 
-    fn argument(&mut self, argument: &Scalar) -> Result<Known> {
+    fn argument(&mut self, argument: &Scalar) -> Result<TypedValue> {
         match self.within.side(&compared(argument), self.here)? {
-            Side::Known(known) => Ok(known),
+            Side::TypedValue(known) => Ok(known),
             Side::Null => Err(Error::Unsupported {
                 what: "an aggregate of NULL in a subquery".to_owned(),
                 why: "its argument is NULL for every row".to_owned(),

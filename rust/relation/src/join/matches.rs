@@ -24,7 +24,7 @@ enum Lists {
 
 /// The pairs still to come, and the current block of them.
 #[derive(Debug)]
-pub struct Partners {
+pub struct Matches {
     lists: Lists,
     fetch: Vec<(usize, usize)>,
     /// Pairs in a block.
@@ -37,7 +37,7 @@ pub struct Partners {
     pub slots: Vec<u32>,
 }
 
-impl Partners {
+impl Matches {
     /// Finds the partners of every row of `delta`; brings the index up to date first. What a pair
     /// is multiplied to has `words` words. A probe has no such pairs.
     #[must_use]

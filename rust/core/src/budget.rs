@@ -17,8 +17,8 @@ pub const PERIOD: u64 = 1 << 16;
 /// What is asked, with the number of rows that are done: an error says to stop.
 type Poll<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 
-/// The meter of one call.
-pub struct Meter<'a> {
+/// The budget of one call.
+pub struct Budget<'a> {
     poll: Option<RefCell<Poll<'a>>>,
     rows: Cell<u64>,
     left: Cell<u64>,
@@ -29,9 +29,9 @@ pub struct Meter<'a> {
     counted: Cell<u64>,
 }
 
-impl fmt::Debug for Meter<'_> {
+impl fmt::Debug for Budget<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Meter")
+        f.debug_struct("Budget")
             .field("rows", &self.rows)
             .field("left", &self.left)
             .field("limit", &self.limit)
@@ -40,11 +40,11 @@ impl fmt::Debug for Meter<'_> {
     }
 }
 
-impl<'a> Meter<'a> {
-    /// A meter of a call that nobody stops.
+impl<'a> Budget<'a> {
+    /// A budget of a call that nobody stops.
     #[must_use]
-    pub fn free() -> Meter<'a> {
-        Meter {
+    pub fn free() -> Budget<'a> {
+        Budget {
             poll: None,
             rows: Cell::new(0),
             left: Cell::new(PERIOD),
@@ -55,20 +55,20 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// A meter that asks `poll`.
-    pub fn new(poll: &'a mut dyn FnMut(u64) -> Result<()>) -> Meter<'a> {
-        Meter {
+    /// A budget that asks `poll`.
+    pub fn new(poll: &'a mut dyn FnMut(u64) -> Result<()>) -> Budget<'a> {
+        Budget {
             poll: Some(RefCell::new(poll)),
-            ..Meter::free()
+            ..Budget::free()
         }
     }
 
     /// The same with a limit of memory, in bytes, of which so many are held.
     #[must_use]
-    pub fn limited(self, limit: u64, held: u64) -> Meter<'a> {
-        let meter = Meter { limit, ..self };
-        meter.recount(held);
-        meter
+    pub fn limited(self, limit: u64, held: u64) -> Budget<'a> {
+        let budget = Budget { limit, ..self };
+        budget.recount(held);
+        budget
     }
 
     /// So many more rows are done. Asks.
@@ -177,7 +177,7 @@ impl<'a> Meter<'a> {
     ///
     /// # Errors
     /// `Memory`.
-    pub fn room(
+    pub fn reserve(
         &self,
         bytes: u64,
         what: impl FnOnce() -> String,
