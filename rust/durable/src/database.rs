@@ -14,8 +14,8 @@ use ringview_engine::{Change, Database, Options, Poll};
 use crate::applied::{Applied, BatchId};
 use crate::definition::{Definitions, ViewDefinition};
 use crate::file::{File, FileStatus};
-use crate::followers::Named;
 use crate::record::{Entry, Record, Steps, TableDefinition};
+use crate::standing::Named;
 
 /// What is on disk when a call returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

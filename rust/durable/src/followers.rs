@@ -6,16 +6,16 @@
 //! died. Where the file is written anew its records go, and the rows that a follower is to be given stand in their
 //! place. Cost: a commit of a place is one of the file; to open it, records behind the first place are done one by one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
 use ringview_core::{Error, Result};
 use ringview_engine::ViewFollower;
 
 use crate::database::{Durability, DurableDatabase};
 use crate::places::{Move, Place};
 use crate::record::{read_part, write_part};
+use crate::standing::{Standing, unwritten};
 use crate::unread::damaged;
 
 /// Somebody who follows a view under a name; all who ask for it share one place.
@@ -24,42 +24,6 @@ pub struct NamedFollower {
     view: String,
     name: String,
     place: ViewFollower,
-}
-
-/// By view and name.
-pub(crate) type Named = BTreeMap<(String, String), Standing>;
-
-/// Where a follower stands.
-#[derive(Debug)]
-pub(crate) struct Standing {
-    /// Behind all parts.
-    place: ViewFollower,
-    /// How many records that has seen; `None` if it is to be given the whole view first.
-    at: Option<u64>,
-    /// The same, as it was last committed.
-    committed: Option<u64>,
-    /// What it was given and has not committed, then what it is to be given next.
-    parts: VecDeque<RecordBatch>,
-    /// How many of them it was given.
-    given: usize,
-}
-
-impl Standing {
-    /// Its place in a file, of which some parts are not to be told again.
-    fn place(&self, (view, name): &(String, String), done: usize) -> Result<Place> {
-        let written =
-            |part: &RecordBatch| write_part(part).map_err(|problem| unwritten(view, &problem));
-        Ok(Place {
-            view: view.clone(),
-            name: name.clone(),
-            at: self.at,
-            parts: self
-                .parts
-                .range(done..)
-                .map(written)
-                .collect::<Result<_>>()?,
-        })
-    }
 }
 
 impl DurableDatabase {
@@ -294,12 +258,5 @@ impl DurableDatabase {
                 instead: "follow it without a name, or read the whole view".to_owned(),
             }),
         }
-    }
-}
-
-fn unwritten(view: &str, problem: &ArrowError) -> Error {
-    Error::Value {
-        place: format!("what moved in view {view:?}"),
-        problem: problem.to_string(),
     }
 }

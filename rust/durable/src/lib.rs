@@ -15,6 +15,7 @@
 //! | `definition` | what views were created as |
 //! | `database` | a database and its file |
 //! | `group` | transactions of several threads, written together |
+//! | `standing` | where a named follower stands |
 //! | `followers` | followers with names, which go on where they were |
 //! | `places`, `seal` | where they stand, in the file; bytes with checksums |
 //! | `snapshot` | the file written anew from what is there |
@@ -33,6 +34,7 @@ mod record;
 mod replay;
 mod seal;
 mod snapshot;
+mod standing;
 mod unread;
 
 #[cfg(test)]

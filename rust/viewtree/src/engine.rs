@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use ringview_core::Result;
 use ringview_explain::Explanation;
-use ringview_query::Bound;
+use ringview_query::{Bound, Representation};
+use ringview_view::part::PartView;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
-use crate::maintainer::view;
+use crate::factorised::FactorisedView;
+use crate::maintainer::TreeMaintainer;
 use crate::plan::{Plan, Planning};
 
 /// The engine `viewtree`.
@@ -47,4 +49,17 @@ impl Candidate for Plan {
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
         view(Arc::new(*self))
     }
+}
+
+/// An empty view.
+///
+/// # Errors
+/// What the plan's expressions cannot be compiled for.
+pub fn view(plan: Arc<Plan>) -> Result<Box<dyn View>> {
+    let maintainer = TreeMaintainer::new(plan)?;
+    Ok(match maintainer.plan.bag {
+        None => Box::new(PartView::groups(maintainer)),
+        Some(Representation::Listing) => Box::new(PartView::listing(maintainer)),
+        Some(Representation::Factorised) => Box::new(FactorisedView::new(maintainer)),
+    })
 }

@@ -34,8 +34,7 @@ mod strings;
 mod tree;
 mod values;
 
-pub use engine::ViewTrees;
-pub use maintainer::view;
+pub use engine::{ViewTrees, view};
 
 /// An overflow, with the words for where.
 pub(crate) fn overflow(place: String) -> ringview_core::Error {

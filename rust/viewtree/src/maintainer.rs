@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::{Explanation, NodeSize as HeldBy};
-use ringview_query::{Representation, VarId};
+use ringview_query::VarId;
 use ringview_relation::{Part, Relocated};
-use ringview_view::part::{Grouped, Maintainer, PartRows, PartView};
-use ringview_view::{ProductDelta, RowDelta, View};
+use ringview_view::part::{Grouped, Maintainer, PartRows};
+use ringview_view::{ProductDelta, RowDelta};
 
 use crate::auxiliary::AuxiliaryState;
 use crate::cofactor::CofactorPayloads;
-use crate::factorised::FactorisedView;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::plan::Plan;
 use crate::tree::Tree;
@@ -27,21 +26,9 @@ pub(crate) struct TreeMaintainer {
     auxiliary: AuxiliaryState,
 }
 
-/// An empty view.
-///
-/// # Errors
-/// What the plan's expressions cannot be compiled for.
-pub fn view(plan: Arc<Plan>) -> Result<Box<dyn View>> {
-    let maintainer = TreeMaintainer::new(plan)?;
-    Ok(match maintainer.plan.bag {
-        None => Box::new(PartView::groups(maintainer)),
-        Some(Representation::Listing) => Box::new(PartView::listing(maintainer)),
-        Some(Representation::Factorised) => Box::new(FactorisedView::new(maintainer)),
-    })
-}
-
 impl TreeMaintainer {
-    fn new(plan: Arc<Plan>) -> Result<Self> {
+    /// Over no rows.
+    pub(crate) fn new(plan: Arc<Plan>) -> Result<Self> {
         let tree: Box<dyn Maintained> = match &plan.cofactor {
             Some(cofactor) => {
                 let payloads = CofactorPayloads::compile(&plan, cofactor)?;

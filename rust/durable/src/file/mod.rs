@@ -11,6 +11,7 @@
 //! | `read` | the head and the records, checked |
 //! | `write` | commits, and the file written anew |
 
+mod head;
 mod read;
 mod write;
 
@@ -28,38 +29,15 @@ use crate::disk::target::{Draft, Target};
 use crate::disk::{Disk, commit};
 use crate::record::Entry;
 use crate::unread::{Unread, cannot, guarded, of_the_parent};
+pub(crate) use head::Head;
+use head::{HEAD, MAGIC, RECORDS, VERSION};
 
-/// First bytes of the head of every file of ours.
-const MAGIC: &str = "ringview database";
-/// Which layout of records this writes; older ones are read.
-/// Version 2 has the states of samples, version 3 the places of followers.
-const VERSION: u32 = 3;
-
-const HEAD: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("ringview.head");
-const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("ringview.records");
 const PARTS: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("ringview.parts");
 
 /// Bytes of pages that are kept in memory, and are of no use to what is appended.
 const CACHE: u64 = 16 << 20;
 /// Bytes of records below which a file is not worth writing anew.
 const SMALL: u64 = 1 << 20;
-
-/// Head of the file, before all records.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Head {
-    magic: String,
-    version: u32,
-    /// Whether the tables keep no base rows.
-    pub(crate) trust_deletes: bool,
-    /// How many records there are.
-    pub(crate) records: u64,
-    /// How many of them it had when it was last written anew.
-    #[serde(default)]
-    snapshot: u64,
-    /// When that was: seconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    snapshot_at: Option<u64>,
-}
 
 /// A record without its parts, which are read when it is its turn.
 #[derive(Debug, Serialize, Deserialize)]
@@ -221,7 +199,7 @@ impl File {
             guarded(|| commit::open(disk, cache))
         });
         let database = opened.map_err(|problem| problem.of(path, "open"))?;
-        let head = guarded(|| read::head(&database)).map_err(|problem| problem.of(path, "read"))?;
+        let head = guarded(|| head::head(&database)).map_err(|problem| problem.of(path, "read"))?;
         *self.database = Some(database);
         Ok(head)
     }

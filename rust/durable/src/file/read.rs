@@ -3,11 +3,10 @@
 //! Invariant: what is missing, cut or changed is told. Cost: one scan.
 
 use arrow_buffer::Buffer;
-use redb::{ReadableDatabase, ReadableTableMetadata, TableError};
+use redb::ReadableDatabase;
 use ringview_core::Result;
-use serde::Deserialize;
 
-use super::{File, HEAD, Head, MAGIC, PARTS, RECORDS, Sizes, VERSION, Written};
+use super::{File, PARTS, RECORDS, Sizes, Written};
 use crate::places::{self, Place};
 use crate::record::{Entry, Record};
 use crate::seal::unseal;
@@ -75,37 +74,4 @@ impl File {
             .collect::<std::result::Result<_, Unread>>()?;
         Ok((Record { entry, parts }, bytes))
     }
-}
-
-pub(super) fn head(database: &redb::Database) -> std::result::Result<Head, Unread> {
-    let reading = database.begin_read()?;
-    let heads = match reading.open_table(HEAD) {
-        Err(TableError::TableDoesNotExist(_)) => return Err(Unread::Foreign),
-        heads => heads?,
-    };
-    let text = heads.get("head")?.ok_or(Unread::Foreign)?;
-    /// What any version has.
-    #[derive(Deserialize)]
-    struct Versioned {
-        magic: String,
-        version: u32,
-    }
-    let unreadable = |problem| Unread::Damaged(format!("its head: {problem}"));
-    let any: Versioned = serde_json::from_slice(text.value()).map_err(unreadable)?;
-    if any.magic != MAGIC {
-        return Err(Unread::Foreign);
-    }
-    if any.version > VERSION {
-        return Err(Unread::Newer(any.version, VERSION));
-    }
-    let head: Head = serde_json::from_slice(text.value()).map_err(unreadable)?;
-    let there = match reading.open_table(RECORDS) {
-        Err(TableError::TableDoesNotExist(_)) => 0,
-        records => records?.len()?,
-    };
-    if there != head.records {
-        let told = format!("it has {there} records of {}", head.records);
-        return Err(Unread::Damaged(told));
-    }
-    Ok(head)
 }

@@ -14,7 +14,8 @@ use ringview_view::{Answer, Context, Cursor, Delta, Key, RowDelta, View};
 
 use crate::maintainer::TreeMaintainer;
 
-use super::{Factorised, Place, columns};
+use super::shape::columns;
+use super::{Factorised, Place};
 
 /// The rows of a join, kept factorised.
 #[derive(Debug)]

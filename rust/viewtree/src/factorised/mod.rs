@@ -24,7 +24,6 @@ use arrow_schema::SchemaRef;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use ringview_core::{Budget, Dictionary, Error, Result, Type};
-use ringview_query::{OutputKind, VarId};
 use ringview_relation::Part;
 
 use crate::maintained::Maintained;
@@ -59,19 +58,6 @@ pub(crate) struct Factorised {
     projects: bool,
     /// Where each row is there once.
     distinct: Option<Distinct>,
-}
-
-/// The variables that a result shows, each once.
-pub(crate) fn columns(plan: &Plan) -> Vec<VarId> {
-    let mut shown = Vec::new();
-    for output in &plan.outputs {
-        if let OutputKind::Group { variable } = output.kind
-            && !shown.contains(&variable)
-        {
-            shown.push(variable);
-        }
-    }
-    shown
 }
 
 /// Where a stream of rows stands.

@@ -7,10 +7,23 @@ use std::ops::Range;
 
 use crate::plan::Plan;
 use ringview_core::Type;
-use ringview_query::OutputKind;
+use ringview_query::{OutputKind, VarId};
 
 use crate::maintained::Maintained;
 use ringview_view::fields::{Aspect, Fields};
+
+/// The variables that a result shows, each once.
+pub(crate) fn columns(plan: &Plan) -> Vec<VarId> {
+    let mut shown = Vec::new();
+    for output in &plan.outputs {
+        if let OutputKind::Group { variable } = output.kind
+            && !shown.contains(&variable)
+        {
+            shown.push(variable);
+        }
+    }
+    shown
+}
 
 /// The rows of a view that agree on some fields: one entry a key, each the product of its branches.
 #[derive(Clone, Debug)]

@@ -21,8 +21,8 @@ use crate::overflow;
 use ringview_view::answer::ResultRows;
 use ringview_view::fields::Fields;
 
-use super::columns;
 use super::leaf_rows::LeafRows;
+use super::shape::columns;
 
 /// Rows of the result, each with the change of its multiplicity.
 pub(super) type Changed = (ResultRows, Vec<i64>);
