@@ -136,7 +136,7 @@ fn apply(
     let budget = Budget::free();
     let done = machine
         .apply(relation, &delta, &budget)
-        .and_then(|()| machine.settle(&budget));
+        .and_then(|()| machine.prepare(&budget));
     done.map_err(|error| error.to_string())?;
     machine.commit();
     Ok(())

@@ -27,7 +27,7 @@ pub(crate) struct Memory {
     /// Rows since.
     pub(crate) since: u64,
     /// Bytes that whoever keeps the database holds beside it.
-    pub(crate) beside: u64,
+    pub(crate) other_columns: u64,
 }
 
 impl Memory {
@@ -39,7 +39,7 @@ impl Memory {
             start: 0,
             spare: 0,
             since: 0,
-            beside: 0,
+            other_columns: 0,
         }
     }
 }

@@ -40,25 +40,25 @@ pub(crate) struct Planned<'q> {
 /// Who keeps a view, and what is told of the others.
 pub(crate) struct Chosen {
     pub(crate) candidate: Box<dyn Candidate>,
-    pub(crate) told: Told,
+    pub(crate) description: ChoiceDescription,
 }
 
 impl Chosen {
     /// How the view would be kept, and who else could.
     pub(crate) fn explanation(&self) -> Explanation {
-        self.told.with(self.candidate.explanation())
+        self.description.with(self.candidate.explanation())
     }
 }
 
 /// What is told of a choice.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ChoiceDescription {
     /// Why this engine, where there was more to it than its cost.
     pub(crate) why: Option<String>,
     pub(crate) others: Vec<Other>,
 }
 
-impl Told {
+impl ChoiceDescription {
     /// The view is kept as views over views, at this cost, and not by one that could keep it as it stands.
     pub(crate) fn instead_of(&mut self, standing: &dyn Candidate, cost: Cost) {
         let other = standing.change().to_string();

@@ -71,13 +71,13 @@ fn hub(tuples: u64) -> Result<(), Box<dyn std::error::Error>> {
         let spokes: Vec<[u64; 2]> = vertices().map(|vertex| [0, vertex]).collect();
         let back: Vec<[u64; 2]> = vertices().map(|vertex| [vertex, 0]).collect();
         machine.load(&[(1, &batch(&spokes)), (2, &batch(&back))], &budget)?;
-        machine.settle(&budget)?;
+        machine.prepare(&budget)?;
         machine.commit();
         let mut edge = batch(&[[0, 0]]);
         let start = Instant::now();
         for _ in 0..times {
             machine.apply(0, &edge, &budget)?;
-            machine.settle(&budget)?;
+            machine.prepare(&budget)?;
             machine.commit();
             edge.payload[0] = edge.payload[0].wrapping_neg();
         }
@@ -136,7 +136,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let delta = batch(&stream[at * rows..edges.len().min((at + 1) * rows)]);
             let start = Instant::now();
             machine.apply(relation, &delta, &budget)?;
-            machine.settle(&budget)?;
+            machine.prepare(&budget)?;
             machine.commit();
             let taken = start.elapsed().as_secs_f64();
             (seconds, worst) = (seconds + taken, worst.max(taken));

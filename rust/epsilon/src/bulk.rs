@@ -62,7 +62,7 @@ impl<R: PayloadRing> Machine<R> {
         budget: &Budget<'_>,
     ) -> Result<Option<Vec<u64>>> {
         self.load(changes, budget)?;
-        self.settle(budget)?;
+        self.prepare(budget)?;
         Ok(self.result().map(<[u64]>::to_vec))
     }
 

@@ -82,7 +82,7 @@ impl<R: PayloadRing> Relation<R> {
     }
 
     /// It is kept no more.
-    pub fn let_go(&mut self) {
+    pub fn release(&mut self) {
         self.part = None;
         self.unfit.clear();
     }

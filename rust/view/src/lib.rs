@@ -20,7 +20,7 @@ pub mod read;
 mod rows;
 mod view;
 
-pub use answer::{Answer, Cell, Cursor, Key, KeyValue, Place};
+pub use answer::{Answer, Cell, Cursor, Key, KeyValue, Position};
 pub use delta::{Context, Delta, is_readable};
 pub use engine::{Candidate, Cost, Engine, Refusal};
 pub use rows::{FactorRows, ProductDelta, RowDelta};

@@ -13,7 +13,7 @@ use ringview_query::Companion;
 use ringview_relation::{ABSENT, KeyScratch, Keys, Part, SlotChange};
 use ringview_view::RowDelta;
 use ringview_view::answer::values::{Tallies, When};
-use ringview_view::answer::{Further, Members};
+use ringview_view::answer::{AuxiliaryMembers, PayloadLayout};
 use ringview_view::part::{Auxiliaries, Auxiliary, PartRows};
 
 use crate::cofactor::CofactorPayloads;
@@ -34,7 +34,7 @@ pub(crate) struct AuxiliaryState {
     /// The same once the running transaction is kept.
     recentring: Option<Recentring>,
     /// The layout of the payload of a group, that in the tree first.
-    members: Members,
+    members: PayloadLayout,
 }
 
 impl AuxiliaryState {
@@ -175,8 +175,8 @@ impl AuxiliaryState {
     }
 }
 
-impl Further for AuxiliaryState {
-    fn members(&self) -> &Members {
+impl AuxiliaryMembers for AuxiliaryState {
+    fn members(&self) -> &PayloadLayout {
         &self.members
     }
 

@@ -71,7 +71,7 @@ impl Grouped for TreeMaintainer {
             fields: self.tree.fields(),
             keys: self.keys(),
             part,
-            further: &self.auxiliary,
+            auxiliary: &self.auxiliary,
         }
     }
 }

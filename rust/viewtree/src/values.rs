@@ -10,7 +10,7 @@ use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result}
 use ringview_explain::Explanation;
 use ringview_relation::{Part, Relocated};
 use ringview_view::RowDelta;
-use ringview_view::answer::Members;
+use ringview_view::answer::PayloadLayout;
 use ringview_view::part::{Grouped, Maintainer, PartRows};
 
 use crate::maintained::{Maintained, NodeStatus};
@@ -22,7 +22,7 @@ use crate::tree::payloads::SumProductPayloads;
 pub(crate) struct ValueTree {
     tree: Tree<SumProductPayloads>,
     /// The layout of the payloads of its root.
-    members: Members,
+    members: PayloadLayout,
 }
 
 impl ValueTree {
@@ -66,7 +66,7 @@ impl Grouped for ValueTree {
             fields: &self.tree.fields,
             keys: &plan.tree.nodes[plan.tree.root].keys,
             part,
-            further: &self.members,
+            auxiliary: &self.members,
         }
     }
 }

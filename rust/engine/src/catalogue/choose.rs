@@ -16,7 +16,7 @@ use ringview_rpai::AggregateIndexes;
 use ringview_view::{Candidate, Engine, Refusal};
 use ringview_viewtree::ViewTrees;
 
-use crate::plan::{Chosen, Told};
+use crate::plan::{ChoiceDescription, Chosen};
 
 /// What an engine says to a query.
 type Said<'e> = (
@@ -90,7 +90,7 @@ pub(crate) fn choose(
     let (_, answer) = said.remove(taken.unwrap_or_else(|| concerned(&said, query)));
     let candidate = answer.map_err(Refusal::error)?;
     Ok(Chosen {
-        told: Told {
+        description: ChoiceDescription {
             why: asked.or_else(|| by_size(&*candidate, rows)),
             others: said
                 .into_iter()

@@ -5,7 +5,7 @@
 //! it, and no view reads itself. Cost: a look-up is O(tables and views).
 
 pub(crate) mod choose;
-mod unnest;
+mod unnested;
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_view::{Answer, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
 use super::log::{Follower, Log};
-use crate::plan::{Planned, Source, Told};
+use crate::plan::{ChoiceDescription, Planned, Source};
 use crate::storage::table::Reader;
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct NamedView {
     /// The names of its columns.
     pub(crate) columns: Vec<String>,
     /// What is told of the choice of its engine.
-    pub(crate) told: Told,
+    pub(crate) description: ChoiceDescription,
     pub(crate) kept: Box<dyn View>,
     /// Whoever asks the view itself for its changes, once somebody did.
     pub(crate) own: Option<Follower>,
@@ -72,7 +72,7 @@ impl NamedView {
             readers: Vec::new(),
             atoms: planned.atoms,
             columns: planned.columns,
-            told: planned.chosen.told,
+            description: planned.chosen.description,
             kept: planned.chosen.candidate.make()?,
         })
     }
@@ -165,7 +165,7 @@ impl NamedView {
         Explanation {
             view: Some(self.name.clone()),
             query: serde_json::to_value(self.asked()).ok(),
-            ..self.told.with(self.kept.explanation())
+            ..self.description.with(self.kept.explanation())
         }
     }
 }

@@ -43,7 +43,7 @@ impl KeyReader {
         let given = Schema::new(columns.iter().map(field).collect())?;
         let kept = match words {
             None => None,
-            Some(name) => Some(beside((table, own), arrow, name)?),
+            Some(name) => Some(other_columns((table, own), arrow, name)?),
         };
         Ok(KeyReader {
             arrow: arrow.clone(),
@@ -94,7 +94,7 @@ impl KeyReader {
 }
 
 /// Where the columns stand that are not the words, and their schema.
-fn beside(
+fn other_columns(
     (table, own): (&str, &Schema),
     arrow: &SchemaRef,
     name: &str,
@@ -127,11 +127,11 @@ fn beside(
 pub(crate) fn columns_of(
     (table, own): (&str, &Schema),
     schema: &SchemaRef,
-    further: Option<&str>,
+    auxiliary: Option<&str>,
 ) -> Result<Vec<usize>> {
     let mut columns = Vec::new();
     for field in schema.fields() {
-        if further == Some(field.name().as_str()) {
+        if auxiliary == Some(field.name().as_str()) {
             continue;
         }
         let found = own.index_of(field.name());

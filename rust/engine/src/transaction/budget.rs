@@ -11,7 +11,7 @@ use crate::state::State;
 impl State {
     /// Counts so many bytes more against the limit: whoever keeps the database holds them for it.
     pub(crate) fn hold_beside(&mut self, bytes: u64) {
-        self.memory.beside = bytes;
+        self.memory.other_columns = bytes;
         self.count();
     }
 
@@ -75,7 +75,7 @@ impl State {
         let tables = self.storage.tables.iter().map(|table| table.bytes());
         let views = self.graph.views.iter().map(|view| view.bytes(true));
         let all = tables.sum::<usize>() + views.sum::<usize>();
-        let all = (all + self.storage.dictionary.memory_usage()) as u64 + self.memory.beside;
+        let all = (all + self.storage.dictionary.memory_usage()) as u64 + self.memory.other_columns;
         all.saturating_sub(self.memory.spare)
     }
 }

@@ -10,7 +10,7 @@ use crate::CHUNK;
 
 /// Where the rows of a batch stood in what the user handed in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place<'a> {
+pub(crate) enum RowNumbers<'a> {
     /// One after the other, from this one on.
     From(usize),
     /// Here and there.

@@ -27,7 +27,7 @@ use crate::storage::by_key::names_keys;
 use crate::storage::table::Table;
 use crate::undo::Undo;
 use crate::{Keep, Poll};
-use chunks::{Place, chunks};
+use chunks::{RowNumbers, chunks};
 
 /// Rows of a transaction for which a table has room of its own.
 const FEW: usize = 1 << 10;
@@ -158,7 +158,7 @@ impl State {
             if batch.rows > 0 {
                 self.apply_chunk(
                     (table, op.direction),
-                    Place::From(first),
+                    RowNumbers::From(first),
                     undo,
                     batch,
                     budget,
@@ -193,7 +193,7 @@ impl State {
     pub(crate) fn apply_chunk(
         &mut self,
         (index, direction): (usize, Direction),
-        place: Place<'_>,
+        place: RowNumbers<'_>,
         undo: &mut Undo,
         batch: &Batch,
         budget: &Budget<'_>,
@@ -223,8 +223,8 @@ impl State {
             };
             let view = &mut self.graph.views[reader.view];
             view.apply(rows, budget).map_err(|error| match place {
-                Place::From(first) => error.counted_from(first as u64),
-                Place::Rows(rows) => error.counted_by(|row| rows[row as usize]),
+                RowNumbers::From(first) => error.counted_from(first as u64),
+                RowNumbers::Rows(rows) => error.counted_by(|row| rows[row as usize]),
             })?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use ringview_core::{Batch, Budget, Error, Result};
 use ringview_relation::Net;
 use ringview_view::FactorRows;
 
-use super::chunks::{Place, chunks};
+use super::chunks::{RowNumbers, chunks};
 use super::factors;
 use crate::CHUNK;
 use crate::op::{Change, Direction, Product};
@@ -79,7 +79,13 @@ impl State {
             let Taken::Net(net) = taken else { continue };
             for direction in [Direction::Delete, Direction::Insert] {
                 net.scan(direction.sign(), CHUNK, |batch, places| {
-                    self.apply_chunk((table, direction), Place::Rows(places), undo, batch, budget)?;
+                    self.apply_chunk(
+                        (table, direction),
+                        RowNumbers::Rows(places),
+                        undo,
+                        batch,
+                        budget,
+                    )?;
                     self.done(batch.rows, budget)
                 })?;
             }

@@ -117,12 +117,12 @@ fn every_form_of_explanation_tells_of_the_others() {
     let query = &crate::common::queries::all()[0];
     let db = database(&[Twin("dear", Some(Cost::Power(2.5))), Twin("unable", None)]);
     let explained = db.explanation(query).unwrap();
-    let told = [
+    let description = [
         "dear, which could, at O(N^2.5) a change",
         "unable, which cannot",
     ];
     for text in [explained.text(), explained.html(), explained.graphviz()] {
-        assert!(told.iter().all(|part| text.contains(part)), "{text}");
+        assert!(description.iter().all(|part| text.contains(part)), "{text}");
     }
     assert!(explained.html().contains("this &lt;query&gt;"));
     assert!(explained.mermaid().contains("this #lt;query#gt;"));
@@ -136,29 +136,29 @@ fn an_engine_of_ones_own_is_told_of_and_taken_by_name() {
     let mut db = with_recompute(Options::default());
     let queries = crate::common::queries::all();
     let sums = &queries[1];
-    let told = db.explanation(sums).unwrap().text();
+    let description = db.explanation(sums).unwrap().text();
     assert!(
-        told.contains("recompute, which could, at O(N^2) a change"),
-        "{told}"
+        description.contains("recompute, which could, at O(N^2) a change"),
+        "{description}"
     );
     let features = Query::from_json(
         r#"{"atoms": [{"table": "r", "alias": "r"}], "outputs": [{"kind": "cofactor", "name": "f",
             "columns": [{"atom": 0, "column": "a"}], "categorical": []}]}"#,
     );
     let features = &features.unwrap();
-    let told = db.explanation(features).unwrap().text();
+    let description = db.explanation(features).unwrap().text();
     assert!(
-        told.contains("recompute, which cannot") && told.contains("is a toy"),
-        "{told}"
+        description.contains("recompute, which cannot") && description.contains("is a toy"),
+        "{description}"
     );
     let refused = db.create_view_with("v", features, Some("recompute"), &mut unpolled);
     assert!(matches!(refused, Err(Error::Unsupported { .. })));
     db.create_view_with("v", sums, Some("recompute"), &mut unpolled)
         .unwrap();
-    let told = db.view_explanation("v").unwrap().text();
+    let description = db.view_explanation("v").unwrap().text();
     let taken = "engine: recompute; asked for by name; it joins all rows anew";
     assert!(
-        told.contains(taken) && told.contains("viewtree, which could"),
-        "{told}"
+        description.contains(taken) && description.contains("viewtree, which could"),
+        "{description}"
     );
 }

@@ -139,10 +139,10 @@ fn more_copies_of_a_row_than_there_is_room_for_are_refused() {
         ..op("r", Direction::Insert, &rows)
     };
     let refused = db.apply(&[copied], &mut |_| Ok(()));
-    let told = refused.unwrap_err().to_string();
+    let description = refused.unwrap_err().to_string();
     assert!(
-        told.contains("copies of rows") && told.contains("weight="),
-        "{told}"
+        description.contains("copies of rows") && description.contains("weight="),
+        "{description}"
     );
     assert_eq!(db.view_result("few").unwrap().num_rows(), 0);
     // What the message advises.

@@ -99,7 +99,7 @@ fn check(db: &mut Database, model: &Model, views: &mut [Watched]) {
 fn can(db: &Database, query: &Query, engine: &str) -> bool {
     match db.explanation_with(query, Some(engine)) {
         Err(Error::Unsupported { .. }) => false,
-        told => told.unwrap().engine.name == engine,
+        description => description.unwrap().engine.name == engine,
     }
 }
 

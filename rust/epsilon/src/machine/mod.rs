@@ -2,7 +2,7 @@
 //!
 //! Invariant: between changes the result is the sum over the join, each view is what `strategy` says,
 //! partitions count the tuples that are there, and floor(N/4) <= |D| < N. A transaction is any number of
-//! changes, then `settle`, then `commit`; or, at any point, `rollback`, which undoes all to the bit.
+//! changes, then `prepare`, then `commit`; or, at any point, `rollback`, which undoes all to the bit.
 //! Cost: that of `change` and `rebalance`.
 //!
 //! | file | holds |
@@ -11,13 +11,13 @@
 //! | `classes` | what rows of a change are to the partitions |
 //! | `groups` | groups that are read, and not kept |
 //! | `rows` | the rows of a join, with constant delay |
-//! | `told` | what a machine tells of itself |
+//! | `described` | what a machine tells of itself |
 
 mod change;
 mod classes;
+mod described;
 mod groups;
 mod rows;
-mod told;
 
 use ringview_core::{Budget, Result, empty};
 use ringview_relation::join::Work;
@@ -151,7 +151,7 @@ impl<R: PayloadRing> Machine<R> {
     ///
     /// # Errors
     /// `Overflow` where a sum that is kept does not fit; what the budget says.
-    pub fn settle(&mut self, budget: &Budget<'_>) -> Result<()> {
+    pub fn prepare(&mut self, budget: &Budget<'_>) -> Result<()> {
         self.fit()?;
         self.rebalance(budget)?;
         self.fit()
@@ -175,13 +175,13 @@ impl<R: PayloadRing> Machine<R> {
             ..
         } = &mut self.strategy;
         for (number, relation) in relations.iter_mut().enumerate() {
-            let moved = relation.commit();
+            let changed = relation.commit();
             let Some(input) = inputs.iter_mut().find(|input| input.whole == number) else {
                 continue;
             };
             empty(&mut input.toggled);
-            if let Some(moved) = moved {
-                moved.follow(&mut input.counted);
+            if let Some(changed) = changed {
+                changed.follow(&mut input.counted);
             }
         }
         partitions.iter_mut().for_each(Partition::commit);

@@ -235,7 +235,7 @@ impl Machine<SumProduct> {
     }
 
     /// The rows that the running transaction moved, by how much; with those that did not after all.
-    pub(crate) fn moved_rows(&self) -> Option<&Part> {
+    pub(crate) fn changed_rows(&self) -> Option<&Part> {
         let rows = self.strategy.rows.as_ref()?;
         self.strategy.relations[rows.log].part()
     }

@@ -14,7 +14,7 @@ use ringview_core::{Error, Result, Type};
 use ringview_query::{Bound, Factor, Features, Kind, PlanAtom, VarId, Variable};
 use ringview_relation::Part;
 use ringview_ring::NumberKind;
-use ringview_view::answer::{Member, Members, Outputs, TermSums};
+use ringview_view::answer::{Member, Outputs, PayloadLayout, TermSums};
 use ringview_view::fields::Fields;
 use ringview_view::part::PartRows;
 
@@ -148,26 +148,30 @@ impl Plan {
     }
 
     /// What the result is made of.
-    pub(crate) fn members(&self) -> Members {
+    pub(crate) fn members(&self) -> PayloadLayout {
         let kinds = self.components.iter().map(|component| component.kind);
         let numbers: Vec<NumberKind> = self.components.iter().map(Component::number).collect();
         let mut sums = TermSums::kept_as(kinds.collect(), &numbers, self.places.clone());
         if let Some(features) = &self.features {
             sums = sums.with_moments(features.columns(), features.components.clone());
         }
-        let mut members = Members::default();
+        let mut members = PayloadLayout::default();
         members.push(Member::Sums(sums));
         members
     }
 
     /// The groups of a part as rows.
-    pub(crate) fn rows_of<'a>(&'a self, part: &'a Part, members: &'a Members) -> PartRows<'a> {
+    pub(crate) fn rows_of<'a>(
+        &'a self,
+        part: &'a Part,
+        members: &'a PayloadLayout,
+    ) -> PartRows<'a> {
         PartRows {
             outputs: Outputs::from(&self.query),
             fields: &self.fields,
             keys: &self.groups,
             part,
-            further: members,
+            auxiliary: members,
         }
     }
 

@@ -93,7 +93,7 @@ impl<R: PayloadRing> Strategy<R> {
         for k in 0..3 {
             made.listed(&mut builder, k);
             made.factorised(&mut builder, k);
-            made.moved(&mut builder, k);
+            made.changed(&mut builder, k);
         }
         let mut strategy = builder.done();
         strategy.rows = Some(made.rows(&mut strategy));
@@ -152,7 +152,7 @@ impl Made<'_> {
     }
 
     /// Which triangles it closes or opens, one by one.
-    fn moved<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, k: usize) {
+    fn changed<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, k: usize) {
         let [y, z] = [(k + 1) % 3, (k + 2) % 3];
         for (case, met) in [
             (Case::SomeLight, vec![self.wholes[y], self.wholes[z]]),

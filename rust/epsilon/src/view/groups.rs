@@ -13,7 +13,7 @@ use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, 
 use ringview_explain::Explanation;
 use ringview_query::Bound;
 use ringview_relation::Part;
-use ringview_view::answer::{Cell, KeyValue, Members};
+use ringview_view::answer::{Cell, KeyValue, PayloadLayout};
 use ringview_view::part::partial::write_groups;
 use ringview_view::part::{Maintainer, PartRows};
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
@@ -25,7 +25,7 @@ use crate::plan::Plan;
 #[derive(Debug)]
 pub(crate) struct GroupsOnRead {
     plan: Arc<Plan>,
-    members: Members,
+    members: PayloadLayout,
     state: Mutex<State>,
     /// Without groups, for what needs none.
     none: Part,

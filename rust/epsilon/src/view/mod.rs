@@ -21,7 +21,7 @@ use ringview_explain::Explanation;
 use ringview_relation::Relocated;
 use ringview_ring::SumProduct;
 use ringview_view::RowDelta;
-use ringview_view::answer::Members;
+use ringview_view::answer::PayloadLayout;
 use ringview_view::part::{Grouped, Maintainer, PartRows, mark_strings};
 
 use crate::algebra::Algebra;
@@ -38,7 +38,7 @@ pub(crate) struct HeavyLightSums {
     plan: Arc<Plan>,
     machine: Machine<SumProduct>,
     readings: Vec<Reading>,
-    members: Members,
+    members: PayloadLayout,
     waiting: Waiting,
 }
 
@@ -120,7 +120,7 @@ impl Maintainer for HeavyLightSums {
 
     fn prepare(&mut self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
         self.waiting.enter(&mut self.machine, budget)?;
-        self.machine.settle(budget)
+        self.machine.prepare(budget)
     }
 
     fn commit(&mut self, _dictionary: &Dictionary) -> Option<Relocated> {
@@ -134,7 +134,7 @@ impl Maintainer for HeavyLightSums {
     }
 
     fn explanation(&self) -> Explanation {
-        told(self.plan.explanation(), &self.machine)
+        described(self.plan.explanation(), &self.machine)
     }
 
     fn memory_usage(&self) -> usize {
@@ -152,7 +152,7 @@ impl Maintainer for HeavyLightSums {
 }
 
 /// A plan's explanation with what its machine holds.
-fn told(mut explanation: Explanation, machine: &Machine<SumProduct>) -> Explanation {
+fn described(mut explanation: Explanation, machine: &Machine<SumProduct>) -> Explanation {
     let (base, tuples) = machine.size();
     let rebalancings = machine.rebalancings();
     let parts = machine.parts();
@@ -163,7 +163,7 @@ fn told(mut explanation: Explanation, machine: &Machine<SumProduct>) -> Explanat
     let form = &mut explanation.form.because;
     *form = format!(
         "{form}; {tuples} tuples with N = {base}, {} of which are between heavy values, {} keys in \
-         views; rebalanced {} times, {} values moved between",
+         views; rebalanced {} times, {} values changed between",
         heavy.join(" and "),
         machine.view_keys(),
         rebalancings.major,

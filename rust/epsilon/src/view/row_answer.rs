@@ -17,12 +17,12 @@ use super::rows::HeavyLightRows;
 
 /// Where a stream of rows stands.
 #[derive(Debug)]
-struct Place {
+struct Position {
     version: u64,
     reader: Reader,
 }
 
-impl ringview_view::Place for Place {
+impl ringview_view::Position for Position {
     fn steps(&self) -> u64 {
         self.reader.at.steps
     }
@@ -87,19 +87,19 @@ impl Answer for HeavyLightRows {
     }
 
     fn cursor(&self, _dictionary: &Dictionary) -> Result<Cursor> {
-        Ok(Cursor::at(Place {
+        Ok(Cursor::at(Position {
             version: self.version,
             reader: Reader::default(),
         }))
     }
 
     fn is_current(&self, cursor: &Cursor) -> bool {
-        let place = cursor.place::<Place>();
+        let place = cursor.place::<Position>();
         place.is_some_and(|place| place.version == self.version)
     }
 
     fn next(&self, cursor: &mut Cursor, dictionary: &Dictionary) -> Result<Option<RecordBatch>> {
-        let Some(place) = cursor.place_mut::<Place>() else {
+        let Some(place) = cursor.place_mut::<Position>() else {
             return Ok(None);
         };
         let rows = place.reader.read(&self.machine, BLOCK)?;

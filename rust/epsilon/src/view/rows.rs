@@ -14,12 +14,12 @@ use ringview_explain::Explanation;
 use ringview_query::VarId;
 use ringview_relation::Part;
 use ringview_ring::{NumberKind, SumProduct};
-use ringview_view::answer::{Assembler, Members, Outputs, ResultRows};
+use ringview_view::answer::{Assembler, Outputs, PayloadLayout, ResultRows};
 use ringview_view::part::{PartRows, mark_strings};
 use ringview_view::{Answer, Context, Delta, RowDelta, View};
 
+use super::described;
 use super::read::Reading;
-use super::told;
 use super::waiting::Waiting;
 use crate::algebra::Algebra;
 use crate::machine::Machine;
@@ -34,7 +34,7 @@ pub(crate) struct HeavyLightRows {
     /// All variables: the fields of a row.
     variables: Vec<VarId>,
     /// Rows have no payload.
-    members: Members,
+    members: PayloadLayout,
     /// How often a transaction was kept: places of before are none any more.
     pub(super) version: u64,
 }
@@ -58,7 +58,7 @@ impl HeavyLightRows {
             readings: readings.collect::<Result<_>>()?,
             waiting: Waiting::new(plan.query.atoms.len()),
             variables: (0..plan.query.variables.len()).collect(),
-            members: Members::default(),
+            members: PayloadLayout::default(),
             version: 0,
             plan,
         })
@@ -109,8 +109,8 @@ impl View for HeavyLightRows {
 
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
         self.waiting.enter(&mut self.machine, cx.budget)?;
-        self.machine.settle(cx.budget)?;
-        let (Some(wanted), Some(part)) = (cx.wanted, self.machine.moved_rows()) else {
+        self.machine.prepare(cx.budget)?;
+        let (Some(wanted), Some(part)) = (cx.wanted, self.machine.changed_rows()) else {
             return Ok(Delta::default());
         };
         let rows = PartRows {
@@ -118,7 +118,7 @@ impl View for HeavyLightRows {
             fields: &self.plan.fields,
             keys: &self.variables,
             part,
-            further: &self.members,
+            auxiliary: &self.members,
         };
         rows.weighed(wanted, self.changed(part), (cx.dictionary, cx.budget))
     }
@@ -141,7 +141,7 @@ impl View for HeavyLightRows {
         Explanation {
             size: Some(format!("{} rows kept factorised", self.machine.row_count())),
             bytes: Some(self.memory_usage() as u64),
-            ..told(self.plan.explanation(), &self.machine)
+            ..described(self.plan.explanation(), &self.machine)
         }
     }
 

@@ -196,7 +196,7 @@ fn a_cofactor_takes_the_steps_of_a_count_and_28_words_a_payload() {
         for relation in 0..3 {
             machine.apply(relation, &rows, &Budget::free()).unwrap();
         }
-        machine.settle(&Budget::free()).unwrap();
+        machine.prepare(&Budget::free()).unwrap();
         machine.commit();
         let bytes = machine.memory_usage() as u64 / machine.size().1;
         (words.len(), machine.steps(), bytes)

@@ -112,7 +112,7 @@ impl Sums {
                     self.machine.apply(at, delta, &budget).unwrap();
                 }
             }
-            self.machine.settle(&budget).unwrap();
+            self.machine.prepare(&budget).unwrap();
             if kept {
                 self.machine.commit();
                 for (known, rows) in self.rows.iter_mut().zip(changes) {

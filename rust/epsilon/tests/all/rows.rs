@@ -41,7 +41,7 @@ impl House {
     fn quick(&mut self, relation: usize, rows: &[(Vec<i64>, i64)]) {
         let budget = Budget::free();
         self.machine.apply(relation, &delta(rows), &budget).unwrap();
-        self.machine.settle(&budget).unwrap();
+        self.machine.prepare(&budget).unwrap();
     }
 
     /// One transaction, undone at first if so, and checked.
@@ -65,7 +65,7 @@ impl House {
                 let entered = self.machine.apply(*relation, &delta(rows), &budget);
                 entered.unwrap();
             }
-            self.machine.settle(&budget).unwrap();
+            self.machine.prepare(&budget).unwrap();
             if kept {
                 self.machine.commit();
                 changes.iter().for_each(|(at, rows)| self.note(*at, rows));

@@ -134,7 +134,7 @@ fn one_that_is_not_kept_takes_nothing_in() {
     let mut relation = relation();
     add(&mut relation, &[(1, 1, 10)]);
     relation.commit();
-    relation.let_go();
+    relation.release();
     assert!(relation.part().is_none() && relation.filled().is_none());
     add(&mut relation, &[(1, 1, 10)]);
     assert!(relation.commit().is_none() && relation.payloads().words().is_empty());

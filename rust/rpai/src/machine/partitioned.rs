@@ -141,7 +141,7 @@ impl Partitioned {
     }
 
     /// Lets a part go that has no rows.
-    fn let_go(&mut self, at: u32) {
+    fn release(&mut self, at: u32) {
         let part = &mut self.parts[at as usize];
         let is_busy = part.is_reached || part.is_touched;
         if self.is_sealed || is_busy || !part.machine.is_vacant() {
@@ -160,7 +160,7 @@ impl Partitioned {
             budget.work(1)?;
             self.settle_one(at, budget)?;
             self.reached.pop();
-            self.let_go(at);
+            self.release(at);
         }
         Ok(())
     }
@@ -273,7 +273,7 @@ impl Partitioned {
             let part = &mut self.parts[at as usize];
             part.machine.commit();
             part.is_touched = false;
-            self.let_go(at);
+            self.release(at);
         }
         self.touched = touched;
         self.old_parts.clear();

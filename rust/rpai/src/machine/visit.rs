@@ -200,14 +200,14 @@ impl Block {
 
     /// Calls `visit` with every column of a block further out, as seen from the next block out.
     pub(crate) fn free(&self, visit: &mut dyn FnMut(Column)) {
-        let mut further = |column: Column| {
+        let mut auxiliary = |column: Column| {
             if let Some(depth) = column.depth.checked_sub(1) {
                 visit(Column { depth, ..column });
             }
         };
-        self.condition.columns(&mut further);
+        self.condition.columns(&mut auxiliary);
         for value in self.aggregates.iter().filter_map(Aggregate::argument) {
-            value.columns(&mut further);
+            value.columns(&mut auxiliary);
         }
     }
 

@@ -14,7 +14,7 @@ use ringview_query::{Bound, Having, OutputKind, PlanOutput, VarId, Variable};
 use super::cells::Cells;
 use super::computed::Measures;
 use super::key::Cell;
-use super::members::Members;
+use super::members::PayloadLayout;
 use super::rows::ResultRows;
 use crate::fields::{Aspect, Fields};
 
@@ -52,7 +52,7 @@ pub struct Assembler<'a> {
     /// The variables that the columns of rows hold.
     pub keys: Cow<'a, [VarId]>,
     /// What the payloads of rows are made of.
-    pub members: &'a Members,
+    pub members: &'a PayloadLayout,
     /// Knows the strings of the rows.
     pub dictionary: &'a Dictionary,
 }

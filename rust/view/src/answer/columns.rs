@@ -12,12 +12,12 @@ use ringview_ring::{Expansion, Number, NumberKind};
 
 use super::cells::{Cells, Value};
 use super::key::Cell;
-use super::members::Members;
+use super::members::PayloadLayout;
 use super::rows::ResultRows;
 use super::statistics::{Moments, Sum};
 use super::values::{GREATEST, LEAST};
 
-impl Members {
+impl PayloadLayout {
     /// The Arrow field of an output, one of `columns`, that is no group. Only counts are never NULL.
     pub(crate) fn field(&self, output: &PlanOutput, columns: &[PlanOutput]) -> Field {
         match (&output.kind, self.features()) {
@@ -119,7 +119,7 @@ impl Members {
 
 /// How counts and sums become columns.
 struct Numbers<'a> {
-    members: &'a Members,
+    members: &'a PayloadLayout,
 }
 
 /// The integer that begins at a word.

@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use arrow_array::RecordBatch;
 
 /// Where a stream of rows stands, in an answer that makes them as they are read.
-pub trait Place: Any + Debug + Send + Sync {
+pub trait Position: Any + Debug + Send + Sync {
     /// Entries and patterns handled so far.
     fn steps(&self) -> u64;
 }
@@ -24,7 +24,7 @@ enum Rest {
     /// All of them, made at once.
     Made(Option<RecordBatch>),
     /// To be made from a view that stays as it is.
-    Place(Box<dyn Place>),
+    Position(Box<dyn Position>),
 }
 
 impl Cursor {
@@ -35,8 +35,8 @@ impl Cursor {
     }
 
     /// Over rows that the answer makes as they are read.
-    pub fn at(place: impl Place) -> Self {
-        Self(Rest::Place(Box::new(place)))
+    pub fn at(place: impl Position) -> Self {
+        Self(Rest::Position(Box::new(place)))
     }
 
     /// Entries and patterns that were handled to make rows one by one: what delay is tested by.
@@ -44,7 +44,7 @@ impl Cursor {
     pub fn steps(&self) -> u64 {
         match &self.0 {
             Rest::Made(_) => 0,
-            Rest::Place(place) => place.steps(),
+            Rest::Position(place) => place.steps(),
         }
     }
 
@@ -58,23 +58,23 @@ impl Cursor {
     pub fn take(&mut self) -> Option<RecordBatch> {
         match &mut self.0 {
             Rest::Made(rows) => rows.take(),
-            Rest::Place(_) => None,
+            Rest::Position(_) => None,
         }
     }
 
     /// The place, for the answer that made it; `None` for any other kind.
     #[must_use]
-    pub fn place<P: Place>(&self) -> Option<&P> {
+    pub fn place<P: Position>(&self) -> Option<&P> {
         match &self.0 {
-            Rest::Place(place) => (&**place as &dyn Any).downcast_ref(),
+            Rest::Position(place) => (&**place as &dyn Any).downcast_ref(),
             Rest::Made(_) => None,
         }
     }
 
     /// The same, to read on.
-    pub fn place_mut<P: Place>(&mut self) -> Option<&mut P> {
+    pub fn place_mut<P: Position>(&mut self) -> Option<&mut P> {
         match &mut self.0 {
-            Rest::Place(place) => (&mut **place as &mut dyn Any).downcast_mut(),
+            Rest::Position(place) => (&mut **place as &mut dyn Any).downcast_mut(),
             Rest::Made(_) => None,
         }
     }

@@ -11,7 +11,7 @@ use ringview_relation::SlotChange;
 use ringview_ring::NumberKind;
 
 use super::assembler::{Assembler, Outputs};
-use super::members::Members;
+use super::members::PayloadLayout;
 use super::rows::ResultRows;
 use crate::part::PartRows;
 
@@ -27,7 +27,7 @@ pub struct Fallible {
 impl Fallible {
     /// What may not fit of the groups of a query; `None` if all will.
     #[must_use]
-    pub fn of(query: Outputs<'_>, members: &Members) -> Option<Self> {
+    pub fn of(query: Outputs<'_>, members: &PayloadLayout) -> Option<Self> {
         let measures = query.measures.iter();
         let measures: Vec<bool> = measures.map(|one| may_fail(members, one)).collect();
         let computed = |value: &Computed| arithmetic(value) || measures.contains(&true);
@@ -65,7 +65,7 @@ impl Fallible {
         if slots.is_empty() {
             return Ok(());
         }
-        let rows = ResultRows::settling(part, &slots, groups.further, dictionary);
+        let rows = ResultRows::settling(part, &slots, groups.auxiliary, dictionary);
         assembler.check(rows, &self.outputs)
     }
 
@@ -81,7 +81,7 @@ impl Fallible {
 }
 
 /// Whether a column that is read from payloads may not fit its type.
-fn may_fail(members: &Members, output: &PlanOutput) -> bool {
+fn may_fail(members: &PayloadLayout, output: &PlanOutput) -> bool {
     let OutputKind::Sum { terms, .. } = &output.kind else {
         return false;
     };

@@ -1,7 +1,7 @@
 //! What the payload of a group is made of: its members, and where each stands in a row.
 //!
 //! An engine keeps the first member in the part whose keys are the groups; what it keeps elsewhere comes
-//! behind (see `further`). Invariant: the members of a row lie one after the other, in the order of the
+//! behind (see `auxiliary`). Invariant: the members of a row lie one after the other, in the order of the
 //! list, and nowhere else is said where. The first word of the first is the count of the group.
 //! Cost: a look through the list, which is short.
 
@@ -59,7 +59,7 @@ pub struct FeatureColumns {
 
 /// The members of a payload.
 #[derive(Clone, Debug, Default)]
-pub struct Members {
+pub struct PayloadLayout {
     list: Vec<(Range<usize>, Member)>,
 }
 
@@ -143,7 +143,7 @@ impl Member {
     }
 }
 
-impl Members {
+impl PayloadLayout {
     /// Puts one behind the others.
     pub fn push(&mut self, member: Member) {
         let start = self.width();

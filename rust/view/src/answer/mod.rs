@@ -11,7 +11,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `members` | what a payload is made of, and where each member stands in a row |
-//! | `further` | members that are kept beside the part of the groups |
+//! | `auxiliary` | members that are kept beside the part of the groups |
 //! | `values/` | the values of a column by group: MIN, MAX, COUNT(DISTINCT), categories |
 //! | `rows` | rows before they are columns |
 //! | `assembler` | rows as Arrow: groups, measures, HAVING |
@@ -24,6 +24,7 @@
 //! | `fallible` | what may not fit its column is refused before it is kept |
 
 mod assembler;
+mod auxiliary;
 mod categories;
 mod category;
 mod cells;
@@ -32,7 +33,6 @@ mod columns;
 mod computed;
 mod cursor;
 mod fallible;
-mod further;
 mod key;
 pub mod listing;
 mod members;
@@ -48,13 +48,13 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Budget, Dictionary, Error, Result, Type};
 
 pub use assembler::{Assembler, Outputs};
+pub use auxiliary::AuxiliaryMembers;
 pub use category::Categories;
 pub use cells::{Cells, Value, retain};
-pub use cursor::{Cursor, Place};
+pub use cursor::{Cursor, Position};
 pub use fallible::Fallible;
-pub use further::Further;
 pub use key::{Cell, Key, KeyValue};
-pub use members::{FeatureColumns, Member, Members, TermSums, number_kind, wide_kind};
+pub use members::{FeatureColumns, Member, PayloadLayout, TermSums, number_kind, wide_kind};
 pub use rows::ResultRows;
 
 use crate::delta::Delta;

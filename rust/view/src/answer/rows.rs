@@ -6,8 +6,8 @@
 use ringview_core::Dictionary;
 use ringview_relation::Part;
 
+use super::auxiliary::AuxiliaryMembers;
 use super::cells::retain;
-use super::further::Further;
 use super::values::{Tallies, When};
 
 /// Rows of a result: fields of the keys column by column, payloads row by row.
@@ -60,45 +60,45 @@ impl ResultRows {
     pub fn settling(
         part: &Part,
         slots: &[u32],
-        further: &dyn Further,
+        auxiliary: &dyn AuxiliaryMembers,
         dictionary: &Dictionary,
     ) -> Self {
-        let mut rows = Self::keyed(part, slots, further);
-        rows.fill(further, When::Settling(dictionary));
+        let mut rows = Self::keyed(part, slots, auxiliary);
+        rows.fill(auxiliary, When::Settling(dictionary));
         rows
     }
 
     /// All rows of a part; of one without key fields its one row, zero if it has none.
     #[must_use]
-    pub fn all(part: &Part, further: &dyn Further) -> Self {
+    pub fn all(part: &Part, auxiliary: &dyn AuxiliaryMembers) -> Self {
         let slots: Vec<u32> = part.iter().collect();
-        let mut all = Self::keyed(part, &slots, further);
+        let mut all = Self::keyed(part, &slots, auxiliary);
         if part.layout().fields() == 0 && all.rows == 0 {
             all.payloads.resize(all.width, 0);
             all.rows = 1;
-            all.tally(further, When::Now);
+            all.tally(auxiliary, When::Now);
             return all;
         }
-        all.filled(further)
+        all.filled(auxiliary)
     }
 
     /// The rows at some slots of a part.
     #[must_use]
-    pub fn of(part: &Part, slots: &[u32], further: &dyn Further) -> Self {
-        Self::keyed(part, slots, further).filled(further)
+    pub fn of(part: &Part, slots: &[u32], auxiliary: &dyn AuxiliaryMembers) -> Self {
+        Self::keyed(part, slots, auxiliary).filled(auxiliary)
     }
 
     /// The rows at some slots of a part, without tallies.
     #[must_use]
-    pub fn untallied(part: &Part, slots: &[u32], further: &dyn Further) -> Self {
-        let mut rows = Self::keyed(part, slots, further);
-        rows.fill(further, When::Now);
+    pub fn untallied(part: &Part, slots: &[u32], auxiliary: &dyn AuxiliaryMembers) -> Self {
+        let mut rows = Self::keyed(part, slots, auxiliary);
+        rows.fill(auxiliary, When::Now);
         rows
     }
 
-    fn keyed(part: &Part, slots: &[u32], further: &dyn Further) -> Self {
+    fn keyed(part: &Part, slots: &[u32], auxiliary: &dyn AuxiliaryMembers) -> Self {
         let fields = part.layout().fields();
-        Self::gather(part, slots, fields, further.members().width())
+        Self::gather(part, slots, fields, auxiliary.members().width())
     }
 
     fn gather(part: &Part, slots: &[u32], fields: usize, width: usize) -> Self {
@@ -111,20 +111,20 @@ impl ResultRows {
     }
 
     /// The same with what stands beside the part.
-    fn filled(mut self, further: &dyn Further) -> Self {
-        self.tally(further, When::Now);
-        self.fill(further, When::Now);
+    fn filled(mut self, auxiliary: &dyn AuxiliaryMembers) -> Self {
+        self.tally(auxiliary, When::Now);
+        self.fill(auxiliary, When::Now);
         self
     }
 
     /// Adds the tallies of the groups.
-    pub(crate) fn tally(&mut self, further: &dyn Further, when: When<'_>) {
-        self.tallies = further.tallies(&self.columns, self.rows, when);
+    pub(crate) fn tally(&mut self, auxiliary: &dyn AuxiliaryMembers, when: When<'_>) {
+        self.tallies = auxiliary.tallies(&self.columns, self.rows, when);
     }
 
     /// Fills the members that stand beside the part, in rows that are as wide as all.
-    pub fn fill(&mut self, further: &dyn Further, when: When<'_>) {
-        further.fill(&self.columns, &mut self.payloads, when);
+    pub fn fill(&mut self, auxiliary: &dyn AuxiliaryMembers, when: When<'_>) {
+        auxiliary.fill(&self.columns, &mut self.payloads, when);
     }
 
     /// The payloads, row by row.

@@ -10,7 +10,7 @@ use ringview_query::Companion;
 use ringview_relation::{Part, SlotChange};
 
 use super::{Maintainer, PartRows};
-use crate::answer::Members;
+use crate::answer::PayloadLayout;
 use crate::answer::values::{GroupValues, Tallies, ValueSource, When, by_row};
 use crate::rows::RowDelta;
 
@@ -46,7 +46,7 @@ impl<M: Maintainer> Auxiliary<M> {
     /// The values of a companion of the query whose groups `of` has.
     pub fn new<P>(companion: &Companion<P>, of: PartRows<'_>, maintainer: M) -> Self {
         let own = maintainer.grouped();
-        let members = own.further.members();
+        let members = own.auxiliary.members();
         let words = |term| members.words(term);
         let source = ValueSource::new(
             companion,
@@ -158,7 +158,13 @@ impl<M: Maintainer> Auxiliaries<M> {
     }
 
     /// Fills the summaries in rows of these members.
-    pub fn fill(&self, members: &Members, keys: &[Vec<u64>], rows: &mut [u64], when: When<'_>) {
+    pub fn fill(
+        &self,
+        members: &PayloadLayout,
+        keys: &[Vec<u64>],
+        rows: &mut [u64],
+        when: When<'_>,
+    ) {
         let width = members.width();
         let count = rows.len() / width;
         for (one, words) in self.all[..self.summarized].iter().zip(members.summaries()) {
@@ -177,7 +183,7 @@ impl<M: Maintainer> Auxiliaries<M> {
         by_row(tallied.map(tally).collect(), rows)
     }
 
-    /// As [`Further::touched`](crate::answer::Further::touched).
+    /// As [`AuxiliaryMembers::touched`](crate::answer::Further::touched).
     #[must_use]
     pub fn touched(&self) -> Vec<(Vec<Vec<u64>>, usize)> {
         self.all.iter().map(Auxiliary::touched).collect()

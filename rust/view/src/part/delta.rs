@@ -41,8 +41,8 @@ impl<'a> PartRows<'a> {
         }
         let (mut before, mut after) = (self.before(&touched), self.after(&touched, cx.dictionary));
         if self.reads_tallies(wanted) {
-            before.1.tally(self.further, When::Before);
-            after.1.tally(self.further, When::Settling(cx.dictionary));
+            before.1.tally(self.auxiliary, When::Before);
+            after.1.tally(self.auxiliary, When::Settling(cx.dictionary));
         }
         let old = self.side(wanted, before, cx.dictionary)?;
         let new = self.side(wanted, after, cx.dictionary)?;
@@ -95,7 +95,7 @@ impl<'a> PartRows<'a> {
         budget.work(slots.len() as u64)?;
         let rows = match self.part.layout().fields() {
             0 => self.all(),
-            _ => ResultRows::of(self.part, &slots, self.further),
+            _ => ResultRows::of(self.part, &slots, self.auxiliary),
         };
         let side = self.side(wanted, (vec![0; rows.rows], rows), dictionary)?;
         let multiplicity = vec![1; side.slots.len()];
@@ -151,7 +151,7 @@ impl<'a> PartRows<'a> {
         };
         let mut touched: Vec<Touched<'_>> = part.changes().map(change).collect();
         let fields: Vec<usize> = (0..part.layout().fields()).collect();
-        for (columns, rows) in self.further.touched() {
+        for (columns, rows) in self.auxiliary.touched() {
             let mut slots = Vec::new();
             let keys = Keys {
                 columns: &columns,
@@ -162,7 +162,7 @@ impl<'a> PartRows<'a> {
             let there = slots.into_iter().filter(|&slot| slot != ABSENT);
             touched.extend(there.map(|slot| (slot, Some(part.payload(slot)))));
         }
-        if self.further.changes_all() {
+        if self.auxiliary.changes_all() {
             touched.extend(part.iter().map(|slot| (slot, Some(part.payload(slot)))));
             if fields.is_empty() && touched.is_empty() {
                 // The row over nothing is in no slot.
@@ -178,7 +178,7 @@ impl<'a> PartRows<'a> {
     /// The rows of touched keys as they were, with the slots of those that were there.
     fn before(&self, touched: &[Touched<'_>]) -> (Vec<u32>, ResultRows) {
         let (slots, mut rows) = self.present(touched.iter().copied());
-        rows.fill(self.further, When::Before);
+        rows.fill(self.auxiliary, When::Before);
         (slots, rows)
     }
 
@@ -188,7 +188,7 @@ impl<'a> PartRows<'a> {
         let there = |slot| part.is_live(slot) && part.payload(slot)[0] != 0;
         let will = |&(slot, _): &Touched<'_>| (slot, there(slot).then(|| part.payload(slot)));
         let (slots, mut rows) = self.present(touched.iter().map(will));
-        rows.fill(self.further, When::Settling(dictionary));
+        rows.fill(self.auxiliary, When::Settling(dictionary));
         (slots, rows)
     }
 
@@ -196,7 +196,7 @@ impl<'a> PartRows<'a> {
     fn present<'p>(&self, payloads: impl Iterator<Item = Touched<'p>>) -> (Vec<u32>, ResultRows) {
         let fields = self.part.layout().fields();
         let zero = vec![0; self.part.stride()];
-        let mut rows = ResultRows::new(fields, self.further.members().width());
+        let mut rows = ResultRows::new(fields, self.auxiliary.members().width());
         let mut slots = Vec::new();
         for (slot, payload) in payloads {
             if let Some(payload) = payload.or((fields == 0).then_some(&zero[..])) {

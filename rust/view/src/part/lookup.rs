@@ -65,14 +65,14 @@ impl<'a> PartRows<'a> {
         let mut always = ResultRows::default();
         for (place, key) in keys.iter().enumerate() {
             match self.find(key, dictionary)? {
-                Place::Slot(slot) => slots.push(slot),
-                Place::Always => always = self.all(),
-                Place::Nowhere => continue,
+                Position::Slot(slot) => slots.push(slot),
+                Position::Always => always = self.all(),
+                Position::Nowhere => continue,
             }
             places.push(place);
         }
         let rows = if !slots.is_empty() || places.is_empty() {
-            ResultRows::of(self.part, &slots, self.further)
+            ResultRows::of(self.part, &slots, self.auxiliary)
         } else {
             // Of a view without groups every key finds the one row.
             always.repeated(places.len())
@@ -87,7 +87,7 @@ impl<'a> PartRows<'a> {
     /// The rows of the part that have these values in columns of its key. O(1) for the whole key, else
     /// O(keys) to find them.
     pub fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<ResultRows> {
-        let of = |slots: &[u32]| ResultRows::of(self.part, slots, self.further);
+        let of = |slots: &[u32]| ResultRows::of(self.part, slots, self.auxiliary);
         let Some(wanted) = self.wanted(key, dictionary)? else {
             return Ok(of(&[]));
         };
@@ -123,14 +123,14 @@ impl<'a> PartRows<'a> {
 
     fn group(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<ResultRows>> {
         Ok(match self.find(key, dictionary)? {
-            Place::Slot(slot) => Some(ResultRows::of(self.part, &[slot], self.further)),
-            Place::Always => Some(self.all()),
-            Place::Nowhere => None,
+            Position::Slot(slot) => Some(ResultRows::of(self.part, &[slot], self.auxiliary)),
+            Position::Always => Some(self.all()),
+            Position::Nowhere => None,
         })
     }
 
     /// Where the group of a whole key is.
-    fn find(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Place> {
+    fn find(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Position> {
         let columns = self.key_columns();
         let missing = columns
             .iter()
@@ -148,13 +148,13 @@ impl<'a> PartRows<'a> {
             });
         }
         let Some(wanted) = self.wanted(key, dictionary)? else {
-            return Ok(Place::Nowhere);
+            return Ok(Position::Nowhere);
         };
         if wanted.is_empty() {
-            return Ok(Place::Always);
+            return Ok(Position::Always);
         }
         let found = lookup(self.part, &wanted);
-        Ok(found.map_or(Place::Nowhere, Place::Slot))
+        Ok(found.map_or(Position::Nowhere, Position::Slot))
     }
 
     /// Whether a name is that of a column that shows a variable; its own counts where none does.
@@ -229,7 +229,7 @@ impl<'a> PartRows<'a> {
 }
 
 /// Where the group of a key is.
-enum Place {
+enum Position {
     Slot(u32),
     /// The one row of a view without groups.
     Always,

@@ -34,7 +34,7 @@ use ringview_core::{Budget, Dictionary, LiveIds, Result};
 use ringview_query::VarId;
 use ringview_relation::Part;
 
-use crate::answer::{Assembler, Further};
+use crate::answer::{Assembler, AuxiliaryMembers};
 use crate::answer::{Outputs, ResultRows};
 use crate::fields::Fields;
 
@@ -55,7 +55,7 @@ pub struct PartRows<'a> {
     /// The part.
     pub part: &'a Part,
     /// What the payloads are made of, and where they are read from.
-    pub further: &'a dyn Further,
+    pub auxiliary: &'a dyn AuxiliaryMembers,
 }
 
 /// Has a part whose keys are groups.
@@ -75,7 +75,7 @@ impl<'a> PartRows<'a> {
             outputs: self.outputs,
             fields: self.fields,
             keys: Cow::Borrowed(self.keys),
-            members: self.further.members(),
+            members: self.auxiliary.members(),
             dictionary,
         }
     }
@@ -90,7 +90,7 @@ impl<'a> PartRows<'a> {
     /// A row for each key.
     #[must_use]
     pub fn all(&self) -> ResultRows {
-        ResultRows::all(self.part, self.further)
+        ResultRows::all(self.part, self.auxiliary)
     }
 
     /// The number of keys; 1 where no key tells groups apart. O(1).
@@ -132,7 +132,7 @@ impl<'a> PartRows<'a> {
         let groups = self.groups() as u64;
         // The keys and payloads, and what is made of them.
         let outputs = self.outputs.columns.len() as u64;
-        let words = (self.part.layout().fields() + 2 * self.further.members().width()) as u64;
+        let words = (self.part.layout().fields() + 2 * self.auxiliary.members().width()) as u64;
         let bytes = groups.saturating_mul(8 * words);
         budget.reserve(
             bytes.saturating_add(rows.saturating_mul(8 * outputs)),

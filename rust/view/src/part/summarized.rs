@@ -10,7 +10,7 @@ use ringview_relation::Relocated;
 
 use super::{Auxiliaries, Auxiliary, Grouped, Maintainer, PartRows};
 use crate::answer::values::When;
-use crate::answer::{Further, Member, Members};
+use crate::answer::{AuxiliaryMembers, Member, PayloadLayout};
 use crate::rows::RowDelta;
 
 /// Groups, and their auxiliary state.
@@ -18,7 +18,7 @@ use crate::rows::RowDelta;
 pub struct Summarized<M> {
     groups: M,
     values: Auxiliaries<M>,
-    members: Members,
+    members: PayloadLayout,
 }
 
 impl<M: Maintainer> Summarized<M> {
@@ -32,7 +32,7 @@ impl<M: Maintainer> Summarized<M> {
         make: impl Fn(&P) -> Result<M>,
     ) -> Result<Self> {
         let of = groups.grouped();
-        let mut members = of.further.members().clone();
+        let mut members = of.auxiliary.members().clone();
         let mut values = Vec::with_capacity(companions.len());
         for companion in companions {
             members.push(Member::Summary);
@@ -49,14 +49,14 @@ impl<M: Maintainer> Summarized<M> {
 impl<M: Maintainer> Grouped for Summarized<M> {
     fn grouped(&self) -> PartRows<'_> {
         PartRows {
-            further: self,
+            auxiliary: self,
             ..self.groups.grouped()
         }
     }
 }
 
-impl<M: Maintainer> Further for Summarized<M> {
-    fn members(&self) -> &Members {
+impl<M: Maintainer> AuxiliaryMembers for Summarized<M> {
+    fn members(&self) -> &PayloadLayout {
         &self.members
     }
 

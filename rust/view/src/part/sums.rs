@@ -11,7 +11,9 @@ use ringview_relation::{Part, Relation, Relocated};
 use ringview_ring::{NumberKind, Overflow, PayloadRing, SumProduct};
 
 use super::{Grouped, Maintainer, PartRows};
-use crate::answer::{Categories, FeatureColumns, Member, Members, Outputs, TermSums, wide_kind};
+use crate::answer::{
+    Categories, FeatureColumns, Member, Outputs, PayloadLayout, TermSums, wide_kind,
+};
 use crate::fields::Fields;
 use crate::rows::RowDelta;
 
@@ -25,7 +27,7 @@ pub struct SumGroups {
     /// The groups.
     pub groups: Relation<SumProduct>,
     keys: Vec<VarId>,
-    members: Members,
+    members: PayloadLayout,
 }
 
 impl SumGroups {
@@ -42,7 +44,7 @@ impl SumGroups {
         let shape = sums.shape().clone();
         let layout = fields.layout(&fields.of_all(&keys));
         let part = Part::new(layout, SumProduct::stride(&shape));
-        let mut members = Members::default();
+        let mut members = PayloadLayout::default();
         members.push(Member::Sums(sums));
         Self {
             groups: Relation::new("the result".to_owned(), shape, Some(part)),
@@ -112,7 +114,7 @@ impl Grouped for SumGroups {
             fields: &self.fields,
             keys: &self.keys,
             part,
-            further: &self.members,
+            auxiliary: &self.members,
         }
     }
 }

@@ -148,7 +148,7 @@ impl<M: Maintainer> PartView<M> {
 
 impl ResultKind {
     fn groups(groups: PartRows<'_>) -> Self {
-        let members = groups.further.members();
+        let members = groups.auxiliary.members();
         Self::Groups(Fallible::of(groups.outputs, members), members.width())
     }
 }
@@ -255,7 +255,7 @@ impl<M: Maintainer + 'static> View for PartView<M> {
         self.maintainer.prepare(cx.dictionary, cx.budget)?;
         let groups = self.maintainer.grouped();
         if let ResultKind::Groups(_, width) = self.kind
-            && width != groups.further.members().width()
+            && width != groups.auxiliary.members().width()
         {
             // Sums have grown.
             self.kind = ResultKind::groups(groups);

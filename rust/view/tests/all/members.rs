@@ -2,11 +2,11 @@
 
 use ringview_core::Type;
 use ringview_query::Kind;
-use ringview_view::answer::{Categories, FeatureColumns, Member, Members, TermSums};
+use ringview_view::answer::{Categories, FeatureColumns, Member, PayloadLayout, TermSums};
 
 /// Sums, a degree-m payload over two features, two summaries, origins.
-fn members() -> Members {
-    let mut members = Members::default();
+fn members() -> PayloadLayout {
+    let mut members = PayloadLayout::default();
     let kinds = vec![Kind::Int, Kind::Real, Kind::Decimal { scale: 2 }];
     // Terms 1 and 2 are one component.
     members.push(Member::Sums(TermSums::new(kinds, vec![0, 2, 2, 1])));

@@ -15,7 +15,7 @@ use ringview_view::{Answer, Context, Cursor, Delta, Key, RowDelta, View};
 use crate::maintainer::TreeMaintainer;
 
 use super::shape::columns;
-use super::{Factorised, Place};
+use super::{Factorised, Position};
 
 /// The rows of a join, kept factorised.
 #[derive(Debug)]
@@ -156,12 +156,12 @@ impl Answer for FactorisedView {
     }
 
     fn is_current(&self, cursor: &Cursor) -> bool {
-        let place = cursor.place::<Place>();
+        let place = cursor.place::<Position>();
         place.is_some_and(|place| self.form.is_current(place))
     }
 
     fn next(&self, cursor: &mut Cursor, dictionary: &Dictionary) -> Result<Option<RecordBatch>> {
-        let Some(place) = cursor.place_mut::<Place>() else {
+        let Some(place) = cursor.place_mut::<Position>() else {
             return Ok(None);
         };
         let schema = self.state.grouped().schema();

@@ -62,7 +62,7 @@ pub(crate) struct Factorised {
 
 /// Where a stream of rows stands.
 #[derive(Debug)]
-struct Place {
+struct Position {
     version: u64,
     next: u64,
     reader: Reader,
@@ -274,8 +274,8 @@ impl Factorised {
     }
 
     /// The place before the first row.
-    fn start(&self) -> Place {
-        Place {
+    fn start(&self) -> Position {
+        Position {
             version: self.version,
             next: 0,
             reader: Reader::new(&self.shape),
@@ -283,7 +283,7 @@ impl Factorised {
     }
 
     /// Whether nothing has changed since a place was made.
-    fn is_current(&self, place: &Place) -> bool {
+    fn is_current(&self, place: &Position) -> bool {
         place.version == self.version
     }
 
@@ -291,7 +291,7 @@ impl Factorised {
     fn next(
         &self,
         tree: &dyn Maintained,
-        place: &mut Place,
+        place: &mut Position,
         schema: SchemaRef,
         dictionary: &Dictionary,
     ) -> Result<Option<RecordBatch>> {
@@ -329,7 +329,7 @@ impl Factorised {
     }
 }
 
-impl ringview_view::Place for Place {
+impl ringview_view::Position for Position {
     fn steps(&self) -> u64 {
         self.reader.steps
     }

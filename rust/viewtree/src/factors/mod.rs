@@ -15,11 +15,11 @@
 //! |---|---|
 //! | `factor` | one factor: grouping, multiplying two, picking components |
 //! | `leaf` | the factors of a leaf |
-//! | `climb` | the way from the leaf to the root |
+//! | `propagate` | the way from the leaf to the root |
 
-mod climb;
 mod factor;
 mod leaf;
+mod propagate;
 
 use ringview_core::{Budget, Result};
 use ringview_view::ProductDelta;
@@ -54,8 +54,8 @@ impl Factored for SumProductPayloads {
         let path = tree.path(product.atom);
         let rows = (product.factors, product.sign);
         let mut factors = leaf::read(tree, &path, rows, product.dictionary, budget)?;
-        climb::store(tree, path.from, &path.keys, &mut factors, budget)?;
-        climb::climb(tree, &path, factors, budget)?;
+        propagate::store(tree, path.from, &path.keys, &mut factors, budget)?;
+        propagate::propagate(tree, &path, factors, budget)?;
         Ok(true)
     }
 }

@@ -3,15 +3,15 @@
 //!
 //! Invariant: the first member is what the root of the tree holds.
 
-use ringview_view::answer::{Categories, FeatureColumns, Member, Members, Outputs, TermSums};
+use ringview_view::answer::{Categories, FeatureColumns, Member, Outputs, PayloadLayout, TermSums};
 
 use crate::plan::{CofactorPlan, Companion, Plan};
 
 impl Plan {
     /// The members of a group's payload: sums, or the degree-m payload in their place; that of `matrix`;
     /// summaries of the companions; origins of features.
-    pub(crate) fn members(&self) -> Members {
-        let mut members = Members::default();
+    pub(crate) fn members(&self) -> PayloadLayout {
+        let mut members = PayloadLayout::default();
         let root = self.tree.root;
         members.push(match &self.cofactor {
             Some(cofactor) => Member::Cofactor(cofactor.columns(root)),

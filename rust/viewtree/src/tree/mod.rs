@@ -188,7 +188,7 @@ impl<P: Payloads> Tree<P> {
     pub(crate) fn freeze(&mut self) {
         for (view, node) in self.views.iter_mut().zip(&self.plan.tree.nodes) {
             if !node.stored {
-                view.let_go();
+                view.release();
             }
         }
         for (watch, atom) in self.watches.iter_mut().zip(&self.plan.atoms) {
@@ -241,7 +241,7 @@ impl<P: Payloads> Tree<P> {
         delta: &mut Delta,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        self.climb(path, budget).apply(delta)?;
+        self.propagate(path, budget).apply(delta)?;
         match self.watches[atom].take() {
             None => Ok(()),
             Some(mut watch) => {
@@ -253,7 +253,7 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// A climb over the views.
-    fn climb<'a, 'm>(
+    fn propagate<'a, 'm>(
         &'a mut self,
         path: &'a Path<P::Ring>,
         budget: &'a Budget<'m>,
@@ -285,7 +285,7 @@ impl<P: Payloads> Tree<P> {
             let delta = &mut indicator.delta;
             delta.wide = false;
             self.views[path.from].reached_by(delta.rows);
-            self.climb(&path, budget).apply(delta)?;
+            self.propagate(&path, budget).apply(delta)?;
         }
         self.room.moved = moved;
         Ok(())

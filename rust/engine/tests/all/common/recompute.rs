@@ -53,7 +53,7 @@ impl Candidate for Plan {
     }
 
     fn explanation(&self) -> Explanation {
-        told()
+        description()
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
@@ -64,7 +64,7 @@ impl Candidate for Plan {
     }
 }
 
-fn told() -> Explanation {
+fn description() -> Explanation {
     let (name, because) = ("recompute".to_owned(), "it joins all rows anew".to_owned());
     let (engine, all) = (Choice { name, because }, Explanation::default());
     Explanation { engine, ..all }
@@ -185,7 +185,7 @@ impl Maintainer for Recomputed {
     }
 
     fn explanation(&self) -> Explanation {
-        told()
+        description()
     }
 
     fn memory_usage(&self) -> usize {

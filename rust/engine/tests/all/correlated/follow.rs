@@ -99,7 +99,7 @@ pub(crate) fn follow(query: &Json, random: &mut Random, events: usize) -> String
     if born == 0 {
         db.create_view("q", &query, &mut |_| Ok(())).unwrap();
     }
-    let mut told: BTreeMap<Row, i64> = BTreeMap::new();
+    let mut description: BTreeMap<Row, i64> = BTreeMap::new();
     for at in 0..events {
         let (change, fails) = event(random, &tables);
         let before = tables.clone();
@@ -130,11 +130,11 @@ pub(crate) fn follow(query: &Json, random: &mut Random, events: usize) -> String
             let Some(Value::Int(times)) = row.pop() else {
                 panic!("a multiplicity")
             };
-            *told.entry(row).or_default() += times;
+            *description.entry(row).or_default() += times;
         }
-        told.retain(|_, times| *times != 0);
+        description.retain(|_, times| *times != 0);
         let repeated = |(row, times): (&Row, &i64)| vec![row.clone(); *times as usize];
-        let kept: Vec<Row> = told.iter().flat_map(repeated).collect();
+        let kept: Vec<Row> = description.iter().flat_map(repeated).collect();
         assert_eq!(kept, expected, "what moved, event {at}");
     }
     let explanation = db.view_explanation("q").unwrap();

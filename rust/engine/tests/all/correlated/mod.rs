@@ -1,11 +1,11 @@
 //! Conditions that compare rows with aggregates of queries within, by the engine `rpai`: random queries of the grammar on
 //! random streams beside nested loops, what is undone, views over them and under them, and costs counted in steps.
 
-mod apart;
 mod cases;
 mod costs;
 mod follow;
 mod grammar;
+mod unnested;
 
 use std::collections::BTreeMap;
 

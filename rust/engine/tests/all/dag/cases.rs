@@ -95,19 +95,19 @@ fn a_table_reaches_a_view_on_two_ways_once() {
     apply(&mut db, &[r(&[(1, 2, 0.0), (1, 3, 0.0)])]).unwrap();
     assert_eq!(shown(&db, "both"), [[1, 10, 4, 2].map(int).to_vec()]);
     // One change is told once, not once a way.
-    let told = |db: &mut Database, follower: &mut _| {
+    let description = |db: &mut Database, follower: &mut _| {
         let rows = from_arrow(&db.changes(follower).unwrap());
         db.advance(follower).unwrap();
         rows
     };
     assert_eq!(
-        told(&mut db, &mut follower),
+        description(&mut db, &mut follower),
         [[1, 10, 4, 2, 1].map(int).to_vec()]
     );
     apply(&mut db, &[r(&[(1, 1, 0.0)])]).unwrap();
     let rows = [[1, 10, 4, 2, -1], [1, 18, 3, 3, 1]];
     assert_eq!(
-        told(&mut db, &mut follower),
+        description(&mut db, &mut follower),
         rows.map(|row| row.map(int).to_vec())
     );
     db.check();
@@ -300,14 +300,14 @@ fn rows_of_a_factorised_join_are_read_beside_others_who_follow_it() {
         shown(&db, "above"),
         [[1, 2, 10], [2, 1, 5]].map(|row| row.map(int).to_vec())
     );
-    let told = from_arrow(&db.changes(&before).unwrap());
+    let description = from_arrow(&db.changes(&before).unwrap());
     let rows = [[1, 5, 1], [1, 6, -1], [2, 6, -1]];
-    assert_eq!(told, rows.map(|row| row.map(int).to_vec()));
+    assert_eq!(description, rows.map(|row| row.map(int).to_vec()));
     // Nobody reads it any more: nothing is kept for them.
     db.drop_view("above").unwrap();
     apply(&mut db, &[r(&[(3, 1, 0.0)])]).unwrap();
-    let told = from_arrow(&db.changes(&before).unwrap());
-    assert_eq!(told.len(), 4);
+    let description = from_arrow(&db.changes(&before).unwrap());
+    assert_eq!(description.len(), 4);
     db.check();
 }
 

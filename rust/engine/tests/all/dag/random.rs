@@ -313,7 +313,7 @@ impl Views {
     fn check(&mut self, db: &mut Database, model: &Model) {
         let mut tables = model.tables.clone();
         db.check();
-        for (name, query, follower, told) in &mut self.all {
+        for (name, query, follower, description) in &mut self.all {
             let expected = evaluate(query, &tables);
             let found = from_arrow(&db.view_result(name).unwrap());
             assert_eq!(found, expected, "{name}: {query:?}");
@@ -323,11 +323,11 @@ impl Views {
                 let Some(Value::Int(times)) = row.pop() else {
                     panic!("no multiplicity in {row:?}");
                 };
-                *told.entry(row).or_default() += times;
+                *description.entry(row).or_default() += times;
             }
-            told.retain(|_, times| *times != 0);
+            description.retain(|_, times| *times != 0);
             tables = with(tables, name, query, &expected);
-            assert_eq!(*told, tables.get(name).rows, "{name}: {query:?}");
+            assert_eq!(*description, tables.get(name).rows, "{name}: {query:?}");
         }
     }
 }

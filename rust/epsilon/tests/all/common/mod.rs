@@ -201,7 +201,7 @@ impl House {
             for (input, rows) in changes {
                 house.machine.apply(*input, &delta(rows), &budget)?;
             }
-            house.machine.settle(&budget)
+            house.machine.prepare(&budget)
         });
     }
 
@@ -231,7 +231,7 @@ impl House {
         let deltas: Vec<(usize, Delta)> = deltas.collect();
         let named: Vec<(usize, &Delta)> = deltas.iter().map(|(at, delta)| (*at, delta)).collect();
         self.machine.load(&named, &budget)?;
-        self.machine.settle(&budget)
+        self.machine.prepare(&budget)
     }
 
     fn note(&mut self, input: usize, rows: &[(Vec<i64>, i64)]) {
@@ -244,7 +244,7 @@ impl House {
     pub fn apply(&mut self, input: usize, rows: &[(Vec<i64>, i64)]) -> Result<()> {
         let budget = Budget::free();
         self.machine.apply(input, &delta(rows), &budget)?;
-        self.machine.settle(&budget)
+        self.machine.prepare(&budget)
     }
 
     /// A change that is not looked at.

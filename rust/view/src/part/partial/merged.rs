@@ -21,7 +21,7 @@ use super::form::{Form, companions};
 use super::values::ValueKeys;
 use crate::answer::values::{Tallies, When};
 use crate::answer::weighed::row_columns;
-use crate::answer::{Further, Member, Members};
+use crate::answer::{AuxiliaryMembers, Member, PayloadLayout};
 use crate::rows::RowDelta;
 use crate::view::View;
 
@@ -34,7 +34,7 @@ pub struct Merged {
     pub(super) values: Auxiliaries<SumGroups>,
     /// By companion: how its keys are made.
     pub(super) keys: Vec<ValueKeys>,
-    members: Members,
+    members: PayloadLayout,
     /// How far the origins of features had moved in any part, and before the running transaction.
     pub(super) reach: Vec<f64>,
     reach_before: Vec<f64>,
@@ -75,7 +75,7 @@ impl Merged {
             all.push(Auxiliary::new(companion, of, sums));
         }
         let tallied = all.split_off(query.companions.len());
-        let mut members = of.further.members().clone();
+        let mut members = of.auxiliary.members().clone();
         query
             .companions
             .iter()
@@ -104,7 +104,7 @@ impl Merged {
         let (columns, multiplicity) = row_columns(shown)?;
         let groups = SumGroups::new(of_rows(query, &columns)?);
         Ok(Self {
-            members: groups.grouped().further.members().clone(),
+            members: groups.grouped().auxiliary.members().clone(),
             groups,
             form: None,
             values: Auxiliaries::default(),
@@ -122,14 +122,14 @@ impl Merged {
 impl Grouped for Merged {
     fn grouped(&self) -> PartRows<'_> {
         PartRows {
-            further: self,
+            auxiliary: self,
             ..self.groups.grouped()
         }
     }
 }
 
-impl Further for Merged {
-    fn members(&self) -> &Members {
+impl AuxiliaryMembers for Merged {
+    fn members(&self) -> &PayloadLayout {
         &self.members
     }
 

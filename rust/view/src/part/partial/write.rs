@@ -19,7 +19,7 @@ use super::super::PartRows;
 use super::bytes::Payload;
 use super::form::{Form, companions};
 use crate::answer::weighed::{row_schema, weighed};
-use crate::answer::{Members, ResultRows};
+use crate::answer::{PayloadLayout, ResultRows};
 use crate::fields::Aspect;
 
 /// Groups in a batch.
@@ -56,7 +56,7 @@ pub fn write_listed(
     for slots in blocks(&slots) {
         budget.work(slots.len() as u64)?;
         let counts = slots.iter().map(|&slot| rows.part.payload(slot)[0] as i64);
-        let all = ResultRows::of(rows.part, slots, rows.further);
+        let all = ResultRows::of(rows.part, slots, rows.auxiliary);
         let all = rows.assembler(dictionary).batch(all)?;
         batches.push(weighed(&schema, &all, counts.collect())?);
     }
@@ -144,7 +144,7 @@ impl<'a> Values<'a> {
                 }
                 out.words.extend(high.map(|high| part.field(slot, high)));
             }
-            let members = self.rows.further.members();
+            let members = self.rows.auxiliary.members();
             for number in numbers.iter().copied().enumerate() {
                 members.append_number(number, part.payload(slot), &mut out.words);
             }
@@ -174,15 +174,15 @@ impl<'a> Groups<'a> {
             let rows = match slots {
                 [] => ResultRows::new(
                     part.layout().fields(),
-                    self.groups.further.members().width(),
+                    self.groups.auxiliary.members().width(),
                 ),
-                _ => ResultRows::untallied(part, slots, self.groups.further),
+                _ => ResultRows::untallied(part, slots, self.groups.auxiliary),
             };
             self.write_rows(rows, &mut batches, dictionary)?;
         }
         let left = self.left(part);
         if !left.is_empty() || part.layout().fields() == 0 && slots.is_empty() {
-            let members = self.groups.further.members();
+            let members = self.groups.auxiliary.members();
             let mut rows = ResultRows::new(part.layout().fields(), members.width());
             rows.rows = left.len().max(usize::from(part.layout().fields() == 0));
             rows.payloads.resize(rows.rows * rows.width, 0);
@@ -220,7 +220,7 @@ impl<'a> Groups<'a> {
     ) -> Result<()> {
         let schema = self.form.schema();
         let groups = self.columns(&rows, dictionary)?;
-        let members = self.groups.further.members();
+        let members = self.groups.auxiliary.members();
         let mut out = Payload::of(self.form.mark);
         let (mut bytes, mut moments) = (Vec::new(), Vec::new());
         let mut payloads = BinaryBuilder::new();
@@ -286,7 +286,7 @@ impl<'a> Groups<'a> {
 
 /// Makes `out` the sums of features, then of products of each two, as they were asked for and counted from
 /// zero; how far their origins have moved while sums were rounded.
-fn from_zero(members: &Members, payload: &[u64], out: &mut Vec<u64>) -> Vec<u64> {
+fn from_zero(members: &PayloadLayout, payload: &[u64], out: &mut Vec<u64>) -> Vec<u64> {
     let Some((words, features)) = members.features() else {
         unreachable!("a COFACTOR has features")
     };

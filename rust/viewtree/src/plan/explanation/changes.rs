@@ -37,13 +37,13 @@ impl Plan {
         };
         let of = |change: &ChangeFacts| {
             let mut climbs = change.climbs.iter();
-            let (climb, met) = climbs.find_map(|climb| {
-                let met = climb.meets.iter().find(is_product)?;
-                Some((climb, met))
+            let (propagate, met) = climbs.find_map(|propagate| {
+                let met = propagate.meets.iter().find(is_product)?;
+                Some((propagate, met))
             })?;
             let (relation, all) = (&change.relation, self.view(met.sibling));
             Some(CostWarning {
-                cost: climb.cost.clone(),
+                cost: propagate.cost.clone(),
                 because: format!("a row of {relation} is combined with every row of {all}"),
                 instead: None,
             })
@@ -68,19 +68,19 @@ impl Plan {
         leaves.sort_by_key(|leaf| self.tree.nodes[*leaf].atom.is_none());
         let climbs: Vec<PathCost> = leaves
             .into_iter()
-            .map(|leaf| self.climb(leaf, met))
+            .map(|leaf| self.propagate(leaf, met))
             .collect();
         let is_static = self.atoms[atom].is_static;
         let mut cost = String::new();
-        for climb in &climbs {
-            let _ = match self.tree.nodes[climb.leaf].indicator {
-                None => write!(cost, "{}", climb.cost),
+        for propagate in &climbs {
+            let _ = match self.tree.nodes[propagate.leaf].indicator {
+                None => write!(cost, "{}", propagate.cost),
                 Some(_) => {
                     write!(
                         cost,
                         "; where {} changes, {}",
-                        self.view(climb.leaf),
-                        climb.cost
+                        self.view(propagate.leaf),
+                        propagate.cost
                     )
                 }
             };
@@ -88,7 +88,7 @@ impl Plan {
         ChangeFacts {
             relation: self.atoms[atom].alias.clone(),
             is_static,
-            constant: climbs.iter().all(|climb| climb.constant),
+            constant: climbs.iter().all(|propagate| propagate.constant),
             cost: if is_static {
                 "static: never changes".to_owned()
             } else {
@@ -99,7 +99,7 @@ impl Plan {
     }
 
     /// What a change meets from a leaf to the root.
-    fn climb(&self, leaf: usize, met: &[Vec<Met>]) -> PathCost {
+    fn propagate(&self, leaf: usize, met: &[Vec<Met>]) -> PathCost {
         let (mut meets, mut walked): (Vec<Meeting>, Vec<String>) = (Vec::new(), Vec::new());
         let mut from = leaf;
         while let Some(at) = self.tree.nodes[from].parent {

@@ -65,7 +65,7 @@ pub fn conditions(
                         let because = format!("it is not {within}");
                         (because, wider.0.clone(), wider.1.clone())
                     }
-                    Some(found) => named.told(found),
+                    Some(found) => named.described(found),
                 };
                 *wider = (variables.clone(), relations.clone());
                 Some(condition(name, because, *meanings, variables, relations))
@@ -185,7 +185,7 @@ fn condition(
 
 impl Named<'_> {
     /// A counterexample in words, its variables and its relations.
-    fn told(&self, found: &Counterexample) -> (String, Vec<String>, Vec<String>) {
+    fn described(&self, found: &Counterexample) -> (String, Vec<String>, Vec<String>) {
         let edges = &self.graph.edges;
         let relation = |at: usize| self.relations[at].0.clone();
         let variable = |at: usize| self.variables[at].0.clone();

@@ -94,12 +94,12 @@ impl Plan {
             .iter()
             .map(|atom| self.atoms[atom].alias.as_str())
             .collect();
-        let told = nodes
+        let described = nodes
             .iter()
             .any(|other| other.indicator.is_some() && other.indicator == node.atom);
         match (node.stored, met.is_empty()) {
             (true, false) => format!("changes of {} meet it", met.join(", ")),
-            (true, true) if told => "its indicator projections are told from it".to_owned(),
+            (true, true) if described => "its indicator projections are told from it".to_owned(),
             (true, true) => "it is read".to_owned(),
             (false, _) => "no change meets it".to_owned(),
         }

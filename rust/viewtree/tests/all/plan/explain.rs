@@ -254,9 +254,9 @@ fn unique_keys_come_before_groups() {
     query.group_by = crate::plan::common::columns("0.x 1.y 1.z 1.w");
     query.outputs = ["0.x", "1.y", "1.z", "1.w"].map(group).to_vec();
     let explanation = tables.plan(&query).explanation();
-    let climb = &explanation.changes[0].climbs[0];
-    assert!(climb.constant, "{}", explanation.text());
-    let hows: Vec<How> = climb.meets.iter().map(|met| met.how).collect();
+    let propagate = &explanation.changes[0].climbs[0];
+    assert!(propagate.constant, "{}", explanation.text());
+    let hows: Vec<How> = propagate.meets.iter().map(|met| met.how).collect();
     assert_eq!(hows, [How::UniqueKey, How::Key]);
 }
 

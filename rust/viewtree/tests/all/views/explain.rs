@@ -69,7 +69,7 @@ fn check_claims(tables: &Tables, query: &Query) {
         let leaves = change
             .climbs
             .iter()
-            .map(|climb| &explanation.nodes[climb.leaf].keys);
+            .map(|propagate| &explanation.nodes[propagate.leaf].keys);
         let leaves: Vec<_> = leaves.collect();
         let mut kept = tables.columns[table].clone();
         kept.retain(|column| {

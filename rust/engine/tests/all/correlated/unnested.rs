@@ -105,35 +105,36 @@ fn follow_both(query: &Json, seed: u64) {
     }
 }
 
-fn told(query: &Json) -> Explanation {
+fn description(query: &Json) -> Explanation {
     let mut db = database(false);
     let query = parsed(query);
     db.create_view("q", &query, &mut |_| Ok(())).unwrap();
-    let told = db.view_explanation("q").unwrap();
+    let description = db.view_explanation("q").unwrap();
     let planned = db.explanation(&query).unwrap();
     assert_eq!(
         (&planned.engine, &planned.others),
-        (&told.engine, &told.others)
+        (&description.engine, &description.others)
     );
-    assert_eq!(planned.query, told.query);
-    told
+    assert_eq!(planned.query, description.query);
+    description
 }
 
 #[test]
 fn what_holds_for_a_key_is_a_join_with_its_groups() {
     for (seed, condition) in of_keys().iter().enumerate() {
         let query = chosen(condition);
-        let told = told(&query);
-        assert_eq!(told.engine.name, "viewtree", "{condition}");
+        let description = description(&query);
+        assert_eq!(description.engine.name, "viewtree", "{condition}");
         let because = "as views over views a change costs O(1) at the worst, as it stands O(log N)";
         assert!(
-            told.engine.because.starts_with(because),
+            description.engine.because.starts_with(because),
             "{:?}",
-            told.engine
+            description.engine
         );
-        assert_eq!(by(&told, "rpai").cost.as_deref(), Some("O(log N)"));
+        assert_eq!(by(&description, "rpai").cost.as_deref(), Some("O(log N)"));
         assert!(
-            told.below
+            description
+                .below
                 .iter()
                 .any(|below| below.what.starts_with("block groups 1"))
         );
@@ -144,9 +145,9 @@ fn what_holds_for_a_key_is_a_join_with_its_groups() {
 #[test]
 fn what_differs_from_row_to_row_stays() {
     let why = |query: &Json| {
-        let told = told(query);
-        assert_eq!(told.engine.name, "rpai", "{query}");
-        by(&told, "views over views")
+        let description = description(query);
+        assert_eq!(description.engine.name, "rpai", "{query}");
+        by(&description, "views over views")
     };
     let standing = why(&vwap("r"));
     assert_eq!(standing.cost, None);
@@ -172,9 +173,9 @@ fn what_differs_from_row_to_row_stays() {
 fn a_join_that_costs_as_much_is_not_taken() {
     let least = within("s", "min", Some(own(0, "v")), Some(same("p")));
     let query = chosen(&compare(&least, "ne", &whole(0)));
-    let told = told(&query);
-    assert_eq!(told.engine.name, "rpai");
-    let other = by(&told, "views over views");
+    let description = description(&query);
+    assert_eq!(description.engine.name, "rpai");
+    let other = by(&description, "views over views");
     assert_eq!(other.cost.as_deref(), Some("O(log N)"));
     follow_both(&query, 3);
 }
@@ -185,10 +186,10 @@ fn a_join_that_would_cost_more_is_not_taken() {
     let mut query = vwap("r");
     let many = compare(&count(Some(same("p"))), "gt", &whole(0));
     query["condition"] = all(vec![query["condition"].clone(), many]);
-    let told = told(&query);
-    assert_eq!(told.engine.name, "rpai");
+    let description = description(&query);
+    assert_eq!(description.engine.name, "rpai");
     assert_eq!(
-        by(&told, "views over views").cost.as_deref(),
+        by(&description, "views over views").cost.as_deref(),
         Some("O(N^2)")
     );
     follow_both(&query, 7);

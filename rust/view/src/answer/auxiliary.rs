@@ -3,13 +3,13 @@
 //! Invariant: rows with the same keys get the same words whoever asks, as of the moment that is asked
 //! for. Cost: what each member says; nothing where there is none.
 
-use super::members::Members;
+use super::members::PayloadLayout;
 use super::values::{Tallies, When};
 
 /// Where the members of payloads behind the first are read from.
-pub trait Further {
+pub trait AuxiliaryMembers {
     /// The members of a row, those of the part first.
-    fn members(&self) -> &Members;
+    fn members(&self) -> &PayloadLayout;
 
     /// Fills the members behind the first in rows of this width (`members().width()`); `keys` are the
     /// fields of the part's key, column by column.
@@ -33,8 +33,8 @@ pub trait Further {
 }
 
 /// Nothing stands beside the part.
-impl Further for Members {
-    fn members(&self) -> &Members {
+impl AuxiliaryMembers for PayloadLayout {
+    fn members(&self) -> &PayloadLayout {
         self
     }
 

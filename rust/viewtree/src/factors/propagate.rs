@@ -15,7 +15,7 @@ const BLOCK: usize = 1 << 16;
 type SumTree = Tree<SumProductPayloads>;
 
 /// Takes the factors of a delta from the leaf to the root.
-pub(super) fn climb(
+pub(super) fn propagate(
     tree: &mut SumTree,
     path: &Path<SumProduct>,
     mut factors: Vec<DeltaFactor>,

@@ -35,12 +35,12 @@ impl Catalogue<'_> {
             standing => standing,
         };
         let first = plans.len();
-        let apart = self.plan_apart((block, query), by, plans);
+        let unnested = self.plan_unnested((block, query), by, plans);
         let costs = plans[first..]
             .iter()
             .map(|one| one.chosen.candidate.change());
         let cost = costs.fold(Cost::Constant, Cost::and);
-        match (&mut standing, apart) {
+        match (&mut standing, unnested) {
             (Err(_), Ok(())) => return Ok(()),
             (Ok(standing), Ok(())) => {
                 let other = standing.chosen.candidate.change();
@@ -48,11 +48,11 @@ impl Catalogue<'_> {
                 let last = plans.last_mut().filter(|last| is_same(last));
                 if let (true, Some(last)) = (cost.compare(&other).is_lt(), last) {
                     last.chosen
-                        .told
+                        .description
                         .instead_of(&*standing.chosen.candidate, cost);
                     return Ok(());
                 }
-                standing.chosen.told.others.push(Other {
+                standing.chosen.description.others.push(Other {
                     name: NAME.to_owned(),
                     cost: Some(cost.to_string()),
                     because: match query.subqueries()[..] {
@@ -64,7 +64,7 @@ impl Catalogue<'_> {
                     .to_owned(),
                 });
             }
-            (Ok(standing), Err(why)) => standing.chosen.told.others.push(Other {
+            (Ok(standing), Err(why)) => standing.chosen.description.others.push(Other {
                 name: NAME.to_owned(),
                 cost: None,
                 because: why,
@@ -77,7 +77,7 @@ impl Catalogue<'_> {
     }
 
     /// The same as blocks and what is left, or why not.
-    fn plan_apart<'q>(
+    fn plan_unnested<'q>(
         &self,
         (block, query): (Option<&'q str>, &'q Query),
         by: By<'_>,
