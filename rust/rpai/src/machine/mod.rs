@@ -6,50 +6,21 @@
 //! O(log n) a row and a result where the aggregate-index optimisation applies, by keys of their own where the query
 //! falls into such parts; else O(n^k) a result over k relations, each of its blocks O(log n) where it is one of those.
 //!
-//! | file | holds |
+//! | folder | holds |
 //! |---|---|
-//! | `plan`, `visit` | [`Plan`]: blocks, values, conditions; walks through them |
-//! | `number`, `row` | numbers, rows and bags of them |
-//! | `scope`, `exact` | values and conditions worked out, and compiled |
-//! | `recognise`, `chain`, `flat` | which blocks the optimisation keeps, and why others are not |
-//! | `indexed`, `known`, `selector`, `products` | the optimised form: sums of products of relations |
-//! | `part`, `feed`, `unit`, `index` | one of its relations: what rows add to which keys |
-//! | `sweep`, `rows`, `stage`, `reach`, `place` | rows chosen by inequalities |
-//! | `grouped` | rows chosen by equalities |
-//! | `local`, `shape`, `partitioned` | queries in parts, each a machine |
-//! | `general`, `free`, `work`, `accumulator` | the general algorithm, combinations of rows, and aggregates |
+//! | `query/` | [`Plan`]: blocks, values, conditions; numbers and rows; how values are computed |
+//! | `recognise/` | which blocks the aggregate-index optimisation maintains, and why others are refused |
+//! | `indexed/` | the optimised form: sums of products of relations, each filtered by indexes |
+//! | `keyed/` | queries that fall into parts by keys |
+//! | `general/` | the general algorithm: free and bound maps, combinations of rows, aggregates |
+//! | `description` | how a query is maintained, for explanations |
 
-mod accumulator;
-mod chain;
-mod exact;
-mod feed;
-mod flat;
-mod free;
+mod description;
 mod general;
-mod grouped;
-mod index;
 mod indexed;
-mod known;
-mod local;
-mod number;
-mod part;
-mod partitioned;
-mod place;
-mod plan;
-mod products;
-mod reach;
+mod keyed;
+mod query;
 mod recognise;
-mod row;
-mod rows;
-mod scope;
-mod selector;
-mod shape;
-mod stage;
-mod sweep;
-mod told;
-mod unit;
-mod visit;
-mod work;
 
 use std::sync::Arc;
 
@@ -57,16 +28,16 @@ use ringview_core::{Batch, Error, Meter, Result, Type};
 
 use general::General;
 use indexed::Indexed;
-use partitioned::Partitioned;
-use row::{Row, RowAt};
-use scope::{Nowhere, simple};
-use selector::with_room;
+use indexed::selector::with_room;
+use keyed::{Partitioned, local};
+use query::row::{Row, RowAt};
+use query::scope::{Nowhere, simple};
 
+pub use description::{Told, Way};
 pub use general::Group;
-pub use number::{Kind, Quantity};
-pub use plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
-pub use row::Cell;
-pub use told::{Told, Way};
+pub use query::number::{Kind, Quantity};
+pub use query::plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
+pub use query::row::Cell;
 
 /// What keeps a query.
 #[derive(Clone, Debug)]

@@ -1,0 +1,390 @@
+//! The general algorithm (paper, section 4.2): any query of the grammar, by free and bound maps.
+//!
+//! Invariant: a *bound map* is the bag of a table on the columns that the query reads. A *free map* holds, for
+//! each binding of a block's free columns that was asked for, the block's aggregates. A block over one
+//! relation whose condition holds no block is kept by deltas: a row that comes is added where the binding's
+//! condition holds for it (figure 6 of the paper). The free map of any other block is forgotten when one of its
+//! tables changes. A block that the optimisation knows, given the row around it, is kept by its indexes instead.
+//! The result is summed over combinations of rows. Where all blocks over a table are equal to columns of the
+//! relations in columns of their own, a row of it changes only the combinations with these values, which are
+//! taken out before it comes and put back behind; else all are summed anew. Cost: O(combinations), O(n^k) over k
+//! relations if it must be all, and for each binding of a block one result of it, O(log n) by indexes.
+
+pub(crate) mod accumulator;
+mod evaluate;
+mod free;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ringview_core::{Meter, Result};
+
+use crate::machine::Moved;
+use crate::machine::general::accumulator::Accumulator;
+use crate::machine::general::evaluate::{Groups, Reach, Start, Total, Work, known, order, reaches};
+use crate::machine::general::free::{FreeMap, equality, maintain};
+use crate::machine::indexed::selector::Selector;
+use crate::machine::query::plan::{Block, Plan};
+use crate::machine::query::row::{Bag, Cell, Row, RowAt};
+use crate::machine::recognise::recognise;
+use crate::steps::Steps;
+
+/// How a row reaches combinations, with the order of relations from there.
+type Way = (Reach, Arc<[usize]>);
+
+/// Where combinations start, each with the order of relations from there.
+type Starts = (Vec<Start>, Vec<Arc<[usize]>>);
+
+/// The maps of a query.
+#[derive(Clone, Debug)]
+pub(crate) struct General {
+    block: Arc<Block>,
+    needed: Vec<Vec<bool>>,
+    bags: Vec<Bag>,
+    /// Whether the rows of a table are ever walked.
+    walked: Vec<bool>,
+    /// By the number of the block.
+    free: Vec<FreeMap>,
+    /// By the number of the block: what finds its aggregates for any binding.
+    selectors: Vec<Option<Selector>>,
+    /// By table: how its rows reach combinations, if they do not reach all; with the order from there.
+    reaches: Vec<Option<Vec<Way>>>,
+    result: Kept,
+    /// Rows since the last commit.
+    undo: Vec<(usize, Row, i64)>,
+    steps: Steps,
+}
+
+/// The result, as it was last worked out.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    groups: Groups,
+    /// Whether rows came since that may have changed all of it.
+    is_stale: bool,
+    /// Groups as they were at the last commit.
+    old: BTreeMap<Row, Option<Total>>,
+    /// Whether all of it was worked out anew since.
+    is_new: bool,
+    /// Combinations looked at since.
+    looked: u64,
+}
+
+/// A group with its aggregates.
+pub type Group = (Row, Vec<Cell>);
+
+impl General {
+    /// `plain` is without indexes for the blocks within.
+    pub(crate) fn new(plan: &Plan, plain: bool) -> Self {
+        let mut needed: Vec<_> = (plan.tables.iter())
+            .map(|all| vec![false; all.len()])
+            .collect();
+        plan.block.needs(&mut Vec::new(), &mut needed);
+        let mut general = Self {
+            block: Arc::new(plan.block.clone()),
+            needed,
+            bags: vec![Bag::default(); plan.tables.len()],
+            walked: vec![false; plan.tables.len()],
+            free: vec![FreeMap::default(); plan.blocks + 1],
+            selectors: vec![None; plan.blocks + 1],
+            reaches: vec![None; plan.tables.len()],
+            result: Kept::default(),
+            undo: Vec::new(),
+            steps: Steps::default(),
+        };
+        general.prepare(&plan.block, plan, (true, plain));
+        // Without rows there is nothing, but for the one group of a query without GROUP BY.
+        general.result.is_stale = true;
+        if !plain {
+            general.find_reaches(&plan.block);
+        }
+        general
+    }
+
+    /// How rows of each table reach combinations, and the indexes for it.
+    fn find_reaches(&mut self, block: &Block) {
+        for table in 0..self.reaches.len() {
+            let Some(all) = reaches(block, table) else {
+                continue;
+            };
+            let mut ways = Vec::new();
+            for reach in all {
+                let order = order(block, reach.relation());
+                if let Reach::Equal(relation, column, _) = reach {
+                    self.bags[block.relations[relation]].index(column);
+                }
+                for taken in 1..order.len() {
+                    if let Some((column, _)) = known(block, order[taken], &order[..taken]) {
+                        self.bags[block.relations[order[taken]]].index(column);
+                    }
+                }
+                ways.push((reach, order.into()));
+            }
+            self.reaches[table] = Some(ways);
+        }
+    }
+
+    /// The maps and indexes of a block and those within it.
+    fn prepare(&mut self, block: &Block, plan: &Plan, (is_outer, plain): (bool, bool)) {
+        let place = block.place();
+        let map = &mut self.free[place];
+        for one in block.condition.conjuncts() {
+            if let Some((own, free)) = equality(one)
+                && !map.columns.contains(&free)
+            {
+                map.columns.push(free);
+                map.equal.push(own);
+            }
+        }
+        block.free(&mut |column| {
+            if !map.columns.contains(&column) {
+                map.columns.push(column);
+            }
+        });
+        block.tables(&mut |table| map.tables.push(table));
+        map.streams = block.relations.len() == 1 && !block.condition.is_nested();
+        if !is_outer && !plain {
+            self.selectors[place] = recognise(&plan.tables, block).ok();
+        }
+        let mut within = Vec::new();
+        if let Some(selector) = &self.selectors[place] {
+            // Its rows are in indexes; what it is compared with may hold blocks.
+            selector.closed(&mut |value| value.blocks(&mut |block| within.push(block.clone())));
+        } else {
+            let order = order(block, 0);
+            for (taken, &at) in order.iter().enumerate() {
+                let table = block.relations[at];
+                self.walked[table] = true;
+                if let Some((column, _)) = known(block, at, &order[..taken]) {
+                    self.bags[table].index(column);
+                }
+            }
+            (block.condition).blocks(&mut |block| within.push(block.clone()));
+        }
+        for block in &within {
+            self.prepare(block, plan, (false, plain));
+        }
+    }
+
+    /// A row of a table comes or goes. After an error only `rollback` may follow.
+    pub(crate) fn change(
+        &mut self,
+        table: usize,
+        at: &RowAt<'_>,
+        (times, meter): (i64, &Meter<'_>),
+    ) -> Result<()> {
+        let row = at.cells(&self.needed[table]);
+        let starts = self.starts(table, &row);
+        self.look(&starts, -1, meter)?;
+        for selector in self.selectors.iter_mut().flatten() {
+            selector.change(table, at, times)?;
+        }
+        for map in &mut self.free {
+            if map.tables.contains(&table) {
+                map.told.clear();
+                if !map.streams {
+                    map.entries.clear();
+                }
+            }
+        }
+        if self.walked[table] {
+            self.bags[table].change(&row, times)?;
+            let mut touched = 0;
+            for_each_within(&self.block, &mut |block| {
+                let map = &mut self.free[block.place()];
+                touched += maintain(block, map, (table, &row, times))?;
+                Ok(())
+            })?;
+            self.steps.count(touched);
+            self.undo.push((table, row, times));
+        }
+        self.look(&starts, 1, meter)
+    }
+
+    /// Where combinations start that a row of a table may change; none if it may change all.
+    fn starts(&mut self, table: usize, row: &Row) -> Starts {
+        let all: usize = self.bags.iter().map(Bag::len).sum();
+        if self.reaches[table].is_none() || self.result.looked > 64 + 2 * all as u64 {
+            // Rather than more of them one after the other, all of them at once.
+            self.result.is_stale = true;
+        }
+        if self.result.is_stale {
+            return Starts::default();
+        }
+        let ways = self.reaches[table].iter().flatten();
+        let start = |(reach, order): &Way| Some((reach.start(row)?, Arc::clone(order)));
+        ways.filter_map(start).unzip()
+    }
+
+    /// Adds the combinations of some starts to the result, or takes them out.
+    fn look(&mut self, (starts, orders): &Starts, times: i128, meter: &Meter<'_>) -> Result<()> {
+        if starts.is_empty() {
+            return Ok(());
+        }
+        let before = self.steps.total();
+        let block = Arc::clone(&self.block);
+        let groups = self.work(meter, |work| {
+            let mut groups = Groups::new();
+            for (at, order) in orders.iter().enumerate() {
+                work.add((&block, None), order, &starts[..=at], (1, &mut groups))?;
+            }
+            Ok(groups)
+        })?;
+        self.result.looked += self.steps.total() - before;
+        for (group, some) in groups {
+            let total = self.result.groups.get(&group);
+            let old = self.result.old.entry(group.clone());
+            old.or_insert_with(|| total.cloned());
+            let none = || Total {
+                all: vec![Accumulator::default(); block.aggregates.len()],
+                rows: 0,
+            };
+            let total = (self.result.groups.entry(group.clone())).or_insert_with(none);
+            total.rows += times * some.rows;
+            for (into, of) in total.all.iter_mut().zip(&some.all) {
+                into.merge(of, times)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn work<R>(
+        &mut self,
+        meter: &Meter<'_>,
+        run: impl FnOnce(&Work<'_, '_>) -> Result<R>,
+    ) -> Result<R> {
+        let work = Work {
+            bags: &self.bags,
+            meter,
+            steps: &self.steps,
+            selectors: &self.selectors,
+            free: RefCell::new(std::mem::take(&mut self.free)),
+        };
+        let done = run(&work);
+        self.free = work.free.into_inner();
+        done
+    }
+
+    pub(crate) fn commit(&mut self) {
+        self.undo.clear();
+        self.selectors
+            .iter_mut()
+            .flatten()
+            .for_each(Selector::commit);
+        for group in std::mem::take(&mut self.result.old).into_keys() {
+            let total = self.result.groups.get(&group);
+            if total.is_some_and(|total| !self.shows(total)) {
+                self.result.groups.remove(&group);
+            }
+        }
+        (self.result.is_new, self.result.looked) = (false, 0);
+    }
+
+    /// Whether a group is there: a query without GROUP BY has one even without rows.
+    fn shows(&self, total: &Total) -> bool {
+        total.rows != 0 || self.block.group.is_empty()
+    }
+
+    pub(crate) fn rollback(&mut self) {
+        (self.selectors.iter_mut().flatten()).for_each(Selector::rollback);
+        for (table, row, times) in self.undo.drain(..).rev() {
+            let undone = self.bags[table].change(&row, -times);
+            debug_assert!(undone.is_ok(), "what fitted fits again");
+        }
+        // Sums of doubles would not come back to the bit; a row that failed may have reached some.
+        for map in &mut self.free {
+            map.entries.clear();
+            map.told.clear();
+        }
+        let kept = &mut self.result;
+        for (group, total) in std::mem::take(&mut kept.old) {
+            match total {
+                Some(total) => kept.groups.insert(group, total),
+                None => kept.groups.remove(&group),
+            };
+        }
+        kept.is_stale |= kept.is_new;
+        (kept.is_new, kept.looked) = (false, 0);
+    }
+
+    pub(crate) fn is_vacant(&self) -> bool {
+        let selectors = self.selectors.iter().flatten();
+        self.bags.iter().all(|bag| bag.len() == 0)
+            && selectors.into_iter().all(Selector::are_vacant)
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        let cells = |rows: usize, width: usize| rows * (width + 1) * size_of::<Cell>();
+        let bags = self.bags.iter().map(|bag| cells(bag.len(), bag.width()));
+        let free = self.free.iter();
+        let free = free.map(|map| cells(map.entries.len() + map.told.len(), map.columns.len() + 2));
+        let selectors = self.selectors.iter().flatten();
+        let selectors = selectors.map(Selector::memory_usage);
+        bags.chain(free).chain(selectors).sum()
+    }
+
+    pub(crate) fn steps(&self) -> u64 {
+        let selectors = self.selectors.iter().flatten();
+        self.steps.total() + selectors.map(Selector::steps).sum::<u64>()
+    }
+
+    /// The groups of the result.
+    pub(crate) fn result(&mut self, meter: &Meter<'_>) -> Result<Vec<Group>> {
+        self.refresh(meter)?;
+        let groups = self.result.groups.iter();
+        groups
+            .filter(|(_, total)| self.shows(total))
+            .map(|(group, total)| Ok((group.clone(), self.values(total)?)))
+            .collect()
+    }
+
+    /// The groups that moved since the last commit, those that went without aggregates; all where they were worked out
+    /// anew.
+    pub(crate) fn moved(&mut self, meter: &Meter<'_>) -> Result<Moved> {
+        self.refresh(meter)?;
+        if self.result.is_new || self.block.group.is_empty() {
+            return self.result(meter).map(Moved::All);
+        }
+        let moved = self.result.old.keys().map(|group| {
+            let total = self.result.groups.get(group);
+            let total = total.filter(|total| self.shows(total));
+            let all = total.map(|total| self.values(total)).transpose()?;
+            Ok((group.clone(), all))
+        });
+        moved.collect::<Result<_>>().map(Moved::Some)
+    }
+
+    fn values(&self, total: &Total) -> Result<Vec<Cell>> {
+        let all = self.block.aggregates.iter().zip(&total.all);
+        all.map(|(what, of)| of.value(what)).collect()
+    }
+
+    /// Works the result out anew where it may have changed as a whole.
+    fn refresh(&mut self, meter: &Meter<'_>) -> Result<()> {
+        if !self.result.is_stale {
+            return Ok(());
+        }
+        let most = 64 + 4 * self.bags.iter().map(Bag::len).max().unwrap_or(0);
+        for map in &mut self.free {
+            // Bindings that no row has any more.
+            if map.entries.len() > most {
+                map.entries.clear();
+            }
+        }
+        let block = Arc::clone(&self.block);
+        self.result.groups = self.work(meter, |work| work.groups(&block, None))?;
+        (self.result.is_stale, self.result.is_new) = (false, true);
+        self.result.old.clear();
+        Ok(())
+    }
+}
+
+/// Calls `visit` with all blocks within one.
+fn for_each_within(block: &Block, visit: &mut dyn FnMut(&Block) -> Result<()>) -> Result<()> {
+    let mut within = Vec::new();
+    block.condition.blocks(&mut |block| within.push(block));
+    within.into_iter().try_for_each(|block| {
+        visit(block)?;
+        for_each_within(block, visit)
+    })
+}

@@ -1,0 +1,62 @@
+//! Places between the keys of an index, and the numbers that tell them.
+//!
+//! Invariant: a number of any kind has its place among keys of one kind, between two of them where it is none. Cost: O(1);
+//! O(log) of the range of keys where a double stands among exact ones.
+
+use ringview_core::Result;
+
+use crate::machine::query::number::{Kind, Quantity, floor, power_of_ten, product};
+use crate::machine::query::plan::Comparison;
+use crate::tree::overflow;
+
+/// A place between entries: a key, and whether it is behind it.
+pub(crate) type Place = (i128, bool);
+
+pub(crate) const START: Place = (-i128::MAX, false);
+pub(crate) const END: Place = (i128::MAX, true);
+
+/// Keys from one place to another.
+pub(crate) type Range = (Place, Place);
+
+/// The same where keys grow downwards.
+pub(crate) fn mirror((key, behind): Place) -> Place {
+    (-key, !behind)
+}
+
+/// The place behind all keys less than a number, or at most it.
+pub(crate) fn place(number: Quantity, kind: Kind, inclusive: bool) -> Result<Place> {
+    let ends = |is_great: bool| if is_great { END } else { START };
+    match (number, kind) {
+        (number, Kind::Real) => Ok((number.ordinal(Kind::Real)?, inclusive)),
+        (Quantity::Exact { units, scale: own }, Kind::Exact(scale)) => {
+            let power = power_of_ten(own.abs_diff(scale));
+            let power = power.ok_or_else(|| overflow("a number"))?;
+            if own <= scale {
+                let key = product(units, power).filter(|key| *key != i128::MIN);
+                return Ok(key.map_or(ends(units > 0), |key| (key, inclusive)));
+            }
+            // Between two keys, unless the digits behind are zeros.
+            let (key, is_key) = floor(units, power);
+            Ok((key, inclusive || !is_key))
+        }
+        (number, Kind::Exact(scale)) => {
+            let how = match inclusive {
+                true => Comparison::Gt,
+                false => Comparison::Ge,
+            };
+            let (mut low, mut high) = (i128::MIN / 2, i128::MAX / 2);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                let units = Quantity::Exact {
+                    units: middle,
+                    scale,
+                };
+                match how.holds(units.compare(number)) {
+                    true => high = middle,
+                    false => low = middle + 1,
+                }
+            }
+            Ok((low, false))
+        }
+    }
+}

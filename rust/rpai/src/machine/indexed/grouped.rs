@@ -1,0 +1,332 @@
+//! One relation chosen by a block that is correlated by equalities (paper, section 2.1 and example 2.1).
+//!
+//! Invariant: rows of a group share the block's aggregate, and an index holds the relation's sums by it: where
+//! aggregates are compared by equality a PAI map, else an RPAI tree. A row of the block moves its group from one
+//! aggregate to another; groups whose aggregate is NULL are in no index. Nothing grows along anything, so
+//! any signs will do. Cost: O(1) a change and a result with the map, O(log n) with the tree.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::quality::SeedableRandomState;
+use ringview_core::{Result, random_hasher};
+use ringview_ring::{CommutativeMonoid, Group};
+
+use crate::cut::Cut;
+use crate::machine::indexed::correlation::Stage;
+use crate::machine::indexed::reader::Feeds;
+use crate::machine::indexed::relation::Part;
+use crate::machine::indexed::sweep::check_lanes;
+use crate::machine::query::number::{Quantity, floor, power_of_ten};
+use crate::machine::query::plan::{Comparison, Value};
+use crate::machine::query::row::{Cell, RowAt};
+use crate::pai_map::PaiMap;
+use crate::payload::{Payload, Sums};
+use crate::tree::{RpaiTree, overflow};
+
+#[derive(Clone, Debug)]
+enum Index<const N: usize> {
+    Map(PaiMap<i128, Sums<N>>),
+    Tree(RpaiTree<i128, Sums<N>>),
+}
+
+/// The block's count and sum, then those of the relation.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub(crate) feeds: Feeds,
+    pub(crate) stage: Stage,
+    /// The closed side, as the one element that `closed` wants.
+    pub(crate) closed: [Value; 1],
+    pub(crate) width: usize,
+    /// Lanes of all sums, and of digits that came later.
+    pub(crate) lanes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Grouped<const N: usize> {
+    shape: Arc<Shape>,
+    groups: HashMap<Vec<i128>, Sums<N>, SeedableRandomState>,
+    index: Index<N>,
+    /// Groups and what was added, since the last commit.
+    undo: Vec<(Vec<i128>, Sums<N>)>,
+}
+
+/// A part over payloads that are wide enough.
+pub(crate) fn part(shape: Shape) -> Option<Box<dyn Part>> {
+    fn made<const N: usize>(shape: Shape) -> Box<dyn Part> {
+        Box::new(Grouped::<N>::new(shape.into()))
+    }
+    match shape.lanes {
+        0..=4 => Some(made::<4>(shape)),
+        5..=8 => Some(made::<8>(shape)),
+        9..=16 => Some(made::<16>(shape)),
+        _ => None,
+    }
+}
+
+impl<const N: usize> Index<N> {
+    fn add(&mut self, key: Option<i128>, payload: Sums<N>) -> Result<()> {
+        match (self, key) {
+            (_, None) => Ok(()),
+            (Index::Map(map), Some(key)) => map.add(key, payload),
+            (Index::Tree(tree), Some(key)) => tree.add(key, (), payload),
+        }
+    }
+
+    fn total(&self) -> Sums<N> {
+        match self {
+            Index::Map(map) => map.total(),
+            Index::Tree(tree) => tree.total(),
+        }
+    }
+}
+
+/// The sums of the relation alone.
+fn own<const N: usize>(sums: Sums<N>) -> Sums<N> {
+    let mut own = sums;
+    own.0[..2].fill(0);
+    own
+}
+
+impl<const N: usize> Grouped<N> {
+    fn new(shape: Arc<Shape>) -> Self {
+        let by_equality = matches!(shape.stage.how, Comparison::Eq | Comparison::Ne);
+        Self {
+            index: match by_equality && shape.stage.growing.is_none() {
+                true => Index::Map(PaiMap::new()),
+                false => Index::Tree(RpaiTree::new()),
+            },
+            shape,
+            groups: HashMap::with_hasher(random_hasher()),
+            undo: Vec::new(),
+        }
+    }
+
+    /// The same with more lanes. O(n).
+    fn wider<const M: usize>(&self) -> Result<Box<dyn Part>> {
+        let mut wide = Grouped::<M>::new(Arc::clone(&self.shape));
+        for (group, sums) in &self.groups {
+            wide.add(group, sums.widened())?;
+        }
+        let undo = self.undo.iter();
+        let undo = undo.map(|(group, delta)| (group.clone(), delta.widened()));
+        wide.undo.extend(undo);
+        Ok(Box::new(wide))
+    }
+
+    /// The units of a group's aggregate; `None` for NULL.
+    fn aggregate(&self, sums: Sums<N>) -> Option<i128> {
+        match (self.shape.stage.counts, sums.0[0], sums.0[1]) {
+            (true, count, _) => Some(count),
+            (false, 0, _) => None,
+            (false, _, sum) => Some(sum),
+        }
+    }
+
+    /// Adds to the sums of a group; with an error nothing is changed.
+    fn add(&mut self, group: &[i128], delta: Sums<N>) -> Result<()> {
+        let old = self.groups.get(group).copied();
+        let old = old.unwrap_or(Sums::<N>::ZERO);
+        let new = old.plus(delta).ok_or_else(|| overflow("a sum"))?;
+        let (from, to) = (self.aggregate(old), self.aggregate(new));
+        let less = own(old).minus().ok_or_else(|| overflow("a payload"))?;
+        if from == to {
+            self.index.add(to, own(delta))?;
+        } else {
+            self.index.add(from, less)?;
+            if let Err(error) = self.index.add(to, own(new)) {
+                self.index.add(from, own(old))?;
+                return Err(error);
+            }
+        }
+        if new.is_zero() {
+            self.groups.remove(group);
+        } else if let Some(sums) = self.groups.get_mut(group) {
+            *sums = new;
+        } else {
+            self.groups.insert(group.to_vec(), new);
+        }
+        Ok(())
+    }
+
+    /// The sums of the groups whose aggregate makes the growing side less than a number, or at most it. O(log n)
+    /// steps of a search between the least and the greatest aggregate.
+    fn below(
+        &self,
+        tree: &RpaiTree<i128, Sums<N>>,
+        closed: Quantity,
+        inclusive: bool,
+    ) -> Result<Sums<N>> {
+        let how = match inclusive {
+            true => Comparison::Ge,
+            false => Comparison::Gt,
+        };
+        let (Some(first), Some(last)) = (tree.first(), tree.last()) else {
+            return Ok(Sums::<N>::ZERO);
+        };
+        let (mut low, mut high) = (first.0, last.0.saturating_add(1));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let growing = self.shape.stage.growing(middle)?.0;
+            let is_below = growing.is_some_and(|growing| how.holds(closed.compare(growing)));
+            (low, high) = match is_below {
+                true => (middle + 1, high),
+                false => (low, middle),
+            };
+        }
+        Ok(tree.get_sum(&Cut::before(low)))
+    }
+
+    fn equal(&self, closed: Quantity) -> Result<Sums<N>> {
+        let stage = &self.shape.stage;
+        match (&self.index, closed) {
+            (Index::Map(map), Quantity::Exact { units, scale }) => {
+                let power = power_of_ten(scale.abs_diff(stage.scale));
+                let power = power.ok_or_else(|| overflow("a number"))?;
+                let key = match scale > stage.scale {
+                    true => {
+                        let (key, is_key) = floor(units, power);
+                        is_key.then_some(key)
+                    }
+                    false => units.checked_mul(power),
+                };
+                let found = key.and_then(|key| map.get(key));
+                Ok(found.unwrap_or(Sums::<N>::ZERO))
+            }
+            (Index::Map(map), Quantity::Real(_) | Quantity::Sum(_)) => {
+                let mut sum = Sums::<N>::ZERO;
+                for (units, payload) in map.iter() {
+                    let growing = stage.growing(units)?.0;
+                    if growing.is_some_and(|growing| closed.compare(growing).is_eq()) {
+                        sum = sum.with(payload);
+                    }
+                }
+                Ok(sum)
+            }
+            (Index::Tree(tree), closed) => {
+                let through = self.below(tree, closed, true)?;
+                Ok(through.without(self.below(tree, closed, false)?))
+            }
+        }
+    }
+}
+
+impl<const N: usize> Part for Grouped<N> {
+    #[inline]
+    fn make_room(&mut self, table: usize, row: &RowAt<'_>) -> Result<Option<Box<dyn Part>>> {
+        let missing = self.shape.feeds.missing(table, row)?;
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let lanes = self.shape.lanes + missing.len();
+        check_lanes(lanes)?;
+        let shape = Arc::make_mut(&mut self.shape);
+        shape.feeds.extend(&missing, shape.lanes);
+        shape.lanes = lanes;
+        match lanes {
+            _ if lanes <= N => Ok(None),
+            0..=8 => self.wider::<8>().map(Some),
+            9..=16 => self.wider::<16>().map(Some),
+            17..=32 => self.wider::<32>().map(Some),
+            _ => self.wider::<64>().map(Some),
+        }
+    }
+
+    fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
+        let shape = Arc::clone(&self.shape);
+        // A row reaches a group in a hash table or two: what a reference counts is little beside.
+        for feed in shape.feeds.of(table) {
+            if !feed.takes(row)? {
+                continue;
+            }
+            let Some(group) = feed.equal(row)? else {
+                continue;
+            };
+            let delta = feed.delta::<N>(&shape.feeds, row, times)?;
+            self.add(&group, delta)?;
+            self.undo.push((group, delta));
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) {
+        self.undo.clear();
+    }
+
+    fn rollback(&mut self) {
+        let mut undo = std::mem::take(&mut self.undo);
+        for (group, delta) in undo.drain(..).rev() {
+            let undone = delta.minus().map(|less| self.add(&group, less));
+            debug_assert!(matches!(undone, Some(Ok(()))), "what fitted fits again");
+        }
+        self.undo = undo;
+    }
+
+    fn tables(&self, visit: &mut dyn FnMut(usize)) {
+        self.shape
+            .feeds
+            .all
+            .iter()
+            .for_each(|feed| visit(feed.table));
+    }
+
+    fn closed(&self) -> &[Value] {
+        &self.shape.closed
+    }
+
+    fn passing(&self, closed: &[Cell], into: &mut [i128]) -> Result<()> {
+        let Some(closed) = closed[0].0 else {
+            into.fill(0);
+            return Ok(());
+        };
+        let total = self.index.total();
+        // The closed side stands left.
+        let passed = match (self.shape.stage.how, &self.index) {
+            (Comparison::Lt, Index::Tree(tree)) => total.without(self.below(tree, closed, true)?),
+            (Comparison::Le, Index::Tree(tree)) => total.without(self.below(tree, closed, false)?),
+            (Comparison::Gt, Index::Tree(tree)) => self.below(tree, closed, false)?,
+            (Comparison::Ge, Index::Tree(tree)) => self.below(tree, closed, true)?,
+            (Comparison::Ne, _) => total.without(self.equal(closed)?),
+            _ => self.equal(closed)?,
+        };
+        into.copy_from_slice(&passed.0[2..2 + self.shape.width]);
+        self.shape.feeds.tell(&passed.0, 2, into)
+    }
+
+    fn width(&self) -> usize {
+        self.shape.width
+    }
+
+    fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    fn is_vacant(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    fn walks(&self) -> usize {
+        0
+    }
+
+    fn memory_usage(&self) -> usize {
+        let words = self.shape.feeds.all.len() * size_of::<i128>();
+        let each = words + size_of::<(Vec<i128>, Sums<N>)>() + 1;
+        let index = match &self.index {
+            Index::Map(map) => map.memory_usage(),
+            Index::Tree(tree) => tree.memory_usage(),
+        };
+        self.groups.capacity() * each + index
+    }
+
+    fn steps(&self) -> u64 {
+        match &self.index {
+            Index::Map(_) => 0,
+            Index::Tree(tree) => tree.steps(),
+        }
+    }
+
+    fn copy(&self) -> Box<dyn Part> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,253 @@
+//! What the rows of a table are to a part: by which key they are found, and what they add to its sums.
+//!
+//! Invariant: a row adds its multiplicity, or a value times it, to each lane; where something of it is NULL, that lane
+//! gets nothing, and a row without a key gets nowhere. Relations that read the same rows by the same key are one
+//! feed. Cost: that of the values.
+
+use ringview_core::Result;
+use ringview_ring::{CommutativeMonoid, Expansion};
+
+use crate::machine::indexed::digits::{self as unit, Digit, Reals, Unit, digits, packed};
+use crate::machine::query::exact::{Exact, Ordinal};
+use crate::machine::query::number::{Kind, Quantity, product};
+use crate::machine::query::plan::{ColumnType, Condition, Value};
+use crate::machine::query::row::RowAt;
+use crate::machine::query::scope::{holds_for, summand};
+use crate::payload::Sums;
+use crate::tree::overflow;
+
+/// Rows of one block of a chain, or of the outer relation.
+#[derive(Clone, Debug)]
+pub(crate) struct Role {
+    pub(crate) table: usize,
+    pub(crate) filter: Vec<Condition>,
+    /// What must be equal to something known from outside.
+    pub(crate) equal: Vec<Value>,
+    /// What its entries are ordered by; `None` where there is nothing to compare.
+    pub(crate) key: Option<Value>,
+    /// What is summed; rows are counted first.
+    pub(crate) sums: Vec<(Value, Unit)>,
+    /// What of a row must not be NULL to count.
+    pub(crate) counted: Option<Value>,
+}
+
+/// What is added to one of the sums.
+#[derive(Clone, Debug)]
+struct Lane {
+    at: usize,
+    value: Summand,
+}
+
+#[derive(Clone, Debug)]
+enum Summand {
+    One,
+    Exact(Exact),
+    /// Into the lanes of one of the sums of doubles.
+    Real(Value, usize),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Feed {
+    pub(crate) table: usize,
+    filter: Vec<Condition>,
+    equal: (Vec<Value>, Vec<Ordinal>),
+    key: (Option<Value>, Option<Ordinal>),
+    lanes: Vec<Lane>,
+}
+
+/// Rows of all tables, as a keyed part reads them.
+#[derive(Clone, Debug)]
+pub(crate) struct Feeds {
+    pub(crate) all: Vec<Feed>,
+    /// The sums of doubles.
+    reals: Vec<Reals>,
+}
+
+/// The kinds in which keys are compared: of what must be equal, and of what orders.
+#[derive(Clone, Debug)]
+pub(crate) struct Kinds {
+    pub(crate) equal: Vec<Kind>,
+    pub(crate) key: Kind,
+}
+
+/// Feeds of roles, each with the place of its first lane; `None` for what is not exact.
+pub(crate) fn feeds(
+    roles: &[(Role, usize)],
+    tables: &[Vec<ColumnType>],
+    kinds: &Kinds,
+) -> Option<Feeds> {
+    let mut all: Vec<Feed> = Vec::new();
+    let mut reals = Vec::new();
+    for (role, first) in roles {
+        let types = &tables[role.table];
+        let mut lanes = vec![Lane {
+            at: *first,
+            value: match &role.counted {
+                Some(value) => Summand::Exact(Exact::new(value, types)?),
+                None => Summand::One,
+            },
+        }];
+        let mut at = first + 1;
+        for (value, unit) in &role.sums {
+            let value = match unit {
+                Unit::Scale(scale) => Summand::Exact(Exact::new(value, types)?.at_scale(*scale)?),
+                Unit::Real => {
+                    reals.push(Reals::new(at));
+                    Summand::Real(value.clone(), reals.len() - 1)
+                }
+            };
+            lanes.push(Lane { at, value });
+            at += unit.lanes();
+        }
+        let alike = |feed: &&mut Feed| {
+            feed.table == role.table
+                && feed.filter == role.filter
+                && feed.equal.0 == role.equal
+                && feed.key.0 == role.key
+        };
+        if let Some(feed) = all.iter_mut().find(alike) {
+            feed.lanes.append(&mut lanes);
+            continue;
+        }
+        let ordinal = |(value, &kind): (&Value, &Kind)| Ordinal::new(value, types, kind);
+        let equal = role.equal.iter().zip(&kinds.equal).map(ordinal);
+        let key = match &role.key {
+            Some(value) => Some(Ordinal::new(value, types, kinds.key)?),
+            None => None,
+        };
+        all.push(Feed {
+            table: role.table,
+            filter: role.filter.clone(),
+            equal: (role.equal.clone(), equal.collect::<Option<_>>()?),
+            key: (role.key.clone(), key),
+            lanes,
+        });
+    }
+    Some(Feeds { all, reals })
+}
+
+impl Feeds {
+    /// Those of a table.
+    #[inline]
+    pub(crate) fn of(&self, table: usize) -> impl Iterator<Item = &Feed> {
+        self.all.iter().filter(move |feed| feed.table == table)
+    }
+
+    /// The digits of a row's doubles that have no lane yet: of which sum, and their places.
+    pub(crate) fn missing(&self, table: usize, row: &RowAt<'_>) -> Result<Vec<(usize, i32)>> {
+        let mut missing = Vec::new();
+        if self.reals.is_empty() {
+            return Ok(missing);
+        }
+        for feed in self.of(table) {
+            if !feed.takes(row)? {
+                continue;
+            }
+            for lane in &feed.lanes {
+                let Summand::Real(value, sum) = &lane.value else {
+                    continue;
+                };
+                for (place, digit) in digits_of(value, row)? {
+                    let has_lane = digit == 0 || self.reals[*sum].lane(place).is_some();
+                    if !has_lane && !missing.contains(&(*sum, place)) {
+                        missing.push((*sum, place));
+                    }
+                }
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Gives digits the lanes from one on.
+    pub(crate) fn extend(&mut self, missing: &[(usize, i32)], first: usize) {
+        for (lane, &(sum, place)) in (first..).zip(missing) {
+            self.reals[sum].extend(place, lane);
+        }
+    }
+
+    /// Writes sums of doubles where they are told; `first` is the lane that is told first.
+    #[inline]
+    pub(crate) fn tell(&self, sums: &[i128], first: usize, into: &mut [i128]) -> Result<()> {
+        for reals in &self.reals {
+            let told = packed(reals.total(sums)?);
+            into[reals.at() - first..][..told.len()].copy_from_slice(&told);
+        }
+        Ok(())
+    }
+}
+
+/// The digits of a row's value, whose own are those of up to three doubles.
+fn digits_of(value: &Value, row: &RowAt<'_>) -> Result<impl Iterator<Item = Digit>> {
+    let sum = summand(value, row)?
+        .0
+        .map_or(Expansion::ZERO, Quantity::expansion);
+    Ok(unit::doubles(sum).into_iter().flat_map(digits))
+}
+
+impl Feed {
+    /// Whether a row takes part.
+    #[inline]
+    pub(crate) fn takes(&self, row: &RowAt<'_>) -> Result<bool> {
+        if self.filter.is_empty() {
+            return Ok(true);
+        }
+        holds_for(&self.filter, row)
+    }
+
+    /// What must be equal; `None` for a row with NULL there.
+    #[inline]
+    pub(crate) fn equal(&self, row: &RowAt<'_>) -> Result<Option<Vec<i128>>> {
+        let mut all = Vec::with_capacity(self.equal.1.len());
+        for one in &self.equal.1 {
+            match one.of(row)? {
+                Some(ordinal) => all.push(ordinal),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(all))
+    }
+
+    /// The key, 0 where nothing is compared; `None` for NULL.
+    #[inline]
+    pub(crate) fn key(&self, row: &RowAt<'_>) -> Result<Option<i128>> {
+        match &self.key.1 {
+            Some(key) => key.of(row),
+            None => Ok(Some(0)),
+        }
+    }
+
+    /// What a row that comes so many times adds.
+    #[inline]
+    pub(crate) fn delta<const N: usize>(
+        &self,
+        feeds: &Feeds,
+        row: &RowAt<'_>,
+        times: i64,
+    ) -> Result<Sums<N>> {
+        let mut delta = Sums::<N>::ZERO;
+        let times = i128::from(times);
+        for lane in &self.lanes {
+            let too_much = || overflow("a sum");
+            let units = match &lane.value {
+                Summand::One => 1,
+                Summand::Exact(value) => value.units(row)?.unwrap_or(0),
+                Summand::Real(value, sum) => {
+                    for (place, digit) in digits_of(value, row)? {
+                        let lane = feeds.reals[*sum].lane(place).filter(|_| digit != 0);
+                        if let Some(lane) = lane {
+                            let digit = product(digit, times);
+                            let sum = digit.and_then(|digit| delta.0[lane].checked_add(digit));
+                            delta.0[lane] = sum.ok_or_else(too_much)?;
+                        }
+                    }
+                    continue;
+                }
+            };
+            delta.0[lane.at] = match times {
+                1 => units,
+                times => product(units, times).ok_or_else(too_much)?,
+            };
+        }
+        Ok(delta)
+    }
+}

@@ -1,0 +1,298 @@
+//! Which queries the aggregate-index optimisation keeps (paper, section 4.3), and why others are not.
+//!
+//! Invariant: what is recognised is exact for every stream: sums are exact, and NULL is told. A block is a product
+//! of relations, each chosen by conditions of its own: filters, equalities and comparisons of something closed with
+//! one value of the row, its key, and at most one with a chain of blocks, each correlated with the next by one
+//! inequality of keys that the whole chain shares. Closed is what is the same for all rows of the block, given the row around
+//! it. Cost: linear in the query.
+
+mod chain;
+mod products;
+
+use crate::machine::indexed::digits::Unit;
+use crate::machine::indexed::grouped;
+use crate::machine::indexed::reader::{Kinds, Role, feeds};
+use crate::machine::indexed::relation::Part;
+use crate::machine::indexed::selector::Selector;
+use crate::machine::indexed::sweep;
+use crate::machine::query::flat::{flat, flat_value};
+use crate::machine::query::number::Kind;
+use crate::machine::query::plan::{Block, Column, ColumnType, Comparison, Condition, Value, kind};
+use crate::machine::recognise::chain::{
+    Chain, Sides, aggregated, chain, closed_left, correlation, growing,
+};
+use crate::machine::recognise::products::products;
+
+/// Why a query is kept by the general algorithm.
+pub(crate) type Why = &'static str;
+
+/// A row with NULL there is in no index, but what it is compared with is 0, and may pass.
+const NULL_COUNTS: Why = "a column that may be NULL correlates a count";
+
+const WIDE: Why = "too many sums stand side by side";
+
+pub(crate) type Tables = [Vec<ColumnType>];
+
+/// The optimised form of a block, given the rows around it.
+pub(crate) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why> {
+    if !block.group.is_empty() {
+        return Err("it has groups");
+    }
+    if block.relations.is_empty() {
+        return Err("it has no relation");
+    }
+    let mut parts: Vec<Vec<&Condition>> = vec![Vec::new(); block.relations.len()];
+    let mut gates = Vec::new();
+    for one in block.condition.conjuncts() {
+        let mut of = Vec::new();
+        one.columns(&mut |column| {
+            if column.depth == 0 {
+                of.push(column.relation);
+            }
+        });
+        of.sort_unstable();
+        of.dedup();
+        match of[..] {
+            [] => gates.push(one.clone()),
+            [relation] => parts[relation].push(one),
+            _ => return Err("a condition compares columns of two relations"),
+        }
+    }
+    let mut sums = vec![Vec::new(); parts.len()];
+    let aggregates = (block.aggregates.iter())
+        .map(|aggregate| products(tables, block, aggregate, &mut sums))
+        .collect::<Result<Vec<_>, Why>>()?;
+    let built = (parts.iter().zip(sums).enumerate())
+        .map(|(relation, (conditions, sums))| {
+            part(tables, block.relations[relation], conditions, sums)
+        })
+        .collect::<Result<Vec<Box<dyn Part>>, Why>>()?;
+    Ok(Selector::new(built, gates, aggregates))
+}
+
+/// The kind of a value over one table.
+fn kind_in(tables: &Tables, table: usize, value: &Value) -> Kind {
+    kind(value, &|column: Column| {
+        Kind::of(&tables[table][column.column].ty)
+    })
+}
+
+/// In what sums of a value over one table are kept.
+pub(crate) fn unit(tables: &Tables, table: usize, value: &Value) -> Result<Unit, Why> {
+    match kind_in(tables, table, value) {
+        Kind::Exact(scale) => Ok(Unit::Scale(scale)),
+        // Such a value may be NULL where its columns are not.
+        Kind::Real if value.divides() => Err("quotients are aggregated"),
+        Kind::Real => Ok(Unit::Real),
+    }
+}
+
+/// The scale of an exact value over one table.
+pub(crate) fn exact(tables: &Tables, table: usize, value: &Value) -> Result<u8, Why> {
+    match unit(tables, table, value)? {
+        Unit::Scale(scale) => Ok(scale),
+        Unit::Real => Err("a row is compared with a sum of doubles"),
+    }
+}
+
+/// Whether a value over one table may be NULL.
+fn is_nullable(tables: &Tables, table: usize, value: &Value) -> bool {
+    let mut nullable = value.divides();
+    value.columns(&mut |column| nullable |= tables[table][column.column].nullable);
+    nullable
+}
+
+/// How many lanes sums take, their count among them.
+fn lanes(sums: &[(Value, Unit)]) -> usize {
+    1 + sums.iter().map(|(_, unit)| unit.lanes()).sum::<usize>()
+}
+
+/// What chooses a relation's rows.
+#[derive(Default)]
+struct Chosen<'a> {
+    filter: Vec<Condition>,
+    /// Own values that must equal closed ones.
+    equal: Vec<(Value, Value)>,
+    /// A closed value against the key.
+    bounds: Vec<(Value, Comparison)>,
+    key: Option<Value>,
+    /// A closed value against a block that varies with the row.
+    nested: Option<Sides<'a>>,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(conditions: &[&'a Condition]) -> Result<Self, Why> {
+        let mut chosen = Self::default();
+        for &one in conditions {
+            let mut is_own = !one.is_nested();
+            one.columns(&mut |column| is_own &= column.depth == 0);
+            if is_own {
+                chosen.filter.push(flat(one));
+                continue;
+            }
+            let (closed, how, other) = closed_left(one)?;
+            if other.is_nested() {
+                if chosen.nested.replace((closed, how, other)).is_some() {
+                    return Err("a relation has two conditions with blocks");
+                }
+                continue;
+            }
+            let mut is_own = true;
+            other.columns(&mut |column| is_own &= column.depth == 0);
+            if !is_own {
+                return Err("a value is of the row and of the row around it");
+            }
+            let own = flat_value(other);
+            if how == Comparison::Eq && !closed.is_constant() {
+                chosen.equal.push((own, closed.clone()));
+                continue;
+            }
+            chosen.agree_on(own)?;
+            chosen.bounds.push((closed.clone(), how));
+        }
+        Ok(chosen)
+    }
+
+    /// The one value by which entries are ordered.
+    fn agree_on(&mut self, key: Value) -> Result<(), Why> {
+        match &self.key {
+            Some(other) if *other != key => Err("a relation is compared by two values"),
+            _ => {
+                self.key = Some(key);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// How one relation's rows are chosen.
+fn part(
+    tables: &Tables,
+    table: usize,
+    conditions: &[&Condition],
+    sums: Vec<(Value, Unit)>,
+) -> Result<Box<dyn Part>, Why> {
+    let mut chosen = Chosen::new(conditions)?;
+    let mut role = Role {
+        table,
+        filter: std::mem::take(&mut chosen.filter),
+        equal: chosen.equal.iter().map(|(own, _)| own.clone()).collect(),
+        key: None,
+        sums,
+        counted: None,
+    };
+    let mut chain_of = Chain {
+        roles: Vec::new(),
+        stages: Vec::new(),
+        mirrored: false,
+    };
+    if let Some(sides) = chosen.nested {
+        let alone = chosen.equal.is_empty() && chosen.bounds.is_empty();
+        if alone && let Some(part) = grouped(tables, &role, sides)? {
+            return Ok(part);
+        }
+        if !chosen.equal.is_empty() {
+            return Err("a relation with a chain of blocks must equal something known");
+        }
+        let (found, key) = chain(tables, sides)?;
+        if found.stages.last().is_some_and(|stage| stage.counts) && is_nullable(tables, table, &key)
+        {
+            return Err(NULL_COUNTS);
+        }
+        chain_of = found;
+        chosen.agree_on(key)?;
+    }
+    role.key = chosen.key.clone();
+    let width = lanes(&role.sums);
+    let equal = (chosen.equal.iter()).map(|(own, _)| kind_in(tables, table, own));
+    let mut kinds = Kinds {
+        equal: equal.collect(),
+        key: Kind::Exact(0),
+    };
+    let mut roles = chain_of.roles;
+    roles.push(role);
+    for role in &roles {
+        if let Some(key) = &role.key {
+            kinds.key = kinds.key.common(kind_in(tables, role.table, key));
+        }
+    }
+    let lanes = roles.into_iter().enumerate();
+    let lanes: Vec<(Role, usize)> = lanes.map(|(at, role)| (role, 2 * at)).collect();
+    let feeds = feeds(&lanes, tables, &kinds).ok_or("a key is not exact")?;
+    let stages = chain_of.stages.iter().map(|stage| stage.closed.clone());
+    let closed = stages.chain(chosen.bounds.iter().map(|(closed, _)| closed.clone()));
+    let closed = closed.chain(chosen.equal.iter().map(|(_, closed)| closed.clone()));
+    sweep::part(sweep::Shape {
+        lanes: 2 * chain_of.stages.len() + width,
+        feeds,
+        kinds,
+        mirrored: chain_of.mirrored,
+        closed: closed.collect(),
+        stages: chain_of.stages,
+        bounds: chosen.bounds.iter().map(|(_, how)| *how).collect(),
+        width,
+    })
+    .ok_or(WIDE)
+}
+
+/// A relation chosen by a block that is correlated by equalities alone, if it is one.
+fn grouped(
+    tables: &Tables,
+    role: &Role,
+    (closed, how, other): Sides<'_>,
+) -> Result<Option<Box<dyn Part>>, Why> {
+    let block = growing(other).ok_or("a value does not grow with the block in it")?;
+    let (mut own, mut theirs, mut filter) = (Vec::new(), Vec::new(), Vec::new());
+    for one in block.condition.conjuncts() {
+        let mut is_own = !one.is_nested();
+        one.columns(&mut |column| is_own &= column.depth == 0);
+        match correlation(one) {
+            _ if is_own => filter.push(flat(one)),
+            Ok((left, Comparison::Eq, right)) => {
+                own.push(left);
+                theirs.push(right);
+            }
+            _ => return Ok(None),
+        }
+    }
+    let [table] = block.relations[..] else {
+        return Ok(None);
+    };
+    if own.is_empty() {
+        return Ok(None);
+    }
+    let summed = aggregated(tables, block, table)?;
+    let nullable = |other: &Value| is_nullable(tables, role.table, other);
+    if summed.counts && theirs.iter().any(nullable) {
+        return Err(NULL_COUNTS);
+    }
+    let kind = |(mine, other): (&Value, &Value)| {
+        kind_in(tables, table, mine).common(kind_in(tables, role.table, other))
+    };
+    let kinds = Kinds {
+        equal: own.iter().zip(&theirs).map(kind).collect(),
+        key: Kind::Exact(0),
+    };
+    let grows = (!matches!(other, Value::Block(_))).then(|| other.clone());
+    let stage = summed.stage((closed, how), grows);
+    let inner = Role {
+        filter,
+        equal: own,
+        ..summed.role(table)
+    };
+    let outer = Role {
+        equal: theirs,
+        ..role.clone()
+    };
+    let width = lanes(&outer.sums);
+    let feeds = feeds(&[(inner, 0), (outer, 2)], tables, &kinds).ok_or("a key is not exact")?;
+    let closed = [closed.clone()];
+    let shape = grouped::Shape {
+        lanes: 2 + width,
+        feeds,
+        stage,
+        closed,
+        width,
+    };
+    Ok(grouped::part(shape))
+}
