@@ -29,7 +29,7 @@ use ringview_core::{Batch, Error, Meter, Result, Type};
 use general::General;
 use indexed::Indexed;
 use indexed::selector::with_room;
-use keyed::{Partitioned, local};
+use keyed::Partitioned;
 use query::row::{Row, RowAt};
 use query::scope::{Nowhere, simple};
 
@@ -99,10 +99,7 @@ impl Machine {
                 Self::of(plan, Form::Indexed(indexed), None)
             }
             Err(why) => {
-                let parts = in_parts.then(|| local::local(&plan)).flatten();
-                let aggregates = plan.block.aggregates.clone();
-                let parts = parts.and_then(|local| Partitioned::new(local, aggregates));
-                let form = match parts {
+                let form = match in_parts.then(|| Partitioned::new(&plan)).flatten() {
                     Some(parts) => Form::Partitioned(Box::new(parts)),
                     None => Form::General(Box::new(General::new(&plan, false))),
                 };
@@ -119,10 +116,7 @@ impl Machine {
     }
 
     fn of(plan: Plan, form: Form, why: Option<&'static str>) -> Self {
-        let mut needed: Vec<_> = (plan.tables.iter())
-            .map(|all| vec![false; all.len()])
-            .collect();
-        plan.block.needs(&mut Vec::new(), &mut needed);
+        let needed = plan.needed();
         let real = |types: &[ColumnType], needed: &[bool]| {
             let columns = types.iter().zip(needed).enumerate();
             let is_real = |ty: &Type| matches!(ty, Type::Float32 | Type::Float64);
@@ -184,16 +178,24 @@ impl Machine {
             types: &plan.tables[table],
             verdicts: rows.verdicts,
         };
-        let mut one = |at: usize| {
+        let times = |at: usize| rows.sign * rows.batch.multiplicity(at);
+        let all = (0..rows.batch.rows).filter(|_| rows.chosen.is_none());
+        let some = rows.chosen.unwrap_or_default().iter();
+        let each = all.chain(some.map(|&at| at as usize));
+        if let Form::Partitioned(parts) = form {
+            let mut checked = row;
+            for at in each.clone().filter(|_| !reals[table].is_empty()) {
+                checked.at = at;
+                check(&reals[table], &checked)?;
+            }
+            return parts.take(table, row, each.map(|at| (at, times(at))), meter);
+        }
+        for at in each {
             row.at = at;
             check(&reals[table], &row)?;
-            let times = rows.sign * rows.batch.multiplicity(at);
-            form.change(table, &row, (times, meter))
-        };
-        match rows.chosen {
-            None => (0..rows.batch.rows).try_for_each(one),
-            Some(chosen) => chosen.iter().try_for_each(|&at| one(at as usize)),
+            form.change(table, &row, (times(at), meter))?;
         }
+        Ok(())
     }
 
     /// The same of all rows of a batch.
@@ -218,7 +220,7 @@ impl Machine {
     /// Static tables have all their rows.
     pub fn seal(&mut self, is_static: &[bool]) {
         if let Form::Partitioned(parts) = &mut self.form {
-            parts.seal(is_static);
+            parts.freeze(is_static);
         }
     }
 
@@ -237,6 +239,14 @@ impl Machine {
             Form::Indexed(indexed) => indexed.rollback(),
             Form::Partitioned(parts) => parts.rollback(),
             Form::General(general) => general.rollback(),
+        }
+    }
+
+    /// All rows of a machine that never commits go at once.
+    fn clear(&mut self) {
+        match &mut self.form {
+            Form::Indexed(indexed) => indexed.clear(),
+            _ => self.rollback(),
         }
     }
 
@@ -366,7 +376,10 @@ impl Form {
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Meter<'_>)) -> Result<()> {
         match self {
             Form::Indexed(indexed) => indexed.change(table, row, times),
-            Form::Partitioned(parts) => parts.change(table, row, times),
+            Form::Partitioned(parts) => {
+                let (times, meter) = times;
+                parts.take(table, *row, std::iter::once((row.at, times)), meter)
+            }
             Form::General(general) => general.change(table, row, times),
         }
     }

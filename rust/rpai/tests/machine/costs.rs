@@ -125,7 +125,7 @@ fn steps_grow_as_the_paper_says() {
 #[test]
 #[ignore = "ten million rows of each table"]
 fn steps_grow_as_the_paper_says_to_ten_million() {
-    // A machine a key takes kilobytes, of which ten million rows would want too many.
+    // Those of Q18 are still rows in trees, of which ten million would take too much memory.
     let by_key = [1_000, 100_000, 1_000_000];
     grows(
         &[1_000, 1_000_000, 10_000_000],
@@ -159,5 +159,33 @@ fn beside(block: Block, asks: i64) -> u64 {
 fn rows_of_one_side_leave_the_other_alone() {
     for block in [queries::mst(), queries::psp()] {
         assert_eq!(beside(block.clone(), 50), beside(block, 20_000));
+    }
+}
+
+/// Bytes a key of Q17 by the machine's own count, each key with ten different rows.
+fn bytes_a_key(keys: i64) -> usize {
+    let mut machine = Machine::new(Plan::new(vec![ints(3), ints(2)], queries::q17()));
+    let mut key = -1;
+    let parts = many(keys, 2, || {
+        key += 1;
+        vec![key, 3]
+    });
+    machine.apply(1, &parts, 1).expect("fits");
+    let mut line = -1;
+    let lines = many(10 * keys, 3, || {
+        line += 1;
+        vec![line % keys, 1 + line % 50, 90_000 + line]
+    });
+    machine.apply(0, &lines, 1).expect("fits");
+    machine.result().expect("fits");
+    machine.commit();
+    machine.memory_usage() / keys as usize
+}
+
+#[test]
+fn a_key_of_ten_rows_takes_less_than_200_bytes() {
+    for keys in [3_000, 5_000, 20_000] {
+        let bytes = bytes_a_key(keys);
+        assert!(bytes < 200, "{bytes} bytes a key of {keys}");
     }
 }

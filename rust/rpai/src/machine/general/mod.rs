@@ -76,10 +76,7 @@ pub type Group = (Row, Vec<Cell>);
 impl General {
     /// `plain` is without indexes for the blocks within.
     pub(crate) fn new(plan: &Plan, plain: bool) -> Self {
-        let mut needed: Vec<_> = (plan.tables.iter())
-            .map(|all| vec![false; all.len()])
-            .collect();
-        plan.block.needs(&mut Vec::new(), &mut needed);
+        let needed = plan.needed();
         let mut general = Self {
             block: Arc::new(plan.block.clone()),
             needed,

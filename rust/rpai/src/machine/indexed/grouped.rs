@@ -65,6 +65,15 @@ pub(crate) fn part(shape: Shape) -> Option<Box<dyn Part>> {
 }
 
 impl<const N: usize> Index<N> {
+    fn new(shape: &Shape) -> Self {
+        let by_equality = matches!(shape.stage.how, Comparison::Eq | Comparison::Ne);
+        if by_equality && shape.stage.growing.is_none() {
+            Index::Map(PaiMap::new())
+        } else {
+            Index::Tree(RpaiTree::new())
+        }
+    }
+
     fn add(&mut self, key: Option<i128>, payload: Sums<N>) -> Result<()> {
         match (self, key) {
             (_, None) => Ok(()),
@@ -90,12 +99,8 @@ fn own<const N: usize>(sums: Sums<N>) -> Sums<N> {
 
 impl<const N: usize> Grouped<N> {
     fn new(shape: Arc<Shape>) -> Self {
-        let by_equality = matches!(shape.stage.how, Comparison::Eq | Comparison::Ne);
         Self {
-            index: match by_equality && shape.stage.growing.is_none() {
-                true => Index::Map(PaiMap::new()),
-                false => Index::Tree(RpaiTree::new()),
-            },
+            index: Index::new(&shape),
             shape,
             groups: HashMap::with_hasher(random_hasher()),
             undo: Vec::new(),
@@ -260,6 +265,12 @@ impl<const N: usize> Part for Grouped<N> {
             debug_assert!(matches!(undone, Some(Ok(()))), "what fitted fits again");
         }
         self.undo = undo;
+    }
+
+    fn clear(&mut self) {
+        self.groups.clear();
+        self.index = Index::new(&self.shape);
+        self.undo.clear();
     }
 
     fn tables(&self, visit: &mut dyn FnMut(usize)) {

@@ -58,6 +58,18 @@ impl<const N: usize> Index<N> {
         }
     }
 
+    /// Without entries, of which there may be few again.
+    pub(crate) fn clear(&mut self) {
+        match &mut self.form {
+            Form::Few(few, weight) => {
+                few.clear();
+                *weight = Sums::<N, i64>::ZERO;
+            }
+            _ => self.form = Form::Few(Vec::new(), Sums::<N, i64>::ZERO),
+        }
+        self.total = Sums::<N>::ZERO;
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         match &self.form {
             Form::Few(few, _) => few.is_empty(),

@@ -82,6 +82,16 @@ impl Indexed {
         closed.for_each(|(_, machine)| machine.rollback());
     }
 
+    /// All rows go at once, for good.
+    pub(crate) fn clear(&mut self) {
+        if let Some(known) = &mut self.known {
+            known.forget();
+        }
+        self.selector.clear();
+        let closed = self.closed.iter_mut();
+        closed.for_each(|(_, machine)| machine.clear());
+    }
+
     /// How many aggregates there are.
     pub(crate) fn len(&self) -> usize {
         self.selector.len()

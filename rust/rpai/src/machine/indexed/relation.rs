@@ -15,6 +15,8 @@ pub(crate) trait Part: std::fmt::Debug + Send + Sync {
     fn commit(&mut self);
     /// What came since the last commit goes.
     fn rollback(&mut self);
+    /// All rows go at once, for good.
+    fn clear(&mut self);
     /// Calls `visit` with every table whose rows it takes.
     fn tables(&self, visit: &mut dyn FnMut(usize));
     /// The values that it is to be given, the same for all rows.

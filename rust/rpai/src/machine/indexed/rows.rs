@@ -31,6 +31,11 @@ impl<const N: usize> Rows<N> {
         }
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.index.clear();
+        self.negative = 0;
+    }
+
     pub(crate) fn add(&mut self, key: i128, delta: Sums<N>, stages: usize) -> Result<()> {
         let (old, new) = self.index.add(key, delta)?;
         let is_negative =

@@ -117,6 +117,10 @@ impl Selector {
         self.parts.iter_mut().for_each(|part| part.rollback());
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.parts.iter_mut().for_each(|part| part.clear());
+    }
+
     /// How many aggregates there are.
     pub(crate) fn len(&self) -> usize {
         self.shape.aggregates.len()

@@ -215,6 +215,14 @@ impl<const N: usize> Part for Sweep<N> {
         }
     }
 
+    fn clear(&mut self) {
+        let store = &mut self.store;
+        store.all.clear();
+        store.groups.clear();
+        store.walking = 0;
+        self.undo.clear();
+    }
+
     fn tables(&self, visit: &mut dyn FnMut(usize)) {
         self.shape
             .feeds

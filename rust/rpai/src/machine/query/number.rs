@@ -105,14 +105,6 @@ impl Quantity {
         }
     }
 
-    /// Whether it is the same to the last digit.
-    pub(crate) fn is_same(self, other: Self) -> bool {
-        match (self, other) {
-            (Quantity::Sum(_), _) | (_, Quantity::Sum(_)) => self.expansion() == other.expansion(),
-            _ => self == other,
-        }
-    }
-
     /// Units of a scale in which it has no further digits.
     pub(crate) fn units_at(self, scale: u8) -> Result<i128> {
         let Quantity::Exact { units, scale: own } = self else {

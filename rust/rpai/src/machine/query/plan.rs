@@ -31,6 +31,15 @@ impl Plan {
         }
     }
 
+    /// Of each table, which columns are read.
+    pub(crate) fn needed(&self) -> Vec<Vec<bool>> {
+        let mut needed: Vec<_> = (self.tables.iter())
+            .map(|all| vec![false; all.len()])
+            .collect();
+        self.block.needs(&mut Vec::new(), &mut needed);
+        needed
+    }
+
     /// How many columns each table has.
     #[must_use]
     pub fn widths(&self) -> Vec<usize> {

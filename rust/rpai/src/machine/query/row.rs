@@ -41,16 +41,6 @@ impl PartialEq for Cell {
 
 impl Eq for Cell {}
 
-impl Cell {
-    /// Whether it is the same to the last digit.
-    pub(crate) fn is_same(self, other: Self) -> bool {
-        match (self.0, other.0) {
-            (Some(one), Some(other)) => one.is_same(other),
-            (one, other) => one.is_none() == other.is_none(),
-        }
-    }
-}
-
 pub(crate) type Row = Vec<Cell>;
 
 /// A row where it stands in a batch, with what was found out about it.
@@ -81,6 +71,12 @@ impl RowAt<'_> {
             Type::Bool => self.bit(column).map(|bit| Quantity::int(i128::from(bit))),
             ty => read(self.batch, column, self.at, ty),
         }
+    }
+
+    /// The word of a column that is not NULL.
+    #[inline]
+    pub(crate) fn word(&self, column: usize) -> u64 {
+        self.batch.column(column).words[self.at]
     }
 
     pub(crate) fn is_null(&self, column: usize) -> bool {
