@@ -21,6 +21,7 @@ mod indexed;
 mod keyed;
 mod query;
 mod recognise;
+mod store;
 
 use std::sync::Arc;
 

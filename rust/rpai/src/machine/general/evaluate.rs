@@ -13,8 +13,9 @@ use crate::machine::general::accumulator::Accumulator;
 use crate::machine::general::free::FreeMap;
 use crate::machine::indexed::selector::{Selector, with_room};
 use crate::machine::query::plan::{Aggregate, Block, Column, Comparison, Condition, Value};
-use crate::machine::query::row::{Bag, Cell, Row};
+use crate::machine::query::row::{Cell, Row};
 use crate::machine::query::scope::{Frame, Scope, holds, simple, summand, value_for};
+use crate::machine::store::bag::{Bag, Which};
 use crate::steps::Steps;
 
 /// The aggregates of a group, and how many combinations are in it.
@@ -26,11 +27,14 @@ pub(crate) struct Total {
 
 pub(crate) type Groups = BTreeMap<Row, Total>;
 
+/// Results of a block that are memoised at most.
+const MEMOISED: usize = 1 << 12;
+
 /// Rows of one relation, from which combinations are to be extended.
 #[derive(Clone, Debug)]
 pub(crate) enum Start {
-    /// One row.
-    Row(usize, Row),
+    /// One row, also packed.
+    Row(usize, Row, Vec<u8>),
     /// Those with a value in a column.
     With(usize, usize, Cell),
 }
@@ -39,7 +43,7 @@ impl Start {
     /// Whether a combination is one of these.
     fn has(&self, frame: &Frame<'_>) -> bool {
         match self {
-            Start::Row(relation, row) => frame.rows[*relation] == Some(row),
+            Start::Row(relation, row, _) => frame.rows[*relation] == Some(row),
             Start::With(relation, column, value) => {
                 frame.rows[*relation].is_some_and(|row| row[*column] == *value)
             }
@@ -193,6 +197,9 @@ impl Work<'_, '_> {
             })?;
             self.steps.count(1);
             let told = &mut self.free.borrow_mut()[block.place()].told;
+            if told.len() >= MEMOISED {
+                told.clear();
+            }
             told.insert(binding, value);
             return Ok(value);
         }
@@ -228,23 +235,25 @@ impl Combination<'_, '_> {
         };
         let bag = &self.work.bags[self.block.relations[at]];
         let start = self.starts.last().filter(|_| taken == 0);
-        let mut one = None;
-        let some = match start {
-            Some(Start::Row(_, row)) => {
-                one = bag.all().get_key_value(row);
-                None
+        let (which, equal) = match start {
+            Some(Start::Row(_, row, body)) => (Which::Row(row, body), None),
+            Some(Start::With(_, column, value)) => {
+                let Some(number) = value.0 else { return Ok(()) };
+                (Which::With(*column, number), Some((*column, *value)))
             }
-            Some(Start::With(_, column, value)) => bag.with(*column, *value),
             None => match known(self.block, at, &self.order[..taken]) {
-                None => Some(bag.all()),
-                Some((column, value)) => {
-                    let value = self.work.value(value, &frame)?;
+                None => (Which::All, None),
+                Some((column, value)) => match self.work.value(value, &frame)?.0 {
+                    Some(number) => (Which::With(column, number), None),
                     // NULL equals nothing.
-                    value.0.and_then(|_| bag.with(column, value))
-                }
+                    None => return Ok(()),
+                },
             },
         };
-        for (row, &multiplicity) in one.into_iter().chain(some.into_iter().flatten()) {
+        bag.each(which, &mut |row, multiplicity| {
+            if equal.is_some_and(|(column, value)| row[column] != value) {
+                return Ok(());
+            }
             self.work.steps.count(1);
             // A row of a combination is as much work as several of a table.
             self.work.meter.work(8)?;
@@ -258,8 +267,8 @@ impl Combination<'_, '_> {
                 let times = times * i128::from(multiplicity);
                 self.extend((next, taken + 1), times, groups)?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// A whole combination.
@@ -309,9 +318,9 @@ pub(crate) enum Reach {
 
 impl Reach {
     /// Where a row starts; `None` for NULL, which equals nothing.
-    pub(crate) fn start(self, row: &Row) -> Option<Start> {
+    pub(crate) fn start(self, row: &Row, body: &[u8]) -> Option<Start> {
         match self {
-            Reach::Own(relation) => Some(Start::Row(relation, row.clone())),
+            Reach::Own(relation) => Some(Start::Row(relation, row.clone(), body.to_vec())),
             Reach::Equal(relation, column, own) => {
                 let value = row[own];
                 value.0.map(|_| Start::With(relation, column, value))

@@ -26,8 +26,9 @@ use crate::machine::general::evaluate::{Groups, Reach, Start, Total, Work, known
 use crate::machine::general::free::{FreeMap, equality, maintain};
 use crate::machine::indexed::selector::Selector;
 use crate::machine::query::plan::{Block, Plan};
-use crate::machine::query::row::{Bag, Cell, Row, RowAt};
+use crate::machine::query::row::{Cell, Row, RowAt};
 use crate::machine::recognise::recognise;
+use crate::machine::store::bag::Bag;
 use crate::steps::Steps;
 
 /// How a row reaches combinations, with the order of relations from there.
@@ -51,8 +52,8 @@ pub(crate) struct General {
     /// By table: how its rows reach combinations, if they do not reach all; with the order from there.
     reaches: Vec<Option<Vec<Way>>>,
     result: Kept,
-    /// Rows since the last commit.
-    undo: Vec<(usize, Row, i64)>,
+    /// The row at hand, packed.
+    body: Vec<u8>,
     steps: Steps,
 }
 
@@ -77,16 +78,19 @@ impl General {
     /// `plain` is without indexes for the blocks within.
     pub(crate) fn new(plan: &Plan, plain: bool) -> Self {
         let needed = plan.needed();
+        let bags = plan.tables.iter().zip(&needed);
+        let bags = bags.map(|(types, needed)| Bag::new(types, needed));
+        let bags = bags.collect();
         let mut general = Self {
             block: Arc::new(plan.block.clone()),
             needed,
-            bags: vec![Bag::default(); plan.tables.len()],
+            bags,
             walked: vec![false; plan.tables.len()],
             free: vec![FreeMap::default(); plan.blocks + 1],
             selectors: vec![None; plan.blocks + 1],
             reaches: vec![None; plan.tables.len()],
             result: Kept::default(),
-            undo: Vec::new(),
+            body: Vec::new(),
             steps: Steps::default(),
         };
         general.prepare(&plan.block, plan, (true, plain));
@@ -171,7 +175,10 @@ impl General {
         (times, meter): (i64, &Meter<'_>),
     ) -> Result<()> {
         let row = at.cells(&self.needed[table]);
-        let starts = self.starts(table, &row);
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
+        self.bags[table].format.pack(at, &mut body);
+        let starts = self.starts(table, &row, &body);
         self.look(&starts, -1, meter)?;
         for selector in self.selectors.iter_mut().flatten() {
             selector.change(table, at, times)?;
@@ -185,7 +192,7 @@ impl General {
             }
         }
         if self.walked[table] {
-            self.bags[table].change(&row, times)?;
+            self.bags[table].change(at, &body, times)?;
             let mut touched = 0;
             for_each_within(&self.block, &mut |block| {
                 let map = &mut self.free[block.place()];
@@ -193,13 +200,13 @@ impl General {
                 Ok(())
             })?;
             self.steps.count(touched);
-            self.undo.push((table, row, times));
         }
+        self.body = body;
         self.look(&starts, 1, meter)
     }
 
     /// Where combinations start that a row of a table may change; none if it may change all.
-    fn starts(&mut self, table: usize, row: &Row) -> Starts {
+    fn starts(&mut self, table: usize, row: &Row, body: &[u8]) -> Starts {
         let all: usize = self.bags.iter().map(Bag::len).sum();
         if self.reaches[table].is_none() || self.result.looked > 64 + 2 * all as u64 {
             // Rather than more of them one after the other, all of them at once.
@@ -209,7 +216,7 @@ impl General {
             return Starts::default();
         }
         let ways = self.reaches[table].iter().flatten();
-        let start = |(reach, order): &Way| Some((reach.start(row)?, Arc::clone(order)));
+        let start = |(reach, order): &Way| Some((reach.start(row, body)?, Arc::clone(order)));
         ways.filter_map(start).unzip()
     }
 
@@ -263,7 +270,7 @@ impl General {
     }
 
     pub(crate) fn commit(&mut self) {
-        self.undo.clear();
+        self.bags.iter_mut().for_each(Bag::commit);
         self.selectors
             .iter_mut()
             .flatten()
@@ -284,10 +291,7 @@ impl General {
 
     pub(crate) fn rollback(&mut self) {
         (self.selectors.iter_mut().flatten()).for_each(Selector::rollback);
-        for (table, row, times) in self.undo.drain(..).rev() {
-            let undone = self.bags[table].change(&row, -times);
-            debug_assert!(undone.is_ok(), "what fitted fits again");
-        }
+        self.bags.iter_mut().for_each(Bag::rollback);
         // Sums of doubles would not come back to the bit; a row that failed may have reached some.
         for map in &mut self.free {
             map.entries.clear();
@@ -312,7 +316,7 @@ impl General {
 
     pub(crate) fn memory_usage(&self) -> usize {
         let cells = |rows: usize, width: usize| rows * (width + 1) * size_of::<Cell>();
-        let bags = self.bags.iter().map(|bag| cells(bag.len(), bag.width()));
+        let bags = self.bags.iter().map(Bag::memory_usage);
         let free = self.free.iter();
         let free = free.map(|map| cells(map.entries.len() + map.told.len(), map.columns.len() + 2));
         let selectors = self.selectors.iter().flatten();

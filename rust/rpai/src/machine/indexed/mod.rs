@@ -3,7 +3,6 @@
 //! Invariant: what is closed in it, by the numbers of its blocks, is kept by machines of its own, which have taken the same
 //! rows. Cost: O(log n) a change and a result; of several relations only those are asked of which rows have come since.
 
-mod bound;
 pub(crate) mod correlation;
 pub(crate) mod digits;
 pub(crate) mod grouped;

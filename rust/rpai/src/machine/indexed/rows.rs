@@ -6,10 +6,10 @@
 use ringview_core::Result;
 use ringview_ring::CommutativeMonoid;
 
-use crate::machine::indexed::bound::{END, Place, Range, START, mirror, place};
 use crate::machine::indexed::index::Index;
 use crate::machine::indexed::sweep::Shape;
 use crate::machine::indexed::threshold::Enough;
+use crate::machine::query::bound::{END, Place, Range, START, mirror, place};
 use crate::machine::query::plan::Comparison;
 use crate::machine::query::row::Cell;
 use crate::payload::{Payload, Sums};

@@ -18,11 +18,11 @@ use foldhash::quality::SeedableRandomState;
 use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
-use crate::machine::indexed::bound::place;
 use crate::machine::indexed::correlation::Stage;
 use crate::machine::indexed::reader::{Feeds, Kinds};
 use crate::machine::indexed::relation::Part;
 use crate::machine::indexed::rows::Rows;
+use crate::machine::query::bound::place;
 use crate::machine::query::plan::{Comparison, Value};
 use crate::machine::query::row::{Cell, RowAt};
 use crate::payload::Sums;

@@ -8,7 +8,6 @@
 //! them are skipped. Cost: some bytes a row of a part with few; O(`FEW`) a part that was reached, or that of its machine.
 
 mod local;
-mod packed;
 mod shape;
 
 use std::collections::BTreeMap;
@@ -22,8 +21,8 @@ use crate::machine::general::accumulator::Accumulator;
 use crate::machine::query::number::Quantity;
 use crate::machine::query::plan::{Aggregate, Plan};
 use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::store::packed::{PackedRows, pack_cells, unpack_cells};
 use crate::machine::{Machine, Moved};
-use packed::{PackedRows, pack_cells, unpack_cells};
 use shape::{Route, Shape, Total, own};
 
 /// Different rows of a part without a machine of its own, at most.

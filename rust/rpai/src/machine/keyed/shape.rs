@@ -9,11 +9,11 @@ use ringview_relation::{KeyField, KeyLayout, Part as Table};
 use crate::machine::Machine;
 use crate::machine::general::accumulator::Accumulator;
 use crate::machine::keyed::local::{Local, Place, local};
-use crate::machine::keyed::packed::RowFormat;
 use crate::machine::query::exact::Exact;
 use crate::machine::query::number::{Kind, Quantity, rescaled};
 use crate::machine::query::plan::{Aggregate, Column, ColumnType, Plan, Value};
 use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::store::packed::RowFormat;
 
 /// How rows of a table reach parts.
 #[derive(Debug)]

@@ -8,6 +8,7 @@
 //! | `number`, `row` | exact numbers and doubles; rows of a batch |
 //! | `scope`, `exact` | values and conditions interpreted, and compiled |
 
+pub(crate) mod bound;
 pub(crate) mod exact;
 pub(crate) mod flat;
 pub(crate) mod number;

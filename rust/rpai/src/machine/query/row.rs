@@ -1,18 +1,14 @@
-//! Rows as tuples of cells, and bags of them.
+//! Rows: as tuples of cells, and in a batch.
 //!
-//! Invariant: a bag holds no row with multiplicity 0; its order is that of its rows, so whatever is summed
-//! over it is summed in the same order on every machine. Cost: O(log n) a change, for the bag and each of its
-//! indexes.
+//! Invariant: a cell is a number or NULL; numbers of any kinds have an order. Cost: O(1) a cell.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
-use ringview_core::{Batch, Result, Type};
+use ringview_core::{Batch, Type};
 
 use crate::machine::query::number::{Quantity, read};
 use crate::machine::query::plan::{Column, ColumnType};
 use crate::machine::query::scope::Scope;
-use crate::tree::overflow;
 
 /// A number, or NULL, in an order of their own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,64 +94,5 @@ impl RowAt<'_> {
 impl Scope for RowAt<'_> {
     fn cell(&self, column: Column) -> Cell {
         Cell(self.quantity(column.column))
-    }
-}
-
-/// Rows with multiplicities, and the same by the value of some columns.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Bag {
-    rows: BTreeMap<Row, i64>,
-    by: BTreeMap<usize, BTreeMap<Cell, BTreeMap<Row, i64>>>,
-}
-
-impl Bag {
-    /// Rows will be looked for by a column.
-    pub(crate) fn index(&mut self, column: usize) {
-        self.by.entry(column).or_default();
-    }
-
-    pub(crate) fn change(&mut self, row: &Row, times: i64) -> Result<()> {
-        let held = self.rows.get(row).copied().unwrap_or(0);
-        held.checked_add(times)
-            .ok_or_else(|| overflow("a multiplicity"))?;
-        add(&mut self.rows, row, times);
-        for (&column, index) in &mut self.by {
-            let group = index.entry(row[column]).or_default();
-            add(group, row, times);
-            if group.is_empty() {
-                index.remove(&row[column]);
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Columns.
-    pub(crate) fn width(&self) -> usize {
-        self.rows.keys().next().map_or(0, Vec::len)
-    }
-
-    pub(crate) fn all(&self) -> &BTreeMap<Row, i64> {
-        &self.rows
-    }
-
-    /// The rows with a value in an indexed column.
-    pub(crate) fn with(&self, column: usize, value: Cell) -> Option<&BTreeMap<Row, i64>> {
-        self.by.get(&column)?.get(&value)
-    }
-}
-
-fn add(rows: &mut BTreeMap<Row, i64>, row: &Row, times: i64) {
-    match rows.get_mut(row) {
-        Some(held) if *held + times != 0 => *held += times,
-        Some(_) => {
-            rows.remove(row);
-        }
-        None => {
-            rows.insert(row.clone(), times);
-        }
     }
 }

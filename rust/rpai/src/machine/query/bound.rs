@@ -23,6 +23,13 @@ pub(crate) fn mirror((key, behind): Place) -> Place {
     (-key, !behind)
 }
 
+/// The keys of an exact kind that equal a number, from the first to the one behind the last.
+pub(crate) fn equal_keys(number: Quantity, kind: Kind) -> Result<(i128, i128)> {
+    let behind = |(key, behind): Place| key + i128::from(behind);
+    let (first, end) = (place(number, kind, false)?, place(number, kind, true)?);
+    Ok((behind(first), behind(end)))
+}
+
 /// The place behind all keys less than a number, or at most it.
 pub(crate) fn place(number: Quantity, kind: Kind, inclusive: bool) -> Result<Place> {
     let ends = |is_great: bool| if is_great { END } else { START };

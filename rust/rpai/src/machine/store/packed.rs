@@ -4,27 +4,107 @@
 //! length and before its multiplicity, which is not 0. Cost: O(bytes of the bag) a change; numbers take as many bytes as
 //! they have digits to the base 128.
 
-use ringview_core::{Batch, Column, Result, Type};
+use ringview_core::{Batch, Result, Type};
 use ringview_ring::{Expansion, Number};
 
-use crate::machine::query::number::Quantity;
+use crate::machine::query::bound::equal_keys;
+use crate::machine::query::number::{Kind, Quantity};
 use crate::machine::query::plan::ColumnType;
-use crate::machine::query::row::{Cell, RowAt};
+use crate::machine::query::row::{Cell, Row, RowAt};
 use crate::tree::overflow;
 
-/// How the values of a column are read.
+/// How the values of a column are read, as integers that tell them apart.
 #[derive(Clone, Copy, Debug)]
-enum Coding {
+pub(crate) enum Coding {
     Signed,
     Unsigned,
-    Decimal,
+    /// Units of a scale.
+    Decimal(i8),
     Real,
     Bit,
+}
+
+impl Coding {
+    pub(crate) fn of(ty: &Type) -> Self {
+        match ty {
+            Type::Float32 | Type::Float64 => Coding::Real,
+            Type::Decimal { scale, .. } => Coding::Decimal(*scale),
+            Type::UInt64 => Coding::Unsigned,
+            Type::Bool => Coding::Bit,
+            _ => Coding::Signed,
+        }
+    }
+
+    /// The integer of a value that is not NULL.
+    pub(crate) fn read(self, row: &RowAt<'_>, column: usize) -> i128 {
+        match self {
+            Coding::Bit => i128::from(row.bit(column) == Some(true)),
+            Coding::Real | Coding::Unsigned => i128::from(row.word(column)),
+            Coding::Signed => i128::from(row.word(column) as i64),
+            Coding::Decimal(_) => row.batch.column(column).decimal(row.at),
+        }
+    }
+
+    /// The number that an integer stands for.
+    fn quantity(self, value: i128) -> Quantity {
+        match self {
+            Coding::Real => Quantity::Real(f64::from_bits(value as u64)),
+            Coding::Decimal(scale) if scale >= 0 => Quantity::Exact {
+                units: value,
+                scale: scale as u8,
+            },
+            Coding::Decimal(_) => Quantity::int(value.saturating_mul(self.power())),
+            _ => Quantity::int(value),
+        }
+    }
+
+    /// What a unit is, where it is no fraction.
+    fn power(self) -> i128 {
+        match self {
+            Coding::Decimal(scale @ ..0) => 10i128.saturating_pow(scale.unsigned_abs().into()),
+            _ => 1,
+        }
+    }
+
+    /// The integers of the values that equal a number, from the first to the one behind the last: several exact numbers
+    /// equal a double beyond 2^53.
+    pub(crate) fn equal_to(self, number: Quantity) -> Result<(i128, i128)> {
+        let kind = match self {
+            Coding::Real => {
+                let bits = i128::from((number.real() + 0.0).to_bits());
+                return Ok((bits, bits + 1));
+            }
+            Coding::Decimal(scale) => Kind::Exact(scale.max(0) as u8),
+            _ => Kind::Exact(0),
+        };
+        let (first, end) = equal_keys(number, kind)?;
+        let above = |units: i128| -(-units).div_euclid(self.power());
+        Ok((above(first), above(end)))
+    }
+
+    fn put(self, value: i128, out: &mut Vec<u8>) {
+        match self {
+            // The digits of round doubles stand in the upper bytes.
+            Coding::Real => put(out, u128::from((value as u64).swap_bytes())),
+            Coding::Unsigned | Coding::Bit => put(out, value as u128),
+            Coding::Signed | Coding::Decimal(_) => put(out, zigzag(value)),
+        }
+    }
+
+    fn get(self, bytes: &mut &[u8]) -> i128 {
+        let value = get(bytes);
+        match self {
+            Coding::Real => i128::from((value as u64).swap_bytes()),
+            Coding::Unsigned | Coding::Bit => value as i128,
+            Coding::Signed | Coding::Decimal(_) => unzigzag(value),
+        }
+    }
 }
 
 /// How the rows of a table are packed: its columns that are read.
 #[derive(Clone, Debug)]
 pub(crate) struct RowFormat {
+    /// Each with whether it may be NULL.
     columns: Vec<(usize, Coding, bool)>,
     /// Of all columns, whether they are read.
     needed: Vec<bool>,
@@ -32,17 +112,10 @@ pub(crate) struct RowFormat {
 
 impl RowFormat {
     pub(crate) fn new(types: &[ColumnType], needed: &[bool]) -> Self {
-        let coding = |ty: &Type| match ty {
-            Type::Float32 | Type::Float64 => Coding::Real,
-            Type::Decimal { .. } => Coding::Decimal,
-            Type::UInt64 => Coding::Unsigned,
-            Type::Bool => Coding::Bit,
-            _ => Coding::Signed,
-        };
         let columns = types.iter().enumerate().filter(|(at, _)| needed[*at]);
         Self {
             columns: columns
-                .map(|(at, of)| (at, coding(&of.ty), of.nullable))
+                .map(|(at, of)| (at, Coding::of(&of.ty), of.nullable))
                 .collect(),
             needed: needed.to_vec(),
         }
@@ -55,51 +128,47 @@ impl RowFormat {
             if nullable {
                 out.push(u8::from(is_null));
             }
-            if is_null {
-                continue;
-            }
-            match coding {
-                Coding::Bit => out.push(u8::from(row.bit(column) == Some(true))),
-                // The digits of round doubles stand in the upper bytes.
-                Coding::Real => put(out, u128::from(row.word(column).swap_bytes())),
-                Coding::Unsigned => put(out, u128::from(row.word(column))),
-                Coding::Signed => put(out, zigzag(i128::from(row.word(column) as i64))),
-                Coding::Decimal => put(out, zigzag(row.batch.column(column).decimal(row.at))),
+            if !is_null {
+                coding.put(coding.read(row, column), out);
             }
         }
     }
 
+    /// The packed values, by column; `None` for NULL.
+    fn values(&self, mut bytes: &[u8]) -> impl Iterator<Item = (usize, Coding, Option<i128>)> {
+        self.columns.iter().map(move |&(column, coding, nullable)| {
+            let is_null = nullable && byte(&mut bytes) == 1;
+            (column, coding, (!is_null).then(|| coding.get(&mut bytes)))
+        })
+    }
+
     /// The packed row as the only one of a batch.
-    pub(crate) fn unpack(&self, mut bytes: &[u8], batch: &mut Batch) {
+    pub(crate) fn unpack(&self, bytes: &[u8], batch: &mut Batch) {
         match batch.rows {
             0 => batch.reset(&self.needed),
             _ => batch.clear(),
         }
         batch.rows = 1;
-        for &(column, coding, nullable) in &self.columns {
+        for (column, coding, value) in self.values(bytes) {
             let Some(into) = &mut batch.columns[column] else {
                 continue;
             };
-            if nullable && byte(&mut bytes) == 1 {
-                push(into, 0, matches!(coding, Coding::Decimal));
-                into.valid = Some(vec![false]);
-                continue;
+            into.words.push(value.unwrap_or(0) as u64);
+            if matches!(coding, Coding::Decimal(_)) {
+                into.high.push((value.unwrap_or(0) >> 64) as u64);
             }
-            let value = match coding {
-                Coding::Bit => i128::from(byte(&mut bytes)),
-                Coding::Real => i128::from((get(&mut bytes) as u64).swap_bytes()),
-                Coding::Unsigned => get(&mut bytes) as i128,
-                Coding::Signed | Coding::Decimal => unzigzag(get(&mut bytes)),
-            };
-            push(into, value, matches!(coding, Coding::Decimal));
+            if value.is_none() {
+                into.valid = Some(vec![false]);
+            }
         }
     }
-}
 
-fn push(column: &mut Column, value: i128, is_decimal: bool) {
-    column.words.push(value as u64);
-    if is_decimal {
-        column.high.push((value >> 64) as u64);
+    /// The cells of the packed row, with NULL in columns that are not read.
+    pub(crate) fn cells(&self, bytes: &[u8], row: &mut Row) {
+        row.resize(self.needed.len(), Cell(None));
+        for (column, coding, value) in self.values(bytes) {
+            row[column] = Cell(value.map(|value| coding.quantity(value)));
+        }
     }
 }
 
@@ -118,11 +187,11 @@ impl PackedRows {
         std::iter::from_fn(move || (!rest.is_empty()).then(|| row(&mut rest)))
     }
 
-    /// Adds to the multiplicity of a row.
+    /// Adds to the multiplicity of a row, and returns those before and now.
     ///
     /// # Errors
     /// `Overflow` if it does not fit; nothing is changed then.
-    pub(crate) fn change(&mut self, body: &[u8], times: i64) -> Result<()> {
+    pub(crate) fn change(&mut self, body: &[u8], times: i64) -> Result<(i64, i64)> {
         let (all, mut rest) = (&self.0[..], &self.0[..]);
         let (mut start, mut held) = (all.len(), 0);
         while !rest.is_empty() {
@@ -144,7 +213,7 @@ impl PackedRows {
         }
         changed.extend_from_slice(rest);
         self.0 = changed.into_boxed_slice();
-        Ok(())
+        Ok((held, count))
     }
 
     /// Keeps some rows.

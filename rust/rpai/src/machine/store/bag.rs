@@ -1,0 +1,361 @@
+//! The rows of a table, by the values of some of its columns.
+//!
+//! Invariant: each index holds all rows, as lists beside the slots of a relation whose keys are the values of its column;
+//! a bag without an index has one list. A list of few rows is packed, one of many is ordered. Cost: O(1) expected a
+//! change and index, O(`FEW`) in a list of few rows, O(log n) in one of many; some bytes a row and index.
+
+use std::collections::BTreeMap;
+
+use ringview_core::{Result, empty};
+use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Keys, Part as Table};
+
+use crate::machine::query::number::Quantity;
+use crate::machine::query::plan::ColumnType;
+use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::store::packed::{Coding, PackedRows, RowFormat};
+use crate::machine::store::slotted::Slotted;
+use crate::tree::overflow;
+
+/// Different rows of a list that is packed, at most.
+const FEW: usize = 48;
+/// Values that are looked up one by one, at most, where several equal a number.
+const SEVERAL: i128 = 64;
+
+/// Rows with equal values in a column.
+#[derive(Clone, Debug)]
+#[expect(clippy::box_collection, reason = "there are many lists of few rows")]
+enum List {
+    Few(PackedRows),
+    Many(Box<BTreeMap<Box<[u8]>, i64>>),
+}
+
+impl Default for List {
+    fn default() -> Self {
+        List::Few(PackedRows::default())
+    }
+}
+
+impl List {
+    fn is_empty(&self) -> bool {
+        match self {
+            List::Few(rows) => rows.is_empty(),
+            List::Many(rows) => rows.is_empty(),
+        }
+    }
+
+    fn get(&self, body: &[u8]) -> i64 {
+        match self {
+            List::Few(rows) => {
+                let mut rows = rows.iter();
+                let found = rows.find(|(other, _)| *other == body);
+                found.map_or(0, |(_, times)| times)
+            }
+            List::Many(rows) => rows.get(body).copied().unwrap_or(0),
+        }
+    }
+
+    /// Adds to a multiplicity, and returns those before and now.
+    fn change(&mut self, body: &[u8], times: i64) -> Result<(i64, i64)> {
+        let rows = match self {
+            List::Few(rows) => {
+                let changed = rows.change(body, times)?;
+                if rows.iter().count() > FEW {
+                    let rows = rows.iter().map(|(body, times)| (body.into(), times));
+                    *self = List::Many(Box::new(rows.collect()));
+                }
+                return Ok(changed);
+            }
+            List::Many(rows) => rows,
+        };
+        let held = rows.get(body).copied().unwrap_or(0);
+        let now = held.checked_add(times);
+        let now = now.ok_or_else(|| overflow("a multiplicity"))?;
+        match now {
+            0 => drop(rows.remove(body)),
+            _ => drop(rows.insert(body.into(), now)),
+        }
+        Ok((held, now))
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&[u8], i64) -> Result<()>) -> Result<()> {
+        match self {
+            List::Few(rows) => rows.iter().try_for_each(|(body, times)| visit(body, times)),
+            List::Many(rows) => rows
+                .iter()
+                .try_for_each(|(body, &times)| visit(body, times)),
+        }
+    }
+
+    fn memory_usage(&self) -> usize {
+        match self {
+            List::Few(rows) => rows.memory_usage(),
+            // Nodes are two thirds full, and each row is a box of its own.
+            List::Many(rows) => rows.len() * (size_of::<(Box<[u8]>, i64)>() * 3 / 2 + 32),
+        }
+    }
+}
+
+/// How the value of a column is the key of an index.
+#[derive(Clone, Copy, Debug)]
+struct KeyColumn {
+    column: usize,
+    coding: Coding,
+    is_wide: bool,
+    nullable: bool,
+}
+
+impl KeyColumn {
+    fn new(column: usize, of: &ColumnType) -> Self {
+        Self {
+            column,
+            coding: Coding::of(&of.ty),
+            is_wide: matches!(of.ty, ringview_core::Type::Decimal { precision, .. } if precision > 18),
+            nullable: of.nullable,
+        }
+    }
+
+    fn layout(self) -> KeyLayout {
+        let word = |bits| KeyField {
+            bits,
+            signed: false,
+        };
+        let mut fields = vec![word(64); 1 + usize::from(self.is_wide)];
+        fields.extend(self.nullable.then_some(word(1)));
+        KeyLayout::new(&fields)
+    }
+
+    /// Writes the fields of a value, each as a column of one row.
+    fn put(self, value: Option<i128>, columns: &mut Vec<Vec<u64>>) {
+        let number = value.unwrap_or(0);
+        columns.clear();
+        columns.push(vec![number as u64]);
+        columns.extend(self.is_wide.then(|| vec![(number >> 64) as u64]));
+        columns.extend(self.nullable.then(|| vec![u64::from(value.is_none())]));
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Index {
+    /// `None` where all rows are one list.
+    key: Option<KeyColumn>,
+    lists: Slotted<List>,
+}
+
+/// A row that came or went, since the last commit.
+#[derive(Clone, Debug)]
+struct Change {
+    index: u32,
+    slot: u32,
+    body: Box<[u8]>,
+    times: i64,
+}
+
+/// Which rows are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Which<'a> {
+    All,
+    /// Those with a value in an indexed column.
+    With(usize, Quantity),
+    /// One, if it is there, also packed.
+    Row(&'a Row, &'a [u8]),
+}
+
+/// Rows with multiplicities.
+#[derive(Clone, Debug)]
+pub(crate) struct Bag {
+    pub(crate) format: RowFormat,
+    types: Vec<ColumnType>,
+    indexes: Vec<Index>,
+    len: usize,
+    undo: Vec<Change>,
+    columns: Vec<Vec<u64>>,
+    scratch: KeyScratch,
+    slots: Vec<u32>,
+}
+
+impl Bag {
+    pub(crate) fn new(types: &[ColumnType], needed: &[bool]) -> Self {
+        Self {
+            format: RowFormat::new(types, needed),
+            types: types.to_vec(),
+            indexes: Vec::new(),
+            len: 0,
+            undo: Vec::new(),
+            columns: Vec::new(),
+            scratch: KeyScratch::default(),
+            slots: Vec::new(),
+        }
+    }
+
+    /// Rows will be looked for by a column. Before any comes.
+    pub(crate) fn index(&mut self, column: usize) {
+        if self.index_of(column).is_none() {
+            let key = KeyColumn::new(column, &self.types[column]);
+            self.indexes.push(Index {
+                key: Some(key),
+                lists: Slotted::new(Table::new(key.layout(), 0)),
+            });
+        }
+    }
+
+    fn index_of(&self, column: usize) -> Option<&Index> {
+        let is_of = |key: KeyColumn| key.column == column;
+        self.indexes
+            .iter()
+            .find(|index| index.key.is_some_and(is_of))
+    }
+
+    /// How many different rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn change(&mut self, row: &RowAt<'_>, body: &[u8], times: i64) -> Result<()> {
+        if self.indexes.is_empty() {
+            self.indexes.push(Index {
+                key: None,
+                lists: Slotted::new(Table::new(KeyLayout::new(&[]), 0)),
+            });
+        }
+        for (at, index) in self.indexes.iter_mut().enumerate() {
+            self.columns.clear();
+            if let Some(key) = index.key {
+                let is_null = row.is_null(key.column);
+                let value = (!is_null).then(|| key.coding.read(row, key.column));
+                key.put(value, &mut self.columns);
+            }
+            let fields: Vec<usize> = (0..self.columns.len()).collect();
+            let keys = Keys {
+                columns: &self.columns,
+                fields: &fields,
+                rows: 1,
+            };
+            (index.lists).locate(keys, &mut self.scratch, &mut self.slots);
+            let slot = self.slots[0];
+            let (held, now) = index.lists[slot].change(body, times)?;
+            if at == 0 {
+                self.len = self.len + usize::from(now != 0) - usize::from(held != 0);
+            }
+            self.undo.push(Change {
+                index: at as u32,
+                slot,
+                body: body.into(),
+                times,
+            });
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with rows and their multiplicities.
+    pub(crate) fn each(
+        &self,
+        which: Which<'_>,
+        visit: &mut dyn FnMut(&Row, i64) -> Result<()>,
+    ) -> Result<()> {
+        let mut row = Row::new();
+        let mut see = |body: &[u8], times: i64| {
+            self.format.cells(body, &mut row);
+            visit(&row, times)
+        };
+        let Some(first) = self.indexes.first() else {
+            return Ok(());
+        };
+        match which {
+            Which::All => first.each(&mut see),
+            Which::Row(row, body) => {
+                let found = match first.key {
+                    Some(key) => first.find(key, row[key.column])?,
+                    None => first.lists.values().iter().collect(),
+                };
+                let times: i64 = found.iter().map(|list| list.get(body)).sum();
+                match times {
+                    0 => Ok(()),
+                    times => visit(row, times),
+                }
+            }
+            Which::With(column, value) => {
+                let index = self.index_of(column).unwrap_or(first);
+                let lists = match index.key {
+                    Some(key) => index.find(key, Cell(Some(value)))?,
+                    None => index.lists.values().iter().collect(),
+                };
+                lists.into_iter().try_for_each(|list| list.each(&mut see))
+            }
+        }
+    }
+
+    pub(crate) fn commit(&mut self) {
+        let mut leaving = vec![Vec::new(); self.indexes.len()];
+        for change in &self.undo {
+            if self.indexes[change.index as usize].lists[change.slot].is_empty() {
+                leaving[change.index as usize].push(change.slot);
+            }
+        }
+        for (index, leaving) in self.indexes.iter_mut().zip(&leaving) {
+            index.lists.commit(leaving);
+        }
+        empty(&mut self.undo);
+    }
+
+    pub(crate) fn rollback(&mut self) {
+        for change in std::mem::take(&mut self.undo).into_iter().rev() {
+            let list = &mut self.indexes[change.index as usize].lists[change.slot];
+            let undone = list.change(&change.body, -change.times);
+            debug_assert!(undone.is_ok(), "what fitted fits again");
+            if let (0, Ok((held, now))) = (change.index, undone) {
+                self.len = self.len + usize::from(now != 0) - usize::from(held != 0);
+            }
+        }
+        let indexes = self.indexes.iter_mut();
+        indexes.for_each(|index| index.lists.rollback());
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        let indexes = self.indexes.iter().map(|index| {
+            let lists = index.lists.values().iter().map(List::memory_usage);
+            index.lists.memory_usage() + lists.sum::<usize>()
+        });
+        let undo = self.undo.iter().map(|change| change.body.len() + 16);
+        let undo = self.undo.capacity() * size_of::<Change>() + undo.sum::<usize>();
+        indexes.sum::<usize>() + undo
+    }
+}
+
+impl Index {
+    fn each(&self, see: &mut dyn FnMut(&[u8], i64) -> Result<()>) -> Result<()> {
+        (self.lists.values().iter()).try_for_each(|list| list.each(see))
+    }
+
+    /// The lists of the values that equal one, at least: one at most, but for a double beyond 2^53 among exact numbers.
+    /// Whoever reads them compares.
+    fn find(&self, key: KeyColumn, value: Cell) -> Result<Vec<&List>> {
+        let (first, end) = match value.0 {
+            Some(number) => key.coding.equal_to(number)?,
+            None => (0, 1),
+        };
+        if end.saturating_sub(first) > SEVERAL {
+            return Ok(self.lists.values().iter().collect());
+        }
+        let (mut columns, mut slots) = (Vec::new(), Vec::new());
+        let mut found = Vec::new();
+        for number in first..end {
+            key.put(value.0.map(|_| number), &mut columns);
+            let fields: Vec<usize> = (0..columns.len()).collect();
+            let keys = Keys {
+                columns: &columns,
+                fields: &fields,
+                rows: 1,
+            };
+            self.lists
+                .keys
+                .find(keys, &mut KeyScratch::default(), &mut slots);
+            found.extend(
+                slots
+                    .iter()
+                    .filter(|slot| **slot != ABSENT)
+                    .map(|&slot| &self.lists[slot]),
+            );
+        }
+        Ok(found)
+    }
+}

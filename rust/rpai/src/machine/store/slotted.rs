@@ -1,0 +1,70 @@
+//! Values beside the slots of a relation's keys.
+//!
+//! Invariant: there is a value for each slot; that of a slot without a key is empty. Keys that came since the last
+//! commit leave with a rollback. Cost: O(1) expected a key.
+
+use std::ops::{Index, IndexMut};
+
+use ringview_relation::{KeyScratch, Keys, Moved, Part as Table};
+
+/// Values by key.
+#[derive(Clone, Debug)]
+pub(crate) struct Slotted<T> {
+    pub(crate) keys: Table,
+    values: Vec<T>,
+}
+
+impl<T: Default> Slotted<T> {
+    pub(crate) fn new(keys: Table) -> Self {
+        let values = Vec::new();
+        Self { keys, values }
+    }
+
+    /// The slot of each key, made where there is none.
+    pub(crate) fn locate(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
+        self.keys.locate(keys, scratch, out);
+        self.values.resize_with(self.keys.slots(), T::default);
+    }
+
+    /// The values of all slots; those without a key have nothing.
+    pub(crate) fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// Ends a transaction, with which some keys leave; where slots went, if they moved.
+    pub(crate) fn commit(&mut self, leaving: &[u32]) -> Option<Moved> {
+        for &slot in leaving {
+            self[slot] = T::default();
+        }
+        self.keys.commit(leaving, |_| true);
+        let moved = self.keys.shrink();
+        if let Some(moved) = &moved {
+            moved.follow(&mut self.values);
+        }
+        moved
+    }
+
+    /// The keys that came since the last commit leave; their values have been emptied, and the others changed back.
+    pub(crate) fn rollback(&mut self) {
+        self.keys.rollback();
+        self.values.truncate(self.keys.slots());
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.keys.memory_usage() + self.values.capacity() * size_of::<T>()
+    }
+}
+
+impl<T> Index<u32> for Slotted<T> {
+    type Output = T;
+
+    fn index(&self, slot: u32) -> &T {
+        &self.values[slot as usize]
+    }
+}
+
+impl<T> IndexMut<u32> for Slotted<T> {
+    fn index_mut(&mut self, slot: u32) -> &mut T {
+        &mut self.values[slot as usize]
+    }
+}
