@@ -28,6 +28,9 @@ pub(crate) struct FreeMap {
     pub(crate) told: BTreeMap<Row, Cell>,
 }
 
+/// The least double that several integers may equal.
+const EXACT: f64 = (1u64 << 53) as f64;
+
 /// Brings the free map of a block up to a row that came or went; how many bindings it reached.
 pub(crate) fn maintain(
     block: &Block,
@@ -40,8 +43,15 @@ pub(crate) fn maintain(
     }
     let (columns, mut touched) = (&map.columns, 0);
     let first: Row = map.equal.iter().map(|&column| row[column]).collect();
-    let alike = map.entries.range_mut(first.clone()..);
-    for (cells, all) in alike.take_while(|(cells, _)| cells.starts_with(&first)) {
+    // Beyond 2^53 several exact numbers equal a double, and bindings that agree need not stand side by side.
+    let is_great = |cell: &Cell| cell.0.is_some_and(|number| number.real().abs() >= EXACT);
+    let apart = first.len() > 1 && first.iter().any(is_great);
+    let from = if apart { Row::new() } else { first.clone() };
+    let alike = map.entries.range_mut(from..);
+    for (cells, all) in alike.take_while(|(cells, _)| apart || cells.starts_with(&first)) {
+        if !cells.starts_with(&first) {
+            continue;
+        }
         touched += 1;
         let binding = Binding { columns, cells };
         let frame = Frame {

@@ -5,21 +5,19 @@
 //! aggregate to another; groups whose aggregate is NULL are in no index. Nothing grows along anything, so
 //! any signs will do. Cost: O(1) a change and a result with the map, O(log n) with the tree.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use foldhash::quality::SeedableRandomState;
-use ringview_core::{Result, random_hasher};
+use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Group};
 
 use crate::cut::Cut;
 use crate::machine::indexed::correlation::Stage;
 use crate::machine::indexed::reader::Feeds;
-use crate::machine::indexed::relation::Part;
-use crate::machine::indexed::sweep::check_lanes;
+use crate::machine::indexed::relation::{MOST_AT_FIRST, Part, with_lanes};
 use crate::machine::query::number::{Quantity, floor, power_of_ten};
 use crate::machine::query::plan::{Comparison, Value};
 use crate::machine::query::row::{Cell, RowAt};
+use crate::machine::store::sums::KeyedSums;
 use crate::pai_map::PaiMap;
 use crate::payload::{Payload, Sums};
 use crate::tree::{RpaiTree, overflow};
@@ -38,29 +36,31 @@ pub(crate) struct Shape {
     /// The closed side, as the one element that `closed` wants.
     pub(crate) closed: [Value; 1],
     pub(crate) width: usize,
-    /// Lanes of all sums, and of digits that came later.
-    pub(crate) lanes: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Grouped<const N: usize> {
     shape: Arc<Shape>,
-    groups: HashMap<Vec<i128>, Sums<N>, SeedableRandomState>,
+    groups: KeyedSums<N>,
     index: Index<N>,
-    /// Groups and what was added, since the last commit.
-    undo: Vec<(Vec<i128>, Sums<N>)>,
 }
 
 /// A part over payloads that are wide enough.
 pub(crate) fn part(shape: Shape) -> Option<Box<dyn Part>> {
-    fn made<const N: usize>(shape: Shape) -> Box<dyn Part> {
-        Box::new(Grouped::<N>::new(shape.into()))
-    }
-    match shape.lanes {
-        0..=4 => Some(made::<4>(shape)),
-        5..=8 => Some(made::<8>(shape)),
-        9..=16 => Some(made::<16>(shape)),
-        _ => None,
+    let lanes = shape.feeds.lanes;
+    (lanes <= MOST_AT_FIRST).then(|| -> Box<dyn Part> {
+        with_lanes!(lanes, M => Box::new(Grouped::<M>::new(shape.into())))
+    })
+}
+
+impl Shape {
+    /// The units of a group's aggregate; `None` for NULL.
+    fn aggregate<const N: usize>(&self, sums: Sums<N>) -> Option<i128> {
+        match (self.stage.counts, sums.0[0], sums.0[1]) {
+            (true, count, _) => Some(count),
+            (false, 0, _) => None,
+            (false, _, sum) => Some(sum),
+        }
     }
 }
 
@@ -101,57 +101,36 @@ impl<const N: usize> Grouped<N> {
     fn new(shape: Arc<Shape>) -> Self {
         Self {
             index: Index::new(&shape),
+            groups: KeyedSums::new(shape.feeds.keys()),
             shape,
-            groups: HashMap::with_hasher(random_hasher()),
-            undo: Vec::new(),
         }
     }
 
     /// The same with more lanes. O(n).
     fn wider<const M: usize>(&self) -> Result<Box<dyn Part>> {
         let mut wide = Grouped::<M>::new(Arc::clone(&self.shape));
-        for (group, sums) in &self.groups {
-            wide.add(group, sums.widened())?;
+        wide.groups = self.groups.widened();
+        for (_, sums) in self.groups.iter() {
+            let sums = sums.widened();
+            (wide.index).add(self.shape.aggregate(sums), own(sums))?;
         }
-        let undo = self.undo.iter();
-        let undo = undo.map(|(group, delta)| (group.clone(), delta.widened()));
-        wide.undo.extend(undo);
         Ok(Box::new(wide))
     }
 
-    /// The units of a group's aggregate; `None` for NULL.
-    fn aggregate(&self, sums: Sums<N>) -> Option<i128> {
-        match (self.shape.stage.counts, sums.0[0], sums.0[1]) {
-            (true, count, _) => Some(count),
-            (false, 0, _) => None,
-            (false, _, sum) => Some(sum),
-        }
-    }
-
-    /// Adds to the sums of a group; with an error nothing is changed.
-    fn add(&mut self, group: &[i128], delta: Sums<N>) -> Result<()> {
-        let old = self.groups.get(group).copied();
-        let old = old.unwrap_or(Sums::<N>::ZERO);
+    /// Moves a group in the index, whose sums change; with an error nothing is changed.
+    fn shift(&mut self, old: Sums<N>, delta: Sums<N>) -> Result<()> {
         let new = old.plus(delta).ok_or_else(|| overflow("a sum"))?;
-        let (from, to) = (self.aggregate(old), self.aggregate(new));
+        let (from, to) = (self.shape.aggregate(old), self.shape.aggregate(new));
         let less = own(old).minus().ok_or_else(|| overflow("a payload"))?;
         if from == to {
-            self.index.add(to, own(delta))?;
-        } else {
-            self.index.add(from, less)?;
-            if let Err(error) = self.index.add(to, own(new)) {
-                self.index.add(from, own(old))?;
-                return Err(error);
-            }
+            return self.index.add(to, own(delta));
         }
-        if new.is_zero() {
-            self.groups.remove(group);
-        } else if let Some(sums) = self.groups.get_mut(group) {
-            *sums = new;
-        } else {
-            self.groups.insert(group.to_vec(), new);
+        self.index.add(from, less)?;
+        let moved = self.index.add(to, own(new));
+        if moved.is_err() {
+            self.index.add(from, own(old))?;
         }
-        Ok(())
+        moved
     }
 
     /// The sums of the groups whose aggregate makes the growing side less than a number, or at most it. O(log n)
@@ -217,24 +196,20 @@ impl<const N: usize> Grouped<N> {
 }
 
 impl<const N: usize> Part for Grouped<N> {
-    #[inline]
-    fn make_room(&mut self, table: usize, row: &RowAt<'_>) -> Result<Option<Box<dyn Part>>> {
-        let missing = self.shape.feeds.missing(table, row)?;
-        if missing.is_empty() {
-            return Ok(None);
-        }
-        let lanes = self.shape.lanes + missing.len();
-        check_lanes(lanes)?;
-        let shape = Arc::make_mut(&mut self.shape);
-        shape.feeds.extend(&missing, shape.lanes);
-        shape.lanes = lanes;
-        match lanes {
-            _ if lanes <= N => Ok(None),
-            0..=8 => self.wider::<8>().map(Some),
-            9..=16 => self.wider::<16>().map(Some),
-            17..=32 => self.wider::<32>().map(Some),
-            _ => self.wider::<64>().map(Some),
-        }
+    fn feeds(&self) -> &Feeds {
+        &self.shape.feeds
+    }
+
+    fn feeds_mut(&mut self) -> &mut Feeds {
+        &mut Arc::make_mut(&mut self.shape).feeds
+    }
+
+    fn room(&self) -> usize {
+        N
+    }
+
+    fn widened(&self, lanes: usize) -> Result<Box<dyn Part>> {
+        with_lanes!(lanes, M => self.wider::<M>())
     }
 
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
@@ -248,37 +223,28 @@ impl<const N: usize> Part for Grouped<N> {
                 continue;
             };
             let delta = feed.delta::<N>(&shape.feeds, row, times)?;
-            self.add(&group, delta)?;
-            self.undo.push((group, delta));
+            let slot = self.groups.locate(&group);
+            self.shift(self.groups.get(slot), delta)?;
+            self.groups.add(slot, delta);
         }
         Ok(())
     }
 
     fn commit(&mut self) {
-        self.undo.clear();
+        self.groups.commit();
     }
 
     fn rollback(&mut self) {
-        let mut undo = std::mem::take(&mut self.undo);
-        for (group, delta) in undo.drain(..).rev() {
-            let undone = delta.minus().map(|less| self.add(&group, less));
+        while let Some((was, delta)) = self.groups.undo() {
+            let undone = delta.minus().map(|less| self.shift(was, less));
             debug_assert!(matches!(undone, Some(Ok(()))), "what fitted fits again");
         }
-        self.undo = undo;
+        self.groups.rollback();
     }
 
     fn clear(&mut self) {
-        self.groups.clear();
+        self.groups = KeyedSums::new(self.shape.feeds.keys());
         self.index = Index::new(&self.shape);
-        self.undo.clear();
-    }
-
-    fn tables(&self, visit: &mut dyn FnMut(usize)) {
-        self.shape
-            .feeds
-            .all
-            .iter()
-            .for_each(|feed| visit(feed.table));
     }
 
     fn closed(&self) -> &[Value] {
@@ -321,13 +287,11 @@ impl<const N: usize> Part for Grouped<N> {
     }
 
     fn memory_usage(&self) -> usize {
-        let words = self.shape.feeds.all.len() * size_of::<i128>();
-        let each = words + size_of::<(Vec<i128>, Sums<N>)>() + 1;
         let index = match &self.index {
             Index::Map(map) => map.memory_usage(),
             Index::Tree(tree) => tree.memory_usage(),
         };
-        self.groups.capacity() * each + index
+        self.groups.memory_usage() + index
     }
 
     fn steps(&self) -> u64 {

@@ -5,6 +5,7 @@
 
 pub(crate) mod correlation;
 pub(crate) mod digits;
+mod equal;
 pub(crate) mod grouped;
 mod index;
 mod memo;

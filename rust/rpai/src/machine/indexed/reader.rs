@@ -61,6 +61,8 @@ pub(crate) struct Feeds {
     pub(crate) all: Vec<Feed>,
     /// The sums of doubles.
     reals: Vec<Reals>,
+    /// Lanes of all sums, and of digits that came later.
+    pub(crate) lanes: usize,
 }
 
 /// The kinds in which keys are compared: of what must be equal, and of what orders.
@@ -77,7 +79,7 @@ pub(crate) fn feeds(
     kinds: &Kinds,
 ) -> Option<Feeds> {
     let mut all: Vec<Feed> = Vec::new();
-    let mut reals = Vec::new();
+    let (mut reals, mut width) = (Vec::new(), 0);
     for (role, first) in roles {
         let types = &tables[role.table];
         let mut lanes = vec![Lane {
@@ -99,6 +101,7 @@ pub(crate) fn feeds(
             lanes.push(Lane { at, value });
             at += unit.lanes();
         }
+        width = width.max(at);
         let alike = |feed: &&mut Feed| {
             feed.table == role.table
                 && feed.filter == role.filter
@@ -123,10 +126,19 @@ pub(crate) fn feeds(
             lanes,
         });
     }
-    Some(Feeds { all, reals })
+    Some(Feeds {
+        all,
+        reals,
+        lanes: width,
+    })
 }
 
 impl Feeds {
+    /// How many values must be equal.
+    pub(crate) fn keys(&self) -> usize {
+        self.all.first().map_or(0, |feed| feed.equal.0.len())
+    }
+
     /// Those of a table.
     #[inline]
     pub(crate) fn of(&self, table: usize) -> impl Iterator<Item = &Feed> {
@@ -158,10 +170,11 @@ impl Feeds {
         Ok(missing)
     }
 
-    /// Gives digits the lanes from one on.
-    pub(crate) fn extend(&mut self, missing: &[(usize, i32)], first: usize) {
-        for (lane, &(sum, place)) in (first..).zip(missing) {
-            self.reals[sum].extend(place, lane);
+    /// Gives digits lanes behind all others.
+    pub(crate) fn extend(&mut self, missing: &[(usize, i32)]) {
+        for &(sum, place) in missing {
+            self.reals[sum].extend(place, self.lanes);
+            self.lanes += 1;
         }
     }
 

@@ -2,13 +2,59 @@
 
 use ringview_core::Result;
 
+use crate::machine::indexed::reader::Feeds;
 use crate::machine::query::plan::Value;
 use crate::machine::query::row::{Cell, RowAt};
+use crate::tree::overflow;
+
+/// Lanes of a part at most: the whole range of doubles for two sums, and less for more; and at first, when queries with
+/// more of them are refused.
+const MOST: usize = 64;
+pub(crate) const MOST_AT_FIRST: usize = 16;
+
+/// Evaluates an expression with a constant that is so many lanes at least.
+macro_rules! with_lanes {
+    ($lanes:expr, $constant:ident => $value:expr) => {
+        with_lanes!($lanes, $constant => $value, 2, 4, 8, 16, 32, 64)
+    };
+    ($lanes:expr, $constant:ident => $value:expr, $($count:literal),*) => {
+        match $lanes {
+            $(..=$count => {
+                const $constant: usize = $count;
+                $value
+            })*
+            _ => unreachable!("no more lanes than `MOST`"),
+        }
+    };
+}
+pub(crate) use with_lanes;
 
 /// One relation of a block, with whatever chooses its rows.
 pub(crate) trait Part: std::fmt::Debug + Send + Sync {
+    /// How it reads rows.
+    fn feeds(&self) -> &Feeds;
+    /// The same, to give digits of doubles lanes.
+    fn feeds_mut(&mut self) -> &mut Feeds;
+    /// Lanes that its payloads have room for.
+    fn room(&self) -> usize;
+    /// The same with room for so many. O(n).
+    fn widened(&self, lanes: usize) -> Result<Box<dyn Part>>;
     /// Sees to it that a row's doubles have lanes; the same, wider, where it must be that.
-    fn make_room(&mut self, table: usize, row: &RowAt<'_>) -> Result<Option<Box<dyn Part>>>;
+    #[inline]
+    fn make_room(&mut self, table: usize, row: &RowAt<'_>) -> Result<Option<Box<dyn Part>>> {
+        let missing = self.feeds().missing(table, row)?;
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let lanes = self.feeds().lanes + missing.len();
+        if lanes > MOST {
+            return Err(overflow("doubles of so many sizes in several sums"));
+        }
+        self.feeds_mut().extend(&missing);
+        (lanes > self.room())
+            .then(|| self.widened(lanes))
+            .transpose()
+    }
     /// A row of a table comes or goes. After an error only `rollback` may follow.
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()>;
     /// What came since the last commit stays.
@@ -18,7 +64,9 @@ pub(crate) trait Part: std::fmt::Debug + Send + Sync {
     /// All rows go at once, for good.
     fn clear(&mut self);
     /// Calls `visit` with every table whose rows it takes.
-    fn tables(&self, visit: &mut dyn FnMut(usize));
+    fn tables(&self, visit: &mut dyn FnMut(usize)) {
+        self.feeds().all.iter().for_each(|feed| visit(feed.table));
+    }
     /// The values that it is to be given, the same for all rows.
     fn closed(&self) -> &[Value];
     /// The count and the sums over the rows that pass, given those.

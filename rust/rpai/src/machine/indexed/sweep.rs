@@ -19,10 +19,11 @@ use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
 use crate::machine::indexed::correlation::Stage;
+use crate::machine::indexed::equal::Equal;
 use crate::machine::indexed::reader::{Feeds, Kinds};
-use crate::machine::indexed::relation::Part;
+use crate::machine::indexed::relation::{MOST_AT_FIRST, Part, with_lanes};
 use crate::machine::indexed::rows::Rows;
-use crate::machine::query::bound::place;
+use crate::machine::query::bound::{ranges, sole};
 use crate::machine::query::plan::{Comparison, Value};
 use crate::machine::query::row::{Cell, RowAt};
 use crate::payload::Sums;
@@ -43,8 +44,6 @@ pub(crate) struct Shape {
     pub(crate) closed: Vec<Value>,
     /// Sums of the relation, its count among them.
     pub(crate) width: usize,
-    /// Lanes of all sums, and of digits that came later.
-    pub(crate) lanes: usize,
 }
 
 /// The rows of all groups.
@@ -65,28 +64,23 @@ struct Sweep<const N: usize> {
     undo: Vec<(Vec<i128>, i128, Sums<N>)>,
 }
 
-/// Lanes of a part at most: the whole range of doubles for two sums, and less for more.
-const MOST: usize = 64;
-
-/// Whether a part may have so many lanes.
-pub(crate) fn check_lanes(lanes: usize) -> Result<()> {
-    match lanes <= MOST {
-        true => Ok(()),
-        false => Err(overflow("doubles of so many sizes in several sums")),
-    }
-}
-
 /// A part over payloads that are wide enough.
 pub(crate) fn part(shape: Shape) -> Option<Box<dyn Part>> {
-    fn made<const N: usize>(shape: Shape) -> Box<dyn Part> {
-        Box::new(Sweep::<N>::new(shape.into()))
-    }
-    match shape.lanes {
-        0..=2 => Some(made::<2>(shape)),
-        3..=4 => Some(made::<4>(shape)),
-        5..=8 => Some(made::<8>(shape)),
-        9..=16 => Some(made::<16>(shape)),
-        _ => None,
+    let (lanes, is_ordered) = (shape.feeds.lanes, shape.is_ordered());
+    let shape = Arc::new(shape);
+    (lanes <= MOST_AT_FIRST).then(|| -> Box<dyn Part> {
+        if is_ordered || shape.kinds.equal.is_empty() {
+            with_lanes!(lanes, M => Box::new(Sweep::<M>::new(shape)))
+        } else {
+            with_lanes!(lanes, M => Box::new(Equal::<M>::new(shape)))
+        }
+    })
+}
+
+impl Shape {
+    /// Whether anything depends on the order of rows.
+    fn is_ordered(&self) -> bool {
+        !self.stages.is_empty() || !self.bounds.is_empty()
     }
 }
 
@@ -142,43 +136,41 @@ impl<const N: usize> Store<N> {
         added
     }
 
-    /// The group of what must be equal; none where that is NULL, or no number of the kind.
-    fn group(&self, shape: &Shape, equal: &[Cell]) -> Result<Option<&Rows<N>>> {
-        let mut key = Vec::with_capacity(equal.len());
-        for (cell, &kind) in equal.iter().zip(&shape.kinds.equal) {
-            let Some(number) = cell.0 else {
-                return Ok(None);
-            };
-            let (below, through) = (place(number, kind, false)?, place(number, kind, true)?);
-            if below >= through {
-                return Ok(None);
-            }
-            key.push(below.0);
+    /// The sums over the rows that pass, of the group of what must be equal: of several groups where several integers
+    /// equal a double.
+    fn passing(&self, shape: &Shape, closed: &[Cell], equal: &[Cell]) -> Result<Sums<N>> {
+        let Some(ranges) = ranges(equal, &shape.kinds.equal)? else {
+            return Ok(Sums::<N>::ZERO);
+        };
+        if let Some(key) = sole(&ranges) {
+            let rows = self.groups.get(&key);
+            return rows.map_or(Ok(Sums::<N>::ZERO), |rows| rows.passing(shape, closed));
         }
-        Ok(self.groups.get(&key))
+        let is_equal = |key: &[i128]| key.iter().zip(&ranges).all(|(at, of)| of.contains(at));
+        let mut sum = Sums::<N>::ZERO;
+        for (_, rows) in self.groups.iter().filter(|(key, _)| is_equal(key)) {
+            let more = sum.plus(rows.passing(shape, closed)?);
+            sum = more.ok_or_else(|| overflow("a sum"))?;
+        }
+        Ok(sum)
     }
 }
 
 impl<const N: usize> Part for Sweep<N> {
-    #[inline]
-    fn make_room(&mut self, table: usize, row: &RowAt<'_>) -> Result<Option<Box<dyn Part>>> {
-        let missing = self.shape.feeds.missing(table, row)?;
-        if missing.is_empty() {
-            return Ok(None);
-        }
-        let lanes = self.shape.lanes + missing.len();
-        check_lanes(lanes)?;
-        let shape = Arc::make_mut(&mut self.shape);
-        shape.feeds.extend(&missing, shape.lanes);
-        shape.lanes = lanes;
-        match lanes {
-            _ if lanes <= N => Ok(None),
-            0..=4 => self.wider::<4>().map(Some),
-            5..=8 => self.wider::<8>().map(Some),
-            9..=16 => self.wider::<16>().map(Some),
-            17..=32 => self.wider::<32>().map(Some),
-            _ => self.wider::<64>().map(Some),
-        }
+    fn feeds(&self) -> &Feeds {
+        &self.shape.feeds
+    }
+
+    fn feeds_mut(&mut self) -> &mut Feeds {
+        &mut Arc::make_mut(&mut self.shape).feeds
+    }
+
+    fn room(&self) -> usize {
+        N
+    }
+
+    fn widened(&self, lanes: usize) -> Result<Box<dyn Part>> {
+        with_lanes!(lanes, M => self.wider::<M>())
     }
 
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
@@ -223,14 +215,6 @@ impl<const N: usize> Part for Sweep<N> {
         self.undo.clear();
     }
 
-    fn tables(&self, visit: &mut dyn FnMut(usize)) {
-        self.shape
-            .feeds
-            .all
-            .iter()
-            .for_each(|feed| visit(feed.table));
-    }
-
     fn closed(&self) -> &[Value] {
         &self.shape.closed
     }
@@ -240,10 +224,7 @@ impl<const N: usize> Part for Sweep<N> {
         let (own, equal) = closed.split_at(shape.stages.len() + shape.bounds.len());
         let passed = match shape.kinds.equal.is_empty() {
             true => self.store.all.passing(shape, own)?,
-            false => match self.store.group(shape, equal)? {
-                Some(rows) => rows.passing(shape, own)?,
-                None => Sums::<N>::ZERO,
-            },
+            false => self.store.passing(shape, own, equal)?,
         };
         let first = 2 * shape.stages.len();
         into.copy_from_slice(&passed.0[first..first + shape.width]);

@@ -3,10 +3,13 @@
 //! Invariant: a number of any kind has its place among keys of one kind, between two of them where it is none. Cost: O(1);
 //! O(log) of the range of keys where a double stands among exact ones.
 
+use std::ops::Range as Keys;
+
 use ringview_core::Result;
 
 use crate::machine::query::number::{Kind, Quantity, floor, power_of_ten, product};
 use crate::machine::query::plan::Comparison;
+use crate::machine::query::row::Cell;
 use crate::tree::overflow;
 
 /// A place between entries: a key, and whether it is behind it.
@@ -28,6 +31,27 @@ pub(crate) fn equal_keys(number: Quantity, kind: Kind) -> Result<(i128, i128)> {
     let behind = |(key, behind): Place| key + i128::from(behind);
     let (first, end) = (place(number, kind, false)?, place(number, kind, true)?);
     Ok((behind(first), behind(end)))
+}
+
+/// Of numbers that must be equal, the keys that each may be; `None` where one is NULL, or equals no key.
+pub(crate) fn ranges(equal: &[Cell], kinds: &[Kind]) -> Result<Option<Vec<Keys<i128>>>> {
+    let mut all = Vec::with_capacity(equal.len());
+    for (cell, &kind) in equal.iter().zip(kinds) {
+        let (first, end) = cell
+            .0
+            .map_or(Ok((0, 0)), |number| equal_keys(number, kind))?;
+        if first >= end {
+            return Ok(None);
+        }
+        all.push(first..end);
+    }
+    Ok(Some(all))
+}
+
+/// The one key of ranges, unless several integers equal a double.
+pub(crate) fn sole(ranges: &[Keys<i128>]) -> Option<Vec<i128>> {
+    let key = |of: &Keys<i128>| (of.end - of.start == 1).then_some(of.start);
+    ranges.iter().map(key).collect()
 }
 
 /// The place behind all keys less than a number, or at most it.

@@ -223,7 +223,6 @@ fn part(
     let closed = stages.chain(chosen.bounds.iter().map(|(closed, _)| closed.clone()));
     let closed = closed.chain(chosen.equal.iter().map(|(_, closed)| closed.clone()));
     sweep::part(sweep::Shape {
-        lanes: 2 * chain_of.stages.len() + width,
         feeds,
         kinds,
         mirrored: chain_of.mirrored,
@@ -288,7 +287,6 @@ fn grouped(
     let feeds = feeds(&[(inner, 0), (outer, 2)], tables, &kinds).ok_or("a key is not exact")?;
     let closed = [closed.clone()];
     let shape = grouped::Shape {
-        lanes: 2 + width,
         feeds,
         stage,
         closed,

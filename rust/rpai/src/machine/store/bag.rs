@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use ringview_core::{Result, empty};
-use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Keys, Part as Table};
+use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Part as Table};
 
 use crate::machine::query::number::Quantity;
 use crate::machine::query::plan::ColumnType;
@@ -124,13 +124,14 @@ impl KeyColumn {
         KeyLayout::new(&fields)
     }
 
-    /// Writes the fields of a value, each as a column of one row.
-    fn put(self, value: Option<i128>, columns: &mut Vec<Vec<u64>>) {
-        let number = value.unwrap_or(0);
-        columns.clear();
-        columns.push(vec![number as u64]);
-        columns.extend(self.is_wide.then(|| vec![(number >> 64) as u64]));
-        columns.extend(self.nullable.then(|| vec![u64::from(value.is_none())]));
+    /// The fields of a value, and how many there are.
+    fn fields(self, value: Option<i128>) -> ([u64; 3], usize) {
+        let (number, is_null) = (value.unwrap_or(0), u64::from(value.is_none()));
+        let (low, high) = (number as u64, (number >> 64) as u64);
+        match (self.is_wide, self.nullable) {
+            (true, nullable) => ([low, high, is_null], 2 + usize::from(nullable)),
+            (false, nullable) => ([low, is_null, 0], 1 + usize::from(nullable)),
+        }
     }
 }
 
@@ -168,9 +169,7 @@ pub(crate) struct Bag {
     indexes: Vec<Index>,
     len: usize,
     undo: Vec<Change>,
-    columns: Vec<Vec<u64>>,
     scratch: KeyScratch,
-    slots: Vec<u32>,
 }
 
 impl Bag {
@@ -181,9 +180,7 @@ impl Bag {
             indexes: Vec::new(),
             len: 0,
             undo: Vec::new(),
-            columns: Vec::new(),
             scratch: KeyScratch::default(),
-            slots: Vec::new(),
         }
     }
 
@@ -218,20 +215,11 @@ impl Bag {
             });
         }
         for (at, index) in self.indexes.iter_mut().enumerate() {
-            self.columns.clear();
-            if let Some(key) = index.key {
+            let (fields, width) = index.key.map_or(([0; 3], 0), |key| {
                 let is_null = row.is_null(key.column);
-                let value = (!is_null).then(|| key.coding.read(row, key.column));
-                key.put(value, &mut self.columns);
-            }
-            let fields: Vec<usize> = (0..self.columns.len()).collect();
-            let keys = Keys {
-                columns: &self.columns,
-                fields: &fields,
-                rows: 1,
-            };
-            (index.lists).locate(keys, &mut self.scratch, &mut self.slots);
-            let slot = self.slots[0];
+                key.fields((!is_null).then(|| key.coding.read(row, key.column)))
+            });
+            let slot = (index.lists).locate_key(&fields[..width], &mut self.scratch);
             let (held, now) = index.lists[slot].change(body, times)?;
             if at == 0 {
                 self.len = self.len + usize::from(now != 0) - usize::from(held != 0);
@@ -336,25 +324,13 @@ impl Index {
         if end.saturating_sub(first) > SEVERAL {
             return Ok(self.lists.values().iter().collect());
         }
-        let (mut columns, mut slots) = (Vec::new(), Vec::new());
         let mut found = Vec::new();
         for number in first..end {
-            key.put(value.0.map(|_| number), &mut columns);
-            let fields: Vec<usize> = (0..columns.len()).collect();
-            let keys = Keys {
-                columns: &columns,
-                fields: &fields,
-                rows: 1,
-            };
-            self.lists
-                .keys
-                .find(keys, &mut KeyScratch::default(), &mut slots);
-            found.extend(
-                slots
-                    .iter()
-                    .filter(|slot| **slot != ABSENT)
-                    .map(|&slot| &self.lists[slot]),
-            );
+            let (fields, width) = key.fields(value.0.map(|_| number));
+            let slot = (self.lists.keys).find_key(&fields[..width], &mut KeyScratch::default());
+            if slot != ABSENT {
+                found.push(&self.lists[slot]);
+            }
         }
         Ok(found)
     }

@@ -5,7 +5,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use ringview_relation::{KeyScratch, Keys, Moved, Part as Table};
+use ringview_relation::{KeyScratch, Moved, Part as Table};
 
 /// Values by key.
 #[derive(Clone, Debug)]
@@ -20,10 +20,19 @@ impl<T: Default> Slotted<T> {
         Self { keys, values }
     }
 
-    /// The slot of each key, made where there is none.
-    pub(crate) fn locate(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
-        self.keys.locate(keys, scratch, out);
+    /// The slot of one key, given by its fields, made where there is none.
+    pub(crate) fn locate_key(&mut self, key: &[u64], scratch: &mut KeyScratch) -> u32 {
+        let slot = self.keys.locate_key(key, scratch);
         self.values.resize_with(self.keys.slots(), T::default);
+        slot
+    }
+
+    /// The same keys with other values.
+    pub(crate) fn map<U>(&self, value: impl Fn(&T) -> U) -> Slotted<U> {
+        Slotted {
+            keys: self.keys.clone(),
+            values: self.values.iter().map(value).collect(),
+        }
     }
 
     /// The values of all slots; those without a key have nothing.
