@@ -4,6 +4,7 @@
 mod common;
 mod costs;
 mod keys;
+mod numbers;
 mod random;
 
 use common::brute::{Brute, Num, Rows};
