@@ -176,8 +176,7 @@ impl General {
     ) -> Result<()> {
         let row = at.cells(&self.needed[table]);
         let mut body = std::mem::take(&mut self.body);
-        body.clear();
-        self.bags[table].format.pack(at, &mut body);
+        self.bags[table].pack(at, &mut body);
         let starts = self.starts(table, &row, &body);
         self.look(&starts, -1, meter)?;
         for selector in self.selectors.iter_mut().flatten() {
@@ -192,7 +191,7 @@ impl General {
             }
         }
         if self.walked[table] {
-            self.bags[table].change(at, &body, times)?;
+            self.bags[table].change(at, times)?;
             let mut touched = 0;
             for_each_within(&self.block, &mut |block| {
                 let map = &mut self.free[block.place()];

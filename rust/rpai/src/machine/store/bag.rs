@@ -1,7 +1,7 @@
 //! The rows of a table, by the values of some of its columns.
 //!
-//! Invariant: each index holds all rows, as lists beside the slots of a relation whose keys are the values of its column;
-//! a bag without an index has one list. A list of few rows is packed, one of many is ordered. Cost: O(1) expected a
+//! Invariant: each index holds all rows, as lists beside the slots of a relation whose keys are the values of its column,
+//! which the rows of a list do not repeat; a bag without an index has one list. A list of few rows is packed, one of many is ordered. Cost: O(1) expected a
 //! change and index, O(`FEW`) in a list of few rows, O(log n) in one of many; some bytes a row and index.
 
 use std::collections::BTreeMap;
@@ -133,12 +133,25 @@ impl KeyColumn {
             (false, nullable) => ([low, is_null, 0], 1 + usize::from(nullable)),
         }
     }
+
+    /// The value of a slot.
+    fn cell(self, keys: &Table, slot: u32) -> Cell {
+        let word = keys.field(slot, 0);
+        let value = match self.is_wide {
+            true => i128::from(word) | i128::from(keys.field(slot, 1)) << 64,
+            false => self.coding.of_word(word),
+        };
+        let is_null = self.nullable && keys.field(slot, 1 + usize::from(self.is_wide)) == 1;
+        Cell((!is_null).then(|| self.coding.quantity(value)))
+    }
 }
 
 #[derive(Clone, Debug)]
 struct Index {
     /// `None` where all rows are one list.
     key: Option<KeyColumn>,
+    /// The other columns.
+    format: RowFormat,
     lists: Slotted<List>,
 }
 
@@ -164,35 +177,55 @@ pub(crate) enum Which<'a> {
 /// Rows with multiplicities.
 #[derive(Clone, Debug)]
 pub(crate) struct Bag {
-    pub(crate) format: RowFormat,
     types: Vec<ColumnType>,
+    needed: Vec<bool>,
     indexes: Vec<Index>,
     len: usize,
     undo: Vec<Change>,
     scratch: KeyScratch,
+    body: Vec<u8>,
 }
 
 impl Bag {
     pub(crate) fn new(types: &[ColumnType], needed: &[bool]) -> Self {
         Self {
-            format: RowFormat::new(types, needed),
             types: types.to_vec(),
+            needed: needed.to_vec(),
             indexes: Vec::new(),
             len: 0,
             undo: Vec::new(),
             scratch: KeyScratch::default(),
+            body: Vec::new(),
         }
     }
 
     /// Rows will be looked for by a column. Before any comes.
     pub(crate) fn index(&mut self, column: usize) {
         if self.index_of(column).is_none() {
-            let key = KeyColumn::new(column, &self.types[column]);
-            self.indexes.push(Index {
-                key: Some(key),
-                lists: Slotted::new(Table::new(key.layout(), 0)),
-            });
+            self.push_index(Some(KeyColumn::new(column, &self.types[column])));
         }
+    }
+
+    fn push_index(&mut self, key: Option<KeyColumn>) {
+        let layout = key.map_or_else(|| KeyLayout::new(&[]), KeyColumn::layout);
+        let mut needed = self.needed.clone();
+        if let Some(key) = key {
+            needed[key.column] = false;
+        }
+        self.indexes.push(Index {
+            key,
+            format: RowFormat::new(&self.types, &needed),
+            lists: Slotted::new(Table::new(layout, 0)),
+        });
+    }
+
+    /// A row as `Which::Row` has it packed.
+    pub(crate) fn pack(&mut self, row: &RowAt<'_>, body: &mut Vec<u8>) {
+        if self.indexes.is_empty() {
+            self.push_index(None);
+        }
+        body.clear();
+        self.indexes[0].format.pack(row, body);
     }
 
     fn index_of(&self, column: usize) -> Option<&Index> {
@@ -207,12 +240,9 @@ impl Bag {
         self.len
     }
 
-    pub(crate) fn change(&mut self, row: &RowAt<'_>, body: &[u8], times: i64) -> Result<()> {
+    pub(crate) fn change(&mut self, row: &RowAt<'_>, times: i64) -> Result<()> {
         if self.indexes.is_empty() {
-            self.indexes.push(Index {
-                key: None,
-                lists: Slotted::new(Table::new(KeyLayout::new(&[]), 0)),
-            });
+            self.push_index(None);
         }
         for (at, index) in self.indexes.iter_mut().enumerate() {
             let (fields, width) = index.key.map_or(([0; 3], 0), |key| {
@@ -220,14 +250,16 @@ impl Bag {
                 key.fields((!is_null).then(|| key.coding.read(row, key.column)))
             });
             let slot = (index.lists).locate_key(&fields[..width], &mut self.scratch);
-            let (held, now) = index.lists[slot].change(body, times)?;
+            self.body.clear();
+            index.format.pack(row, &mut self.body);
+            let (held, now) = index.lists[slot].change(&self.body, times)?;
             if at == 0 {
                 self.len = self.len + usize::from(now != 0) - usize::from(held != 0);
             }
             self.undo.push(Change {
                 index: at as u32,
                 slot,
-                body: body.into(),
+                body: self.body[..].into(),
                 times,
             });
         }
@@ -240,34 +272,28 @@ impl Bag {
         which: Which<'_>,
         visit: &mut dyn FnMut(&Row, i64) -> Result<()>,
     ) -> Result<()> {
-        let mut row = Row::new();
-        let mut see = |body: &[u8], times: i64| {
-            self.format.cells(body, &mut row);
-            visit(&row, times)
-        };
         let Some(first) = self.indexes.first() else {
             return Ok(());
         };
         match which {
-            Which::All => first.each(&mut see),
+            Which::All => first.each(first.lists.keys.iter(), visit),
             Which::Row(row, body) => {
-                let found = match first.key {
+                let slots = match first.key {
                     Some(key) => first.find(key, row[key.column])?,
-                    None => first.lists.values().iter().collect(),
+                    None => first.lists.keys.iter().collect(),
                 };
-                let times: i64 = found.iter().map(|list| list.get(body)).sum();
-                match times {
+                let times = slots.iter().map(|&slot| first.lists[slot].get(body));
+                match times.sum() {
                     0 => Ok(()),
                     times => visit(row, times),
                 }
             }
             Which::With(column, value) => {
                 let index = self.index_of(column).unwrap_or(first);
-                let lists = match index.key {
-                    Some(key) => index.find(key, Cell(Some(value)))?,
-                    None => index.lists.values().iter().collect(),
-                };
-                lists.into_iter().try_for_each(|list| list.each(&mut see))
+                match index.key {
+                    Some(key) => index.each(index.find(key, Cell(Some(value)))?, visit),
+                    None => index.each(index.lists.keys.iter(), visit),
+                }
             }
         }
     }
@@ -310,28 +336,41 @@ impl Bag {
 }
 
 impl Index {
-    fn each(&self, see: &mut dyn FnMut(&[u8], i64) -> Result<()>) -> Result<()> {
-        (self.lists.values().iter()).try_for_each(|list| list.each(see))
+    /// Calls `visit` with the rows of some lists.
+    fn each(
+        &self,
+        slots: impl IntoIterator<Item = u32>,
+        visit: &mut dyn FnMut(&Row, i64) -> Result<()>,
+    ) -> Result<()> {
+        let mut row = Row::new();
+        for slot in slots {
+            let own = (self.key).map(|key| (key.column, key.cell(&self.lists.keys, slot)));
+            self.lists[slot].each(&mut |body, times| {
+                self.format.cells(body, &mut row);
+                if let Some((column, cell)) = own {
+                    row[column] = cell;
+                }
+                visit(&row, times)
+            })?;
+        }
+        Ok(())
     }
 
     /// The lists of the values that equal one, at least: one at most, but for a double beyond 2^53 among exact numbers.
     /// Whoever reads them compares.
-    fn find(&self, key: KeyColumn, value: Cell) -> Result<Vec<&List>> {
+    fn find(&self, key: KeyColumn, value: Cell) -> Result<Vec<u32>> {
         let (first, end) = match value.0 {
             Some(number) => key.coding.equal_to(number)?,
             None => (0, 1),
         };
         if end.saturating_sub(first) > SEVERAL {
-            return Ok(self.lists.values().iter().collect());
+            return Ok(self.lists.keys.iter().collect());
         }
-        let mut found = Vec::new();
-        for number in first..end {
+        let mut scratch = KeyScratch::default();
+        let slots = (first..end).map(|number| {
             let (fields, width) = key.fields(value.0.map(|_| number));
-            let slot = (self.lists.keys).find_key(&fields[..width], &mut KeyScratch::default());
-            if slot != ABSENT {
-                found.push(&self.lists[slot]);
-            }
-        }
-        Ok(found)
+            self.lists.keys.find_key(&fields[..width], &mut scratch)
+        });
+        Ok(slots.filter(|&slot| slot != ABSENT).collect())
     }
 }

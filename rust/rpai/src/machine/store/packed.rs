@@ -45,8 +45,16 @@ impl Coding {
         }
     }
 
+    /// The integer of a column of one word.
+    pub(crate) fn of_word(self, word: u64) -> i128 {
+        match self {
+            Coding::Signed | Coding::Decimal(_) => i128::from(word as i64),
+            _ => i128::from(word),
+        }
+    }
+
     /// The number that an integer stands for.
-    fn quantity(self, value: i128) -> Quantity {
+    pub(crate) fn quantity(self, value: i128) -> Quantity {
         match self {
             Coding::Real => Quantity::Real(f64::from_bits(value as u64)),
             Coding::Decimal(scale) if scale >= 0 => Quantity::Exact {

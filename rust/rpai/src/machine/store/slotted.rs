@@ -23,8 +23,18 @@ impl<T: Default> Slotted<T> {
     /// The slot of one key, given by its fields, made where there is none.
     pub(crate) fn locate_key(&mut self, key: &[u64], scratch: &mut KeyScratch) -> u32 {
         let slot = self.keys.locate_key(key, scratch);
-        self.values.resize_with(self.keys.slots(), T::default);
+        self.extend();
         slot
+    }
+
+    /// Gives new slots values, with little room to spare.
+    fn extend(&mut self) {
+        let more = self.keys.slots() - self.values.len();
+        if self.values.capacity() - self.values.len() < more {
+            self.values
+                .reserve_exact(more.max(self.values.len() / 8 + 16));
+        }
+        self.values.resize_with(self.keys.slots(), T::default);
     }
 
     /// The same keys with other values.

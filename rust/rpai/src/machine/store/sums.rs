@@ -1,6 +1,8 @@
 //! Sums by key.
 //!
-//! Invariant: a key whose sums became zero leaves with the commit. Cost: O(1) expected a change.
+//! Invariant: a key whose sums became zero leaves with the commit. Sums are 64 bits wide where they fit. Cost: O(1) expected a change.
+
+use std::collections::BTreeMap;
 
 use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Part as Table};
 use ringview_ring::CommutativeMonoid;
@@ -11,19 +13,22 @@ use crate::payload::{Payload, Sums};
 /// Sums side by side of each key, which is numbers of two words.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyedSums<const N: usize> {
-    sums: Slotted<Stored<N>>,
+    sums: Slotted<Narrow<N>>,
+    /// By slot, those that do not fit.
+    wide: BTreeMap<u32, Sums<N>>,
     /// What was added to slots since the last commit.
     undo: Vec<(u32, Sums<N>)>,
     fields: Vec<u64>,
     scratch: KeyScratch,
 }
 
+/// Sums of 64 bits; the first is the least one where they do not fit, and stand by themselves.
 #[derive(Clone, Copy, Debug)]
-struct Stored<const N: usize>(Sums<N>);
+struct Narrow<const N: usize>([i64; N]);
 
-impl<const N: usize> Default for Stored<N> {
+impl<const N: usize> Default for Narrow<N> {
     fn default() -> Self {
-        Self(Sums::<N>::ZERO)
+        Self([0; N])
     }
 }
 
@@ -36,6 +41,7 @@ impl<const N: usize> KeyedSums<N> {
         };
         Self {
             sums: Slotted::new(Table::new(KeyLayout::new(&vec![word; 2 * width]), 0)),
+            wide: BTreeMap::new(),
             undo: Vec::new(),
             fields: Vec::new(),
             scratch: KeyScratch::default(),
@@ -57,12 +63,32 @@ impl<const N: usize> KeyedSums<N> {
     }
 
     pub(crate) fn get(&self, slot: u32) -> Sums<N> {
-        self.sums[slot].0
+        let narrow = self.sums[slot].0;
+        if narrow[0] == i64::MIN {
+            return self.wide.get(&slot).copied().unwrap_or(Sums::<N>::ZERO);
+        }
+        Sums(narrow.map(i128::from))
+    }
+
+    fn put(&mut self, slot: u32, sums: Sums<N>) {
+        let mut narrow = [i64::MIN; N];
+        let fits = narrow.iter_mut().zip(sums.0).all(|(narrow, sum)| {
+            *narrow = i64::try_from(sum).unwrap_or(i64::MIN);
+            *narrow != i64::MIN
+        });
+        if self.sums[slot].0[0] == i64::MIN {
+            self.wide.remove(&slot);
+        }
+        if !fits {
+            narrow[0] = i64::MIN;
+            self.wide.insert(slot, sums);
+        }
+        self.sums[slot] = Narrow(narrow);
     }
 
     /// Adds to the sums of a slot, which are known to fit.
     pub(crate) fn add(&mut self, slot: u32, delta: Sums<N>) {
-        self.sums[slot].0 = self.sums[slot].0.with(delta);
+        self.put(slot, self.get(slot).with(delta));
         self.undo.push((slot, delta));
     }
 
@@ -70,14 +96,20 @@ impl<const N: usize> KeyedSums<N> {
     pub(crate) fn undo(&mut self) -> Option<(Sums<N>, Sums<N>)> {
         let (slot, delta) = self.undo.pop()?;
         let was = self.get(slot);
-        self.sums[slot].0 = was.without(delta);
+        self.put(slot, was.without(delta));
         Some((was, delta))
     }
 
     /// The same with more sums, which are 0.
     pub(crate) fn widened<const M: usize>(&self) -> KeyedSums<M> {
+        let wide = self.wide.iter();
         KeyedSums {
-            sums: self.sums.map(|sums| Stored(sums.0.widened())),
+            sums: self.sums.map(|narrow| {
+                Narrow(std::array::from_fn(|at| {
+                    narrow.0.get(at).copied().unwrap_or(0)
+                }))
+            }),
+            wide: wide.map(|(&slot, sums)| (slot, sums.widened())).collect(),
             undo: (self.undo.iter())
                 .map(|(slot, delta)| (*slot, delta.widened()))
                 .collect(),
@@ -89,7 +121,10 @@ impl<const N: usize> KeyedSums<N> {
     pub(crate) fn commit(&mut self) {
         let slots = self.undo.iter().map(|(slot, _)| *slot);
         let leaving: Vec<u32> = slots.filter(|&slot| self.get(slot).is_zero()).collect();
-        self.sums.commit(&leaving);
+        if let Some(moved) = self.sums.commit(&leaving) {
+            let wide = std::mem::take(&mut self.wide).into_iter();
+            self.wide = wide.map(|(slot, sums)| (moved.to(slot), sums)).collect();
+        }
         self.undo.clear();
     }
 
@@ -118,7 +153,9 @@ impl<const N: usize> KeyedSums<N> {
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        self.sums.memory_usage() + self.undo.capacity() * size_of::<(u32, Sums<N>)>()
+        self.wide.len() * 2 * size_of::<(u32, Sums<N>)>()
+            + self.sums.memory_usage()
+            + self.undo.capacity() * size_of::<(u32, Sums<N>)>()
     }
 }
 
