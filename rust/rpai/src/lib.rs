@@ -1,10 +1,10 @@
 //! Aggregates whose predicates hold correlated aggregates, in O(log n) a change.
 //!
-//! "The volume-weighted price of the best quarter of the book" compares, for each row, an aggregate of
-//! other rows. A change moves a whole range of those aggregates at once; the indexes here are keyed by
-//! aggregate values, relative to each other, so that a range moves in one way down a tree (Abeysinghe, He
-//! and Rompf, "Efficient Incrementalization of Correlated Nested Aggregate Queries using Relative Partial
-//! Aggregate Indexes (RPAI)", SIGMOD 2022).
+//! "The volume-weighted price of the best quarter of the book" compares, for each row, an aggregate
+//! of other rows. A change moves a whole range of those aggregates at once; the indexes here are
+//! keyed by aggregate values, relative to each other, so that a range moves in one way down a tree
+//! (Abeysinghe, He and Rompf, "Efficient Incrementalization of Correlated Nested Aggregate Queries
+//! using Relative Partial Aggregate Indexes (RPAI)", SIGMOD 2022).
 //!
 //! | file | holds |
 //! |---|---|

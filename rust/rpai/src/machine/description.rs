@@ -1,12 +1,12 @@
 //! How a query is kept.
 //!
-//! Invariant: what is told is how it is kept now. Cost: none; this is data.
+//! Invariant: it describes how the query is maintained now. Cost: none; this is data.
 
 /// How a query is kept, for explanations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Description {
     /// The way.
-    pub way: Way,
+    pub strategy: Strategy,
     /// Why the optimisation does not keep it as it stands.
     pub why: Option<&'static str>,
     /// Keys that have rows of their own.
@@ -17,7 +17,7 @@ pub struct Told {
 
 /// The ways of keeping a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Strategy {
     /// By aggregate indexes.
     Indexed,
     /// By aggregate indexes of each key.

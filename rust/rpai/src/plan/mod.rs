@@ -1,9 +1,9 @@
 //! From a bound query to what a machine keeps: tables with filters, and blocks over them.
 //!
-//! Invariant: atoms that read the same rows of one table are one table of the machine, whose rows are taken at one
-//! of them alone; equalities that join atoms are conditions there. Each term of the query is an aggregate of the
-//! outermost block, so outputs, expressions and HAVING are read from them as of any groups. Cost: small, and none that
-//! depends on data.
+//! Invariant: atoms that read the same rows of one table are one table of the machine, whose rows
+//! are taken at one of them alone; equalities that join atoms are conditions there. Each term of
+//! the query is an aggregate of the outermost block, so outputs, expressions and HAVING are read
+//! from them as of any groups. Cost: small, and none that depends on data.
 
 mod explanation;
 mod translate;

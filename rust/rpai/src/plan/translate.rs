@@ -34,8 +34,8 @@ impl<'a> Translator<'a> {
                     && other.atom.filter == atom.filter
                     && atom.columns.iter().all(has)
             };
-            let known = sources.iter().position(alike);
-            source_of[at] = known.unwrap_or_else(|| {
+            let found = sources.iter().position(alike);
+            source_of[at] = found.unwrap_or_else(|| {
                 sources.push(Source {
                     first: at,
                     // What joins is compared, and NULL equals nothing.
@@ -83,9 +83,9 @@ impl<'a> Translator<'a> {
     fn verdict(&mut self, atom: usize, predicate: &Predicate) -> usize {
         let columns = self.atoms[atom].schema.len();
         let verdicts = &mut self.sources[self.source_of[atom]].verdicts;
-        let known = verdicts.iter().position(|other| other == predicate);
+        let found = verdicts.iter().position(|other| other == predicate);
         columns
-            + known.unwrap_or_else(|| {
+            + found.unwrap_or_else(|| {
                 verdicts.push(predicate.clone());
                 verdicts.len() - 1
             })

@@ -1,6 +1,7 @@
 //! Entries in order.
 //!
-//! Invariant: the way leads to the next entry, or behind the last of its leaf. Cost: O(1) amortised an entry.
+//! Invariant: the way leads to the next entry, or behind the last of its leaf. Cost: O(1) amortised
+//! an entry.
 
 use super::read::{Path, Step};
 use super::{DEEPEST, RpaiTree, Tie};

@@ -1,9 +1,10 @@
-//! The RPAI tree (paper, section 3): an ordered map from aggregate keys to payloads, in which a range of
-//! keys moves at once.
+//! The RPAI tree (paper, section 3): an ordered map from aggregate keys to payloads, in which a
+//! range of keys moves at once.
 //!
-//! Invariant: entries are ordered by (key, tie), no two are equal, none has payload zero, and every leaf
-//! is equally deep. A parent knows of each child the greatest entry, the sum of payloads and the base of
-//! its keys; keys are relative to the base of their node. Nodes other than the root have 8 to 32 entries.
+//! Invariant: entries are ordered by (key, tie), no two are equal, none has payload zero, and every
+//! leaf is equally deep. A parent knows of each child the greatest entry, the sum of payloads and
+//! the base of its keys; keys are relative to the base of their node. Nodes other than the root
+//! have 8 to 32 entries.
 //!
 //! | operation | cost, of n entries |
 //! |---|---|
@@ -11,9 +12,9 @@
 //! | `shift_keys` | O(log n), and O(m log n) where m entries meet others that did not move, or pass them |
 //! | `from_sorted`, iteration | O(n); the next entry O(1) amortised |
 //!
-//! Ties keep entries apart whose keys are equal: groups with equal aggregates, by their correlated value.
-//! With no tie (`()`), equal keys merge. A change that fails (a key or a sum that does not fit) fails
-//! before anything moved.
+//! Ties keep entries apart whose keys are equal: groups with equal aggregates, by their correlated
+//! value. With no tie (`()`), equal keys merge. A change that fails (a key or a sum that does not
+//! fit) fails before anything moved.
 
 mod arena;
 mod build;

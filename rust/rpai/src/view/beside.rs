@@ -1,8 +1,9 @@
 //! MIN, MAX and COUNT(DISTINCT) of the rows that are chosen: the values of a column by group.
 //!
-//! They have no inverse, so no sum keeps them. Invariant: for each of them the same query, grouped by that column too,
-//! is kept by a machine of its own, which has taken the same rows; its keys, in order by group, are the values. Cost: that
-//! of these machines, and O(log n) comparisons a value that comes or leaves.
+//! They have no inverse, so no sum keeps them. Invariant: for each of them the same query, grouped
+//! by that column too, is kept by a machine of its own, which has taken the same rows; its keys, in
+//! order by group, are the values. Cost: that of these machines, and O(log n) comparisons a value
+//! that comes or leaves.
 
 use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
 use ringview_query::{Companion, CompanionValue, VarId};
@@ -43,7 +44,7 @@ impl Values {
         }
         let pairs = key.iter().copied().zip(asked.iter().copied()).collect();
         let value = |value: &CompanionValue| ValueFields {
-            fields: known(own.fields, own.keys, value.variable),
+            fields: value_fields(own.fields, own.keys, value.variable),
             ty: value.ty.clone(),
         };
         let source = ValueSource {
@@ -60,7 +61,8 @@ impl Values {
         })
     }
 
-    /// The groups whose values may have moved, as columns of fields of the view's keys, and how many.
+    /// The groups whose values may have moved, as columns of fields of the view's keys, and how
+    /// many.
     fn moved(&self) -> (Vec<Vec<u64>>, usize) {
         let part = self.groups.part();
         let slot = |change| match change {
@@ -78,7 +80,7 @@ impl Values {
 }
 
 /// The fields of a variable in a key, without the one that tells NULL, which is no value.
-fn known(fields: &Fields, keys: &[VarId], variable: VarId) -> Vec<usize> {
+fn value_fields(fields: &Fields, keys: &[VarId], variable: VarId) -> Vec<usize> {
     let all = fields.of_all(keys);
     let mut at = fields.positions(keys, variable);
     at.retain(|&at| fields.field(all[at]).aspect != Aspect::Null);

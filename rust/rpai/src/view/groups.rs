@@ -1,8 +1,8 @@
 //! The groups of a machine as a relation.
 //!
-//! Invariant: once settled the part has the groups of the machine, with the number of each term of the query.
-//! Rows of a table that stands at several places are taken once. Cost: that of the machine; the groups that moved
-//! where it tells them apart, else all.
+//! Invariant: once settled the part has the groups of the machine, with the number of each term of
+//! the query. Rows of a table that stands at several places are taken once. Cost: that of the
+//! machine; the groups that moved where it tells them apart, else all.
 
 use ringview_core::{Gone, Held, HoldsStrings, Meter, Result, Type};
 use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Moved as Shrunk, Part};
@@ -14,7 +14,7 @@ use ringview_view::read::{AtomProgram, Selection};
 
 use super::payload;
 use super::texts::Texts;
-use crate::machine::{Cell, Machine, Moved, Rows};
+use crate::machine::{Cell, GroupDelta, Machine, Rows};
 use crate::plan::{Plan, Source};
 
 /// What is read of a table.
@@ -150,11 +150,11 @@ impl Groups {
         }
         reader.program.select(batch, rows.dictionary, selection)?;
         meter.work(selection.len() as u64)?;
-        let chosen = selection.rows();
-        self.texts.take(batch, &reader.texts, chosen, rows.sign);
+        let filtered = selection.rows();
+        self.texts.take(batch, &reader.texts, filtered, rows.sign);
         let rows = Rows {
             batch,
-            chosen,
+            filtered,
             verdicts: &self.verdicts,
             sign: rows.sign,
         };
@@ -175,8 +175,8 @@ impl Groups {
             self.sole = all;
             return put;
         }
-        match self.machine.moved(meter)? {
-            Moved::All(groups) => {
+        match self.machine.delta(meter)? {
+            GroupDelta::All(groups) => {
                 meter.work(groups.len() as u64)?;
                 if !self.keys.is_empty() {
                     self.result.groups.rewrite(|payload| payload.fill(0));
@@ -187,7 +187,7 @@ impl Groups {
                         .map(|(group, all)| (&group[..], Some(&all[..]))),
                 )
             }
-            Moved::Some(groups) => {
+            GroupDelta::Some(groups) => {
                 meter.work(groups.len() as u64)?;
                 self.put(
                     groups
@@ -212,7 +212,8 @@ impl Groups {
         self.result.groups.rollback();
     }
 
-    /// Notes groups as moved, given by the fields of their keys, column by column: what stands beside them has.
+    /// Notes groups as moved, given by the fields of their keys, column by column: what stands
+    /// beside them has.
     pub(super) fn touch(&mut self, columns: &[Vec<u64>], rows: usize) {
         let fields: Vec<usize> = (0..columns.len()).collect();
         let keys = Keys {

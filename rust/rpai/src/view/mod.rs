@@ -1,7 +1,8 @@
 //! Rows of tables in, groups out: machines behind the trait of all views.
 //!
-//! Invariant: between transactions the part has the groups of the query, and beside it stand the values of columns by
-//! group whose least and greatest are shown, or how many there are. Cost: that of the machines.
+//! Invariant: between transactions the part has the groups of the query, and beside it stand the
+//! values of columns by group whose least and greatest are shown, or how many there are. Cost: that
+//! of the machines.
 //!
 //! | file | holds |
 //! |---|---|
@@ -105,7 +106,7 @@ impl Keeper for Correlated {
 
     fn explanation(&self) -> Explanation {
         let plan = self.groups.plan();
-        plan.explanation(&self.groups.machine().told())
+        plan.explanation(&self.groups.machine().description())
     }
 
     fn memory_usage(&self) -> usize {

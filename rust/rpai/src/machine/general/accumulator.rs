@@ -1,7 +1,7 @@
 //! An aggregate as rows come and go.
 //!
-//! Invariant: sums of exact numbers are exact, of doubles expansions; MIN and MAX keep their values as an ordered
-//! multiset, so that deletes find the next. Cost: O(1), O(log n) for MIN and MAX.
+//! Invariant: sums of exact numbers are exact, of doubles expansions; MIN and MAX keep their values
+//! as an ordered multiset, so that deletes find the next. Cost: O(1), O(log n) for MIN and MAX.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
 //! Combinations of rows of a block, and what blocks within are for each.
 //!
-//! Invariant: relations are taken in an order in which as many as can be are found by an index: equal to something
-//! that is known by then. Each condition is looked at once all its relations are there. Cost: the rows that are found, and
-//! for each binding of a block's free columns one result of it.
+//! Invariant: relations are taken in an order in which as many as can be are found by an index:
+//! equal to something that is bound by then. Each condition is looked at once all its relations are
+//! there. Cost: the rows that are found, and for each binding of a block's free columns one result
+//! of it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use ringview_core::{Meter, Result};
 
 use crate::machine::general::accumulator::Accumulator;
 use crate::machine::general::free::FreeMap;
-use crate::machine::indexed::selector::{Selector, with_room};
+use crate::machine::indexed::selector::{Selector, with_scratch};
 use crate::machine::query::plan::{Aggregate, Block, Column, Comparison, Condition, Value};
 use crate::machine::query::row::{Cell, Row};
 use crate::machine::query::scope::{Frame, Scope, holds, simple, summand, value_for};
@@ -56,7 +57,7 @@ pub(crate) fn order(block: &Block, first: usize) -> Vec<usize> {
     let mut order = vec![first];
     while order.len() < block.relations.len() {
         let rest = || (0..block.relations.len()).filter(|at| !order.contains(at));
-        let next = rest().find(|&at| known(block, at, &order).is_some());
+        let next = rest().find(|&at| bound_column(block, at, &order).is_some());
         let Some(next) = next.or_else(|| rest().next()) else {
             break;
         };
@@ -65,18 +66,18 @@ pub(crate) fn order(block: &Block, first: usize) -> Vec<usize> {
     order
 }
 
-/// A column of a relation that must equal something known once those before it are there.
-pub(crate) fn known<'b>(
+/// A column of a relation that must equal something bound once those before it are there.
+pub(crate) fn bound_column<'b>(
     block: &'b Block,
     relation: usize,
     before: &[usize],
 ) -> Option<(usize, &'b Value)> {
     let is_known = |value: &Value| {
-        let mut known = !value.is_nested();
+        let mut bound_column = !value.is_nested();
         value.columns(&mut |column| {
-            known &= column.depth > 0 || before.contains(&column.relation);
+            bound_column &= column.depth > 0 || before.contains(&column.relation);
         });
-        known
+        bound_column
     };
     let mut found = block.condition.conjuncts().into_iter();
     found.find_map(|one| match one {
@@ -123,7 +124,7 @@ pub(crate) fn output(block: &Block, all: &[Accumulator]) -> Result<Cell> {
 }
 
 /// The maps while a result is worked out.
-pub(crate) struct Work<'a, 'm> {
+pub(crate) struct Evaluation<'a, 'm> {
     pub(crate) bags: &'a [Bag],
     pub(crate) meter: &'a Meter<'m>,
     pub(crate) steps: &'a Steps,
@@ -131,7 +132,7 @@ pub(crate) struct Work<'a, 'm> {
     pub(crate) free: RefCell<Vec<FreeMap>>,
 }
 
-impl Work<'_, '_> {
+impl Evaluation<'_, '_> {
     /// The groups of a block.
     pub(crate) fn groups(&self, block: &Block, outer: Option<&dyn Scope>) -> Result<Groups> {
         let mut groups = Groups::new();
@@ -143,8 +144,8 @@ impl Work<'_, '_> {
         Ok(groups)
     }
 
-    /// Adds combinations to groups, so many times: all, or those of the last of some starts that are not of those before
-    /// it. The order begins with that one's relation.
+    /// Adds combinations to groups, so many times: all, or those of the last of some starts that
+    /// are not of those before it. The order begins with that one's relation.
     pub(crate) fn add(
         &self,
         (block, outer): (&Block, Option<&dyn Scope>),
@@ -154,7 +155,7 @@ impl Work<'_, '_> {
     ) -> Result<()> {
         let conjuncts = block.condition.conjuncts();
         let combination = Combination {
-            work: self,
+            evaluation: self,
             block,
             order,
             starts,
@@ -175,10 +176,10 @@ impl Work<'_, '_> {
     fn block(&self, block: &Block, scope: &dyn Scope) -> Result<Cell> {
         let binding: Row = {
             let free = self.free.borrow();
-            let map = &free[block.place()];
+            let map = &free[block.position()];
             let columns = map.columns.iter();
             let binding: Row = columns.map(|&column| scope.cell(column)).collect();
-            if let Some(value) = map.told.get(&binding) {
+            if let Some(value) = map.memo.get(&binding) {
                 return Ok(*value);
             }
             if let Some(all) = map.entries.get(&binding) {
@@ -186,27 +187,27 @@ impl Work<'_, '_> {
             }
             binding
         };
-        if let Some(selector) = &self.selectors[block.place()] {
+        if let Some(selector) = &self.selectors[block.position()] {
             let frame = Frame {
                 rows: Vec::new(),
                 outer: Some(scope),
             };
-            let value = with_room::<Cell, 4, _>(selector.len(), |all| {
+            let value = with_scratch::<Cell, 4, _>(selector.len(), |all| {
                 selector.aggregates(&mut |value| self.value(value, &frame), None, all)?;
                 block.output(all)
             })?;
             self.steps.count(1);
-            let told = &mut self.free.borrow_mut()[block.place()].told;
-            if told.len() >= MEMOISED {
-                told.clear();
+            let memo = &mut self.free.borrow_mut()[block.position()].memo;
+            if memo.len() >= MEMOISED {
+                memo.clear();
             }
-            told.insert(binding, value);
+            memo.insert(binding, value);
             return Ok(value);
         }
         let all = self.groups(block, Some(scope))?;
         let all = all.into_values().next().unwrap_or_default().all;
         let value = output(block, &all)?;
-        self.free.borrow_mut()[block.place()]
+        self.free.borrow_mut()[block.position()]
             .entries
             .insert(binding, all);
         Ok(value)
@@ -215,7 +216,7 @@ impl Work<'_, '_> {
 
 /// Combinations of rows of a block's relations.
 struct Combination<'a, 'm> {
-    work: &'a Work<'a, 'm>,
+    evaluation: &'a Evaluation<'a, 'm>,
     block: &'a Block,
     order: &'a [usize],
     starts: &'a [Start],
@@ -233,7 +234,7 @@ impl Combination<'_, '_> {
         let Some(&at) = self.order.get(taken) else {
             return self.whole(&frame, times, groups);
         };
-        let bag = &self.work.bags[self.block.relations[at]];
+        let bag = &self.evaluation.bags[self.block.relations[at]];
         let start = self.starts.last().filter(|_| taken == 0);
         let (which, equal) = match start {
             Some(Start::Row(_, row, body)) => (Which::Row(row, body), None),
@@ -241,9 +242,9 @@ impl Combination<'_, '_> {
                 let Some(number) = value.0 else { return Ok(()) };
                 (Which::With(*column, number), Some((*column, *value)))
             }
-            None => match known(self.block, at, &self.order[..taken]) {
+            None => match bound_column(self.block, at, &self.order[..taken]) {
                 None => (Which::All, None),
-                Some((column, value)) => match self.work.value(value, &frame)?.0 {
+                Some((column, value)) => match self.evaluation.value(value, &frame)?.0 {
                     Some(number) => (Which::With(column, number), None),
                     // NULL equals nothing.
                     None => return Ok(()),
@@ -254,9 +255,9 @@ impl Combination<'_, '_> {
             if equal.is_some_and(|(column, value)| row[column] != value) {
                 return Ok(());
             }
-            self.work.steps.count(1);
+            self.evaluation.steps.count(1);
             // A row of a combination is as much work as several of a table.
-            self.work.meter.work(8)?;
+            self.evaluation.meter.work(8)?;
             let mut rows = frame.rows.clone();
             rows[at] = Some(row);
             let next = Frame {
@@ -299,7 +300,7 @@ impl Combination<'_, '_> {
                     last = last.max(place.unwrap_or(0));
                 }
             });
-            if last == taken && !holds(one, &mut |value| self.work.value(value, scope))? {
+            if last == taken && !holds(one, &mut |value| self.evaluation.value(value, scope))? {
                 return Ok(false);
             }
         }
@@ -309,19 +310,20 @@ impl Combination<'_, '_> {
 
 /// How a row of a table reaches combinations.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Reach {
+pub(crate) enum Influence {
     /// As a row of a relation.
     Own(usize),
-    /// Through blocks that are equal to a column of a relation in one of their own: relation, its column, the own.
+    /// Through blocks that are equal to a column of a relation in one of their own: relation, its
+    /// column, the own.
     Equal(usize, usize, usize),
 }
 
-impl Reach {
+impl Influence {
     /// Where a row starts; `None` for NULL, which equals nothing.
     pub(crate) fn start(self, row: &Row, body: &[u8]) -> Option<Start> {
         match self {
-            Reach::Own(relation) => Some(Start::Row(relation, row.clone(), body.to_vec())),
-            Reach::Equal(relation, column, own) => {
+            Influence::Own(relation) => Some(Start::Row(relation, row.clone(), body.to_vec())),
+            Influence::Equal(relation, column, own) => {
                 let value = row[own];
                 value.0.map(|_| Start::With(relation, column, value))
             }
@@ -330,16 +332,16 @@ impl Reach {
 
     pub(crate) fn relation(self) -> usize {
         match self {
-            Reach::Own(relation) | Reach::Equal(relation, ..) => relation,
+            Influence::Own(relation) | Influence::Equal(relation, ..) => relation,
         }
     }
 }
 
 /// How rows of a table reach combinations of a block; `None` where they may reach all.
-pub(crate) fn reaches(block: &Block, table: usize) -> Option<Vec<Reach>> {
+pub(crate) fn influences(block: &Block, table: usize) -> Option<Vec<Influence>> {
     let own = block.relations.iter().enumerate();
     let own = own.filter(|(_, of)| **of == table);
-    let mut all: Vec<Reach> = own.map(|(at, _)| Reach::Own(at)).collect();
+    let mut all: Vec<Influence> = own.map(|(at, _)| Influence::Own(at)).collect();
     let mut within = Vec::new();
     block.condition.blocks(&mut |block| within.push(block));
     for inner in within {
@@ -369,13 +371,13 @@ pub(crate) fn reaches(block: &Block, table: usize) -> Option<Vec<Reach>> {
 }
 
 /// An equality of a relation of a block with a column of the block around it.
-fn equal(one: &Condition, relation: usize) -> Option<Reach> {
+fn equal(one: &Condition, relation: usize) -> Option<Influence> {
     let Condition::Compare(Value::Column(a), Comparison::Eq, Value::Column(b)) = one else {
         return None;
     };
     let pair = |own: &Column, other: &Column| {
         let is_pair = own.depth == 0 && own.relation == relation && other.depth == 1;
-        is_pair.then_some(Reach::Equal(other.relation, other.column, own.column))
+        is_pair.then_some(Influence::Equal(other.relation, other.column, own.column))
     };
     pair(a, b).or_else(|| pair(b, a))
 }

@@ -1,7 +1,9 @@
-//! Free maps (paper, section 4.2): the aggregates of a block for each binding of its free columns that was asked for.
+//! Free maps (paper, section 4.2): the aggregates of a block for each binding of its free columns
+//! that was asked for.
 //!
-//! Invariant: one that streams is kept by deltas: a row that comes is added where the binding's condition holds for it
-//! (figure 6 of the paper). Cost: O(bindings with the row's own values) a row.
+//! Invariant: one that streams is kept by deltas: a row that comes is added where the binding's
+//! condition holds for it (figure 6 of the paper). Cost: O(bindings with the row's own values) a
+//! row.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +27,7 @@ pub(crate) struct FreeMap {
     pub(crate) streams: bool,
     pub(crate) entries: BTreeMap<Row, Vec<Accumulator>>,
     /// What the block's selector said, until one of its tables changes.
-    pub(crate) told: BTreeMap<Row, Cell>,
+    pub(crate) memo: BTreeMap<Row, Cell>,
 }
 
 /// The least double that several integers may equal.
@@ -43,7 +45,8 @@ pub(crate) fn maintain(
     }
     let (columns, mut touched) = (&map.columns, 0);
     let first: Row = map.equal.iter().map(|&column| row[column]).collect();
-    // Beyond 2^53 several exact numbers equal a double, and bindings that agree need not stand side by side.
+    // Beyond 2^53 several exact numbers equal a double, and bindings that agree need not stand side
+    // by side.
     let is_great = |cell: &Cell| cell.0.is_some_and(|number| number.real().abs() >= EXACT);
     let apart = first.len() > 1 && first.iter().any(is_great);
     let from = if apart { Row::new() } else { first.clone() };

@@ -1,14 +1,16 @@
 //! The general algorithm (paper, section 4.2): any query of the grammar, by free and bound maps.
 //!
-//! Invariant: a *bound map* is the bag of a table on the columns that the query reads. A *free map* holds, for
-//! each binding of a block's free columns that was asked for, the block's aggregates. A block over one
-//! relation whose condition holds no block is kept by deltas: a row that comes is added where the binding's
-//! condition holds for it (figure 6 of the paper). The free map of any other block is forgotten when one of its
-//! tables changes. A block that the optimisation knows, given the row around it, is kept by its indexes instead.
-//! The result is summed over combinations of rows. Where all blocks over a table are equal to columns of the
-//! relations in columns of their own, a row of it changes only the combinations with these values, which are
-//! taken out before it comes and put back behind; else all are summed anew. Cost: O(combinations), O(n^k) over k
-//! relations if it must be all, and for each binding of a block one result of it, O(log n) by indexes.
+//! Invariant: a *bound map* is the bag of a table on the columns that the query reads. A *free map*
+//! holds, for each binding of a block's free columns that was asked for, the block's aggregates. A
+//! block over one relation whose condition holds no block is kept by deltas: a row that comes is
+//! added where the binding's condition holds for it (figure 6 of the paper). The free map of any
+//! other block is forgotten when one of its tables changes. A block that the optimisation knows,
+//! given the row around it, is kept by its indexes instead. The result is summed over combinations
+//! of rows. Where all blocks over a table are equal to columns of the relations in columns of their
+//! own, a row of it changes only the combinations with these values, which are taken out before it
+//! comes and put back behind; else all are summed anew. Cost: O(combinations), O(n^k) over k
+//! relations if it must be all, and for each binding of a block one result of it, O(log n) by
+//! indexes.
 
 pub(crate) mod accumulator;
 mod evaluate;
@@ -20,9 +22,10 @@ use std::sync::Arc;
 
 use ringview_core::{Meter, Result};
 
-use crate::machine::Moved;
 use crate::machine::general::accumulator::Accumulator;
-use crate::machine::general::evaluate::{Groups, Reach, Start, Total, Work, known, order, reaches};
+use crate::machine::general::evaluate::{
+    Evaluation, Groups, Influence, Start, Total, bound_column, influences, order,
+};
 use crate::machine::general::free::{FreeMap, equality, maintain};
 use crate::machine::indexed::selector::Selector;
 use crate::machine::query::plan::{Block, Plan};
@@ -32,7 +35,7 @@ use crate::machine::store::bag::Bag;
 use crate::steps::Steps;
 
 /// How a row reaches combinations, with the order of relations from there.
-type Way = (Reach, Arc<[usize]>);
+type Route = (Influence, Arc<[usize]>);
 
 /// Where combinations start, each with the order of relations from there.
 type Starts = (Vec<Start>, Vec<Arc<[usize]>>);
@@ -49,9 +52,10 @@ pub(crate) struct General {
     free: Vec<FreeMap>,
     /// By the number of the block: what finds its aggregates for any binding.
     selectors: Vec<Option<Selector>>,
-    /// By table: how its rows reach combinations, if they do not reach all; with the order from there.
-    reaches: Vec<Option<Vec<Way>>>,
-    result: Kept,
+    /// By table: how its rows reach combinations, if they do not reach all; with the order from
+    /// there.
+    influences: Vec<Option<Vec<Route>>>,
+    result: ResultState,
     /// The row at hand, packed.
     body: Vec<u8>,
     steps: Steps,
@@ -59,7 +63,7 @@ pub(crate) struct General {
 
 /// The result, as it was last worked out.
 #[derive(Clone, Debug, Default)]
-struct Kept {
+struct ResultState {
     groups: Groups,
     /// Whether rows came since that may have changed all of it.
     is_stale: bool,
@@ -69,6 +73,15 @@ struct Kept {
     is_new: bool,
     /// Combinations looked at since.
     looked: u64,
+}
+
+/// By what a result changed.
+#[derive(Debug)]
+pub enum GroupDelta {
+    /// All its groups as they are now.
+    All(Vec<Group>),
+    /// Some groups, with their aggregates; none for one that went.
+    Some(Vec<(Row, Option<Vec<Cell>>)>),
 }
 
 /// A group with its aggregates.
@@ -88,8 +101,8 @@ impl General {
             walked: vec![false; plan.tables.len()],
             free: vec![FreeMap::default(); plan.blocks + 1],
             selectors: vec![None; plan.blocks + 1],
-            reaches: vec![None; plan.tables.len()],
-            result: Kept::default(),
+            influences: vec![None; plan.tables.len()],
+            result: ResultState::default(),
             body: Vec::new(),
             steps: Steps::default(),
         };
@@ -97,38 +110,38 @@ impl General {
         // Without rows there is nothing, but for the one group of a query without GROUP BY.
         general.result.is_stale = true;
         if !plain {
-            general.find_reaches(&plan.block);
+            general.find_influences(&plan.block);
         }
         general
     }
 
     /// How rows of each table reach combinations, and the indexes for it.
-    fn find_reaches(&mut self, block: &Block) {
-        for table in 0..self.reaches.len() {
-            let Some(all) = reaches(block, table) else {
+    fn find_influences(&mut self, block: &Block) {
+        for table in 0..self.influences.len() {
+            let Some(all) = influences(block, table) else {
                 continue;
             };
-            let mut ways = Vec::new();
-            for reach in all {
-                let order = order(block, reach.relation());
-                if let Reach::Equal(relation, column, _) = reach {
+            let mut routes = Vec::new();
+            for influence in all {
+                let order = order(block, influence.relation());
+                if let Influence::Equal(relation, column, _) = influence {
                     self.bags[block.relations[relation]].index(column);
                 }
                 for taken in 1..order.len() {
-                    if let Some((column, _)) = known(block, order[taken], &order[..taken]) {
+                    if let Some((column, _)) = bound_column(block, order[taken], &order[..taken]) {
                         self.bags[block.relations[order[taken]]].index(column);
                     }
                 }
-                ways.push((reach, order.into()));
+                routes.push((influence, order.into()));
             }
-            self.reaches[table] = Some(ways);
+            self.influences[table] = Some(routes);
         }
     }
 
     /// The maps and indexes of a block and those within it.
     fn prepare(&mut self, block: &Block, plan: &Plan, (is_outer, plain): (bool, bool)) {
-        let place = block.place();
-        let map = &mut self.free[place];
+        let number = block.position();
+        let map = &mut self.free[number];
         for one in block.condition.conjuncts() {
             if let Some((own, free)) = equality(one)
                 && !map.columns.contains(&free)
@@ -145,10 +158,10 @@ impl General {
         block.tables(&mut |table| map.tables.push(table));
         map.streams = block.relations.len() == 1 && !block.condition.is_nested();
         if !is_outer && !plain {
-            self.selectors[place] = recognise(&plan.tables, block).ok();
+            self.selectors[number] = recognise(&plan.tables, block).ok();
         }
         let mut within = Vec::new();
-        if let Some(selector) = &self.selectors[place] {
+        if let Some(selector) = &self.selectors[number] {
             // Its rows are in indexes; what it is compared with may hold blocks.
             selector.closed(&mut |value| value.blocks(&mut |block| within.push(block.clone())));
         } else {
@@ -156,7 +169,7 @@ impl General {
             for (taken, &at) in order.iter().enumerate() {
                 let table = block.relations[at];
                 self.walked[table] = true;
-                if let Some((column, _)) = known(block, at, &order[..taken]) {
+                if let Some((column, _)) = bound_column(block, at, &order[..taken]) {
                     self.bags[table].index(column);
                 }
             }
@@ -184,7 +197,7 @@ impl General {
         }
         for map in &mut self.free {
             if map.tables.contains(&table) {
-                map.told.clear();
+                map.memo.clear();
                 if !map.streams {
                     map.entries.clear();
                 }
@@ -194,7 +207,7 @@ impl General {
             self.bags[table].change(at, times)?;
             let mut touched = 0;
             for_each_within(&self.block, &mut |block| {
-                let map = &mut self.free[block.place()];
+                let map = &mut self.free[block.position()];
                 touched += maintain(block, map, (table, &row, times))?;
                 Ok(())
             })?;
@@ -207,16 +220,17 @@ impl General {
     /// Where combinations start that a row of a table may change; none if it may change all.
     fn starts(&mut self, table: usize, row: &Row, body: &[u8]) -> Starts {
         let all: usize = self.bags.iter().map(Bag::len).sum();
-        if self.reaches[table].is_none() || self.result.looked > 64 + 2 * all as u64 {
+        if self.influences[table].is_none() || self.result.looked > 64 + 2 * all as u64 {
             // Rather than more of them one after the other, all of them at once.
             self.result.is_stale = true;
         }
         if self.result.is_stale {
             return Starts::default();
         }
-        let ways = self.reaches[table].iter().flatten();
-        let start = |(reach, order): &Way| Some((reach.start(row, body)?, Arc::clone(order)));
-        ways.filter_map(start).unzip()
+        let routes = self.influences[table].iter().flatten();
+        let start =
+            |(influence, order): &Route| Some((influence.start(row, body)?, Arc::clone(order)));
+        routes.filter_map(start).unzip()
     }
 
     /// Adds the combinations of some starts to the result, or takes them out.
@@ -226,10 +240,10 @@ impl General {
         }
         let before = self.steps.total();
         let block = Arc::clone(&self.block);
-        let groups = self.work(meter, |work| {
+        let groups = self.evaluation(meter, |evaluation| {
             let mut groups = Groups::new();
             for (at, order) in orders.iter().enumerate() {
-                work.add((&block, None), order, &starts[..=at], (1, &mut groups))?;
+                evaluation.add((&block, None), order, &starts[..=at], (1, &mut groups))?;
             }
             Ok(groups)
         })?;
@@ -251,20 +265,20 @@ impl General {
         Ok(())
     }
 
-    fn work<R>(
+    fn evaluation<R>(
         &mut self,
         meter: &Meter<'_>,
-        run: impl FnOnce(&Work<'_, '_>) -> Result<R>,
+        run: impl FnOnce(&Evaluation<'_, '_>) -> Result<R>,
     ) -> Result<R> {
-        let work = Work {
+        let evaluation = Evaluation {
             bags: &self.bags,
             meter,
             steps: &self.steps,
             selectors: &self.selectors,
             free: RefCell::new(std::mem::take(&mut self.free)),
         };
-        let done = run(&work);
-        self.free = work.free.into_inner();
+        let done = run(&evaluation);
+        self.free = evaluation.free.into_inner();
         done
     }
 
@@ -294,17 +308,17 @@ impl General {
         // Sums of doubles would not come back to the bit; a row that failed may have reached some.
         for map in &mut self.free {
             map.entries.clear();
-            map.told.clear();
+            map.memo.clear();
         }
-        let kept = &mut self.result;
-        for (group, total) in std::mem::take(&mut kept.old) {
+        let state = &mut self.result;
+        for (group, total) in std::mem::take(&mut state.old) {
             match total {
-                Some(total) => kept.groups.insert(group, total),
-                None => kept.groups.remove(&group),
+                Some(total) => state.groups.insert(group, total),
+                None => state.groups.remove(&group),
             };
         }
-        kept.is_stale |= kept.is_new;
-        (kept.is_new, kept.looked) = (false, 0);
+        state.is_stale |= state.is_new;
+        (state.is_new, state.looked) = (false, 0);
     }
 
     pub(crate) fn is_vacant(&self) -> bool {
@@ -317,7 +331,7 @@ impl General {
         let cells = |rows: usize, width: usize| rows * (width + 1) * size_of::<Cell>();
         let bags = self.bags.iter().map(Bag::memory_usage);
         let free = self.free.iter();
-        let free = free.map(|map| cells(map.entries.len() + map.told.len(), map.columns.len() + 2));
+        let free = free.map(|map| cells(map.entries.len() + map.memo.len(), map.columns.len() + 2));
         let selectors = self.selectors.iter().flatten();
         let selectors = selectors.map(Selector::memory_usage);
         bags.chain(free).chain(selectors).sum()
@@ -338,12 +352,12 @@ impl General {
             .collect()
     }
 
-    /// The groups that moved since the last commit, those that went without aggregates; all where they were worked out
-    /// anew.
-    pub(crate) fn moved(&mut self, meter: &Meter<'_>) -> Result<Moved> {
+    /// The groups that moved since the last commit, those that went without aggregates; all where
+    /// they were worked out anew.
+    pub(crate) fn delta(&mut self, meter: &Meter<'_>) -> Result<GroupDelta> {
         self.refresh(meter)?;
         if self.result.is_new || self.block.group.is_empty() {
-            return self.result(meter).map(Moved::All);
+            return self.result(meter).map(GroupDelta::All);
         }
         let moved = self.result.old.keys().map(|group| {
             let total = self.result.groups.get(group);
@@ -351,7 +365,7 @@ impl General {
             let all = total.map(|total| self.values(total)).transpose()?;
             Ok((group.clone(), all))
         });
-        moved.collect::<Result<_>>().map(Moved::Some)
+        moved.collect::<Result<_>>().map(GroupDelta::Some)
     }
 
     fn values(&self, total: &Total) -> Result<Vec<Cell>> {
@@ -372,7 +386,8 @@ impl General {
             }
         }
         let block = Arc::clone(&self.block);
-        self.result.groups = self.work(meter, |work| work.groups(&block, None))?;
+        self.result.groups =
+            self.evaluation(meter, |evaluation| evaluation.groups(&block, None))?;
         (self.result.is_stale, self.result.is_new) = (false, true);
         self.result.old.clear();
         Ok(())

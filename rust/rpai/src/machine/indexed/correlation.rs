@@ -1,7 +1,8 @@
 //! A comparison of something closed with an aggregate that grows along an index.
 //!
-//! Invariant: `least` is where the comparison turns, whatever arithmetic stands around the aggregate, as long as that
-//! grows with it. Cost: O(1) for the aggregate as it is, else a search between the least and the greatest that it can be.
+//! Invariant: `least` is where the comparison turns, whatever arithmetic stands around the
+//! aggregate, as long as that grows with it. Cost: O(1) for the aggregate as it is, else a search
+//! between the least and the greatest that it can be.
 
 use ringview_core::Result;
 
@@ -13,7 +14,7 @@ use crate::tree::overflow;
 
 /// A comparison.
 #[derive(Clone, Debug)]
-pub(crate) struct Stage {
+pub(crate) struct Correlation {
     /// The closed side, left.
     pub(crate) closed: Value,
     pub(crate) how: Comparison,
@@ -27,7 +28,7 @@ pub(crate) struct Stage {
     pub(crate) admits: bool,
 }
 
-impl Stage {
+impl Correlation {
     /// The side that grows, of so many units.
     pub(crate) fn growing(&self, units: i128) -> Result<Cell> {
         let number = Quantity::Exact {
@@ -47,8 +48,8 @@ impl Stage {
         })
     }
 
-    /// The least units from 0 to more than `most` of which the growing side is at least, or more than, the closed
-    /// one. O(1) for the aggregate as it is, else O(log most).
+    /// The least units from 0 to more than `most` of which the growing side is at least, or more
+    /// than, the closed one. O(1) for the aggregate as it is, else O(log most).
     pub(crate) fn least(&self, closed: Quantity, strictly: bool, most: i128) -> Result<i128> {
         let beyond = most.saturating_add(1);
         if let (None, Quantity::Exact { units, scale }) = (&self.growing, closed) {
@@ -73,8 +74,8 @@ impl Stage {
         let (mut low, mut high) = (0, beyond);
         while low < high {
             let middle = low + (high - low) / 2;
-            let reached = (self.growing(middle)?.0).is_some_and(|it| how.holds(closed.compare(it)));
-            (low, high) = match reached {
+            let is_met = (self.growing(middle)?.0).is_some_and(|it| how.holds(closed.compare(it)));
+            (low, high) = match is_met {
                 true => (low, middle),
                 false => (middle + 1, high),
             };

@@ -1,9 +1,10 @@
 //! How sums are kept as integers: in units of a power of ten, or doubles by their digits.
 //!
-//! A double is one or two digits of 80 bits, on a grid that is the same for all: the digit of a place counts units of
-//! `2^(80 place - 20)`. A sum of doubles is one integer for each place that some double of it has: at first two, which
-//! serve money, weights and rates, more once other doubles come. Invariant: a sum is exact over the whole range of
-//! doubles, so what came and left leaves nothing behind, in any order. Cost: O(places).
+//! A double is one or two digits of 80 bits, on a grid that is the same for all: the digit of a
+//! place counts units of `2^(80 place - 20)`. A sum of doubles is one integer for each place that
+//! some double of it has: at first two, which serve money, weights and rates, more once other
+//! doubles come. Invariant: a sum is exact over the whole range of doubles, so what came and left
+//! leaves nothing behind, in any order. Cost: O(places).
 
 use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion, Number};
@@ -22,19 +23,19 @@ const PLACES: usize = 30;
 
 /// In what a sum is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum SumKind {
     /// Units of a power of ten.
     Scale(u8),
     /// Doubles.
     Real,
 }
 
-impl Unit {
-    /// How many integers a sum is, at first and when it is told.
+impl SumKind {
+    /// How many integers a sum is, at first and in a result.
     pub(crate) fn lanes(self) -> usize {
         match self {
-            Unit::Scale(_) => 1,
-            Unit::Real => FIRST.len(),
+            SumKind::Scale(_) => 1,
+            SumKind::Real => FIRST.len(),
         }
     }
 }
@@ -56,7 +57,7 @@ pub(crate) fn digits(value: f64) -> [Digit; 2] {
     // No more digits than it has, so that it needs no place in vain.
     let zeros = digits.trailing_zeros();
     let (digits, exponent) = (digits >> zeros, exponent + zeros as i32);
-    let (place, shift) = (
+    let (power, shift) = (
         (exponent - ORIGIN).div_euclid(BITS),
         (exponent - ORIGIN).rem_euclid(BITS),
     );
@@ -66,7 +67,7 @@ pub(crate) fn digits(value: f64) -> [Digit; 2] {
         true => -i128::from(digits),
         false => i128::from(digits),
     };
-    [(place, signed(low) << shift), (place + 1, signed(high))]
+    [(power, signed(low) << shift), (power + 1, signed(high))]
 }
 
 /// A sum of doubles among the sums of a relation.
@@ -82,40 +83,40 @@ impl Reals {
         let lanes = FIRST
             .iter()
             .enumerate()
-            .map(|(more, &place)| (place, at + more));
+            .map(|(more, &power)| (power, at + more));
         Self {
             lanes: lanes.collect(),
         }
     }
 
-    /// Its first lane, where its sum is told.
+    /// Its first lane, where its sum begins in a result.
     pub(crate) fn at(&self) -> usize {
         self.lanes[0].1
     }
 
     /// The lane of a place.
     #[inline]
-    pub(crate) fn lane(&self, place: i32) -> Option<usize> {
-        let found = self.lanes.iter().find(|(of, _)| *of == place);
+    pub(crate) fn lane(&self, power: i32) -> Option<usize> {
+        let found = self.lanes.iter().find(|(of, _)| *of == power);
         found.map(|(_, lane)| *lane)
     }
 
     /// From now on a place has a lane.
-    pub(crate) fn extend(&mut self, place: i32, lane: usize) {
-        self.lanes.push((place, lane));
+    pub(crate) fn extend(&mut self, power: i32, lane: usize) {
+        self.lanes.push((power, lane));
     }
 
     /// The sum.
     pub(crate) fn total(&self, sums: &[i128]) -> Result<Expansion> {
         let mut digits = [0i128; PLACES];
-        for &(place, lane) in &self.lanes {
-            digits[(place - LEAST) as usize] = sums[lane];
+        for &(power, lane) in &self.lanes {
+            digits[(power - LEAST) as usize] = sums[lane];
         }
         // Digits of one sign, so that nothing cancels.
         if carried(&mut digits)? < 0 {
             digits.iter_mut().for_each(|digit| *digit = 0);
-            for &(place, lane) in &self.lanes {
-                digits[(place - LEAST) as usize] = sums[lane].checked_neg().ok_or_else(too_much)?;
+            for &(power, lane) in &self.lanes {
+                digits[(power - LEAST) as usize] = sums[lane].checked_neg().ok_or_else(too_much)?;
             }
             carried(&mut digits)?;
             return finite(whole(&digits).negated());
@@ -202,18 +203,18 @@ mod tests {
     fn all() -> Reals {
         let mut reals = Reals::new(0);
         for at in 0..PLACES {
-            let place = at as i32 + LEAST;
-            if reals.lane(place).is_none() {
-                reals.extend(place, at + 2);
+            let power = at as i32 + LEAST;
+            if reals.lane(power).is_none() {
+                reals.extend(power, at + 2);
             }
         }
         reals
     }
 
     fn add(sums: &mut [i128], reals: &Reals, value: f64, times: i128) {
-        for (place, digit) in digits(value) {
+        for (power, digit) in digits(value) {
             if digit != 0 {
-                sums[reals.lane(place).expect("a lane for every place")] += times * digit;
+                sums[reals.lane(power).expect("a lane for every power")] += times * digit;
             }
         }
     }

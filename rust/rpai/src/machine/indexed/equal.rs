@@ -1,15 +1,15 @@
 //! One relation filtered by equalities alone: its sums by what must be equal.
 //!
-//! Invariant: the sums of a key are those of the rows with it. Cost: O(1) expected a change and a result; a word or two a
-//! number and key.
+//! Invariant: the sums of a key are those of the rows with it. Cost: O(1) expected a change and a
+//! result; a word or two a number and key.
 
 use std::sync::Arc;
 
 use ringview_core::Result;
 use ringview_ring::CommutativeMonoid;
 
-use crate::machine::indexed::reader::Feeds;
-use crate::machine::indexed::relation::{Part, with_lanes};
+use crate::machine::indexed::reader::RowReaders;
+use crate::machine::indexed::relation::{FilteredRelation, with_lanes};
 use crate::machine::indexed::sweep::Shape;
 use crate::machine::query::bound::{ranges, sole};
 use crate::machine::query::plan::Value;
@@ -35,7 +35,7 @@ impl<const N: usize> Equal<N> {
         }
     }
 
-    fn wider<const M: usize>(&self) -> Box<dyn Part> {
+    fn wider<const M: usize>(&self) -> Box<dyn FilteredRelation> {
         Box::new(Equal::<M> {
             shape: Arc::clone(&self.shape),
             sums: self.sums.widened(),
@@ -44,30 +44,30 @@ impl<const N: usize> Equal<N> {
     }
 }
 
-impl<const N: usize> Part for Equal<N> {
-    fn feeds(&self) -> &Feeds {
-        &self.shape.feeds
+impl<const N: usize> FilteredRelation for Equal<N> {
+    fn readers(&self) -> &RowReaders {
+        &self.shape.readers
     }
 
-    fn feeds_mut(&mut self) -> &mut Feeds {
-        &mut Arc::make_mut(&mut self.shape).feeds
+    fn readers_mut(&mut self) -> &mut RowReaders {
+        &mut Arc::make_mut(&mut self.shape).readers
     }
 
-    fn room(&self) -> usize {
+    fn capacity(&self) -> usize {
         N
     }
 
-    fn widened(&self, lanes: usize) -> Result<Box<dyn Part>> {
+    fn widened(&self, lanes: usize) -> Result<Box<dyn FilteredRelation>> {
         Ok(with_lanes!(lanes, M => self.wider::<M>()))
     }
 
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
-        for feed in self.shape.feeds.of(table) {
-            if !feed.takes(row)? {
+        for reader in self.shape.readers.of(table) {
+            if !reader.takes(row)? {
                 continue;
             }
-            if let Some(key) = feed.equal(row)? {
-                let delta = feed.delta::<N>(&self.shape.feeds, row, times)?;
+            if let Some(key) = reader.equal(row)? {
+                let delta = reader.delta::<N>(&self.shape.readers, row, times)?;
                 let slot = self.sums.locate(&key);
                 self.steps.count(1);
                 let fits = self.sums.get(slot).plus(delta).is_some();
@@ -108,7 +108,7 @@ impl<const N: usize> Part for Equal<N> {
             }
         }
         into.copy_from_slice(&passed.0[..shape.width]);
-        shape.feeds.tell(&passed.0, 0, into)
+        shape.readers.tell(&passed.0, 0, into)
     }
 
     fn width(&self) -> usize {
@@ -135,7 +135,7 @@ impl<const N: usize> Part for Equal<N> {
         self.steps.total()
     }
 
-    fn copy(&self) -> Box<dyn Part> {
+    fn copy(&self) -> Box<dyn FilteredRelation> {
         Box::new(self.clone())
     }
 }

@@ -1,9 +1,11 @@
-//! One relation chosen by a block that is correlated by equalities (paper, section 2.1 and example 2.1).
+//! One relation filtered by a block that is correlated by equalities (paper, section 2.1 and
+//! example 2.1).
 //!
-//! Invariant: rows of a group share the block's aggregate, and an index holds the relation's sums by it: where
-//! aggregates are compared by equality a PAI map, else an RPAI tree. A row of the block moves its group from one
-//! aggregate to another; groups whose aggregate is NULL are in no index. Nothing grows along anything, so
-//! any signs will do. Cost: O(1) a change and a result with the map, O(log n) with the tree.
+//! Invariant: rows of a group share the block's aggregate, and an index holds the relation's sums
+//! by it: where aggregates are compared by equality a PAI map, else an RPAI tree. A row of the
+//! block moves its group from one aggregate to another; groups whose aggregate is NULL are in no
+//! index. Nothing grows along anything, so any signs will do. Cost: O(1) a change and a result with
+//! the map, O(log n) with the tree.
 
 use std::sync::Arc;
 
@@ -11,9 +13,9 @@ use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Group};
 
 use crate::cut::Cut;
-use crate::machine::indexed::correlation::Stage;
-use crate::machine::indexed::reader::Feeds;
-use crate::machine::indexed::relation::{MOST_AT_FIRST, Part, with_lanes};
+use crate::machine::indexed::correlation::Correlation;
+use crate::machine::indexed::reader::RowReaders;
+use crate::machine::indexed::relation::{FilteredRelation, MOST_AT_FIRST, with_lanes};
 use crate::machine::query::number::{Quantity, floor, power_of_ten};
 use crate::machine::query::plan::{Comparison, Value};
 use crate::machine::query::row::{Cell, RowAt};
@@ -31,8 +33,8 @@ enum Index<const N: usize> {
 /// The block's count and sum, then those of the relation.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
-    pub(crate) feeds: Feeds,
-    pub(crate) stage: Stage,
+    pub(crate) readers: RowReaders,
+    pub(crate) correlation: Correlation,
     /// The closed side, as the one element that `closed` wants.
     pub(crate) closed: [Value; 1],
     pub(crate) width: usize,
@@ -45,10 +47,10 @@ struct Grouped<const N: usize> {
     index: Index<N>,
 }
 
-/// A part over payloads that are wide enough.
-pub(crate) fn part(shape: Shape) -> Option<Box<dyn Part>> {
-    let lanes = shape.feeds.lanes;
-    (lanes <= MOST_AT_FIRST).then(|| -> Box<dyn Part> {
+/// A relation over payloads that are wide enough.
+pub(crate) fn part(shape: Shape) -> Option<Box<dyn FilteredRelation>> {
+    let lanes = shape.readers.lanes;
+    (lanes <= MOST_AT_FIRST).then(|| -> Box<dyn FilteredRelation> {
         with_lanes!(lanes, M => Box::new(Grouped::<M>::new(shape.into())))
     })
 }
@@ -56,7 +58,7 @@ pub(crate) fn part(shape: Shape) -> Option<Box<dyn Part>> {
 impl Shape {
     /// The units of a group's aggregate; `None` for NULL.
     fn aggregate<const N: usize>(&self, sums: Sums<N>) -> Option<i128> {
-        match (self.stage.counts, sums.0[0], sums.0[1]) {
+        match (self.correlation.counts, sums.0[0], sums.0[1]) {
             (true, count, _) => Some(count),
             (false, 0, _) => None,
             (false, _, sum) => Some(sum),
@@ -66,8 +68,8 @@ impl Shape {
 
 impl<const N: usize> Index<N> {
     fn new(shape: &Shape) -> Self {
-        let by_equality = matches!(shape.stage.how, Comparison::Eq | Comparison::Ne);
-        if by_equality && shape.stage.growing.is_none() {
+        let by_equality = matches!(shape.correlation.how, Comparison::Eq | Comparison::Ne);
+        if by_equality && shape.correlation.growing.is_none() {
             Index::Map(PaiMap::new())
         } else {
             Index::Tree(RpaiTree::new())
@@ -101,13 +103,13 @@ impl<const N: usize> Grouped<N> {
     fn new(shape: Arc<Shape>) -> Self {
         Self {
             index: Index::new(&shape),
-            groups: KeyedSums::new(shape.feeds.keys()),
+            groups: KeyedSums::new(shape.readers.keys()),
             shape,
         }
     }
 
     /// The same with more lanes. O(n).
-    fn wider<const M: usize>(&self) -> Result<Box<dyn Part>> {
+    fn wider<const M: usize>(&self) -> Result<Box<dyn FilteredRelation>> {
         let mut wide = Grouped::<M>::new(Arc::clone(&self.shape));
         wide.groups = self.groups.widened();
         for (_, sums) in self.groups.iter() {
@@ -133,8 +135,8 @@ impl<const N: usize> Grouped<N> {
         moved
     }
 
-    /// The sums of the groups whose aggregate makes the growing side less than a number, or at most it. O(log n)
-    /// steps of a search between the least and the greatest aggregate.
+    /// The sums of the groups whose aggregate makes the growing side less than a number, or at most
+    /// it. O(log n) steps of a search between the least and the greatest aggregate.
     fn below(
         &self,
         tree: &RpaiTree<i128, Sums<N>>,
@@ -151,23 +153,23 @@ impl<const N: usize> Grouped<N> {
         let (mut low, mut high) = (first.0, last.0.saturating_add(1));
         while low < high {
             let middle = low + (high - low) / 2;
-            let growing = self.shape.stage.growing(middle)?.0;
+            let growing = self.shape.correlation.growing(middle)?.0;
             let is_below = growing.is_some_and(|growing| how.holds(closed.compare(growing)));
             (low, high) = match is_below {
                 true => (middle + 1, high),
                 false => (low, middle),
             };
         }
-        Ok(tree.get_sum(&Cut::before(low)))
+        Ok(tree.prefix_sum(&Cut::before(low)))
     }
 
     fn equal(&self, closed: Quantity) -> Result<Sums<N>> {
-        let stage = &self.shape.stage;
+        let correlation = &self.shape.correlation;
         match (&self.index, closed) {
             (Index::Map(map), Quantity::Exact { units, scale }) => {
-                let power = power_of_ten(scale.abs_diff(stage.scale));
+                let power = power_of_ten(scale.abs_diff(correlation.scale));
                 let power = power.ok_or_else(|| overflow("a number"))?;
-                let key = match scale > stage.scale {
+                let key = match scale > correlation.scale {
                     true => {
                         let (key, is_key) = floor(units, power);
                         is_key.then_some(key)
@@ -180,7 +182,7 @@ impl<const N: usize> Grouped<N> {
             (Index::Map(map), Quantity::Real(_) | Quantity::Sum(_)) => {
                 let mut sum = Sums::<N>::ZERO;
                 for (units, payload) in map.iter() {
-                    let growing = stage.growing(units)?.0;
+                    let growing = correlation.growing(units)?.0;
                     if growing.is_some_and(|growing| closed.compare(growing).is_eq()) {
                         sum = sum.with(payload);
                     }
@@ -195,34 +197,34 @@ impl<const N: usize> Grouped<N> {
     }
 }
 
-impl<const N: usize> Part for Grouped<N> {
-    fn feeds(&self) -> &Feeds {
-        &self.shape.feeds
+impl<const N: usize> FilteredRelation for Grouped<N> {
+    fn readers(&self) -> &RowReaders {
+        &self.shape.readers
     }
 
-    fn feeds_mut(&mut self) -> &mut Feeds {
-        &mut Arc::make_mut(&mut self.shape).feeds
+    fn readers_mut(&mut self) -> &mut RowReaders {
+        &mut Arc::make_mut(&mut self.shape).readers
     }
 
-    fn room(&self) -> usize {
+    fn capacity(&self) -> usize {
         N
     }
 
-    fn widened(&self, lanes: usize) -> Result<Box<dyn Part>> {
+    fn widened(&self, lanes: usize) -> Result<Box<dyn FilteredRelation>> {
         with_lanes!(lanes, M => self.wider::<M>())
     }
 
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
         let shape = Arc::clone(&self.shape);
         // A row reaches a group in a hash table or two: what a reference counts is little beside.
-        for feed in shape.feeds.of(table) {
-            if !feed.takes(row)? {
+        for reader in shape.readers.of(table) {
+            if !reader.takes(row)? {
                 continue;
             }
-            let Some(group) = feed.equal(row)? else {
+            let Some(group) = reader.equal(row)? else {
                 continue;
             };
-            let delta = feed.delta::<N>(&shape.feeds, row, times)?;
+            let delta = reader.delta::<N>(&shape.readers, row, times)?;
             let slot = self.groups.locate(&group);
             self.shift(self.groups.get(slot), delta)?;
             self.groups.add(slot, delta);
@@ -243,7 +245,7 @@ impl<const N: usize> Part for Grouped<N> {
     }
 
     fn clear(&mut self) {
-        self.groups = KeyedSums::new(self.shape.feeds.keys());
+        self.groups = KeyedSums::new(self.shape.readers.keys());
         self.index = Index::new(&self.shape);
     }
 
@@ -258,7 +260,7 @@ impl<const N: usize> Part for Grouped<N> {
         };
         let total = self.index.total();
         // The closed side stands left.
-        let passed = match (self.shape.stage.how, &self.index) {
+        let passed = match (self.shape.correlation.how, &self.index) {
             (Comparison::Lt, Index::Tree(tree)) => total.without(self.below(tree, closed, true)?),
             (Comparison::Le, Index::Tree(tree)) => total.without(self.below(tree, closed, false)?),
             (Comparison::Gt, Index::Tree(tree)) => self.below(tree, closed, false)?,
@@ -267,7 +269,7 @@ impl<const N: usize> Part for Grouped<N> {
             _ => self.equal(closed)?,
         };
         into.copy_from_slice(&passed.0[2..2 + self.shape.width]);
-        self.shape.feeds.tell(&passed.0, 2, into)
+        self.shape.readers.tell(&passed.0, 2, into)
     }
 
     fn width(&self) -> usize {
@@ -301,7 +303,7 @@ impl<const N: usize> Part for Grouped<N> {
         }
     }
 
-    fn copy(&self) -> Box<dyn Part> {
+    fn copy(&self) -> Box<dyn FilteredRelation> {
         Box::new(self.clone())
     }
 }

@@ -1,14 +1,14 @@
-//! Sums by key, for a part of a query: few entries side by side, many in an RPAI tree.
+//! Sums by key, for a relation of a query: few entries side by side, many in an RPAI tree.
 //!
-//! Invariant: entries are in order of their keys, none is zero. Keys and sums are 64 bits wide while all of them
-//! fit, magnitudes added up, else 128 bits: what is found does not tell which. Cost: O(log n) but for the change to
-//! another form, O(n), of which an index has two.
+//! Invariant: entries are in order of their keys, none is zero. Keys and sums are 64 bits wide
+//! while all of them fit, magnitudes added up, else 128 bits: results do not depend on it. Cost:
+//! O(log n) but for the change to another form, O(n), of which an index has two.
 
 use ringview_core::Result;
 use ringview_ring::CommutativeMonoid;
 
 use crate::cut::Cut;
-use crate::machine::indexed::threshold::Enough;
+use crate::machine::indexed::threshold::Threshold;
 use crate::payload::{Payload, Sums};
 use crate::steps::Steps;
 use crate::tree::{RpaiTree, overflow};
@@ -20,7 +20,7 @@ const FEW: usize = 40;
 pub(crate) type Found<const N: usize> = (i128, Sums<N>, Sums<N>);
 
 #[derive(Clone, Debug)]
-enum Form<const N: usize> {
+enum Layout<const N: usize> {
     /// With the sum of magnitudes.
     Few(Vec<(i64, Sums<N, i64>)>, Sums<N, i64>),
     Narrow(Box<RpaiTree<i64, Sums<N, i64>>>),
@@ -30,7 +30,7 @@ enum Form<const N: usize> {
 /// The sums of some keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Index<const N: usize> {
-    form: Form<N>,
+    layout: Layout<N>,
     total: Sums<N>,
     steps: Steps,
 }
@@ -52,7 +52,7 @@ fn narrowed<const N: usize>(sums: Sums<N>) -> Option<Sums<N, i64>> {
 impl<const N: usize> Index<N> {
     pub(crate) fn new() -> Self {
         Self {
-            form: Form::Few(Vec::new(), Sums::<N, i64>::ZERO),
+            layout: Layout::Few(Vec::new(), Sums::<N, i64>::ZERO),
             total: Sums::<N>::ZERO,
             steps: Steps::default(),
         }
@@ -60,21 +60,21 @@ impl<const N: usize> Index<N> {
 
     /// Without entries, of which there may be few again.
     pub(crate) fn clear(&mut self) {
-        match &mut self.form {
-            Form::Few(few, weight) => {
+        match &mut self.layout {
+            Layout::Few(few, weight) => {
                 few.clear();
                 *weight = Sums::<N, i64>::ZERO;
             }
-            _ => self.form = Form::Few(Vec::new(), Sums::<N, i64>::ZERO),
+            _ => self.layout = Layout::Few(Vec::new(), Sums::<N, i64>::ZERO),
         }
         self.total = Sums::<N>::ZERO;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        match &self.form {
-            Form::Few(few, _) => few.is_empty(),
-            Form::Narrow(tree) => tree.is_empty(),
-            Form::Wide(tree) => tree.is_empty(),
+        match &self.layout {
+            Layout::Few(few, _) => few.is_empty(),
+            Layout::Narrow(tree) => tree.is_empty(),
+            Layout::Wide(tree) => tree.is_empty(),
         }
     }
 
@@ -83,27 +83,27 @@ impl<const N: usize> Index<N> {
         self.total
     }
 
-    /// Adds to the sums of a key, and tells those before and those now.
+    /// Adds to the sums of a key, and returns those before and those now.
     ///
     /// # Errors
     /// `Overflow` if sums of magnitudes do not fit; nothing is changed then.
     #[inline]
     pub(crate) fn add(&mut self, key: i128, delta: Sums<N>) -> Result<(Sums<N>, Sums<N>)> {
         let narrow = i64::try_from(key).ok().zip(narrowed(delta));
-        let told = match (&mut self.form, narrow) {
-            (Form::Narrow(tree), Some((key, delta))) => tree.add_telling(key, (), delta).ok(),
-            (Form::Few(few, weight), Some((key, delta))) => {
+        let changed = match (&mut self.layout, narrow) {
+            (Layout::Narrow(tree), Some((key, delta))) => tree.add_telling(key, (), delta).ok(),
+            (Layout::Few(few, weight), Some((key, delta))) => {
                 self.steps.count(1);
                 add_to_few(few, weight, key, delta)
             }
             _ => None,
         };
-        let (old, new) = match told {
+        let (old, new) = match changed {
             Some((old, new)) => (widened(old), widened(new)),
             None => self.wide()?.add_telling(key, (), delta)?,
         };
         self.total = self.total.with(delta);
-        if matches!(&self.form, Form::Few(few, _) if few.len() > FEW) {
+        if matches!(&self.layout, Layout::Few(few, _) if few.len() > FEW) {
             self.grow()?;
         }
         Ok((old, new))
@@ -112,9 +112,9 @@ impl<const N: usize> Index<N> {
     /// Few entries become a tree.
     #[cold]
     fn grow(&mut self) -> Result<()> {
-        if let Form::Few(few, _) = &self.form {
+        if let Layout::Few(few, _) = &self.layout {
             let entries = few.iter().map(|&(key, sums)| (key, (), sums));
-            self.form = Form::Narrow(Box::new(RpaiTree::from_sorted(entries)?));
+            self.layout = Layout::Narrow(Box::new(RpaiTree::from_sorted(entries)?));
         }
         Ok(())
     }
@@ -123,22 +123,22 @@ impl<const N: usize> Index<N> {
     #[cold]
     fn widen(&mut self) -> Result<()> {
         let wide = |(key, sums): (i64, Sums<N, i64>)| (i128::from(key), (), widened(sums));
-        let tree = match &self.form {
-            Form::Few(few, _) => RpaiTree::from_sorted(few.iter().copied().map(wide))?,
-            Form::Narrow(tree) => {
+        let tree = match &self.layout {
+            Layout::Few(few, _) => RpaiTree::from_sorted(few.iter().copied().map(wide))?,
+            Layout::Narrow(tree) => {
                 let entries = tree.iter().map(|(key, (), sums)| wide((key, sums)));
                 RpaiTree::from_sorted(entries)?
             }
-            Form::Wide(_) => return Ok(()),
+            Layout::Wide(_) => return Ok(()),
         };
-        self.form = Form::Wide(Box::new(tree));
+        self.layout = Layout::Wide(Box::new(tree));
         Ok(())
     }
 
     fn wide(&mut self) -> Result<&mut RpaiTree<i128, Sums<N>>> {
         self.widen()?;
-        match &mut self.form {
-            Form::Wide(tree) => Ok(tree),
+        match &mut self.layout {
+            Layout::Wide(tree) => Ok(tree),
             _ => Err(overflow("a sum")),
         }
     }
@@ -149,12 +149,12 @@ impl<const N: usize> Index<N> {
             Ok(key) => Ok((key, inclusive)),
             Err(_) => Err(key > 0),
         };
-        match &self.form {
-            Form::Wide(tree) => tree.get_sum(&match inclusive {
+        match &self.layout {
+            Layout::Wide(tree) => tree.prefix_sum(&match inclusive {
                 true => Cut::after(key),
                 false => Cut::before(key),
             }),
-            Form::Few(few, _) => {
+            Layout::Few(few, _) => {
                 self.steps.count(1);
                 let counts = |at: i64| match narrow() {
                     Ok((key, inclusive)) => at < key || (inclusive && at == key),
@@ -163,37 +163,37 @@ impl<const N: usize> Index<N> {
                 let below = few.iter().take_while(|(at, _)| counts(*at));
                 widened(below.fold(Sums::<N, i64>::ZERO, |sum, (_, sums)| sum.with(*sums)))
             }
-            Form::Narrow(tree) => match narrow() {
-                Ok((key, true)) => widened(tree.get_sum(&Cut::after(key))),
-                Ok((key, false)) => widened(tree.get_sum(&Cut::before(key))),
+            Layout::Narrow(tree) => match narrow() {
+                Ok((key, true)) => widened(tree.prefix_sum(&Cut::after(key))),
+                Ok((key, false)) => widened(tree.prefix_sum(&Cut::before(key))),
                 Err(true) => self.total,
                 Err(false) => Sums::<N>::ZERO,
             },
         }
     }
 
-    /// The first entry with which the running sums are enough.
+    /// The first entry with which the running sums reach a threshold.
     #[inline]
-    pub(crate) fn select(&self, enough: &Enough<i128>) -> Option<Found<N>> {
-        match &self.form {
-            Form::Wide(tree) => {
-                let found = tree.select_entry(|sums| enough.reached(&sums));
+    pub(crate) fn select(&self, threshold: &Threshold<i128>) -> Option<Found<N>> {
+        match &self.layout {
+            Layout::Wide(tree) => {
+                let found = tree.select_entry(|sums| threshold.is_met(&sums));
                 found.map(|(key, (), before, own)| (key, before, before.with(own)))
             }
-            Form::Narrow(tree) => {
-                let enough = enough.narrow()?;
-                let found = tree.select_entry(|sums| enough.reached(&sums));
+            Layout::Narrow(tree) => {
+                let threshold = threshold.narrow()?;
+                let found = tree.select_entry(|sums| threshold.is_met(&sums));
                 found.map(|(key, (), before, own)| {
                     (i128::from(key), widened(before), widened(before.with(own)))
                 })
             }
-            Form::Few(few, _) => {
+            Layout::Few(few, _) => {
                 self.steps.count(1);
-                let enough = enough.narrow()?;
+                let threshold = threshold.narrow()?;
                 let mut sum = Sums::<N, i64>::ZERO;
                 for &(key, own) in few {
                     let next = sum.with(own);
-                    if enough.reached(&next) {
+                    if threshold.is_met(&next) {
                         return Some((i128::from(key), widened(sum), widened(next)));
                     }
                     sum = next;
@@ -208,12 +208,12 @@ impl<const N: usize> Index<N> {
     /// # Errors
     /// Those of `see`.
     pub(crate) fn each(&self, see: &mut dyn FnMut(i128, Sums<N>) -> Result<()>) -> Result<()> {
-        match &self.form {
-            Form::Wide(tree) => tree.iter().try_for_each(|(key, (), sums)| see(key, sums)),
-            Form::Narrow(tree) => {
+        match &self.layout {
+            Layout::Wide(tree) => tree.iter().try_for_each(|(key, (), sums)| see(key, sums)),
+            Layout::Narrow(tree) => {
                 (tree.iter()).try_for_each(|(key, (), sums)| see(i128::from(key), widened(sums)))
             }
-            Form::Few(few, _) => {
+            Layout::Few(few, _) => {
                 self.steps.count(few.len());
                 few.iter()
                     .try_for_each(|&(key, sums)| see(i128::from(key), widened(sums)))
@@ -222,18 +222,18 @@ impl<const N: usize> Index<N> {
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        match &self.form {
-            Form::Few(few, _) => few.capacity() * size_of::<(i64, Sums<N, i64>)>(),
-            Form::Narrow(tree) => tree.memory_usage(),
-            Form::Wide(tree) => tree.memory_usage(),
+        match &self.layout {
+            Layout::Few(few, _) => few.capacity() * size_of::<(i64, Sums<N, i64>)>(),
+            Layout::Narrow(tree) => tree.memory_usage(),
+            Layout::Wide(tree) => tree.memory_usage(),
         }
     }
 
     pub(crate) fn steps(&self) -> u64 {
-        let trees = match &self.form {
-            Form::Few(..) => 0,
-            Form::Narrow(tree) => tree.steps(),
-            Form::Wide(tree) => tree.steps(),
+        let trees = match &self.layout {
+            Layout::Few(..) => 0,
+            Layout::Narrow(tree) => tree.steps(),
+            Layout::Wide(tree) => tree.steps(),
         };
         self.steps.total() + trees
     }

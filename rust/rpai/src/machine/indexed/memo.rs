@@ -1,14 +1,15 @@
-//! What the parts of a block told last, where nothing around the block can change what they tell.
+//! The sums of the relations of a block, memoised where nothing around the block can change them.
 //!
-//! Invariant: the sums of a part that is not stale are those that it would tell now: no row has come of a table that it,
-//! or a block among its closed values, reads. Cost: O(parts) a row; only parts whose rows moved are asked again.
+//! Invariant: the sums of a part that is not stale are those that it would tell now: no row has
+//! come of a table that it, or a block among its closed values, reads. Cost: O(parts) a row; only
+//! parts whose rows moved are asked again.
 
 use std::sync::Arc;
 
 use ringview_core::Result;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct Memo {
     /// By part, the tables that it reads.
     reads: Arc<[Vec<usize>]>,
     stale: Vec<bool>,
@@ -16,7 +17,7 @@ pub(crate) struct Known {
     numbers: Vec<i128>,
 }
 
-impl Known {
+impl Memo {
     pub(crate) fn new(reads: Vec<Vec<usize>>, width: usize) -> Self {
         Self {
             stale: vec![true; reads.len()],
@@ -33,7 +34,7 @@ impl Known {
         }
     }
 
-    /// Nothing is known any more.
+    /// All of them are stale.
     pub(crate) fn forget(&mut self) {
         self.stale.fill(true);
     }
@@ -43,9 +44,9 @@ impl Known {
         &mut self,
         mut ask: impl FnMut(usize, &mut [i128]) -> Result<()>,
     ) -> Result<()> {
-        for (part, stale) in self.stale.iter_mut().enumerate() {
+        for (relation, stale) in self.stale.iter_mut().enumerate() {
             if *stale {
-                ask(part, &mut self.numbers)?;
+                ask(relation, &mut self.numbers)?;
                 *stale = false;
             }
         }

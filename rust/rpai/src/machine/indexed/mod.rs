@@ -1,151 +1,25 @@
-//! A query that aggregate indexes keep as it stands.
+//! The aggregate-index optimisation (paper, section 4.3): relations filtered by indexes, and sums of
+//! products over them.
 //!
-//! Invariant: what is closed in it, by the numbers of its blocks, is kept by machines of its own, which have taken the same
-//! rows. Cost: O(log n) a change and a result; of several relations only those are asked of which rows have come since.
+//! | file | holds |
+//! |---|---|
+//! | `selector`, `memo` | a block: sums of products of its relations, each read when it changed |
+//! | `relation` | what a block reads of a relation |
+//! | `sweep`, `rows`, `correlation`, `threshold` | rows filtered by inequalities with blocks |
+//! | `equal` | rows filtered by equalities with closed values |
+//! | `grouped` | rows filtered by blocks that equalities correlate |
+//! | `reader`, `digits` | how rows are read: keys, and what they add to which sums |
+//! | `index` | sums by key, in an RPAI tree where there are many |
 
 pub(crate) mod correlation;
 pub(crate) mod digits;
-mod equal;
+pub(crate) mod equal;
 pub(crate) mod grouped;
-mod index;
-mod memo;
+pub(crate) mod index;
+pub(crate) mod memo;
 pub(crate) mod reader;
 pub(crate) mod relation;
-mod rows;
+pub(crate) mod rows;
 pub(crate) mod selector;
 pub(crate) mod sweep;
-mod threshold;
-
-use ringview_core::{Meter, Result};
-
-use crate::machine::Machine;
-use crate::machine::indexed::memo::Known;
-use crate::machine::indexed::selector::Selector;
-use crate::machine::query::plan::{Plan, Value};
-use crate::machine::query::row::{Cell, RowAt};
-use crate::machine::query::scope::{Nowhere, simple};
-
-#[derive(Clone, Debug)]
-pub(crate) struct Indexed {
-    selector: Selector,
-    closed: Vec<(usize, Machine)>,
-    known: Option<Box<Known>>,
-}
-
-impl Indexed {
-    /// Without rows; of a machine that is one of many, each with few rows, nothing is remembered.
-    pub(crate) fn new(plan: &Plan, selector: Selector, is_one_of_many: bool) -> Self {
-        let mut closed = Vec::new();
-        selector.closed(&mut |value| {
-            value.blocks(&mut |block| {
-                let inner = Plan::new(plan.tables.clone(), block.clone());
-                closed.push((block.place(), Machine::new(inner)));
-            });
-        });
-        Self {
-            known: (!is_one_of_many)
-                .then(|| selector.known().map(Box::new))
-                .flatten(),
-            selector,
-            closed,
-        }
-    }
-
-    /// A row of a table comes or goes. After an error only `rollback` may follow.
-    #[inline]
-    pub(crate) fn change(
-        &mut self,
-        table: usize,
-        row: &RowAt<'_>,
-        times: (i64, &Meter<'_>),
-    ) -> Result<()> {
-        if let Some(known) = &mut self.known {
-            known.touch(table);
-        }
-        self.selector.change(table, row, times.0)?;
-        let mut closed = self.closed.iter_mut();
-        closed.try_for_each(|(_, machine)| machine.change(table, row, times))
-    }
-
-    pub(crate) fn commit(&mut self) {
-        self.selector.commit();
-        let closed = self.closed.iter_mut();
-        closed.for_each(|(_, machine)| machine.commit());
-    }
-
-    pub(crate) fn rollback(&mut self) {
-        if let Some(known) = &mut self.known {
-            known.forget();
-        }
-        self.selector.rollback();
-        let closed = self.closed.iter_mut();
-        closed.for_each(|(_, machine)| machine.rollback());
-    }
-
-    /// All rows go at once, for good.
-    pub(crate) fn clear(&mut self) {
-        if let Some(known) = &mut self.known {
-            known.forget();
-        }
-        self.selector.clear();
-        let closed = self.closed.iter_mut();
-        closed.for_each(|(_, machine)| machine.clear());
-    }
-
-    /// How many aggregates there are.
-    pub(crate) fn len(&self) -> usize {
-        self.selector.len()
-    }
-
-    /// The aggregates.
-    pub(crate) fn aggregates(&mut self, meter: &Meter<'_>, into: &mut [Cell]) -> Result<()> {
-        let Self {
-            selector,
-            closed,
-            known,
-        } = self;
-        let mut closed = |value: &Value| closed_value(closed, value, meter);
-        selector.aggregates(&mut closed, known.as_deref_mut(), into)
-    }
-
-    /// Whether no row can take part for want of rows of one of these tables.
-    pub(crate) fn lacks(&self, tables: &[bool], relations: &[usize]) -> bool {
-        let mut relations = relations.iter().zip(self.selector.are_empty());
-        relations.any(|(&table, empty)| tables[table] && empty)
-    }
-
-    pub(crate) fn walks(&self) -> bool {
-        self.selector.walks() > 0 || self.closed.iter().any(|(_, machine)| machine.walks())
-    }
-
-    pub(crate) fn is_vacant(&self) -> bool {
-        let mut closed = self.closed.iter();
-        self.selector.are_vacant() && closed.all(|(_, machine)| machine.is_vacant())
-    }
-
-    pub(crate) fn memory_usage(&self) -> usize {
-        let closed = self
-            .closed
-            .iter()
-            .map(|(_, machine)| machine.memory_usage());
-        let known = self.known.as_ref().map_or(0, |known| known.memory_usage());
-        self.selector.memory_usage() + known + closed.sum::<usize>()
-    }
-
-    pub(crate) fn steps(&self) -> u64 {
-        let closed = self.closed.iter().map(|(_, machine)| machine.steps());
-        self.selector.steps() + closed.sum::<u64>()
-    }
-}
-
-/// A value without columns.
-fn closed_value(closed: &mut [(usize, Machine)], value: &Value, meter: &Meter<'_>) -> Result<Cell> {
-    simple(value, &Nowhere, &mut |value| match value {
-        Value::Block(block) => {
-            let mut machines = closed.iter_mut();
-            let found = machines.find(|(number, _)| *number == block.place());
-            found.map_or(Ok(Cell(None)), |(_, machine)| machine.value(meter))
-        }
-        _ => Ok(Cell(None)),
-    })
-}
+pub(crate) mod threshold;

@@ -1,13 +1,13 @@
-//! What the rows of a table are to a part: by which key they are found, and what they add to its sums.
+//! How the rows of a table are read: their key, and what they add to which sums.
 //!
-//! Invariant: a row adds its multiplicity, or a value times it, to each lane; where something of it is NULL, that lane
-//! gets nothing, and a row without a key gets nowhere. Relations that read the same rows by the same key are one
-//! feed. Cost: that of the values.
+//! Invariant: a row adds its multiplicity, or a value times it, to each lane; where something of it
+//! is NULL, that lane gets nothing, and a row without a key gets nowhere. Relations that read the
+//! same rows by the same key are one reader. Cost: that of the values.
 
 use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion};
 
-use crate::machine::indexed::digits::{self as unit, Digit, Reals, Unit, digits, packed};
+use crate::machine::indexed::digits::{self as sum_kind, Digit, Reals, SumKind, digits, packed};
 use crate::machine::query::exact::{Exact, Ordinal};
 use crate::machine::query::number::{Kind, Quantity, product};
 use crate::machine::query::plan::{ColumnType, Condition, Value};
@@ -21,12 +21,12 @@ use crate::tree::overflow;
 pub(crate) struct Role {
     pub(crate) table: usize,
     pub(crate) filter: Vec<Condition>,
-    /// What must be equal to something known from outside.
+    /// What must equal something closed.
     pub(crate) equal: Vec<Value>,
     /// What its entries are ordered by; `None` where there is nothing to compare.
     pub(crate) key: Option<Value>,
     /// What is summed; rows are counted first.
-    pub(crate) sums: Vec<(Value, Unit)>,
+    pub(crate) sums: Vec<(Value, SumKind)>,
     /// What of a row must not be NULL to count.
     pub(crate) counted: Option<Value>,
 }
@@ -47,7 +47,7 @@ enum Summand {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Feed {
+pub(crate) struct RowReader {
     pub(crate) table: usize,
     filter: Vec<Condition>,
     equal: (Vec<Value>, Vec<Ordinal>),
@@ -55,10 +55,10 @@ pub(crate) struct Feed {
     lanes: Vec<Lane>,
 }
 
-/// Rows of all tables, as a keyed part reads them.
+/// The readers of all tables.
 #[derive(Clone, Debug)]
-pub(crate) struct Feeds {
-    pub(crate) all: Vec<Feed>,
+pub(crate) struct RowReaders {
+    pub(crate) all: Vec<RowReader>,
     /// The sums of doubles.
     reals: Vec<Reals>,
     /// Lanes of all sums, and of digits that came later.
@@ -72,13 +72,13 @@ pub(crate) struct Kinds {
     pub(crate) key: Kind,
 }
 
-/// Feeds of roles, each with the place of its first lane; `None` for what is not exact.
-pub(crate) fn feeds(
+/// Readers of roles, each with its first lane; `None` for what is not exact.
+pub(crate) fn readers(
     roles: &[(Role, usize)],
     tables: &[Vec<ColumnType>],
     kinds: &Kinds,
-) -> Option<Feeds> {
-    let mut all: Vec<Feed> = Vec::new();
+) -> Option<RowReaders> {
+    let mut all: Vec<RowReader> = Vec::new();
     let (mut reals, mut width) = (Vec::new(), 0);
     for (role, first) in roles {
         let types = &tables[role.table];
@@ -90,26 +90,28 @@ pub(crate) fn feeds(
             },
         }];
         let mut at = first + 1;
-        for (value, unit) in &role.sums {
-            let value = match unit {
-                Unit::Scale(scale) => Summand::Exact(Exact::new(value, types)?.at_scale(*scale)?),
-                Unit::Real => {
+        for (value, sum_kind) in &role.sums {
+            let value = match sum_kind {
+                SumKind::Scale(scale) => {
+                    Summand::Exact(Exact::new(value, types)?.at_scale(*scale)?)
+                }
+                SumKind::Real => {
                     reals.push(Reals::new(at));
                     Summand::Real(value.clone(), reals.len() - 1)
                 }
             };
             lanes.push(Lane { at, value });
-            at += unit.lanes();
+            at += sum_kind.lanes();
         }
         width = width.max(at);
-        let alike = |feed: &&mut Feed| {
-            feed.table == role.table
-                && feed.filter == role.filter
-                && feed.equal.0 == role.equal
-                && feed.key.0 == role.key
+        let alike = |reader: &&mut RowReader| {
+            reader.table == role.table
+                && reader.filter == role.filter
+                && reader.equal.0 == role.equal
+                && reader.key.0 == role.key
         };
-        if let Some(feed) = all.iter_mut().find(alike) {
-            feed.lanes.append(&mut lanes);
+        if let Some(reader) = all.iter_mut().find(alike) {
+            reader.lanes.append(&mut lanes);
             continue;
         }
         let ordinal = |(value, &kind): (&Value, &Kind)| Ordinal::new(value, types, kind);
@@ -118,7 +120,7 @@ pub(crate) fn feeds(
             Some(value) => Some(Ordinal::new(value, types, kinds.key)?),
             None => None,
         };
-        all.push(Feed {
+        all.push(RowReader {
             table: role.table,
             filter: role.filter.clone(),
             equal: (role.equal.clone(), equal.collect::<Option<_>>()?),
@@ -126,23 +128,23 @@ pub(crate) fn feeds(
             lanes,
         });
     }
-    Some(Feeds {
+    Some(RowReaders {
         all,
         reals,
         lanes: width,
     })
 }
 
-impl Feeds {
+impl RowReaders {
     /// How many values must be equal.
     pub(crate) fn keys(&self) -> usize {
-        self.all.first().map_or(0, |feed| feed.equal.0.len())
+        self.all.first().map_or(0, |reader| reader.equal.0.len())
     }
 
     /// Those of a table.
     #[inline]
-    pub(crate) fn of(&self, table: usize) -> impl Iterator<Item = &Feed> {
-        self.all.iter().filter(move |feed| feed.table == table)
+    pub(crate) fn of(&self, table: usize) -> impl Iterator<Item = &RowReader> {
+        self.all.iter().filter(move |reader| reader.table == table)
     }
 
     /// The digits of a row's doubles that have no lane yet: of which sum, and their places.
@@ -151,18 +153,18 @@ impl Feeds {
         if self.reals.is_empty() {
             return Ok(missing);
         }
-        for feed in self.of(table) {
-            if !feed.takes(row)? {
+        for reader in self.of(table) {
+            if !reader.takes(row)? {
                 continue;
             }
-            for lane in &feed.lanes {
+            for lane in &reader.lanes {
                 let Summand::Real(value, sum) = &lane.value else {
                     continue;
                 };
-                for (place, digit) in digits_of(value, row)? {
-                    let has_lane = digit == 0 || self.reals[*sum].lane(place).is_some();
-                    if !has_lane && !missing.contains(&(*sum, place)) {
-                        missing.push((*sum, place));
+                for (power, digit) in digits_of(value, row)? {
+                    let has_lane = digit == 0 || self.reals[*sum].lane(power).is_some();
+                    if !has_lane && !missing.contains(&(*sum, power)) {
+                        missing.push((*sum, power));
                     }
                 }
             }
@@ -172,18 +174,18 @@ impl Feeds {
 
     /// Gives digits lanes behind all others.
     pub(crate) fn extend(&mut self, missing: &[(usize, i32)]) {
-        for &(sum, place) in missing {
-            self.reals[sum].extend(place, self.lanes);
+        for &(sum, power) in missing {
+            self.reals[sum].extend(power, self.lanes);
             self.lanes += 1;
         }
     }
 
-    /// Writes sums of doubles where they are told; `first` is the lane that is told first.
+    /// Writes sums of doubles to their lanes of the result, of which `first` is the first.
     #[inline]
     pub(crate) fn tell(&self, sums: &[i128], first: usize, into: &mut [i128]) -> Result<()> {
         for reals in &self.reals {
-            let told = packed(reals.total(sums)?);
-            into[reals.at() - first..][..told.len()].copy_from_slice(&told);
+            let two = packed(reals.total(sums)?);
+            into[reals.at() - first..][..two.len()].copy_from_slice(&two);
         }
         Ok(())
     }
@@ -194,10 +196,10 @@ fn digits_of(value: &Value, row: &RowAt<'_>) -> Result<impl Iterator<Item = Digi
     let sum = summand(value, row)?
         .0
         .map_or(Expansion::ZERO, Quantity::expansion);
-    Ok(unit::doubles(sum).into_iter().flat_map(digits))
+    Ok(sum_kind::doubles(sum).into_iter().flat_map(digits))
 }
 
-impl Feed {
+impl RowReader {
     /// Whether a row takes part.
     #[inline]
     pub(crate) fn takes(&self, row: &RowAt<'_>) -> Result<bool> {
@@ -233,7 +235,7 @@ impl Feed {
     #[inline]
     pub(crate) fn delta<const N: usize>(
         &self,
-        feeds: &Feeds,
+        readers: &RowReaders,
         row: &RowAt<'_>,
         times: i64,
     ) -> Result<Sums<N>> {
@@ -245,8 +247,8 @@ impl Feed {
                 Summand::One => 1,
                 Summand::Exact(value) => value.units(row)?.unwrap_or(0),
                 Summand::Real(value, sum) => {
-                    for (place, digit) in digits_of(value, row)? {
-                        let lane = feeds.reals[*sum].lane(place).filter(|_| digit != 0);
+                    for (power, digit) in digits_of(value, row)? {
+                        let lane = readers.reals[*sum].lane(power).filter(|_| digit != 0);
                         if let Some(lane) = lane {
                             let digit = product(digit, times);
                             let sum = digit.and_then(|digit| delta.0[lane].checked_add(digit));

@@ -1,14 +1,17 @@
-//! What an outer relation asks of how its rows are chosen.
+//! One relation of a block, filtered: what the block reads of it.
+//!
+//! Invariant: a relation has the sums of the rows that came and did not leave. Cost: that of each
+//! kind of filter.
 
 use ringview_core::Result;
 
-use crate::machine::indexed::reader::Feeds;
+use crate::machine::indexed::reader::RowReaders;
 use crate::machine::query::plan::Value;
 use crate::machine::query::row::{Cell, RowAt};
 use crate::tree::overflow;
 
-/// Lanes of a part at most: the whole range of doubles for two sums, and less for more; and at first, when queries with
-/// more of them are refused.
+/// Lanes of a relation at most: the whole range of doubles for two sums, and less for more; and at
+/// first, when queries with more of them are refused.
 const MOST: usize = 64;
 pub(crate) const MOST_AT_FIRST: usize = 16;
 
@@ -29,29 +32,33 @@ macro_rules! with_lanes {
 }
 pub(crate) use with_lanes;
 
-/// One relation of a block, with whatever chooses its rows.
-pub(crate) trait Part: std::fmt::Debug + Send + Sync {
+/// One relation of a block, with its filter.
+pub(crate) trait FilteredRelation: std::fmt::Debug + Send + Sync {
     /// How it reads rows.
-    fn feeds(&self) -> &Feeds;
+    fn readers(&self) -> &RowReaders;
     /// The same, to give digits of doubles lanes.
-    fn feeds_mut(&mut self) -> &mut Feeds;
+    fn readers_mut(&mut self) -> &mut RowReaders;
     /// Lanes that its payloads have room for.
-    fn room(&self) -> usize;
+    fn capacity(&self) -> usize;
     /// The same with room for so many. O(n).
-    fn widened(&self, lanes: usize) -> Result<Box<dyn Part>>;
+    fn widened(&self, lanes: usize) -> Result<Box<dyn FilteredRelation>>;
     /// Sees to it that a row's doubles have lanes; the same, wider, where it must be that.
     #[inline]
-    fn make_room(&mut self, table: usize, row: &RowAt<'_>) -> Result<Option<Box<dyn Part>>> {
-        let missing = self.feeds().missing(table, row)?;
+    fn widen_for(
+        &mut self,
+        table: usize,
+        row: &RowAt<'_>,
+    ) -> Result<Option<Box<dyn FilteredRelation>>> {
+        let missing = self.readers().missing(table, row)?;
         if missing.is_empty() {
             return Ok(None);
         }
-        let lanes = self.feeds().lanes + missing.len();
+        let lanes = self.readers().lanes + missing.len();
         if lanes > MOST {
             return Err(overflow("doubles of so many sizes in several sums"));
         }
-        self.feeds_mut().extend(&missing);
-        (lanes > self.room())
+        self.readers_mut().extend(&missing);
+        (lanes > self.capacity())
             .then(|| self.widened(lanes))
             .transpose()
     }
@@ -65,7 +72,10 @@ pub(crate) trait Part: std::fmt::Debug + Send + Sync {
     fn clear(&mut self);
     /// Calls `visit` with every table whose rows it takes.
     fn tables(&self, visit: &mut dyn FnMut(usize)) {
-        self.feeds().all.iter().for_each(|feed| visit(feed.table));
+        self.readers()
+            .all
+            .iter()
+            .for_each(|reader| visit(reader.table));
     }
     /// The values that it is to be given, the same for all rows.
     fn closed(&self) -> &[Value];
@@ -81,5 +91,5 @@ pub(crate) trait Part: std::fmt::Debug + Send + Sync {
     fn walks(&self) -> usize;
     fn memory_usage(&self) -> usize;
     fn steps(&self) -> u64;
-    fn copy(&self) -> Box<dyn Part>;
+    fn copy(&self) -> Box<dyn FilteredRelation>;
 }

@@ -1,15 +1,15 @@
 //! The rows of one group in their order: which of them pass.
 //!
-//! Invariant: where no sum of a block is negative, those that pass a stage lie between two places that `select` finds;
-//! else the index is walked. Cost: O(log n), O(n) if it is walked.
+//! Invariant: where no sum of a block is negative, those that pass a comparison lie between two
+//! bounds that `select` finds; else the index is walked. Cost: O(log n), O(n) if it is walked.
 
 use ringview_core::Result;
 use ringview_ring::CommutativeMonoid;
 
 use crate::machine::indexed::index::Index;
 use crate::machine::indexed::sweep::Shape;
-use crate::machine::indexed::threshold::Enough;
-use crate::machine::query::bound::{END, Place, Range, START, mirror, place};
+use crate::machine::indexed::threshold::Threshold;
+use crate::machine::query::bound::{END, KeyBound, Range, START, key_bound, mirror};
 use crate::machine::query::plan::Comparison;
 use crate::machine::query::row::Cell;
 use crate::payload::{Payload, Sums};
@@ -36,54 +36,54 @@ impl<const N: usize> Rows<N> {
         self.negative = 0;
     }
 
-    pub(crate) fn add(&mut self, key: i128, delta: Sums<N>, stages: usize) -> Result<()> {
+    pub(crate) fn add(&mut self, key: i128, delta: Sums<N>, correlations: usize) -> Result<()> {
         let (old, new) = self.index.add(key, delta)?;
         let is_negative =
-            |sums: Sums<N>| usize::from(sums.0[..2 * stages].iter().any(|&sum| sum < 0));
+            |sums: Sums<N>| usize::from(sums.0[..2 * correlations].iter().any(|&sum| sum < 0));
         self.negative = self.negative + is_negative(new) - is_negative(old);
         Ok(())
     }
 
-    /// The place from which on a stage is passed, with the sums before it.
-    fn from(&self, enough: &Enough<i128>, admits: bool) -> (Place, Sums<N>) {
+    /// The bound from which on a comparison holds, with the sums before it.
+    fn from(&self, threshold: &Threshold<i128>, admits: bool) -> (KeyBound, Sums<N>) {
         let none = Sums::<N>::ZERO;
-        if !admits && enough.reached(&none) {
+        if !admits && threshold.is_met(&none) {
             return (START, none);
         }
-        match self.index.select(enough) {
+        match self.index.select(threshold) {
             Some((key, before, _)) if admits => ((key, false), before),
             Some((key, _, with)) => ((key, true), with),
             None => (END, self.index.total()),
         }
     }
 
-    /// The range of rows that pass the stages, with the sums before each end.
-    fn range(&self, shape: &Shape, closed: &[Cell]) -> Result<Option<[(Place, Sums<N>); 2]>> {
+    /// The range of rows that pass the comparisons, with the sums before each end.
+    fn range(&self, shape: &Shape, closed: &[Cell]) -> Result<Option<[(KeyBound, Sums<N>); 2]>> {
         let total = self.index.total();
         let (mut low, mut high) = ((START, Sums::<N>::ZERO), (END, total));
-        for (at, (stage, closed)) in shape.stages.iter().zip(closed).enumerate() {
+        for (at, (correlation, closed)) in shape.correlations.iter().zip(closed).enumerate() {
             let Some(closed) = closed.0 else {
                 return Ok(None);
             };
             let at = 2 * at;
-            let mut enough = Enough {
+            let mut threshold = Threshold {
                 at,
                 low: (low.1.0[at], low.1.0[at + 1]),
                 high: (high.1.0[at], high.1.0[at + 1]),
-                counts: stage.counts,
+                counts: correlation.counts,
                 bound: 0,
             };
-            let most = match stage.counts {
-                true => enough.count(&total),
-                false => enough.sum(&total),
+            let most = match correlation.counts {
+                true => threshold.count(&total),
+                false => threshold.sum(&total),
             };
             let mut from = |bound: i128| {
-                enough.bound = bound;
-                self.from(&enough, stage.admits)
+                threshold.bound = bound;
+                self.from(&threshold, correlation.admits)
             };
-            let least = |strictly: bool| stage.least(closed, strictly, most);
+            let least = |strictly: bool| correlation.least(closed, strictly, most);
             // A range that ends before it begins is empty.
-            (low, high) = match stage.how {
+            (low, high) = match correlation.how {
                 Comparison::Lt => (from(least(true)?), (END, total)),
                 Comparison::Le => (from(least(false)?), (END, total)),
                 Comparison::Gt => (from(i128::MIN), from(least(false)?)),
@@ -99,17 +99,17 @@ impl<const N: usize> Rows<N> {
         if closed.is_empty() {
             return Ok(self.index.total());
         }
-        let (stages, bounds) = closed.split_at(shape.stages.len());
+        let (correlations, bounds) = closed.split_at(shape.correlations.len());
         let Some((cut, out)) = shape.cuts(bounds)? else {
             return Ok(Sums::<N>::ZERO);
         };
         if self.negative > 0 {
-            return self.walk(shape, stages, (cut, &out));
+            return self.walk(shape, correlations, (cut, &out));
         }
-        let Some([mut low, mut high]) = self.range(shape, stages)? else {
+        let Some([mut low, mut high]) = self.range(shape, correlations)? else {
             return Ok(Sums::<N>::ZERO);
         };
-        let before = |place: Place| self.index.below(place.0, place.1);
+        let before = |place: KeyBound| self.index.below(place.0, place.1);
         if cut.0 > low.0 {
             low = (cut.0, before(cut.0));
         }
@@ -140,14 +140,14 @@ impl<const N: usize> Rows<N> {
         let mut passed = Sums::<N>::ZERO;
         self.index.each(&mut |key, own| {
             let before = passed;
-            let outer = shape.stages.len();
+            let outer = shape.correlations.len();
             for role in 0..=outer {
-                if let Some(stage) = role.checked_sub(1).map(|at| &shape.stages[at]) {
-                    let sums = if stage.admits { passed } else { before };
+                if let Some(correlation) = role.checked_sub(1).map(|at| &shape.correlations[at]) {
+                    let sums = if correlation.admits { passed } else { before };
                     let at = 2 * (role - 1);
-                    let units = sums.0[at + usize::from(!stage.counts)];
-                    let is_null = !stage.counts && sums.0[at] == 0;
-                    if is_null || !stage.passes(closed[role - 1], units)? {
+                    let units = sums.0[at + usize::from(!correlation.counts)];
+                    let is_null = !correlation.counts && sums.0[at] == 0;
+                    if is_null || !correlation.passes(closed[role - 1], units)? {
                         continue;
                     }
                 }
@@ -170,14 +170,15 @@ impl<const N: usize> Rows<N> {
 }
 
 impl Shape {
-    /// The range of keys that bounds leave, and the keys that they leave out; `None` where one is NULL.
+    /// The range of keys that bounds leave, and the keys that they leave out; `None` where one is
+    /// NULL.
     fn cuts(&self, bounds: &[Cell]) -> Result<Option<(Range, Vec<i128>)>> {
         let (mut cut, mut out) = ((START, END), Vec::new());
         for (how, closed) in self.bounds.iter().zip(bounds) {
             let Some(closed) = closed.0 else {
                 return Ok(None);
             };
-            let upto = |inclusive| place(closed, self.kinds.key, inclusive);
+            let upto = |inclusive| key_bound(closed, self.kinds.key, inclusive);
             // The closed side stands left.
             let (mut low, mut high) = match how {
                 Comparison::Lt => (upto(true)?, END),

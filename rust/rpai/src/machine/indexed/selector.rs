@@ -1,7 +1,7 @@
-//! A block whose relations are chosen each by itself: sums of products of their sums.
+//! A block whose relations are filtered each by itself: sums of products of their sums.
 //!
-//! Invariant: what is closed in the block, given the row around it, is told by whoever asks; the rest is in the parts.
-//! Cost: that of the parts: O(log n) a change and a result.
+//! Invariant: what is closed in the block, given the row around it, is computed by the caller; the
+//! rest is in the relations. Cost: that of the relations: O(log n) a change and a result.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion};
 
 use crate::machine::indexed::digits;
-use crate::machine::indexed::memo::Known;
-use crate::machine::indexed::relation::Part;
+use crate::machine::indexed::memo::Memo;
+use crate::machine::indexed::relation::FilteredRelation;
 use crate::machine::query::number::{self, Quantity};
 use crate::machine::query::plan::{Aggregate, Condition, Value};
 use crate::machine::query::row::{Cell, RowAt};
@@ -49,7 +49,7 @@ struct Shape {
 
 #[derive(Debug)]
 pub(crate) struct Selector {
-    parts: Vec<Box<dyn Part>>,
+    relations: Vec<Box<dyn FilteredRelation>>,
     shape: Arc<Shape>,
 }
 
@@ -59,7 +59,11 @@ pub(crate) type Closed<'a> = &'a mut dyn FnMut(&Value) -> Result<Cell>;
 impl Clone for Selector {
     fn clone(&self) -> Self {
         Self {
-            parts: self.parts.iter().map(|part| part.copy()).collect(),
+            relations: self
+                .relations
+                .iter()
+                .map(|relation| relation.copy())
+                .collect(),
             shape: Arc::clone(&self.shape),
         }
     }
@@ -67,14 +71,14 @@ impl Clone for Selector {
 
 impl Selector {
     pub(crate) fn new(
-        parts: Vec<Box<dyn Part>>,
+        relations: Vec<Box<dyn FilteredRelation>>,
         gates: Vec<Condition>,
         aggregates: Vec<Products>,
     ) -> Self {
         let mut width = 0;
-        let starts = parts.iter().map(|part| {
-            width += part.width();
-            width - part.width()
+        let starts = relations.iter().map(|relation| {
+            width += relation.width();
+            width - relation.width()
         });
         let starts = starts.collect();
         let shape = Shape {
@@ -84,13 +88,13 @@ impl Selector {
             width,
         };
         let shape = Arc::new(shape);
-        Self { parts, shape }
+        Self { relations, shape }
     }
 
     /// Calls `visit` with all that it will ask for.
     pub(crate) fn closed(&self, visit: &mut dyn FnMut(&Value)) {
-        for part in &self.parts {
-            part.closed().iter().for_each(&mut *visit);
+        for relation in &self.relations {
+            relation.closed().iter().for_each(&mut *visit);
         }
         for gate in &self.shape.gates {
             gate.values(visit);
@@ -100,25 +104,31 @@ impl Selector {
     /// A row comes or goes. After an error only `rollback` may follow.
     #[inline]
     pub(crate) fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
-        for part in &mut self.parts {
-            if let Some(wider) = part.make_room(table, row)? {
-                *part = wider;
+        for relation in &mut self.relations {
+            if let Some(wider) = relation.widen_for(table, row)? {
+                *relation = wider;
             }
-            part.change(table, row, times)?;
+            relation.change(table, row, times)?;
         }
         Ok(())
     }
 
     pub(crate) fn commit(&mut self) {
-        self.parts.iter_mut().for_each(|part| part.commit());
+        self.relations
+            .iter_mut()
+            .for_each(|relation| relation.commit());
     }
 
     pub(crate) fn rollback(&mut self) {
-        self.parts.iter_mut().for_each(|part| part.rollback());
+        self.relations
+            .iter_mut()
+            .for_each(|relation| relation.rollback());
     }
 
     pub(crate) fn clear(&mut self) {
-        self.parts.iter_mut().for_each(|part| part.clear());
+        self.relations
+            .iter_mut()
+            .for_each(|relation| relation.clear());
     }
 
     /// How many aggregates there are.
@@ -126,14 +136,14 @@ impl Selector {
         self.shape.aggregates.len()
     }
 
-    /// The aggregates; parts of which `known` still tells the sums are not asked.
+    /// The aggregates; relations whose sums are memoised are not asked.
     pub(crate) fn aggregates(
         &self,
         closed: Closed<'_>,
-        known: Option<&mut Known>,
+        memo: Option<&mut Memo>,
         into: &mut [Cell],
     ) -> Result<()> {
-        let mut open = !self.parts.iter().any(|part| part.is_empty());
+        let mut open = !self.relations.iter().any(|relation| relation.is_empty());
         for gate in &self.shape.gates {
             open = open && holds(gate, closed)?;
         }
@@ -146,14 +156,14 @@ impl Selector {
             }
             return Ok(());
         }
-        match known {
-            Some(known) => {
-                known.refresh(|part, numbers| self.ask(part, closed, numbers))?;
-                self.values(known.numbers(), into)
+        match memo {
+            Some(memo) => {
+                memo.refresh(|relation, numbers| self.ask(relation, closed, numbers))?;
+                self.values(memo.numbers(), into)
             }
-            None => with_room::<i128, NUMBERS, _>(self.shape.width, |numbers| {
-                for part in 0..self.parts.len() {
-                    self.ask(part, closed, numbers)?;
+            None => with_scratch::<i128, NUMBERS, _>(self.shape.width, |numbers| {
+                for relation in 0..self.relations.len() {
+                    self.ask(relation, closed, numbers)?;
                 }
                 self.values(numbers, into)
             }),
@@ -162,14 +172,14 @@ impl Selector {
 
     /// Writes the sums of a part among those of all.
     #[inline(always)]
-    fn ask(&self, part: usize, closed: Closed<'_>, numbers: &mut [i128]) -> Result<()> {
-        let (start, part) = (self.shape.starts[part], &self.parts[part]);
-        let (values, own) = (part.closed(), start..start + part.width());
-        with_room::<Cell, SIDES, _>(values.len(), |sides| {
+    fn ask(&self, relation: usize, closed: Closed<'_>, numbers: &mut [i128]) -> Result<()> {
+        let (start, relation) = (self.shape.starts[relation], &self.relations[relation]);
+        let (values, own) = (relation.closed(), start..start + relation.width());
+        with_scratch::<Cell, SIDES, _>(values.len(), |sides| {
             for (side, value) in sides.iter_mut().zip(values) {
                 *side = closed(value)?;
             }
-            part.passing(sides, &mut numbers[own])
+            relation.passing(sides, &mut numbers[own])
         })
     }
 
@@ -183,41 +193,45 @@ impl Selector {
         Ok(())
     }
 
-    /// Room for what parts tell, where there are several, so that rows of one leave another as it is.
-    pub(crate) fn known(&self) -> Option<Known> {
-        let reads = |part: &dyn Part| {
+    /// Room for what parts tell, where there are several, so that rows of one leave another as it
+    /// is.
+    pub(crate) fn memo(&self) -> Option<Memo> {
+        let reads = |relation: &dyn FilteredRelation| {
             let mut tables = Vec::new();
-            part.tables(&mut |table| tables.push(table));
-            for value in part.closed() {
+            relation.tables(&mut |table| tables.push(table));
+            for value in relation.closed() {
                 value.blocks(&mut |block| block.tables(&mut |table| tables.push(table)));
             }
             tables
         };
-        let all = self.parts.iter().map(|part| reads(&**part));
-        (self.parts.len() > 1).then(|| Known::new(all.collect(), self.shape.width))
+        let all = self.relations.iter().map(|relation| reads(&**relation));
+        (self.relations.len() > 1).then(|| Memo::new(all.collect(), self.shape.width))
     }
 
     /// Of each relation, whether no row of it can pass.
     pub(crate) fn are_empty(&self) -> impl Iterator<Item = bool> {
-        self.parts.iter().map(|part| part.is_empty())
+        self.relations.iter().map(|relation| relation.is_empty())
     }
 
     /// Whether all of them hold nothing.
     pub(crate) fn are_vacant(&self) -> bool {
-        self.parts.iter().all(|part| part.is_vacant())
+        self.relations.iter().all(|relation| relation.is_vacant())
     }
 
     /// How many groups are walked now.
     pub(crate) fn walks(&self) -> usize {
-        self.parts.iter().map(|part| part.walks()).sum()
+        self.relations.iter().map(|relation| relation.walks()).sum()
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        self.parts.iter().map(|part| part.memory_usage()).sum()
+        self.relations
+            .iter()
+            .map(|relation| relation.memory_usage())
+            .sum()
     }
 
     pub(crate) fn steps(&self) -> u64 {
-        self.parts.iter().map(|part| part.steps()).sum()
+        self.relations.iter().map(|relation| relation.steps()).sum()
     }
 }
 
@@ -225,8 +239,9 @@ impl Selector {
 const NUMBERS: usize = 16;
 const SIDES: usize = 4;
 
-/// Does something with room for so many, which is taken from memory only where they are more than `FEW`.
-pub(crate) fn with_room<T: Copy + Default, const FEW: usize, R>(
+/// Does something with room for so many, which is taken from memory only where they are more than
+/// `FEW`.
+pub(crate) fn with_scratch<T: Copy + Default, const FEW: usize, R>(
     count: usize,
     act: impl FnOnce(&mut [T]) -> R,
 ) -> R {
@@ -279,8 +294,8 @@ impl Products {
                 let mut product = exact;
                 for ((&at, &start), &real) in term.factors.iter().zip(starts).zip(&term.reals) {
                     if real {
-                        let parts = [numbers[start + at], numbers[start + at + 1]];
-                        product = product.product(digits::unpacked(parts));
+                        let relations = [numbers[start + at], numbers[start + at + 1]];
+                        product = product.product(digits::unpacked(relations));
                     }
                 }
                 reals = Some(reals.unwrap_or(Expansion::ZERO).sum(product));

@@ -1,15 +1,18 @@
-//! The aggregate-index optimisation (paper, section 4.3) for one relation: which of its rows pass, in O(log n).
+//! The aggregate-index optimisation (paper, section 4.3) for one relation: which of its rows pass,
+//! in O(log n).
 //!
-//! Invariant: an index holds, by key, the sums of every block of a chain and of the outer relation side by side, blocks
-//! innermost first, each correlated with the next by an inequality of keys (`b2.price <= b.price`). So *the
-//! running sum through an entry (or before it, where equals are not admitted) is the aggregate that the next
-//! one's rows are compared by*: adding a row moves the aggregates of all rows behind it at once, by the sums of subtrees, as
-//! `shift_keys` would move them as keys. Where no sum of a block is negative, aggregates grow along the index, and the rows that
-//! pass lie between two places that `select` finds; of a block within a block they are clamped to its own two places first.
-//! Keys compared with something closed cut the range further. Zeros and equal aggregates need no care: nothing merges.
-//! Where some sum is negative, aggregates go up and down: that index is then walked, O(n), until it is negative no longer.
-//! Where columns must equal something known, there is an index for each of their values. Cost: O(log n) a change, and O(log n)
-//! a result for each block of the chain.
+//! Invariant: an index holds, by key, the sums of every block of a chain and of the outer relation
+//! side by side, blocks innermost first, each correlated with the next by an inequality of keys
+//! (`b2.price <= b.price`). So *the running sum through an entry (or before it, where equals are
+//! not admitted) is the aggregate that the next one's rows are compared by*: adding a row moves the
+//! aggregates of all rows behind it at once, by the sums of subtrees, as `shift_keys` would move
+//! them as keys. Where no sum of a block is negative, aggregates grow along the index, and the rows
+//! that pass lie between two bounds that `select` finds; of a block within a block they are clamped
+//! to its own two bounds first. Keys compared with something closed cut the range further. Zeros
+//! and equal aggregates need no care: nothing merges. Where some sum is negative, aggregates go up
+//! and down: that index is then walked, O(n), until it is negative no longer. Where columns must
+//! equal something closed, there is an index for each of their values. Cost: O(log n) a change, and
+//! O(log n) a result for each block of the chain.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,10 +21,10 @@ use foldhash::quality::SeedableRandomState;
 use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
-use crate::machine::indexed::correlation::Stage;
+use crate::machine::indexed::correlation::Correlation;
 use crate::machine::indexed::equal::Equal;
-use crate::machine::indexed::reader::{Feeds, Kinds};
-use crate::machine::indexed::relation::{MOST_AT_FIRST, Part, with_lanes};
+use crate::machine::indexed::reader::{Kinds, RowReaders};
+use crate::machine::indexed::relation::{FilteredRelation, MOST_AT_FIRST, with_lanes};
 use crate::machine::indexed::rows::Rows;
 use crate::machine::query::bound::{ranges, sole};
 use crate::machine::query::plan::{Comparison, Value};
@@ -29,15 +32,15 @@ use crate::machine::query::row::{Cell, RowAt};
 use crate::payload::Sums;
 use crate::tree::overflow;
 
-/// How a relation is chosen: what is the same for all its groups.
+/// How a relation is filtered: what is the same for all its groups.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
-    pub(crate) feeds: Feeds,
+    pub(crate) readers: RowReaders,
     pub(crate) kinds: Kinds,
     /// Whether keys grow downwards.
     pub(crate) mirrored: bool,
     /// From the innermost block to the relation.
-    pub(crate) stages: Vec<Stage>,
+    pub(crate) correlations: Vec<Correlation>,
     /// How something closed is compared with the key.
     pub(crate) bounds: Vec<Comparison>,
     /// The closed values: those of stages, of bounds, and what must be equal.
@@ -64,11 +67,11 @@ struct Sweep<const N: usize> {
     undo: Vec<(Vec<i128>, i128, Sums<N>)>,
 }
 
-/// A part over payloads that are wide enough.
-pub(crate) fn part(shape: Shape) -> Option<Box<dyn Part>> {
-    let (lanes, is_ordered) = (shape.feeds.lanes, shape.is_ordered());
+/// A relation over payloads that are wide enough.
+pub(crate) fn part(shape: Shape) -> Option<Box<dyn FilteredRelation>> {
+    let (lanes, is_ordered) = (shape.readers.lanes, shape.is_ordered());
     let shape = Arc::new(shape);
-    (lanes <= MOST_AT_FIRST).then(|| -> Box<dyn Part> {
+    (lanes <= MOST_AT_FIRST).then(|| -> Box<dyn FilteredRelation> {
         if is_ordered || shape.kinds.equal.is_empty() {
             with_lanes!(lanes, M => Box::new(Sweep::<M>::new(shape)))
         } else {
@@ -80,7 +83,7 @@ pub(crate) fn part(shape: Shape) -> Option<Box<dyn Part>> {
 impl Shape {
     /// Whether anything depends on the order of rows.
     fn is_ordered(&self) -> bool {
-        !self.stages.is_empty() || !self.bounds.is_empty()
+        !self.correlations.is_empty() || !self.bounds.is_empty()
     }
 }
 
@@ -98,7 +101,7 @@ impl<const N: usize> Sweep<N> {
     }
 
     /// The same with more lanes. O(n).
-    fn wider<const M: usize>(&self) -> Result<Box<dyn Part>> {
+    fn wider<const M: usize>(&self) -> Result<Box<dyn FilteredRelation>> {
         let mut wide = Sweep::<M>::new(Arc::clone(&self.shape));
         let (shape, store) = (&self.shape, &mut wide.store);
         let groups = self.store.groups.iter();
@@ -118,16 +121,16 @@ impl<const N: usize> Store<N> {
     /// Adds to a key of a group; empty for the only one.
     #[inline]
     fn add(&mut self, shape: &Shape, group: &[i128], (key, delta): (i128, Sums<N>)) -> Result<()> {
-        let stages = shape.stages.len();
+        let correlations = shape.correlations.len();
         if shape.kinds.equal.is_empty() {
-            return self.all.add(key, delta, stages);
+            return self.all.add(key, delta, correlations);
         }
         let rows = match self.groups.get_mut(group) {
             Some(rows) => rows,
             None => self.groups.entry(group.to_vec()).or_insert_with(Rows::new),
         };
         let was = rows.negative > 0;
-        let added = rows.add(key, delta, stages);
+        let added = rows.add(key, delta, correlations);
         let now = rows.negative > 0;
         self.walking = self.walking + usize::from(now) - usize::from(was);
         if rows.index.is_empty() {
@@ -136,8 +139,8 @@ impl<const N: usize> Store<N> {
         added
     }
 
-    /// The sums over the rows that pass, of the group of what must be equal: of several groups where several integers
-    /// equal a double.
+    /// The sums over the rows that pass, of the group of what must be equal: of several groups
+    /// where several integers equal a double.
     fn passing(&self, shape: &Shape, closed: &[Cell], equal: &[Cell]) -> Result<Sums<N>> {
         let Some(ranges) = ranges(equal, &shape.kinds.equal)? else {
             return Ok(Sums::<N>::ZERO);
@@ -156,37 +159,37 @@ impl<const N: usize> Store<N> {
     }
 }
 
-impl<const N: usize> Part for Sweep<N> {
-    fn feeds(&self) -> &Feeds {
-        &self.shape.feeds
+impl<const N: usize> FilteredRelation for Sweep<N> {
+    fn readers(&self) -> &RowReaders {
+        &self.shape.readers
     }
 
-    fn feeds_mut(&mut self) -> &mut Feeds {
-        &mut Arc::make_mut(&mut self.shape).feeds
+    fn readers_mut(&mut self) -> &mut RowReaders {
+        &mut Arc::make_mut(&mut self.shape).readers
     }
 
-    fn room(&self) -> usize {
+    fn capacity(&self) -> usize {
         N
     }
 
-    fn widened(&self, lanes: usize) -> Result<Box<dyn Part>> {
+    fn widened(&self, lanes: usize) -> Result<Box<dyn FilteredRelation>> {
         with_lanes!(lanes, M => self.wider::<M>())
     }
 
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
         let Self { shape, store, undo } = self;
-        for feed in shape.feeds.of(table) {
-            if !feed.takes(row)? {
+        for reader in shape.readers.of(table) {
+            if !reader.takes(row)? {
                 continue;
             }
-            let (Some(group), Some(key)) = (feed.equal(row)?, feed.key(row)?) else {
+            let (Some(group), Some(key)) = (reader.equal(row)?, reader.key(row)?) else {
                 continue;
             };
             let key = match shape.mirrored {
                 true => key.checked_neg().ok_or_else(|| overflow("a key"))?,
                 false => key,
             };
-            let delta = feed.delta::<N>(&shape.feeds, row, times)?;
+            let delta = reader.delta::<N>(&shape.readers, row, times)?;
             store.add(shape, &group, (key, delta))?;
             undo.push((group, key, delta));
         }
@@ -221,14 +224,14 @@ impl<const N: usize> Part for Sweep<N> {
 
     fn passing(&self, closed: &[Cell], into: &mut [i128]) -> Result<()> {
         let shape = &*self.shape;
-        let (own, equal) = closed.split_at(shape.stages.len() + shape.bounds.len());
+        let (own, equal) = closed.split_at(shape.correlations.len() + shape.bounds.len());
         let passed = match shape.kinds.equal.is_empty() {
             true => self.store.all.passing(shape, own)?,
             false => self.store.passing(shape, own, equal)?,
         };
-        let first = 2 * shape.stages.len();
+        let first = 2 * shape.correlations.len();
         into.copy_from_slice(&passed.0[first..first + shape.width]);
-        shape.feeds.tell(&passed.0, first, into)
+        shape.readers.tell(&passed.0, first, into)
     }
 
     fn width(&self) -> usize {
@@ -236,7 +239,7 @@ impl<const N: usize> Part for Sweep<N> {
     }
 
     fn is_empty(&self) -> bool {
-        let count = self.store.all.index.total().0[2 * self.shape.stages.len()];
+        let count = self.store.all.index.total().0[2 * self.shape.correlations.len()];
         self.shape.kinds.equal.is_empty() && count == 0 && self.store.all.negative == 0
     }
 
@@ -269,7 +272,7 @@ impl<const N: usize> Part for Sweep<N> {
         self.store.all.index.steps() + groups.sum::<u64>()
     }
 
-    fn copy(&self) -> Box<dyn Part> {
+    fn copy(&self) -> Box<dyn FilteredRelation> {
         Box::new(self.clone())
     }
 }

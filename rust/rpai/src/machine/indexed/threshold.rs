@@ -1,15 +1,16 @@
-//! Where the running sum of a stage is enough.
+//! Where a running sum reaches a threshold.
 //!
-//! Invariant: once it is, it stays so along an index where no sum is negative. Sums are clamped to what passed the stage
-//! within. The same is asked of narrow sums in narrow words. Cost: O(1).
+//! Invariant: once it does, it does so further along an index where no sum is negative. Sums are
+//! clamped to what passed the comparison within. The same is asked of narrow sums in narrow words.
+//! Cost: O(1).
 
 use std::ops::Sub;
 
 use crate::payload::Sums;
 
-/// Of which stage, within which sums, and how much.
+/// Of which comparison, within which sums, and how much.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Enough<W> {
+pub(crate) struct Threshold<W> {
     /// The lane of its count; the sum is next.
     pub(crate) at: usize,
     /// Its count and sum where what passed begins, and where that ends.
@@ -20,7 +21,7 @@ pub(crate) struct Enough<W> {
     pub(crate) bound: W,
 }
 
-impl<W: Copy + Ord + Sub<Output = W> + Default> Enough<W> {
+impl<W: Copy + Ord + Sub<Output = W> + Default> Threshold<W> {
     #[inline(always)]
     pub(crate) fn count<const N: usize>(&self, sums: &Sums<N, W>) -> W {
         sums.0[self.at].clamp(self.low.0, self.high.0) - self.low.0
@@ -32,7 +33,7 @@ impl<W: Copy + Ord + Sub<Output = W> + Default> Enough<W> {
     }
 
     #[inline(always)]
-    pub(crate) fn reached<const N: usize>(&self, sums: &Sums<N, W>) -> bool {
+    pub(crate) fn is_met<const N: usize>(&self, sums: &Sums<N, W>) -> bool {
         match self.counts {
             true => self.count(sums) >= self.bound,
             // The aggregate is NULL where nothing is counted.
@@ -41,11 +42,11 @@ impl<W: Copy + Ord + Sub<Output = W> + Default> Enough<W> {
     }
 }
 
-impl Enough<i128> {
-    /// The same of sums that fit 64 bits; `None` if they cannot be enough.
-    pub(crate) fn narrow(&self) -> Option<Enough<i64>> {
+impl Threshold<i128> {
+    /// The same of sums that fit 64 bits; `None` if they cannot reach it.
+    pub(crate) fn narrow(&self) -> Option<Threshold<i64>> {
         let word = |wide: i128| i64::try_from(wide).ok();
-        Some(Enough {
+        Some(Threshold {
             at: self.at,
             low: (word(self.low.0)?, word(self.low.1)?),
             high: (word(self.high.0)?, word(self.high.1)?),

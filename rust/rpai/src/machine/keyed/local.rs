@@ -1,10 +1,11 @@
-//! Where a query falls into parts of its own: rows whose keys are equal meet each other, and no others.
+//! Where a query falls into parts of its own: rows whose keys are equal meet each other, and no
+//! others.
 //!
-//! Invariant: relations of the outermost block are joined by equal columns, and every block within is correlated with
-//! them by the same: so what a row of one key changes is the result of that key. Every relation has a column of its
-//! own that is the key. The query of one key is the query without the equalities between such columns (the local
-//! plan), over tables that are a table and which of its columns are the key.
-//! Cost: linear in the query.
+//! Invariant: relations of the outermost block are joined by equal columns, and every block within
+//! is correlated with them by the same: so what a row of one key changes is the result of that key.
+//! Every relation has a column of its own that is the key. The query of one key is the query
+//! without the equalities between such columns (the local plan), over tables that are a table and
+//! which of its columns are the key. Cost: linear in the query.
 
 use crate::machine::query::number::Kind;
 use crate::machine::query::plan::{
@@ -17,7 +18,8 @@ pub(crate) struct LocalTable {
     pub(crate) table: usize,
     /// The columns that are the key, in its order.
     pub(crate) columns: Vec<usize>,
-    /// Of which of them NULL is a key, too: a row with it meets nothing of queries within, but is there.
+    /// Of which of them NULL is a key, too: a row with it meets nothing of queries within, but is
+    /// there.
     pub(crate) nulls: Vec<bool>,
 }
 
@@ -27,20 +29,21 @@ pub(crate) struct Local {
     pub(crate) plan: Plan,
     pub(crate) tables: Vec<LocalTable>,
     /// Of each column of a group, where it is.
-    pub(crate) group: Vec<Place>,
+    pub(crate) group: Vec<GroupColumn>,
 }
 
 /// Where a column of a group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum GroupColumn {
     /// In the key, which may have a finer scale than the column's own.
     Key(usize, u8),
     /// Among those of the local plan.
     Rest(usize),
 }
 
-/// Columns that equal the key wherever their rows count, as seen from a block: of its own relations and of those
-/// around it. All of them are exact: `=` between an exact number and a double is not transitive.
+/// Columns that equal the key wherever their rows count, as seen from a block: of its own relations
+/// and of those around it. All of them are exact: `=` between an exact number and a double is not
+/// transitive.
 type Class = Vec<Column>;
 
 /// The columns of all tables.
@@ -73,10 +76,10 @@ pub(crate) fn local(plan: &Plan) -> Option<Local> {
     for column in &block.group {
         let key = classes.iter().position(|class| class.contains(column));
         group.push(match key {
-            Some(at) => Place::Key(at, scale_of(*column, block, types)?),
+            Some(at) => GroupColumn::Key(at, scale_of(*column, block, types)?),
             None => {
                 inner.group.push(*column);
-                Place::Rest(inner.group.len() - 1)
+                GroupColumn::Rest(inner.group.len() - 1)
             }
         });
     }
@@ -96,8 +99,8 @@ pub(crate) fn local(plan: &Plan) -> Option<Local> {
 fn candidates(block: &Block, types: Types<'_>) -> Vec<Class> {
     let mut all: Vec<Class> = Vec::new();
     let mut note = |column: Column| {
-        let known = all.iter().any(|class| class[0] == column);
-        if !known && is_key(column, block, types) {
+        let found = all.iter().any(|class| class[0] == column);
+        if !found && is_key(column, block, types) {
             all.push(vec![column]);
         }
     };
@@ -153,8 +156,9 @@ fn own(class: &Class, relation: usize) -> Option<usize> {
     own.min()
 }
 
-/// A class as it is seen one block further in, with the block's own columns that are equal to it. A column of the
-/// blocks around does not join the class here: its row is there whatever this block equates it with.
+/// A class as it is seen one block further in, with the block's own columns that are equal to it. A
+/// column of the blocks around does not join the class here: its row is there whatever this block
+/// equates it with.
 fn within(class: &Class, block: &Block, types: Types<'_>) -> Class {
     let deeper = |column: &Column| Column {
         depth: column.depth + 1,
@@ -186,15 +190,16 @@ fn all_within(block: &Block, class: &Class, types: Types<'_>) -> bool {
     all
 }
 
-/// Gives a block and those within it their local tables, and leaves out the equalities that the key stands for.
-/// `alone` says of which classes nothing of the block itself must be equal to a column.
+/// Gives a block and those within it their local tables, and leaves out the equalities that the key
+/// stands for. `alone` says of which classes nothing of the block itself must be equal to a column.
 fn rewrite(
     block: &mut Block,
     classes: &[Class],
     alone: &[bool],
     (types, tables): (Types<'_>, &mut Vec<LocalTable>),
 ) {
-    // Columns around are equal to the key where their row counts; an own one, where its rows are told apart by it.
+    // Columns around are equal to the key where their row counts; an own one, where its rows are
+    // told apart by it.
     let is_key = |class: &Class, column: Column| {
         class.contains(&column)
             && (column.depth > 0 || own(class, column.relation) == Some(column.column))
@@ -216,8 +221,8 @@ fn rewrite(
             nulls: columns.iter().zip(alone).map(may_be_null).collect(),
             columns,
         };
-        let known = tables.iter().position(|other| *other == local);
-        *table = known.unwrap_or_else(|| {
+        let found = tables.iter().position(|other| *other == local);
+        *table = found.unwrap_or_else(|| {
             tables.push(local);
             tables.len() - 1
         });

@@ -1,14 +1,15 @@
-//! How a query falls into parts: by which values of its tables' rows, and how their results are shown.
+//! How a query falls into parts: by which values of its tables' rows, and how their results are
+//! shown.
 //!
-//! Invariant: rows of a part agree in their keys, units of one scale each, which are the fields of a relation's key: the
-//! units in one word where they fit, else in two, and a bit for NULL where that is a key. Cost: O(key) a row.
+//! Invariant: rows of a part agree in their keys, units of one scale each, which are the fields of
+//! a relation's key: the units in one word where they fit, else in two, and a bit for NULL where
+//! that is a key. Cost: O(key) a row.
 
 use ringview_core::{Result, Type};
 use ringview_relation::{KeyField, KeyLayout, Part as Table};
 
-use crate::machine::Machine;
 use crate::machine::general::accumulator::Accumulator;
-use crate::machine::keyed::local::{Local, Place, local};
+use crate::machine::keyed::local::{GroupColumn, Local, local};
 use crate::machine::query::exact::Exact;
 use crate::machine::query::number::{Kind, Quantity, rescaled};
 use crate::machine::query::plan::{Aggregate, Column, ColumnType, Plan, Value};
@@ -43,12 +44,10 @@ pub(crate) type KeyValue = Option<i128>;
 pub(crate) struct Shape {
     pub(crate) routes: Vec<Route>,
     key: Vec<KeyColumn>,
-    group: Vec<Place>,
+    group: Vec<GroupColumn>,
     pub(crate) aggregates: Vec<Aggregate>,
     /// How rows of the local tables are packed.
     pub(crate) formats: Vec<RowFormat>,
-    /// The machine of a part, without rows.
-    pub(crate) empty: Machine,
 }
 
 /// The sums of a group, and how many results of parts are in it.
@@ -80,8 +79,8 @@ fn fits_word(of: &ColumnType, scale: u8) -> bool {
 }
 
 impl Shape {
-    /// Of a query; `None` where it does not fall into parts, or keys are not exact.
-    pub(crate) fn new(plan: &Plan) -> Option<Self> {
+    /// Of a query, with the local plan; `None` where it does not fall into parts, or keys are not exact.
+    pub(crate) fn new(plan: &Plan) -> Option<(Self, Plan)> {
         let Local {
             plan: inner,
             tables,
@@ -122,14 +121,14 @@ impl Shape {
         }
         let needed = inner.needed();
         let formats = types.iter().zip(&needed);
-        Some(Self {
+        let shape = Self {
             routes,
             key,
             group,
             aggregates: plan.block.aggregates.clone(),
             formats: (formats.map(|(types, needed)| RowFormat::new(types, needed))).collect(),
-            empty: Machine::in_one(inner),
-        })
+        };
+        Some((shape, inner))
     }
 
     /// A table of keys, without any.
@@ -193,14 +192,14 @@ impl Shape {
     pub(crate) fn groups_are_keys(&self) -> bool {
         let is_shown = |at: usize| {
             let mut group = self.group.iter();
-            group.any(|place| matches!(place, Place::Key(of, _) if *of == at))
+            group.any(|place| matches!(place, GroupColumn::Key(of, _) if *of == at))
         };
         !self.group.is_empty() && (0..self.key.len()).all(is_shown)
     }
 
     pub(crate) fn group(&self, key: &[KeyValue], rest: &[Cell]) -> Row {
-        let cell = |place: &Place| match *place {
-            Place::Key(at, own) => {
+        let cell = |place: &GroupColumn| match *place {
+            GroupColumn::Key(at, own) => {
                 let scale = self.key[at].scale;
                 Cell(key[at].map(|units| {
                     // The column has this value itself, so that nothing is cut off.
@@ -209,7 +208,7 @@ impl Shape {
                     Quantity::Exact { units, scale }
                 }))
             }
-            Place::Rest(at) => rest[at],
+            GroupColumn::Rest(at) => rest[at],
         };
         self.group.iter().map(cell).collect()
     }
@@ -217,7 +216,8 @@ impl Shape {
     /// How many columns of a group are not of the key.
     pub(crate) fn rest(&self) -> usize {
         let rest = self.group.iter();
-        rest.filter(|place| matches!(place, Place::Rest(_))).count()
+        rest.filter(|place| matches!(place, GroupColumn::Rest(_)))
+            .count()
     }
 
     /// The aggregates of a group.

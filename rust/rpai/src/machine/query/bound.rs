@@ -1,7 +1,7 @@
-//! Places between the keys of an index, and the numbers that tell them.
+//! Bounds between the keys of an index, and the numbers that they stand for.
 //!
-//! Invariant: a number of any kind has its place among keys of one kind, between two of them where it is none. Cost: O(1);
-//! O(log) of the range of keys where a double stands among exact ones.
+//! Invariant: a number of any kind has its bound among keys of one kind, between two of them where
+//! it is none. Cost: O(1); O(log) of the range of keys where a double stands among exact ones.
 
 use std::ops::Range as Keys;
 
@@ -12,28 +12,32 @@ use crate::machine::query::plan::Comparison;
 use crate::machine::query::row::Cell;
 use crate::tree::overflow;
 
-/// A place between entries: a key, and whether it is behind it.
-pub(crate) type Place = (i128, bool);
+/// A bound between entries: a key, and whether it is behind it.
+pub(crate) type KeyBound = (i128, bool);
 
-pub(crate) const START: Place = (-i128::MAX, false);
-pub(crate) const END: Place = (i128::MAX, true);
+pub(crate) const START: KeyBound = (-i128::MAX, false);
+pub(crate) const END: KeyBound = (i128::MAX, true);
 
-/// Keys from one place to another.
-pub(crate) type Range = (Place, Place);
+/// Keys from one bound to another.
+pub(crate) type Range = (KeyBound, KeyBound);
 
 /// The same where keys grow downwards.
-pub(crate) fn mirror((key, behind): Place) -> Place {
+pub(crate) fn mirror((key, behind): KeyBound) -> KeyBound {
     (-key, !behind)
 }
 
 /// The keys of an exact kind that equal a number, from the first to the one behind the last.
 pub(crate) fn equal_keys(number: Quantity, kind: Kind) -> Result<(i128, i128)> {
-    let behind = |(key, behind): Place| key + i128::from(behind);
-    let (first, end) = (place(number, kind, false)?, place(number, kind, true)?);
+    let behind = |(key, behind): KeyBound| key + i128::from(behind);
+    let (first, end) = (
+        key_bound(number, kind, false)?,
+        key_bound(number, kind, true)?,
+    );
     Ok((behind(first), behind(end)))
 }
 
-/// Of numbers that must be equal, the keys that each may be; `None` where one is NULL, or equals no key.
+/// Of numbers that must be equal, the keys that each may be; `None` where one is NULL, or equals no
+/// key.
 pub(crate) fn ranges(equal: &[Cell], kinds: &[Kind]) -> Result<Option<Vec<Keys<i128>>>> {
     let mut all = Vec::with_capacity(equal.len());
     for (cell, &kind) in equal.iter().zip(kinds) {
@@ -54,8 +58,8 @@ pub(crate) fn sole(ranges: &[Keys<i128>]) -> Option<Vec<i128>> {
     ranges.iter().map(key).collect()
 }
 
-/// The place behind all keys less than a number, or at most it.
-pub(crate) fn place(number: Quantity, kind: Kind, inclusive: bool) -> Result<Place> {
+/// The bound behind all keys less than a number, or at most it.
+pub(crate) fn key_bound(number: Quantity, kind: Kind, inclusive: bool) -> Result<KeyBound> {
     let ends = |is_great: bool| if is_great { END } else { START };
     match (number, kind) {
         (number, Kind::Real) => Ok((number.ordinal(Kind::Real)?, inclusive)),

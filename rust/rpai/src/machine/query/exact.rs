@@ -1,7 +1,8 @@
-//! Values over one row of a table, compiled: integers in units of a scale that is known before any row comes.
+//! Values over one row of a table, compiled: integers in units of a scale that is known before any
+//! row comes.
 //!
-//! Invariant: what is computed is the value, or NULL where a column of it is, or an overflow; nothing wraps. Cost: a few
-//! steps a node, nothing is allocated.
+//! Invariant: what is computed is the value, or NULL where a column of it is, or an overflow;
+//! nothing wraps. Cost: a few steps a node, nothing is allocated.
 
 use ringview_core::{Result, Type};
 

@@ -1,6 +1,7 @@
 //! A query as blocks of aggregates (paper, section 4.1), and its values over rows.
 //!
-//! Invariant: nothing here depends on how a query is maintained. Cost: linear in the query; of a value, in its expression.
+//! Invariant: nothing here depends on how a query is maintained. Cost: linear in the query; of a
+//! value, in its expression.
 //!
 //! | file | holds |
 //! |---|---|

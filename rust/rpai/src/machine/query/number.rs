@@ -1,8 +1,8 @@
 //! Numbers of queries: exact in units of a power of ten, or doubles.
 //!
-//! Invariant: sums and products of exact numbers are exact or an error; what divides is a double, as SQL's
-//! AVG and `/` are here; beside a double everything is one. NULL is `None`, and whatever meets it is NULL.
-//! Cost: O(1).
+//! Invariant: sums and products of exact numbers are exact or an error; what divides is a double,
+//! as SQL's AVG and `/` are here; beside a double everything is one. NULL is `None`, and whatever
+//! meets it is NULL. Cost: O(1).
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,8 @@ pub enum Quantity {
     },
     /// A double, finite.
     Real(f64),
-    /// A sum of doubles with more digits than one has; what is compared and computed with is the nearest double.
+    /// A sum of doubles with more digits than one has; what is compared and computed with is the
+    /// nearest double.
     Sum(Expansion),
 }
 

@@ -1,8 +1,9 @@
-//! What is maintained: blocks of aggregates, whose conditions hold values that may be blocks (paper, 4.1).
+//! What is maintained: blocks of aggregates, whose conditions hold values that may be blocks
+//! (paper, 4.1).
 //!
-//! Invariant: a column is named by how many blocks further out its relation stands, the relation's place
-//! there, and its place in the table. Aggregates take columns of their own block alone. Cost: none; this
-//! is data.
+//! Invariant: a column is named by how many blocks further out its relation stands, the relation's
+//! place there, and its place in the table. Aggregates take columns of their own block alone. Cost:
+//! none; this is data.
 
 use ringview_core::Type;
 pub use ringview_query::Comparison;
@@ -176,7 +177,7 @@ impl Block {
         }
     }
 
-    pub(crate) fn place(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.number
     }
 }

@@ -39,7 +39,7 @@ impl Eq for Cell {}
 
 pub(crate) type Row = Vec<Cell>;
 
-/// A row where it stands in a batch, with what was found out about it.
+/// A row of a batch, with verdicts on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowAt<'a> {
     pub(crate) batch: &'a Batch,

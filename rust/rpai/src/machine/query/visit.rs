@@ -218,7 +218,8 @@ impl Block {
             .blocks(&mut |block| block.tables(&mut *visit));
     }
 
-    /// Marks the columns that it reads, by table; `around` has the relations of the blocks around it.
+    /// Marks the columns that it reads, by table; `around` has the relations of the blocks around
+    /// it.
     pub(crate) fn needs<'a>(&'a self, around: &mut Vec<&'a [usize]>, needed: &mut [Vec<bool>]) {
         around.push(&self.relations);
         let mut mark = |column: Column| {

@@ -1,14 +1,16 @@
-//! Chains of blocks, each correlated with the next by one inequality of keys that the whole chain shares.
+//! Chains of blocks, each correlated with the next by one inequality of keys that the whole chain
+//! shares.
 //!
-//! Invariant: a chain's aggregates grow along its keys wherever no sum of it is negative. Cost: linear in the query.
+//! Invariant: a chain's aggregates grow along its keys wherever no sum of it is negative. Cost:
+//! linear in the query.
 
-use crate::machine::indexed::correlation::Stage;
-use crate::machine::indexed::digits::Unit;
+use crate::machine::indexed::correlation::Correlation;
+use crate::machine::indexed::digits::SumKind;
 use crate::machine::indexed::reader::Role;
 use crate::machine::query::flat::{flat, flat_value};
 use crate::machine::query::number::Quantity;
 use crate::machine::query::plan::{Aggregate, Block, Comparison, Condition, Value};
-use crate::machine::recognise::{Tables, Why, exact, unit};
+use crate::machine::recognise::{Tables, Why, exact, sum_kind};
 
 /// A comparison with a block or a column in it: what is closed left.
 pub(crate) type Sides<'a> = (&'a Value, Comparison, &'a Value);
@@ -16,7 +18,7 @@ pub(crate) type Sides<'a> = (&'a Value, Comparison, &'a Value);
 /// One relation's chain, from the innermost block to the relation.
 pub(crate) struct Chain {
     pub(crate) roles: Vec<Role>,
-    pub(crate) stages: Vec<Stage>,
+    pub(crate) correlations: Vec<Correlation>,
     /// Whether keys grow downwards.
     pub(crate) mirrored: bool,
 }
@@ -31,7 +33,8 @@ pub(crate) struct Summed {
 }
 
 impl Summed {
-    /// A count of rows, or of those where something is not NULL: a whole number, whatever is counted.
+    /// A count of rows, or of those where something is not NULL: a whole number, whatever is
+    /// counted.
     fn rows(counted: Option<Value>) -> Self {
         Self {
             value: Value::Constant(Quantity::int(1)),
@@ -48,18 +51,18 @@ impl Summed {
             filter: Vec::new(),
             equal: Vec::new(),
             key: None,
-            sums: vec![(self.value.clone(), Unit::Scale(self.scale))],
+            sums: vec![(self.value.clone(), SumKind::Scale(self.scale))],
             counted: self.counted.clone(),
         }
     }
 
     /// How it is compared.
-    pub(crate) fn stage(
+    pub(crate) fn correlation(
         &self,
         (closed, how): (&Value, Comparison),
         growing: Option<Value>,
-    ) -> Stage {
-        Stage {
+    ) -> Correlation {
+        Correlation {
             closed: closed.clone(),
             how,
             growing,
@@ -83,7 +86,7 @@ pub(crate) fn aggregated(tables: &Tables, block: &Block, table: usize) -> Result
             });
             let counted = (!columns.is_empty()).then_some(Value::Present(columns));
             if matches!(block.sole_aggregate(), Some(Aggregate::Counted(_))) {
-                unit(tables, table, &value)?;
+                sum_kind(tables, table, &value)?;
                 return Ok(Summed::rows(counted));
             }
             Ok(Summed {
@@ -152,7 +155,7 @@ pub(crate) fn chain(
             role.filter.push(flat(one));
             false
         } else {
-            let found = correlation(one)?;
+            let found = correlated_sides(one)?;
             if matches!(found.1, Comparison::Eq | Comparison::Ne) {
                 return Err(
                     "a block is correlated by equalities beside other conditions, or by <>",
@@ -169,7 +172,7 @@ pub(crate) fn chain(
     let admits = matches!(how_own, Comparison::Le | Comparison::Ge);
     let none = Chain {
         roles: Vec::new(),
-        stages: Vec::new(),
+        correlations: Vec::new(),
         mirrored,
     };
     let (mut chain, key) = within.unwrap_or((none, own.clone()));
@@ -179,16 +182,16 @@ pub(crate) fn chain(
     role.key = Some(own);
     chain.roles.push(role);
     let grows = (!matches!(other, Value::Block(_))).then(|| other.clone());
-    chain.stages.push(Stage {
+    chain.correlations.push(Correlation {
         admits,
-        ..summed.stage((closed, how), grows)
+        ..summed.correlation((closed, how), grows)
     });
     Ok((chain, theirs))
 }
 
-/// A comparison between a value of the block's own and one of the block around: both, its own left. A block within,
-/// which may see the row around alone, is neither.
-pub(crate) fn correlation(one: &Condition) -> Result<(Value, Comparison, Value), Why> {
+/// A comparison between a value of the block's own and one of the block around: both, its own left.
+/// A block within, which may see the row around alone, is neither.
+pub(crate) fn correlated_sides(one: &Condition) -> Result<(Value, Comparison, Value), Why> {
     const OTHER: Why = "a block is correlated by something else than a comparison of two values";
     if one.is_nested() {
         return Err(OTHER);

@@ -1,25 +1,27 @@
-//! Which queries the aggregate-index optimisation keeps (paper, section 4.3), and why others are not.
+//! Which queries the aggregate-index optimisation keeps (paper, section 4.3), and why others are
+//! not.
 //!
-//! Invariant: what is recognised is exact for every stream: sums are exact, and NULL is told. A block is a product
-//! of relations, each chosen by conditions of its own: filters, equalities and comparisons of something closed with
-//! one value of the row, its key, and at most one with a chain of blocks, each correlated with the next by one
-//! inequality of keys that the whole chain shares. Closed is what is the same for all rows of the block, given the row around
-//! it. Cost: linear in the query.
+//! Invariant: what is recognised is exact for every stream: sums are exact, and NULL is told. A
+//! block is a product of relations, each filtered by conditions of its own: filters, equalities and
+//! comparisons of something closed with one value of the row, its key, and at most one with a chain
+//! of blocks, each correlated with the next by one inequality of keys that the whole chain shares.
+//! Closed is what is the same for all rows of the block, given the row around it. Cost: linear in
+//! the query.
 
 mod chain;
 mod products;
 
-use crate::machine::indexed::digits::Unit;
+use crate::machine::indexed::digits::SumKind;
 use crate::machine::indexed::grouped;
-use crate::machine::indexed::reader::{Kinds, Role, feeds};
-use crate::machine::indexed::relation::Part;
+use crate::machine::indexed::reader::{Kinds, Role, readers};
+use crate::machine::indexed::relation::FilteredRelation;
 use crate::machine::indexed::selector::Selector;
 use crate::machine::indexed::sweep;
 use crate::machine::query::flat::{flat, flat_value};
 use crate::machine::query::number::Kind;
 use crate::machine::query::plan::{Block, Column, ColumnType, Comparison, Condition, Value, kind};
 use crate::machine::recognise::chain::{
-    Chain, Sides, aggregated, chain, closed_left, correlation, growing,
+    Chain, Sides, aggregated, chain, closed_left, correlated_sides, growing,
 };
 use crate::machine::recognise::products::products;
 
@@ -41,7 +43,7 @@ pub(crate) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why>
     if block.relations.is_empty() {
         return Err("it has no relation");
     }
-    let mut parts: Vec<Vec<&Condition>> = vec![Vec::new(); block.relations.len()];
+    let mut relations: Vec<Vec<&Condition>> = vec![Vec::new(); block.relations.len()];
     let mut gates = Vec::new();
     for one in block.condition.conjuncts() {
         let mut of = Vec::new();
@@ -54,19 +56,19 @@ pub(crate) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why>
         of.dedup();
         match of[..] {
             [] => gates.push(one.clone()),
-            [relation] => parts[relation].push(one),
+            [relation] => relations[relation].push(one),
             _ => return Err("a condition compares columns of two relations"),
         }
     }
-    let mut sums = vec![Vec::new(); parts.len()];
+    let mut sums = vec![Vec::new(); relations.len()];
     let aggregates = (block.aggregates.iter())
         .map(|aggregate| products(tables, block, aggregate, &mut sums))
         .collect::<Result<Vec<_>, Why>>()?;
-    let built = (parts.iter().zip(sums).enumerate())
+    let built = (relations.iter().zip(sums).enumerate())
         .map(|(relation, (conditions, sums))| {
             part(tables, block.relations[relation], conditions, sums)
         })
-        .collect::<Result<Vec<Box<dyn Part>>, Why>>()?;
+        .collect::<Result<Vec<Box<dyn FilteredRelation>>, Why>>()?;
     Ok(Selector::new(built, gates, aggregates))
 }
 
@@ -78,20 +80,20 @@ fn kind_in(tables: &Tables, table: usize, value: &Value) -> Kind {
 }
 
 /// In what sums of a value over one table are kept.
-pub(crate) fn unit(tables: &Tables, table: usize, value: &Value) -> Result<Unit, Why> {
+pub(crate) fn sum_kind(tables: &Tables, table: usize, value: &Value) -> Result<SumKind, Why> {
     match kind_in(tables, table, value) {
-        Kind::Exact(scale) => Ok(Unit::Scale(scale)),
+        Kind::Exact(scale) => Ok(SumKind::Scale(scale)),
         // Such a value may be NULL where its columns are not.
         Kind::Real if value.divides() => Err("quotients are aggregated"),
-        Kind::Real => Ok(Unit::Real),
+        Kind::Real => Ok(SumKind::Real),
     }
 }
 
 /// The scale of an exact value over one table.
 pub(crate) fn exact(tables: &Tables, table: usize, value: &Value) -> Result<u8, Why> {
-    match unit(tables, table, value)? {
-        Unit::Scale(scale) => Ok(scale),
-        Unit::Real => Err("a row is compared with a sum of doubles"),
+    match sum_kind(tables, table, value)? {
+        SumKind::Scale(scale) => Ok(scale),
+        SumKind::Real => Err("a row is compared with a sum of doubles"),
     }
 }
 
@@ -103,13 +105,16 @@ fn is_nullable(tables: &Tables, table: usize, value: &Value) -> bool {
 }
 
 /// How many lanes sums take, their count among them.
-fn lanes(sums: &[(Value, Unit)]) -> usize {
-    1 + sums.iter().map(|(_, unit)| unit.lanes()).sum::<usize>()
+fn lanes(sums: &[(Value, SumKind)]) -> usize {
+    1 + sums
+        .iter()
+        .map(|(_, sum_kind)| sum_kind.lanes())
+        .sum::<usize>()
 }
 
-/// What chooses a relation's rows.
+/// What filters a relation's rows.
 #[derive(Default)]
-struct Chosen<'a> {
+struct Filters<'a> {
     filter: Vec<Condition>,
     /// Own values that must equal closed ones.
     equal: Vec<(Value, Value)>,
@@ -120,19 +125,19 @@ struct Chosen<'a> {
     nested: Option<Sides<'a>>,
 }
 
-impl<'a> Chosen<'a> {
+impl<'a> Filters<'a> {
     fn new(conditions: &[&'a Condition]) -> Result<Self, Why> {
-        let mut chosen = Self::default();
+        let mut filters = Self::default();
         for &one in conditions {
             let mut is_own = !one.is_nested();
             one.columns(&mut |column| is_own &= column.depth == 0);
             if is_own {
-                chosen.filter.push(flat(one));
+                filters.filter.push(flat(one));
                 continue;
             }
             let (closed, how, other) = closed_left(one)?;
             if other.is_nested() {
-                if chosen.nested.replace((closed, how, other)).is_some() {
+                if filters.nested.replace((closed, how, other)).is_some() {
                     return Err("a relation has two conditions with blocks");
                 }
                 continue;
@@ -144,13 +149,13 @@ impl<'a> Chosen<'a> {
             }
             let own = flat_value(other);
             if how == Comparison::Eq && !closed.is_constant() {
-                chosen.equal.push((own, closed.clone()));
+                filters.equal.push((own, closed.clone()));
                 continue;
             }
-            chosen.agree_on(own)?;
-            chosen.bounds.push((closed.clone(), how));
+            filters.agree_on(own)?;
+            filters.bounds.push((closed.clone(), how));
         }
-        Ok(chosen)
+        Ok(filters)
     }
 
     /// The one value by which entries are ordered.
@@ -165,46 +170,50 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// How one relation's rows are chosen.
+/// How one relation's rows are filtered.
 fn part(
     tables: &Tables,
     table: usize,
     conditions: &[&Condition],
-    sums: Vec<(Value, Unit)>,
-) -> Result<Box<dyn Part>, Why> {
-    let mut chosen = Chosen::new(conditions)?;
+    sums: Vec<(Value, SumKind)>,
+) -> Result<Box<dyn FilteredRelation>, Why> {
+    let mut filters = Filters::new(conditions)?;
     let mut role = Role {
         table,
-        filter: std::mem::take(&mut chosen.filter),
-        equal: chosen.equal.iter().map(|(own, _)| own.clone()).collect(),
+        filter: std::mem::take(&mut filters.filter),
+        equal: filters.equal.iter().map(|(own, _)| own.clone()).collect(),
         key: None,
         sums,
         counted: None,
     };
     let mut chain_of = Chain {
         roles: Vec::new(),
-        stages: Vec::new(),
+        correlations: Vec::new(),
         mirrored: false,
     };
-    if let Some(sides) = chosen.nested {
-        let alone = chosen.equal.is_empty() && chosen.bounds.is_empty();
-        if alone && let Some(part) = grouped(tables, &role, sides)? {
-            return Ok(part);
+    if let Some(sides) = filters.nested {
+        let alone = filters.equal.is_empty() && filters.bounds.is_empty();
+        if alone && let Some(relation) = grouped(tables, &role, sides)? {
+            return Ok(relation);
         }
-        if !chosen.equal.is_empty() {
+        if !filters.equal.is_empty() {
             return Err("a relation with a chain of blocks must equal something known");
         }
         let (found, key) = chain(tables, sides)?;
-        if found.stages.last().is_some_and(|stage| stage.counts) && is_nullable(tables, table, &key)
+        if found
+            .correlations
+            .last()
+            .is_some_and(|correlation| correlation.counts)
+            && is_nullable(tables, table, &key)
         {
             return Err(NULL_COUNTS);
         }
         chain_of = found;
-        chosen.agree_on(key)?;
+        filters.agree_on(key)?;
     }
-    role.key = chosen.key.clone();
+    role.key = filters.key.clone();
     let width = lanes(&role.sums);
-    let equal = (chosen.equal.iter()).map(|(own, _)| kind_in(tables, table, own));
+    let equal = (filters.equal.iter()).map(|(own, _)| kind_in(tables, table, own));
     let mut kinds = Kinds {
         equal: equal.collect(),
         key: Kind::Exact(0),
@@ -218,34 +227,37 @@ fn part(
     }
     let lanes = roles.into_iter().enumerate();
     let lanes: Vec<(Role, usize)> = lanes.map(|(at, role)| (role, 2 * at)).collect();
-    let feeds = feeds(&lanes, tables, &kinds).ok_or("a key is not exact")?;
-    let stages = chain_of.stages.iter().map(|stage| stage.closed.clone());
-    let closed = stages.chain(chosen.bounds.iter().map(|(closed, _)| closed.clone()));
-    let closed = closed.chain(chosen.equal.iter().map(|(_, closed)| closed.clone()));
+    let readers = readers(&lanes, tables, &kinds).ok_or("a key is not exact")?;
+    let correlations = chain_of
+        .correlations
+        .iter()
+        .map(|correlation| correlation.closed.clone());
+    let closed = correlations.chain(filters.bounds.iter().map(|(closed, _)| closed.clone()));
+    let closed = closed.chain(filters.equal.iter().map(|(_, closed)| closed.clone()));
     sweep::part(sweep::Shape {
-        feeds,
+        readers,
         kinds,
         mirrored: chain_of.mirrored,
         closed: closed.collect(),
-        stages: chain_of.stages,
-        bounds: chosen.bounds.iter().map(|(_, how)| *how).collect(),
+        correlations: chain_of.correlations,
+        bounds: filters.bounds.iter().map(|(_, how)| *how).collect(),
         width,
     })
     .ok_or(WIDE)
 }
 
-/// A relation chosen by a block that is correlated by equalities alone, if it is one.
+/// A relation filtered by a block that is correlated by equalities alone, if it is one.
 fn grouped(
     tables: &Tables,
     role: &Role,
     (closed, how, other): Sides<'_>,
-) -> Result<Option<Box<dyn Part>>, Why> {
+) -> Result<Option<Box<dyn FilteredRelation>>, Why> {
     let block = growing(other).ok_or("a value does not grow with the block in it")?;
     let (mut own, mut theirs, mut filter) = (Vec::new(), Vec::new(), Vec::new());
     for one in block.condition.conjuncts() {
         let mut is_own = !one.is_nested();
         one.columns(&mut |column| is_own &= column.depth == 0);
-        match correlation(one) {
+        match correlated_sides(one) {
             _ if is_own => filter.push(flat(one)),
             Ok((left, Comparison::Eq, right)) => {
                 own.push(left);
@@ -273,7 +285,7 @@ fn grouped(
         key: Kind::Exact(0),
     };
     let grows = (!matches!(other, Value::Block(_))).then(|| other.clone());
-    let stage = summed.stage((closed, how), grows);
+    let correlation = summed.correlation((closed, how), grows);
     let inner = Role {
         filter,
         equal: own,
@@ -284,11 +296,11 @@ fn grouped(
         ..role.clone()
     };
     let width = lanes(&outer.sums);
-    let feeds = feeds(&[(inner, 0), (outer, 2)], tables, &kinds).ok_or("a key is not exact")?;
+    let readers = readers(&[(inner, 0), (outer, 2)], tables, &kinds).ok_or("a key is not exact")?;
     let closed = [closed.clone()];
     let shape = grouped::Shape {
-        feeds,
-        stage,
+        readers,
+        correlation,
         closed,
         width,
     };

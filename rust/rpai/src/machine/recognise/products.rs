@@ -1,21 +1,21 @@
 //! An aggregate over several relations as sums of products of sums over each.
 //!
-//! Invariant: multiplied out, each product has at most one factor of each relation, so its sum over all combinations of
-//! rows is the product of the relations' own sums, a count where a relation has no factor. A combination where some column
-//! is NULL takes no part: then the relation's factors are summed over the rows where its columns are not. Cost: of the
-//! query alone.
+//! Invariant: multiplied out, each product has at most one factor of each relation, so its sum over
+//! all combinations of rows is the product of the relations' own sums, a count where a relation has
+//! no factor. A combination where some column is NULL takes no part: then the relation's factors
+//! are summed over the rows where its columns are not. Cost: of the query alone.
 
-use crate::machine::indexed::digits::Unit;
+use crate::machine::indexed::digits::SumKind;
 use crate::machine::indexed::selector::{Products, Term};
 use crate::machine::query::flat::flat_value;
 use crate::machine::query::plan::{Aggregate, Block, Column, ColumnType, Value};
-use crate::machine::recognise::{Why, unit};
+use crate::machine::recognise::{Why, sum_kind};
 
 /// A product of values of the relations, by relation.
 type Product = (i128, Vec<Option<Value>>);
 
 /// What the relations of a block are to sum, each with its scale.
-pub(crate) type Sums = [Vec<(Value, Unit)>];
+pub(crate) type Sums = [Vec<(Value, SumKind)>];
 
 /// An aggregate as sums of products of the relations' own sums, which are noted in `sums`.
 pub(crate) fn products(
@@ -37,7 +37,7 @@ pub(crate) fn products(
     let present = present(tables, block, value);
     for (relation, present) in present.iter().enumerate() {
         if let Some(present) = present {
-            all.count[relation] = noted(&mut sums[relation], present.clone(), Unit::Scale(0));
+            all.count[relation] = noted(&mut sums[relation], present.clone(), SumKind::Scale(0));
         }
     }
     if matches!(aggregate, Aggregate::Counted(_)) {
@@ -48,7 +48,7 @@ pub(crate) fn products(
                 .flat_map(|(_, factors)| factors.iter().enumerate());
             for (relation, factor) in factors {
                 if let Some(factor) = factor {
-                    unit(tables, block.relations[relation], &flat_value(factor))?;
+                    sum_kind(tables, block.relations[relation], &flat_value(factor))?;
                 }
             }
             Ok(all)
@@ -67,12 +67,12 @@ pub(crate) fn products(
             if let Some(present) = &present[relation] {
                 value = Value::Times(Box::new(value), Box::new(present.clone()));
             }
-            let unit = unit(tables, block.relations[relation], &value)?;
-            match unit {
-                Unit::Scale(scale) => term.scale = term.scale.saturating_add(scale),
-                Unit::Real => term.reals[relation] = true,
+            let sum_kind = sum_kind(tables, block.relations[relation], &value)?;
+            match sum_kind {
+                SumKind::Scale(scale) => term.scale = term.scale.saturating_add(scale),
+                SumKind::Real => term.reals[relation] = true,
             }
-            term.factors[relation] = noted(&mut sums[relation], value, unit);
+            term.factors[relation] = noted(&mut sums[relation], value, sum_kind);
         }
         all.sum.push(term);
     }
@@ -99,15 +99,15 @@ fn present(tables: &[Vec<ColumnType>], block: &Block, value: &Value) -> Vec<Opti
 }
 
 /// The place of a sum; 0 is the count.
-fn noted(sums: &mut Vec<(Value, Unit)>, value: Value, unit: Unit) -> usize {
-    let known = sums.iter().position(|(other, _)| *other == value);
-    let at = known.unwrap_or_else(|| {
-        sums.push((value, unit));
+fn noted(sums: &mut Vec<(Value, SumKind)>, value: Value, sum_kind: SumKind) -> usize {
+    let found = sums.iter().position(|(other, _)| *other == value);
+    let at = found.unwrap_or_else(|| {
+        sums.push((value, sum_kind));
         sums.len() - 1
     });
     1 + sums[..at]
         .iter()
-        .map(|(_, unit)| unit.lanes())
+        .map(|(_, sum_kind)| sum_kind.lanes())
         .sum::<usize>()
 }
 

@@ -1,8 +1,9 @@
 //! The rows of a table, by the values of some of its columns.
 //!
-//! Invariant: each index holds all rows, as lists beside the slots of a relation whose keys are the values of its column,
-//! which the rows of a list do not repeat; a bag without an index has one list. A list of few rows is packed, one of many is ordered. Cost: O(1) expected a
-//! change and index, O(`FEW`) in a list of few rows, O(log n) in one of many; some bytes a row and index.
+//! Invariant: each index holds all rows, as lists beside the slots of a relation whose keys are the
+//! values of its column, which the rows of a list do not repeat; a bag without an index has one
+//! list. A list of few rows is packed, one of many is ordered. Cost: O(1) expected a change and
+//! index, O(`FEW`) in a list of few rows, O(log n) in one of many; some bytes a row and index.
 
 use std::collections::BTreeMap;
 
@@ -356,8 +357,8 @@ impl Index {
         Ok(())
     }
 
-    /// The lists of the values that equal one, at least: one at most, but for a double beyond 2^53 among exact numbers.
-    /// Whoever reads them compares.
+    /// The lists of the values that equal one, at least: one at most, but for a double beyond 2^53
+    /// among exact numbers. Whoever reads them compares.
     fn find(&self, key: KeyColumn, value: Cell) -> Result<Vec<u32>> {
         let (first, end) = match value.0 {
             Some(number) => key.coding.equal_to(number)?,

@@ -1,8 +1,8 @@
 //! Rows as bytes: a bag of few rows takes some bytes a row, and no box of its own.
 //!
-//! Invariant: rows with equal values in the columns that are read are equal bytes. A bag holds each row once, behind its
-//! length and before its multiplicity, which is not 0. Cost: O(bytes of the bag) a change; numbers take as many bytes as
-//! they have digits to the base 128.
+//! Invariant: rows with equal values in the columns that are read are equal bytes. A bag holds each
+//! row once, behind its length and before its multiplicity, which is not 0. Cost: O(bytes of the
+//! bag) a change; numbers take as many bytes as they have digits to the base 128.
 
 use ringview_core::{Batch, Result, Type};
 use ringview_ring::{Expansion, Number};
@@ -74,8 +74,8 @@ impl Coding {
         }
     }
 
-    /// The integers of the values that equal a number, from the first to the one behind the last: several exact numbers
-    /// equal a double beyond 2^53.
+    /// The integers of the values that equal a number, from the first to the one behind the last:
+    /// several exact numbers equal a double beyond 2^53.
     pub(crate) fn equal_to(self, number: Quantity) -> Result<(i128, i128)> {
         let kind = match self {
             Coding::Real => {

@@ -1,7 +1,7 @@
 //! Values beside the slots of a relation's keys.
 //!
-//! Invariant: there is a value for each slot; that of a slot without a key is empty. Keys that came since the last
-//! commit leave with a rollback. Cost: O(1) expected a key.
+//! Invariant: there is a value for each slot; that of a slot without a key is empty. Keys that came
+//! since the last commit leave with a rollback. Cost: O(1) expected a key.
 
 use std::ops::{Index, IndexMut};
 
@@ -63,7 +63,8 @@ impl<T: Default> Slotted<T> {
         moved
     }
 
-    /// The keys that came since the last commit leave; their values have been emptied, and the others changed back.
+    /// The keys that came since the last commit leave; their values have been emptied, and the
+    /// others changed back.
     pub(crate) fn rollback(&mut self) {
         self.keys.rollback();
         self.values.truncate(self.keys.slots());

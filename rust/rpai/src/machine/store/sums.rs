@@ -1,9 +1,11 @@
 //! Sums by key.
 //!
-//! Invariant: a key whose sums became zero leaves with the commit. Sums are 64 bits wide where they fit. Cost: O(1) expected a change.
+//! Invariant: a key whose sums became zero leaves with the commit. Sums are 64 bits wide where they
+//! fit. Cost: O(1) expected a change.
 
 use std::collections::BTreeMap;
 
+use ringview_core::empty;
 use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Part as Table};
 use ringview_ring::CommutativeMonoid;
 
@@ -125,7 +127,7 @@ impl<const N: usize> KeyedSums<N> {
             let wide = std::mem::take(&mut self.wide).into_iter();
             self.wide = wide.map(|(slot, sums)| (moved.to(slot), sums)).collect();
         }
-        self.undo.clear();
+        empty(&mut self.undo);
     }
 
     /// The keys that came since the last commit leave, once all is undone.

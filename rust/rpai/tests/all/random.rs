@@ -1,12 +1,12 @@
 //! Random queries over random streams.
 
 use ringview_rpai::machine::{
-    Aggregate, Block, ColumnType, Comparison, Condition, Machine, Plan, Value, Way,
+    Aggregate, Block, ColumnType, Comparison, Condition, Machine, Plan, Strategy, Value,
 };
 
 use crate::common::brute::Rows;
 use crate::common::queries::{column, compare, decimal, ints, minus, sum_where, times};
-use crate::{check, encoded, keep};
+use crate::machine::{check, encoded, keep};
 
 /// Random numbers without a crate.
 pub(crate) struct Random(pub(crate) u64);
@@ -157,7 +157,7 @@ pub(crate) fn stream(
     random: &mut Random,
     events: usize,
     nullable: bool,
-) -> (Way, bool) {
+) -> (Strategy, bool) {
     let mut columns: Vec<ColumnType> = ints(2);
     columns
         .iter_mut()
@@ -178,7 +178,7 @@ pub(crate) fn stream_of(
     random: &mut Random,
     events: usize,
     nullable: bool,
-) -> (Way, bool) {
+) -> (Strategy, bool) {
     let mut machine = Machine::new(Plan::new(types.clone(), block.clone()));
     let mut tables = vec![Rows::new(), Rows::new()];
     let (least, mut walked) = ([-2, 0][random.below(2)], false);
@@ -216,7 +216,7 @@ pub(crate) fn stream_of(
         }
         check(&mut machine, block, &tables, &format!("event {at}"));
     }
-    (machine.told().way, walked)
+    (machine.description().strategy, walked)
 }
 
 #[test]
@@ -236,8 +236,8 @@ fn random_queries_that_are_optimised() {
         let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         let block = random.indexed();
         let nullable = seed % 4 == 0;
-        let (way, walks) = stream(&block, &mut random, 20, nullable);
-        kept += usize::from(way == Way::Indexed);
+        let (strategy, walks) = stream(&block, &mut random, 20, nullable);
+        kept += usize::from(strategy == Strategy::Indexed);
         walked += usize::from(walks);
     }
     assert!(

@@ -1,8 +1,6 @@
 //! The PAI map beside the tree: the same entries after the same changes.
 
-mod common;
-
-use common::{Op, op};
+use crate::common::{Op, op};
 use proptest::prelude::*;
 use ringview_core::Error;
 use ringview_rpai::{Cut, PaiMap, Real, RpaiTree};
@@ -53,7 +51,7 @@ proptest! {
             let entries: Vec<_> = tree.iter().map(|(key, (), payload)| (key, payload)).collect();
             prop_assert_eq!(map.iter(), entries);
             prop_assert_eq!(map.total(), tree.total());
-            prop_assert_eq!(map.get_sum(&Cut::before(3)), tree.get_sum(&Cut::before(3)));
+            prop_assert_eq!(map.prefix_sum(&Cut::before(3)), tree.prefix_sum(&Cut::before(3)));
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Queries within that equate columns: the same one twice, of several types and scales, in pairs, with NULL.
+//! Queries within that equate columns: the same one twice, of several types and scales, in pairs,
+//! with NULL.
 
 use ringview_core::Type;
 use ringview_rpai::machine::{
-    Aggregate, Block, Column, ColumnType, Comparison, Condition, Value, Way,
+    Aggregate, Block, Column, ColumnType, Comparison, Condition, Strategy, Value,
 };
 
 use crate::common::queries::{column, compare, decimal};
@@ -30,7 +31,8 @@ impl Random {
         ColumnType { ty, nullable }
     }
 
-    /// An equality as a correlation: mostly of an own column with one around, seldom of two around or two own.
+    /// An equality as a correlation: mostly of an own column with one around, seldom of two around
+    /// or two own.
     fn equality(&mut self, around: &[usize]) -> Condition {
         let depths = match self.below(8) {
             0 => (0, 0),
@@ -143,8 +145,11 @@ fn run(seeds: std::ops::Range<u64>, doubles: bool) -> usize {
                     .collect()
             })
             .collect();
-        let (way, _) = stream_of(types, &block, &mut random, 14, nullable);
-        parted += usize::from(matches!(way, Way::Partitioned | Way::PartitionedGeneral));
+        let (strategy, _) = stream_of(types, &block, &mut random, 14, nullable);
+        parted += usize::from(matches!(
+            strategy,
+            Strategy::Partitioned | Strategy::PartitionedGeneral
+        ));
     }
     parted
 }

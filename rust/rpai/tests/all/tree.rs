@@ -1,8 +1,6 @@
 //! The RPAI tree beside a sorted vector, under random and adversarial changes.
 
-mod common;
-
-use common::{Naive, Op, Pair, cut, op};
+use crate::common::{Naive, Op, Pair, cut, op};
 use proptest::prelude::*;
 use ringview_core::Error;
 use ringview_ring::{CommutativeMonoid, Expansion};
@@ -103,7 +101,8 @@ fn random(state: &mut u64) -> u64 {
     *state
 }
 
-/// Keys far apart or near, shifts near or far: a long run of one kind after the other, of some `most` entries.
+/// Keys far apart or near, shifts near or far: a long run of one kind after the other, of some
+/// `most` entries.
 fn long_run(seed: u64, rounds: u64, every: u64, most: u64) {
     let mut state = seed;
     let mut pair = start::<i64, i64, u8>(most as i64 / 2, |k| k, |p| p);
@@ -247,8 +246,8 @@ fn what_does_not_fit_is_refused_before_anything_moved() {
     assert!(tree.iter().eq(before));
     tree.check();
     // The ends of the range are keys like others.
-    assert_eq!(tree.get_sum(&Cut::after(i64::MAX)), 5);
-    assert_eq!(tree.get_sum(&Cut::before(i64::MIN)), 0);
+    assert_eq!(tree.prefix_sum(&Cut::after(i64::MAX)), 5);
+    assert_eq!(tree.prefix_sum(&Cut::before(i64::MIN)), 0);
     tree.shift_keys(&Cut::after(5), i64::MIN).expect("in range");
     assert_eq!(tree.get(-1, ()), Some(1));
     tree.check();
@@ -326,7 +325,7 @@ fn steps_grow_as_the_logarithm() {
         let mut tree = RpaiTree::<i64, i64>::from_sorted(sorted).expect("sorted");
         assert_eq!(
             most_steps(&mut tree, |tree, key| {
-                std::hint::black_box(tree.get_sum(&Cut::after(key)));
+                std::hint::black_box(tree.prefix_sum(&Cut::after(key)));
             }),
             height
         );

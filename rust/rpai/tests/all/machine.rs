@@ -1,17 +1,11 @@
-//! Machines beside brute force: the paper's queries over an order book, and random queries over random streams.
+//! Machines beside brute force: the paper's queries over an order book, and random queries over
+//! random streams.
 
-#[path = "../common/mod.rs"]
-mod common;
-mod costs;
-mod keys;
-mod numbers;
-mod random;
-
-use common::brute::{Brute, Num, Rows};
-use common::queries::{self, book, ints};
-use random::Random;
+use crate::common::brute::{self, Brute, Num, Rows};
+use crate::common::queries::{self, book, ints};
+use crate::random::Random;
 use ringview_core::{Batch, Column as Words, Error, Type};
-use ringview_rpai::machine::{Block, Cell, ColumnType, Machine, Plan, Quantity, Way};
+use ringview_rpai::machine::{Block, Cell, ColumnType, Machine, Plan, Quantity, Strategy};
 
 pub(crate) const BOOK: &str = include_str!("../data/orderbook.csv");
 
@@ -95,7 +89,7 @@ pub(crate) fn same(cell: Cell, expected: Option<Num>) -> bool {
     match (cell.0, expected) {
         (None, None) => true,
         (Some(Quantity::Exact { units, scale }), Some(number @ Num::Exact(..))) => {
-            common::brute::compare(Num::Exact(units, u32::from(scale)), number).is_eq()
+            brute::compare(Num::Exact(units, u32::from(scale)), number).is_eq()
         }
         (Some(real), Some(Num::Real(expected))) => {
             let value = real.real();
@@ -137,8 +131,12 @@ fn the_papers_queries_over_an_order_book() {
     for (name, block, optimised) in queries::all() {
         let mut machine = Machine::new(book(block.clone()));
         let mut general = Machine::general(book(block.clone()));
-        let told = machine.told();
-        assert_eq!(told.way == Way::Indexed, optimised, "{name}: {told:?}");
+        let description = machine.description();
+        assert_eq!(
+            description.strategy == Strategy::Indexed,
+            optimised,
+            "{name}: {description:?}"
+        );
         let mut tables = vec![Rows::new(), Rows::new()];
         let (by_hand, compared) = if name == "NQ2" { (40, 60) } else { (70, 250) };
         for (at, event) in events.iter().take(compared).enumerate() {
