@@ -9,8 +9,9 @@ use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion};
 
 use crate::machine::query::number::Quantity;
-use crate::machine::query::plan::Aggregate;
+use crate::machine::query::plan::{Aggregate, Block};
 use crate::machine::query::row::Cell;
+use crate::machine::query::scope::{Scope, summand, value_for};
 use crate::tree::overflow;
 
 #[derive(Clone, Debug, Default)]
@@ -119,4 +120,24 @@ impl Accumulator {
             _ => self.values.keys().next_back().copied().unwrap_or_default(),
         })
     }
+}
+
+/// Takes a combination of rows into aggregates.
+pub(crate) fn take(
+    block: &Block,
+    all: &mut [Accumulator],
+    scope: &dyn Scope,
+    times: i128,
+) -> Result<()> {
+    for (aggregate, accumulator) in block.aggregates.iter().zip(all) {
+        let value = match aggregate.argument() {
+            Some(value) if matches!(aggregate, Aggregate::Sum(_) | Aggregate::Average(_)) => {
+                summand(value, scope)?
+            }
+            Some(value) => value_for(value, scope)?,
+            None => Cell(None),
+        };
+        accumulator.take(aggregate, value, times)?;
+    }
+    Ok(())
 }

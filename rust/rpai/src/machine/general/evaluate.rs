@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 
 use ringview_core::{Meter, Result};
 
-use crate::machine::general::accumulator::Accumulator;
+use crate::machine::general::accumulator::{Accumulator, take};
 use crate::machine::general::free::FreeMap;
 use crate::machine::indexed::selector::{Selector, with_scratch};
-use crate::machine::query::plan::{Aggregate, Block, Column, Comparison, Condition, Value};
+use crate::machine::query::plan::{Block, Column, Comparison, Condition, Value};
 use crate::machine::query::row::{Cell, Row};
-use crate::machine::query::scope::{Frame, Scope, holds, simple, summand, value_for};
+use crate::machine::query::scope::{Frame, Scope, holds, simple};
 use crate::machine::store::bag::{Bag, Which};
 use crate::steps::Steps;
 
@@ -92,26 +92,6 @@ pub(crate) fn bound_column<'b>(
         }
         _ => None,
     })
-}
-
-/// Takes a combination of rows into aggregates.
-pub(crate) fn take(
-    block: &Block,
-    all: &mut [Accumulator],
-    scope: &dyn Scope,
-    times: i128,
-) -> Result<()> {
-    for (aggregate, accumulator) in block.aggregates.iter().zip(all) {
-        let value = match aggregate.argument() {
-            Some(value) if matches!(aggregate, Aggregate::Sum(_) | Aggregate::Average(_)) => {
-                summand(value, scope)?
-            }
-            Some(value) => value_for(value, scope)?,
-            None => Cell(None),
-        };
-        accumulator.take(aggregate, value, times)?;
-    }
-    Ok(())
 }
 
 /// The value of a block, from its aggregates.

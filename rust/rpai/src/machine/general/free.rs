@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 
 use ringview_core::Result;
 
-use crate::machine::general::accumulator::Accumulator;
-use crate::machine::general::evaluate::take;
+use crate::machine::general::accumulator::{Accumulator, take};
 use crate::machine::query::plan::{Block, Column, Comparison, Condition, Value};
 use crate::machine::query::row::{Cell, Row};
 use crate::machine::query::scope::{Binding, Frame, simple_condition};

@@ -10,7 +10,7 @@ use ringview_ring::CommutativeMonoid;
 
 use crate::machine::indexed::reader::RowReaders;
 use crate::machine::indexed::relation::{FilteredRelation, with_lanes};
-use crate::machine::indexed::sweep::Shape;
+use crate::machine::indexed::shape::Shape;
 use crate::machine::query::bound::{ranges, sole};
 use crate::machine::query::plan::Value;
 use crate::machine::query::row::{Cell, RowAt};

@@ -7,9 +7,11 @@
 //! index. Nothing grows along anything, so any signs will do. Cost: O(1) a change and a result with
 //! the map, O(log n) with the tree.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use ringview_core::Result;
+use foldhash::quality::SeedableRandomState;
+use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
 use crate::cut::Cut;
@@ -19,7 +21,6 @@ use crate::machine::indexed::relation::{FilteredRelation, MOST_AT_FIRST, with_la
 use crate::machine::query::number::{Quantity, floor, power_of_ten};
 use crate::machine::query::plan::{Comparison, Value};
 use crate::machine::query::row::{Cell, RowAt};
-use crate::machine::store::sums::KeyedSums;
 use crate::pai_map::PaiMap;
 use crate::payload::{Payload, Sums};
 use crate::tree::{RpaiTree, overflow};
@@ -43,8 +44,10 @@ pub(crate) struct Shape {
 #[derive(Clone, Debug)]
 struct Grouped<const N: usize> {
     shape: Arc<Shape>,
-    groups: KeyedSums<N>,
+    groups: HashMap<Vec<i128>, Sums<N>, SeedableRandomState>,
     index: Index<N>,
+    /// Groups and what was added, since the last commit.
+    undo: Vec<(Vec<i128>, Sums<N>)>,
 }
 
 /// A relation over payloads that are wide enough.
@@ -103,7 +106,8 @@ impl<const N: usize> Grouped<N> {
     fn new(shape: Arc<Shape>) -> Self {
         Self {
             index: Index::new(&shape),
-            groups: KeyedSums::new(shape.readers.keys()),
+            groups: HashMap::with_hasher(random_hasher()),
+            undo: Vec::new(),
             shape,
         }
     }
@@ -111,12 +115,25 @@ impl<const N: usize> Grouped<N> {
     /// The same with more lanes. O(n).
     fn wider<const M: usize>(&self) -> Result<Box<dyn FilteredRelation>> {
         let mut wide = Grouped::<M>::new(Arc::clone(&self.shape));
-        wide.groups = self.groups.widened();
-        for (_, sums) in self.groups.iter() {
+        let undo = self.undo.iter();
+        wide.undo = (undo.map(|(group, delta)| (group.clone(), delta.widened()))).collect();
+        for (group, sums) in &self.groups {
             let sums = sums.widened();
+            wide.groups.insert(group.clone(), sums);
             (wide.index).add(self.shape.aggregate(sums), own(sums))?;
         }
         Ok(Box::new(wide))
+    }
+
+    /// Gives a group its sums.
+    fn put(&mut self, group: &[i128], sums: Sums<N>) {
+        if sums.is_zero() {
+            self.groups.remove(group);
+        } else if let Some(held) = self.groups.get_mut(group) {
+            *held = sums;
+        } else {
+            self.groups.insert(group.to_vec(), sums);
+        }
     }
 
     /// Moves a group in the index, whose sums change; with an error nothing is changed.
@@ -225,27 +242,32 @@ impl<const N: usize> FilteredRelation for Grouped<N> {
                 continue;
             };
             let delta = reader.delta::<N>(&shape.readers, row, times)?;
-            let slot = self.groups.locate(&group);
-            self.shift(self.groups.get(slot), delta)?;
-            self.groups.add(slot, delta);
+            let old = self.groups.get(&group).copied();
+            let old = old.unwrap_or(Sums::<N>::ZERO);
+            self.shift(old, delta)?;
+            self.put(&group, old.with(delta));
+            self.undo.push((group, delta));
         }
         Ok(())
     }
 
     fn commit(&mut self) {
-        self.groups.commit();
+        self.undo.clear();
     }
 
     fn rollback(&mut self) {
-        while let Some((was, delta)) = self.groups.undo() {
+        while let Some((group, delta)) = self.undo.pop() {
+            let was = self.groups.get(&group).copied();
+            let was = was.unwrap_or(Sums::<N>::ZERO);
             let undone = delta.minus().map(|less| self.shift(was, less));
             debug_assert!(matches!(undone, Some(Ok(()))), "what fitted fits again");
+            self.put(&group, was.without(delta));
         }
-        self.groups.rollback();
     }
 
     fn clear(&mut self) {
-        self.groups = KeyedSums::new(self.shape.readers.keys());
+        self.groups.clear();
+        self.undo.clear();
         self.index = Index::new(&self.shape);
     }
 
@@ -289,11 +311,13 @@ impl<const N: usize> FilteredRelation for Grouped<N> {
     }
 
     fn memory_usage(&self) -> usize {
+        let words = self.shape.readers.keys() * size_of::<i128>();
+        let each = words + size_of::<(Vec<i128>, Sums<N>)>() + 1;
         let index = match &self.index {
             Index::Map(map) => map.memory_usage(),
             Index::Tree(tree) => tree.memory_usage(),
         };
-        self.groups.memory_usage() + index
+        self.groups.capacity() * each + index
     }
 
     fn steps(&self) -> u64 {

@@ -21,5 +21,6 @@ pub(crate) mod reader;
 pub(crate) mod relation;
 pub(crate) mod rows;
 pub(crate) mod selector;
+pub(crate) mod shape;
 pub(crate) mod sweep;
 pub(crate) mod threshold;

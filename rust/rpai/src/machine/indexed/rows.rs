@@ -7,7 +7,7 @@ use ringview_core::Result;
 use ringview_ring::CommutativeMonoid;
 
 use crate::machine::indexed::index::Index;
-use crate::machine::indexed::sweep::Shape;
+use crate::machine::indexed::shape::Shape;
 use crate::machine::indexed::threshold::Threshold;
 use crate::machine::query::bound::{END, KeyBound, Range, START, key_bound, mirror};
 use crate::machine::query::plan::Comparison;

@@ -21,33 +21,16 @@ use foldhash::quality::SeedableRandomState;
 use ringview_core::{Result, random_hasher};
 use ringview_ring::{CommutativeMonoid, Group};
 
-use crate::machine::indexed::correlation::Correlation;
 use crate::machine::indexed::equal::Equal;
-use crate::machine::indexed::reader::{Kinds, RowReaders};
+use crate::machine::indexed::reader::RowReaders;
 use crate::machine::indexed::relation::{FilteredRelation, MOST_AT_FIRST, with_lanes};
 use crate::machine::indexed::rows::Rows;
+use crate::machine::indexed::shape::Shape;
 use crate::machine::query::bound::{ranges, sole};
-use crate::machine::query::plan::{Comparison, Value};
+use crate::machine::query::plan::Value;
 use crate::machine::query::row::{Cell, RowAt};
 use crate::payload::Sums;
 use crate::tree::overflow;
-
-/// How a relation is filtered: what is the same for all its groups.
-#[derive(Clone, Debug)]
-pub(crate) struct Shape {
-    pub(crate) readers: RowReaders,
-    pub(crate) kinds: Kinds,
-    /// Whether keys grow downwards.
-    pub(crate) mirrored: bool,
-    /// From the innermost block to the relation.
-    pub(crate) correlations: Vec<Correlation>,
-    /// How something closed is compared with the key.
-    pub(crate) bounds: Vec<Comparison>,
-    /// The closed values: those of stages, of bounds, and what must be equal.
-    pub(crate) closed: Vec<Value>,
-    /// Sums of the relation, its count among them.
-    pub(crate) width: usize,
-}
 
 /// The rows of all groups.
 #[derive(Clone, Debug)]
@@ -78,13 +61,6 @@ pub(crate) fn part(shape: Shape) -> Option<Box<dyn FilteredRelation>> {
             with_lanes!(lanes, M => Box::new(Equal::<M>::new(shape)))
         }
     })
-}
-
-impl Shape {
-    /// Whether anything depends on the order of rows.
-    fn is_ordered(&self) -> bool {
-        !self.correlations.is_empty() || !self.bounds.is_empty()
-    }
 }
 
 impl<const N: usize> Sweep<N> {

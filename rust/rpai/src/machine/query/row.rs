@@ -7,8 +7,7 @@ use std::cmp::Ordering;
 use ringview_core::{Batch, Type};
 
 use crate::machine::query::number::{Quantity, read};
-use crate::machine::query::plan::{Column, ColumnType};
-use crate::machine::query::scope::Scope;
+use crate::machine::query::plan::ColumnType;
 
 /// A number, or NULL, in an order of their own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,11 +87,5 @@ impl RowAt<'_> {
             Cell(needed.then(|| self.quantity(column)).flatten())
         };
         needed.iter().enumerate().map(cell).collect()
-    }
-}
-
-impl Scope for RowAt<'_> {
-    fn cell(&self, column: Column) -> Cell {
-        Cell(self.quantity(column.column))
     }
 }

@@ -6,7 +6,7 @@ use ringview_core::Result;
 
 use crate::machine::query::number::Quantity;
 use crate::machine::query::plan::{Column, Condition, Value};
-use crate::machine::query::row::{Cell, Row};
+use crate::machine::query::row::{Cell, Row, RowAt};
 use crate::tree::overflow;
 
 /// Where columns come from.
@@ -34,6 +34,12 @@ impl Scope for Frame<'_> {
             }),
             (_, None) => Cell(None),
         }
+    }
+}
+
+impl Scope for RowAt<'_> {
+    fn cell(&self, column: Column) -> Cell {
+        Cell(self.quantity(column.column))
     }
 }
 

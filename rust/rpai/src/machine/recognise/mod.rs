@@ -16,6 +16,7 @@ use crate::machine::indexed::grouped;
 use crate::machine::indexed::reader::{Kinds, Role, readers};
 use crate::machine::indexed::relation::FilteredRelation;
 use crate::machine::indexed::selector::Selector;
+use crate::machine::indexed::shape::Shape;
 use crate::machine::indexed::sweep;
 use crate::machine::query::flat::{flat, flat_value};
 use crate::machine::query::number::Kind;
@@ -234,7 +235,7 @@ fn part(
         .map(|correlation| correlation.closed.clone());
     let closed = correlations.chain(filters.bounds.iter().map(|(closed, _)| closed.clone()));
     let closed = closed.chain(filters.equal.iter().map(|(_, closed)| closed.clone()));
-    sweep::part(sweep::Shape {
+    sweep::part(Shape {
         readers,
         kinds,
         mirrored: chain_of.mirrored,
