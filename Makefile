@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 CRATES := $(shell find rust -name '*.rs' -not -path '*/tests/*' -not -path '*/examples/*' -not -path '*/benches/*') \
 	$(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: demo demo-spark test test-rust test-python test-long bench lint docs wheel wheel-test setup clean
+.PHONY: demo demo-spark test test-rust test-python test-spark test-long bench lint docs wheel wheel-test setup clean
 
 demo: $(VENV)/native-release  ## the TPC-H stream with deletes, its views fresh after every batch
 	$(BIN)/ringview run examples/tpch_stream/job.toml
@@ -25,14 +25,17 @@ demo: $(VENV)/native-release  ## the TPC-H stream with deletes, its views fresh 
 demo-spark: $(VENV)/native-release $(VENV)/spark  ## TPC-H as a stream of Spark, with a restart; needs Java 17
 	$(BIN)/python examples/spark_stream/tpch.py
 
-test: test-rust test-python  ## everything that must hold before a change lands
+test: test-rust test-python test-spark  ## everything that must hold before a change lands
 
 test-rust: $(VENV)/bin/python
 	cargo test --workspace
 
 test-python: $(VENV)/native-dev $(VENV)/development
 	$(BIN)/stubtest ringview._native
-	$(PYTEST) -m "not long" --doctest-modules tests python/ringview
+	$(PYTEST) -m "not long and not spark" --doctest-modules tests python/ringview
+
+test-spark: $(VENV)/native-dev $(VENV)/development
+	$(PYTEST) -m "spark and not long" tests
 
 test-long: $(VENV)/native-dev $(VENV)/development  ## minutes to hours: more random cases, whole streams
 	PROPTEST_CASES=20000 cargo test --workspace -- --include-ignored

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from . import _native
     from .arrow import Arrow
-    from .table import Table
+    from .protocols import TableLike
 
 Progress = Callable[[int], object]
 How = Literal["upsert", "update", "apply"]
@@ -45,7 +45,7 @@ def change(
 
 
 def change_rows(
-    table: Table,
+    table: TableLike,
     sign: int,
     rows: Rows,
     multiplicity: str | None,
@@ -59,7 +59,7 @@ def change_rows(
 
 
 def change_by_key(
-    table: Table,
+    table: TableLike,
     how: How,
     rows: Rows,
     op: str | None,

@@ -20,7 +20,7 @@ from .rows import Rows, to_arrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .table import Table
+    from .protocols import TableLike
 
 Factors = Mapping[str, Rows] | Iterable[Mapping[str, Rows]]
 """The factors of a change by name, or a list of such: the change is the sum of the products."""
@@ -28,7 +28,7 @@ Factors = Mapping[str, Rows] | Iterable[Mapping[str, Rows]]
 Product = list[tuple["pa.Table", str | None]]
 
 
-def products(factors: Factors, table: Table, multiplicity: str | None) -> list[Product]:
+def products(factors: Factors, table: TableLike, multiplicity: str | None) -> list[Product]:
     """Each product as pairs of a factor and the name of its column of multiplicities.
 
     Raises:
@@ -156,13 +156,13 @@ def _tuples(table: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*values, strict=True)) if values else [()] * len(table)
 
 
-def _product(term: object, table: Table, multiplicity: str | None) -> Product:
+def _product(term: object, table: TableLike, multiplicity: str | None) -> Product:
     if not isinstance(term, Mapping) or not term:
         _refuse(term)
     return [_factor(rows, table, multiplicity) for rows in term.values()]
 
 
-def _factor(rows: Rows, table: Table, multiplicity: str | None) -> tuple[pa.Table, str | None]:
+def _factor(rows: Rows, table: TableLike, multiplicity: str | None) -> tuple[pa.Table, str | None]:
     import pyarrow as pa
 
     parts = [pa.table(part) for part in to_arrow(rows, table, multiplicity)]

@@ -6,7 +6,7 @@ Cost: O(rows shown), O(tables and views).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,9 @@ from .errors import RingviewError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .cofactor import Cofactor
-    from .table import Table
-    from .view import View
+    from .protocols import Moments, TableLike, ViewLike
+
+    Decode = Callable[[pa.Array, pa.Field, int], Moments]
 
 
 # Of a column of categories no more are shown.
@@ -31,8 +31,8 @@ class _Html(str):
     __slots__ = ()
 
 
-def result(found: pa.Table) -> str:
-    """The rows of a view as a table; what a COFACTOR holds as a table within.
+def result(found: pa.Table, decode: Decode | None = None) -> str:
+    """The rows of a view as a table; what `decode` reads of a COFACTOR as a table within.
 
     >>> import pyarrow as pa
     >>> result(pa.table({"a": [1]}))
@@ -40,8 +40,8 @@ def result(found: pa.Table) -> str:
     """
     columns: dict[str, list[Any]] = {}
     for field, column in zip(found.schema, found.columns, strict=True):
-        if field.metadata and b"ringview.cofactor" in field.metadata:
-            columns[field.name] = _cofactors(field, column)
+        if decode and field.metadata and b"ringview.cofactor" in field.metadata:
+            columns[field.name] = _cofactors(field, column, decode)
         else:
             columns[field.name] = column.to_pylist()
     shown = [
@@ -50,17 +50,12 @@ def result(found: pa.Table) -> str:
     return rows(columns, shown)
 
 
-def _cofactors(field: pa.Field, column: pa.ChunkedArray) -> list[Any]:
-    try:
-        from .cofactor import Cofactor
-    except ImportError:
-        # Without NumPy there is no Cofactor to show.
-        return list(column.to_pylist())
+def _cofactors(field: pa.Field, column: pa.ChunkedArray, decode: Decode) -> list[Any]:
     whole = column.combine_chunks()
-    return [_Html(cofactor(Cofactor.from_arrow(whole, field, at))) for at in range(len(whole))]
+    return [_Html(cofactor(decode(whole, field, at))) for at in range(len(whole))]
 
 
-def cofactor(found: Cofactor) -> str:
+def cofactor(found: Moments) -> str:
     """Counts, sums and products, and the counts of categories, as tables."""
     names = found.names
     shown: list[dict[str, Any]] = []
@@ -80,7 +75,7 @@ def cofactor(found: Cofactor) -> str:
     return "".join(parts)
 
 
-def table(of: Table) -> str:
+def table(of: TableLike) -> str:
     """A table: its columns with their types, and how many rows it has.
 
     >>> import ringview as rv
@@ -132,7 +127,7 @@ def _text(value: object) -> str:
 
 
 def database(
-    tables: Mapping[str, Table], views: Mapping[str, View], memory: Mapping[str, int]
+    tables: Mapping[str, TableLike], views: Mapping[str, ViewLike], memory: Mapping[str, int]
 ) -> str:
     """The tables and views of a database, with rows and bytes.
 
@@ -165,7 +160,7 @@ def _line(kind: str, name: str, columns: list[str], count: int | str, size: int)
     }
 
 
-def _rows(of: Table | View) -> int | str:
+def _rows(of: TableLike | ViewLike) -> int | str:
     """How many rows, if that can be said."""
     try:
         return len(of)

@@ -18,14 +18,14 @@ from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError, di
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .table import Table
+    from .protocols import TableLike
 
 Rows = Any
 """Arrow data, a pandas or polars frame, a dict of columns, or a list of dicts."""
 
 
 def to_arrow(
-    rows: Rows, table: Table, multiplicity: str | None = None, *, op: str | None = None
+    rows: Rows, table: TableLike, multiplicity: str | None = None, *, op: str | None = None
 ) -> list[Arrow]:
     """`rows` as Arrow data, in parts to be applied in turn.
 
@@ -93,7 +93,7 @@ def as_dicts(rows: Rows) -> list[dict[str, Any]]:
 class _Reader:
     """Reads Python values as the types of one table."""
 
-    def __init__(self, table: Table, multiplicity: str | None, op: str | None) -> None:
+    def __init__(self, table: TableLike, multiplicity: str | None, op: str | None) -> None:
         import pyarrow as pa
 
         self.table = table.name

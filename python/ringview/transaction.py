@@ -16,7 +16,7 @@ from .factors import Factors, products
 from .rows import Rows, to_arrow
 
 if TYPE_CHECKING:
-    from .changeable import Changeable
+    from .protocols import DatabaseLike
 
 
 class Transaction:
@@ -33,7 +33,7 @@ class Transaction:
     """
 
     def __init__(
-        self, database: Changeable, *, net: bool = False, batch_id: int | str | None = None
+        self, database: DatabaseLike, *, net: bool = False, batch_id: int | str | None = None
     ) -> None:
         self._database = database
         self._net = net

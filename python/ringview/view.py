@@ -434,6 +434,12 @@ class View(Reading):
         if self._native.is_closed():
             return escape(repr(self))
         found = self[:_SHOWN]
-        shown = notebook.result(found)
+        try:
+            from .cofactor import Cofactor
+        except ImportError:
+            # Without NumPy there is no Cofactor to show.
+            shown = notebook.result(found)
+        else:
+            shown = notebook.result(found, Cofactor.from_arrow)
         note = f"{escape(self.name)}: {len(self)} rows"
         return f"{shown}<details><summary>{note}</summary>{self.explain('html')}</details>"

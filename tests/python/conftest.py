@@ -29,6 +29,13 @@ SPARK = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of Spark: `make test-spark` runs them, `make test-python` the others."""
+    for item in items:
+        if item.path.name.startswith("test_spark") or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One Spark for all tests, as it takes seconds to start."""

@@ -28,12 +28,30 @@ def test_crates_go_round_in_no_circle() -> None:
     assert imports.circles(allowed()) == []
 
 
+# Crates that still have circles within.
+UNFINISHED = {"durable", "engine", "rpai", "sampling", "viewtree"}
+
+
 @pytest.mark.parametrize("crate", sorted(allowed()))
-def test_no_circle_of_modules_spans_folders(crate: str) -> None:
-    modules = imports.modules(crate)
-    for circle in imports.circles(modules):
-        folders = {imports.folder(name, set(modules)) for name in circle}
-        assert len(folders) == 1, f"these import each other: {sorted(circle)}"
+def test_modules_go_round_in_no_circle(crate: str) -> None:
+    circles = imports.circles(imports.modules(crate))
+    if crate in UNFINISHED:
+        assert circles != [], f"{crate} is finished: take it from the list"
+    else:
+        assert [sorted(circle) for circle in circles] == []
+
+
+def test_files_of_the_package_go_round_in_no_circle() -> None:
+    assert [sorted(circle) for circle in imports.circles(imports.files())] == []
+
+
+def test_handing_on_is_no_import_but_using_is() -> None:
+    known = {"part", "part/index"}
+    names = {"part": imports.imported("part", "mod index; pub use index::Index;", known)}
+    assert imports.origin(("part", "Index"), names) == "part/index"
+    assert imports.HANDED_ON.sub("", "pub use index::Index; use index::Key;").strip() == (
+        "use index::Key;"
+    )
 
 
 def test_the_core_of_the_python_package_stands_without_its_extras() -> None:
@@ -48,4 +66,5 @@ def test_a_circle_is_found() -> None:
     assert imports.circles(arrows) == [{"b", "c"}]
     text = "use crate::{join::climb, leaf::{self, Rows as R}}; super::x::y()"
     known = {"join", "join/climb", "leaf", "tree/x", "tree"}
-    assert set(imports.targets("tree/here", text, known)) == {"join/climb", "leaf", "tree/x"}
+    found = {module for module, _ in imports.targets("tree/here", text, known)}
+    assert found == {"join/climb", "leaf", "tree/x"}

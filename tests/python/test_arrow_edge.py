@@ -198,106 +198,42 @@ def test_a_producer_that_is_bound_to_its_thread(db: rv.Database) -> None:
     assert sorted(row["a"] for row in db["v"]) == [1, 2]
 
 
-FILES = """
-    import os, signal, threading
-    import pyarrow as pa, pyarrow.dataset as ds, pyarrow.fs as fs, pyarrow.parquet as pq
-    import ringview as rv
-    import tempfile
-
-    class Handler(fs.FileSystemHandler):
-        '''Files read by Python, which may wait for ever.'''
-        def __init__(self):
-            self.local, self.waits = fs.LocalFileSystem(), False
-        def open_input_file(self, path):
-            return pa.PythonFile(File(self, path), "r")
-        open_input_stream = open_input_file
-        def get_type_name(self):
-            return "python"
-        def normalize_path(self, path):
-            return path
-        def get_file_info(self, paths):
-            return self.local.get_file_info(paths)
-        def get_file_info_selector(self, selector):
-            return self.local.get_file_info(selector)
-        def refuse(self, *arguments):
-            raise NotImplementedError
-        create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = refuse
-        delete_file = move = copy_file = open_output_stream = open_append_stream = refuse
-
-    class File:
-        def __init__(self, handler, path):
-            self.handler, self.file = handler, open(path, "rb")
-        def read(self, size=-1):
-            if self.handler.waits:
-                press()
-                threading.Event().wait()
-            return self.file.read(size)
-        def __getattr__(self, name):
-            return getattr(self.file, name)
-
-    def press():
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    handler = Handler()
-    path = tempfile.mkdtemp()
-    table = pa.table({"a": range(20_000)})
-    pq.write_table(table, path + "/x.parquet", row_group_size=2_000)
-    with pa.ipc.new_stream(path + "/x.arrow", table.schema) as writer:
-        writer.write_table(table, max_chunksize=2_000)
-    db = rv.Database()
-    db.create_table("r", {"a": "int64"})
-
-    def scanner():
-        found = ds.dataset(path + "/x.parquet", filesystem=fs.PyFileSystem(handler))
-        return found.scanner().to_reader()
-    def stream():
-        return pa.ipc.open_stream(handler.open_input_file(path + "/x.arrow"))
-    def produced():
-        def produce():
-            for batch in table.to_batches(2_000):
-                if handler.waits:
-                    press()
-                    threading.Event().wait()
-                yield batch
-        return pa.RecordBatchReader.from_batches(table.schema, produce())
-    class Foreign:
-        def __arrow_c_stream__(self, requested_schema=None):
-            return produced().__arrow_c_stream__()
-"""
-
-
 def test_producers_in_python_do_not_hang() -> None:
     code = """
-        for make in (scanner, stream, produced, Foreign):
+        import threading
+        from gated_producers import *
+        for make in (scanner, stream, produced, foreign):
             for insert in (db.insert, threading.Thread):
                 if insert is db.insert:
-                    db.insert("r", make())
+                    db.insert("r", make(Gate())())
                 else:
-                    thread = threading.Thread(target=db.insert, args=("r", make()))
+                    thread = threading.Thread(target=db.insert, args=("r", make(Gate())()))
                     thread.start()
                     thread.join()
                 print(len(db.tables["r"]))
                 db.delete("r", table)
     """
-    assert script(textwrap.dedent(FILES) + textwrap.dedent(code)) == ["20000"] * 8
+    assert script(code) == ["20000"] * 8
 
 
 def test_ctrl_c_while_a_producer_waits_in_python() -> None:
     """The scanner waits in a thread of pyarrow, the others in the one that reads."""
     code = """
-        ready = [scanner(), stream(), produced(), Foreign()]
-        handler.waits = True
-        for reader in ready:
+        import os
+        from gated_producers import *
+        for make in (scanner, stream, produced, foreign):
+            gate = Gate()
+            reader = make(gate)
             try:
-                db.insert("r", reader)
+                gate.shut = True
+                db.insert("r", reader())
             except KeyboardInterrupt:
                 print(len(db.tables["r"]), flush=True)
         db.insert("r", table)
         print(len(db.tables["r"]), flush=True)
         os._exit(0)  # What waits for ever is not waited for.
     """
-    found = script(textwrap.dedent(FILES) + textwrap.dedent(code))
+    found = script(code)
     assert found == ["0", "0", "0", "0", "20000"]
 
 

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SCRIPTS = sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*/*.py")])
+SCRIPTS = [
+    pytest.param(path, marks=[pytest.mark.spark] if "spark" in path.parent.name else [])
+    for path in sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*/*.py")])
+]
 
 
 def promised(script: Path) -> str:

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 import ringview as rv
-from kept import kept
 from ringview import errors
+from sample_streams import Stream
 
 TABLES: dict[str, dict[str, str]] = {
     "r": {"a": "int64", "b": "string", "x": "decimal128(20, 2)"},
@@ -28,11 +27,6 @@ QUERIES = {
     "one": "SELECT b, x FROM r",
     "decimals": "SELECT p.x AS x, q.b AS b FROM r p JOIN r q ON p.x = q.x AND p.a = q.a",
 }
-
-
-def columns(rows: list[dict[str, Any]], table: str) -> pa.Table:
-    schema = pa.schema([(name, rv.arrow.data_type(kind)) for name, kind in TABLES[table].items()])
-    return pa.Table.from_pylist(rows, schema)
 
 
 def row(table: str, chance: random.Random) -> dict[str, Any]:
@@ -52,64 +46,13 @@ def row(table: str, chance: random.Random) -> dict[str, Any]:
     return {name: made[name] for name in TABLES[table]}
 
 
-def rows_of(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(row.values()) for row in table.to_pylist())
-
-
-def truth(sql: str, tables: dict[str, list[dict[str, Any]]]) -> Counter[tuple[Any, ...]]:
-    with duckdb.connect() as con:
-        for name, rows in tables.items():
-            con.register(name, columns(rows, name))
-        return rows_of(con.sql(sql).to_arrow_table())
+STREAM = Stream(TABLES, row, leave=2)
 
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("k", [3, 10_000])
 def test_rows_are_of_the_join_at_every_checkpoint(query: str, k: int) -> None:
-    chance = random.Random(f"{query} {k}")
-
-    def define(db: rv.Database) -> rv.Sample:
-        for name, kinds in TABLES.items():
-            db.create_table(name, kinds)
-        return db.create_sample("few", QUERIES[query], k=k, seed=5)
-
-    db = rv.Database()
-    sample = define(db)
-    held: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
-    told: Counter[tuple[Any, ...]] = Counter()
-    with kept(define) as file:
-        for step in range(12):
-            before = rows_of(file.db["few"].to_arrow())
-            again = file.next()
-            # One that is killed before it was ever written is filled anew.
-            assert step == 1 or rows_of(again["few"].to_arrow()) == before
-            with db.transaction() as tx, again.transaction() as other:
-                for name, rows in held.items():
-                    come = [row(name, chance) for _ in range(chance.randrange(6))]
-                    rows.extend(come)
-                    chance.shuffle(rows)
-                    gone = [rows.pop() for _ in range(min(len(rows), step % 3 * 2))]
-                    for each in (tx, other):
-                        each.insert(name, columns(come, name))
-                        each.delete(name, columns(gone, name))
-            expected = truth(QUERIES[query], held)
-            for one in (again["few"], sample):
-                assert isinstance(one, rv.Sample)
-                found = rows_of(one.to_arrow())
-                assert found <= expected
-                assert one.join_size() == expected.total()
-                assert len(one) == found.total() == min(k, expected.total())
-                everything = one.draw(10**6, seed=step, replacement=False)
-                assert rows_of(everything) == expected
-            for change in sample.changes().to_pylist():
-                told[tuple(change.values())[:-1]] += change["multiplicity"]
-            assert +told == found
-            if expected:
-                assert set(rows_of(sample.draw(5, seed=step))) <= set(expected)
-    # Filled from the rows that are there.
-    late = db.create_sample("late", QUERIES[query], k=k, seed=6)
-    assert rows_of(late.to_arrow()) <= expected
-    assert len(late) == len(sample)
+    STREAM.check(QUERIES[query], k, steps=12, seed=query)
 
 
 @pytest.fixture

@@ -6,13 +6,11 @@ import random
 from collections import Counter
 from typing import Any
 
-import duckdb
-import pyarrow as pa
 import pytest
 import ringview as rv
-from kept import kept
 from ringview import errors
 from ringview.sample import Bounds
+from sample_streams import Stream
 
 KINDS = {
     "r": {"a": "int64", "b": "int64", "x": "decimal128(20, 2)", "t": "string"},
@@ -29,13 +27,6 @@ CONDITIONS = {
     "null": "x IS NULL OR y > x",
     "pushed": "a < c AND r.a > 0 AND s.y < 3",
 }
-
-
-def table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
-    kinds = KINDS[name].items()
-    return pa.Table.from_pylist(
-        rows, pa.schema([(column, rv.arrow.data_type(kind)) for column, kind in kinds])
-    )
 
 
 def row(name: str, chance: random.Random) -> dict[str, Any]:
@@ -55,54 +46,11 @@ def row(name: str, chance: random.Random) -> dict[str, Any]:
     return {column: made[column] for column in KINDS[name]}
 
 
-def rows_of(found: pa.Table) -> Counter[str]:
-    return Counter(repr(tuple(row.values())) for row in found.to_pylist())
-
-
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("k", [3, 10_000])
 def test_rows_pass_the_condition_at_every_checkpoint(condition: str, k: int) -> None:
-    chance = random.Random(f"{condition} {k}")
     sql = f"SELECT a, c, x, y FROM r JOIN s ON r.b = s.b WHERE {CONDITIONS[condition]}"
-
-    def define(db: rv.Database) -> rv.Sample:
-        for name, kinds in KINDS.items():
-            db.create_table(name, kinds)
-        return db.create_sample("few", sql, k=k, seed=5)
-
-    db = rv.Database()
-    sample = define(db)
-    held: dict[str, list[dict[str, Any]]] = {name: [] for name in KINDS}
-    seen = 0
-    with kept(define) as file:
-        for step in range(10):
-            before = rows_of(file.db["few"].to_arrow())
-            again = file.next()
-            # One that is killed before it was ever written is filled anew.
-            assert step == 1 or rows_of(again["few"].to_arrow()) == before
-            with db.transaction() as tx, again.transaction() as other:
-                for name, rows in held.items():
-                    come = [row(name, chance) for _ in range(chance.randrange(6))]
-                    rows.extend(come)
-                    chance.shuffle(rows)
-                    gone = [rows.pop() for _ in range(min(len(rows), step % 3))]
-                    for each in (tx, other):
-                        each.insert(name, table(name, come))
-                        each.delete(name, table(name, gone))
-            with duckdb.connect() as con:
-                for name, rows in held.items():
-                    con.register(name, table(name, rows))
-                expected = rows_of(con.sql(sql).to_arrow_table())
-            seen += expected.total()
-            for one in (again["few"], sample):
-                assert isinstance(one, rv.Sample)
-                assert rows_of(one.to_arrow()) <= expected
-                assert len(one) == min(k, expected.total())
-                assert one.join_size() == expected.total()
-                assert rows_of(one.draw(10**6, seed=step, replacement=False)) == expected
-            if expected:
-                assert set(rows_of(sample.draw(5, seed=step))) <= set(expected)
-    assert seen > 5
+    Stream(KINDS, row).check(sql, k, steps=10, seed=condition)
 
 
 def test_a_join_that_is_too_large_to_count_is_told_between_bounds() -> None:

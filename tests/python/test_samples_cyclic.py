@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from typing import Any
 
-import duckdb
-import pyarrow as pa
 import pytest
 import ringview as rv
-from kept import kept
 from ringview import errors
-
-Rows = list[dict[str, Any]]
+from sample_streams import Rows, Stream
 
 TABLES: dict[str, dict[str, str]] = {
     "edge": {"src": "string", "dst": "string"},
@@ -56,11 +51,6 @@ QUERIES = {
 }
 
 
-def columns(rows: Rows, table: str) -> pa.Table:
-    schema = pa.schema([(name, rv.arrow.data_type(kind)) for name, kind in TABLES[table].items()])
-    return pa.Table.from_pylist(rows, schema)
-
-
 def row(table: str, chance: random.Random) -> dict[str, Any]:
     from decimal import Decimal
 
@@ -82,100 +72,29 @@ def row(table: str, chance: random.Random) -> dict[str, Any]:
     return {name: made[name] for name in TABLES[table]}
 
 
-def rows_of(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(row.values()) for row in table.to_pylist())
+STREAM = Stream(TABLES, row, UNIQUE)
 
 
-def truth(sql: str, tables: dict[str, Rows]) -> Counter[tuple[Any, ...]]:
-    with duckdb.connect() as con:
-        for name, rows in tables.items():
-            con.register(name, columns(rows, name))
-        return rows_of(con.sql(sql).to_arrow_table())
-
-
-def tables_of(db: rv.Database) -> rv.Database:
-    """A database, in which the tables are made."""
-    for name, kinds in TABLES.items():
-        db.create_table(name, kinds, unique=UNIQUE.get(name))
-    return db
-
-
-def database() -> rv.Database:
-    return tables_of(rv.Database())
-
-
-def comes(table: str, held: Rows, chance: random.Random) -> Rows:
-    """Some rows that agree with no other in a key."""
-    found: Rows = []
-    for _ in range(chance.randrange(6)):
-        made = row(table, chance)
-        key = UNIQUE.get(table)
-        if key is None or all(any(r[c] != made[c] for c in key) for r in held + found):
-            found.append(made)
-    return found
+def fail(db: rv.Database, step: int, held: dict[str, Rows]) -> None:
+    if step % 4 == 3:
+        with pytest.raises(errors.OverDeleteError), db.transaction() as tx:
+            for name, rows in held.items():
+                tx.delete(name, STREAM.columns(rows, name))
+            absent: Rows = [{"src": "z", "dst": "z", "seconds": None}]
+            tx.delete("call", STREAM.columns(absent, "call"))
 
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("k", [3, 10_000])
 def test_rows_are_of_the_join_at_every_checkpoint(query: str, k: int) -> None:
-    chance = random.Random(f"{query} {k}")
-
-    def define(db: rv.Database) -> rv.Sample:
-        return tables_of(db).create_sample("few", QUERIES[query], k=k, seed=5)
-
-    db = rv.Database()
-    sample = define(db)
-    held: dict[str, Rows] = {name: [] for name in TABLES}
-    told: Counter[tuple[Any, ...]] = Counter()
-    expected: Counter[tuple[Any, ...]] = Counter()
-    seen = 0
-    with kept(define) as file:
-        for step in range(14):
-            before = rows_of(file.db["few"].to_arrow())
-            again = file.next()
-            # One that is killed before it was ever written is filled anew.
-            assert step == 1 or rows_of(again["few"].to_arrow()) == before
-            with db.transaction() as tx, again.transaction() as other:
-                for name, rows in held.items():
-                    come = comes(name, rows, chance)
-                    rows.extend(come)
-                    chance.shuffle(rows)
-                    gone = [rows.pop() for _ in range(min(len(rows), step % 3))]
-                    for each in (tx, other):
-                        each.insert(name, columns(come, name))
-                        each.delete(name, columns(gone, name))
-            # In memory alone: which rows come next may be others, and a file does not know of it.
-            if step % 4 == 3:
-                with pytest.raises(errors.OverDeleteError), db.transaction() as tx:
-                    for name, rows in held.items():
-                        tx.delete(name, columns(rows, name))
-                    tx.delete("call", columns([{"src": "z", "dst": "z", "seconds": None}], "call"))
-            expected = truth(QUERIES[query], held)
-            seen += expected.total()
-            for one in (again["few"], sample):
-                assert isinstance(one, rv.Sample)
-                found = rows_of(one.to_arrow())
-                assert found <= expected
-                assert one.join_size() == expected.total()
-                assert len(one) == found.total() == min(k, expected.total())
-                assert rows_of(one.draw(10**6, seed=step, replacement=False)) == expected
-            for change in sample.changes().to_pylist():
-                told[tuple(change.values())[:-1]] += change["multiplicity"]
-            assert +told == found
-            if expected:
-                assert set(rows_of(sample.draw(5, seed=step))) <= set(expected)
-    assert seen > 5, "nothing was tested"
-    # Filled from the rows that are there.
-    late = db.create_sample("late", QUERIES[query], k=k, seed=6)
-    assert rows_of(late.to_arrow()) <= expected
-    assert len(late) == len(sample)
+    STREAM.check(QUERIES[query], k, steps=14, seed=query, between=fail)
 
 
 def test_the_same_seed_and_changes_give_the_same_sample() -> None:
     edges = {"src": list("abcabcdd"), "dst": list("bcacabab")}
     held = []
     for _ in range(2):
-        db = database()
+        db = STREAM.create(rv.Database())
         sample = db.create_sample("few", QUERIES["dumbbell"], k=4, seed=9)
         db.insert("edge", edges)
         db.delete("edge", {"src": ["a"], "dst": ["b"]})
@@ -186,7 +105,7 @@ def test_the_same_seed_and_changes_give_the_same_sample() -> None:
 
 
 def test_strings_that_only_a_bag_holds_stay() -> None:
-    db = database()
+    db = STREAM.create(rv.Database())
     sample = db.create_sample("few", QUERIES["triangle"], k=10, seed=9)
     for step in range(40):
         # Strings come and go, so that their ids are given anew.
@@ -201,7 +120,7 @@ def test_strings_that_only_a_bag_holds_stay() -> None:
 
 
 def test_it_tells_of_bags_and_of_keys() -> None:
-    db = database()
+    db = STREAM.create(rv.Database())
     told = db.create_sample("few", QUERIES["dumbbell"], k=4, seed=9).explain()
     assert "bags of width 3/2, the least, in the place of its cycles" in told
     assert "a bag of width 3/2 joins x, y, z" in told

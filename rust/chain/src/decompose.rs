@@ -1,9 +1,9 @@
 //! A given delta as a product of factors: rank 1 where it is, its few rows or columns else.
 //!
 //! Any delta is a sum of rank-1 terms (paper, section 5); fewer terms climb for less. A delta is
-//! taken for u v^T if every value is what the row and the column of its largest value say, up to the
-//! rounding of one multiplication and one division. Else each row that is not 0 is a term, or each
-//! column, whichever are fewer.
+//! taken for u v^T if every value is what the row and the column of its largest value say, up to
+//! the rounding of one multiplication and one division. Else each row that is not 0 is a term, or
+//! each column, whichever are fewer.
 //!
 //! Cost: two walks over the delta.
 

@@ -1,8 +1,9 @@
-//! A chain explained in the words of any view: its tree, its classes, what a change of rank 1 costs.
+//! A chain explained in the words of any view: its tree, its classes, what a change of rank 1
+//! costs.
 //!
 //! As a query a chain joins A_i[X_i, X_i+1] and keeps the first and the last variable. Costs are
-//! multiply-adds: at each level one vector meets the sibling, and where the view is stored the product
-//! of both is added to it. Cost: linear in the views.
+//! multiply-adds: at each level one vector meets the sibling, and where the view is stored the
+//! product of both is added to it. Cost: linear in the views.
 
 use ringview_explain::{
     ChangeFacts, Choice, Climb, Explanation, Held, How, Meeting, NodeFacts, NodeKind, OrderFacts,
@@ -31,8 +32,8 @@ impl MatrixChain {
         (0..=count).map(|at| (variable(at), kept(at))).collect()
     }
 
-    /// The tree of views: what each holds, why it is stored, what a change of rank 1 costs. Which class
-    /// the join is of is left for those who know classes.
+    /// The tree of views: what each holds, why it is stored, what a change of rank 1 costs. Which
+    /// class the join is of is left for those who know classes.
     #[must_use]
     pub fn explanation(&self) -> Explanation {
         let count = self.matrices();

@@ -1,8 +1,8 @@
 //! A chain of matrices, its product kept fresh: F-IVM over dense two-dimensional parts.
 //!
-//! Matrices are relations A_i[X_i, X_i+1] -> real, the product is their join with all inner variables
-//! marginalised (paper, section 7.1), its view tree a bracketing of the chain. The delta rule is that of
-//! every view tree, with deltas in factors (section 5).
+//! Matrices are relations A_i[X_i, X_i+1] -> real, the product is their join with all inner
+//! variables marginalised (paper, section 7.1), its view tree a bracketing of the chain. The delta
+//! rule is that of every view tree, with deltas in factors (section 5).
 //!
 //! Invariant: every stored view equals its product over the matrices as they are, within
 //! eps * (p + updates) * the same product over magnitudes; `refresh` starts anew from the matrices.
@@ -58,9 +58,9 @@ impl MatrixChain {
     /// views are kept for them. Without `changing` all can.
     ///
     /// # Errors
-    /// `Value` for a chain without matrices, shapes that do not follow each other, a matrix that does
-    /// not exist, or too little memory; `Overflow` if a product leaves the range of doubles; what
-    /// `poll` says.
+    /// `Value` for a chain without matrices, shapes that do not follow each other, a matrix that
+    /// does not exist, or too little memory; `Overflow` if a product leaves the range of doubles;
+    /// what `poll` says.
     pub fn new(
         matrices: Vec<Matrix>,
         changing: Option<&[usize]>,
@@ -143,12 +143,13 @@ impl MatrixChain {
         }
     }
 
-    /// Adds the sum of `u[c] v[c]^T` to a matrix, for the rows c of `u` and `v`. O(rank p^2) a level.
+    /// Adds the sum of `u[c] v[c]^T` to a matrix, for the rows c of `u` and `v`. O(rank p^2) a
+    /// level.
     ///
     /// # Errors
     /// `Value` if there is no such matrix, it was declared static, or the shapes do not fit;
-    /// `Overflow` if a value could leave the range of doubles; what `poll` says. Nothing has changed
-    /// then.
+    /// `Overflow` if a value could leave the range of doubles; what `poll` says. Nothing has
+    /// changed then.
     pub fn update(&mut self, at: usize, u: Matrix, v: Matrix, poll: ChainPoll<'_>) -> Result<()> {
         let (rows, columns) = self.changing(at)?;
         if (u.columns(), v.columns()) != (rows, columns) || u.rows() != v.rows() {

@@ -1,7 +1,7 @@
 //! In which order a chain of matrices is multiplied: the variable order of its view tree.
 //!
-//! The textbook dynamic program over the sub-chains i..=j (paper, section 7.1), with three costs, one
-//! after the other: the multiplications of the views that change (what a recomputation takes),
+//! The textbook dynamic program over the sub-chains i..=j (paper, section 7.1), with three costs,
+//! one after the other: the multiplications of the views that change (what a recomputation takes),
 //! the work of one change of each changing matrix (what maintenance takes), and all multiplications
 //! (what the start takes). If every matrix changes, the first is the textbook's cost.
 //!

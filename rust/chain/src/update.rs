@@ -7,8 +7,8 @@
 //! view is stored. All products are computed and checked before the first view is written, and
 //! no view on the path is read on the way: a climb that is refused or interrupted leaves no trace.
 //!
-//! Cost: a level with p x p matrices takes O(rank p^2), against O(p^3) for a product. Factors that hold
-//! more values than their product are replaced by it: a delta never costs more than a matrix.
+//! Cost: a level with p x p matrices takes O(rank p^2), against O(p^3) for a product. Factors that
+//! hold more values than their product are replaced by it: a delta never costs more than a matrix.
 
 use std::sync::Arc;
 

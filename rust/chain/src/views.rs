@@ -32,7 +32,8 @@ pub(crate) struct ChainView {
     pub(crate) updates: u64,
 }
 
-/// The views in the order of their computation; the matrices of the chain come first, the result last.
+/// The views in the order of their computation; the matrices of the chain come first, the result
+/// last.
 #[derive(Clone, Debug)]
 pub(crate) struct Views {
     pub(crate) nodes: Vec<ChainView>,

@@ -1,14 +1,16 @@
-//! The string dictionary: every distinct string of a database is stored once and known by a 32-bit id.
+//! The string dictionary: every distinct string of a database is stored once and known by a 32-bit
+//! id.
 //!
 //! Invariant: an id means one string from the moment it is given until that string is taken out, so
 //! equal ids mean equal strings. Strings leave in two ways. Those that came since the last `commit`
-//! are nobody's after a `rollback`. Of the rest, who keeps words keeps ids ([`HoldsStrings`]): now and
-//! then, between transactions, all of them mark what they hold ([`Held`]), and `sweep` takes out what
-//! nobody marked. Ids are given again, the lowest first, after everybody was told that they went
-//! ([`Gone`]). No order and no result depends on them, nor on how strings are hashed, which is random.
+//! are nobody's after a `rollback`. Of the rest, who keeps words keeps ids ([`HoldsStrings`]): now
+//! and then, between transactions, all of them mark what they hold ([`Held`]), and `sweep` takes
+//! out what nobody marked. Ids are given again, the lowest first, after everybody was told that
+//! they went ([`Gone`]). No order and no result depends on them, nor on how strings are hashed,
+//! which is random.
 //!
-//! Cost: O(length) to intern or look up, O(1) to read back; a string takes its bytes plus about 15. A
-//! sweep costs O(ids, and the bytes that stay).
+//! Cost: O(length) to intern or look up, O(1) to read back; a string takes its bytes plus about 15.
+//! A sweep costs O(ids, and the bytes that stay).
 
 use std::hash::BuildHasher;
 
@@ -39,8 +41,8 @@ pub struct Dictionary {
     arena: String,
     /// By id.
     starts: Vec<usize>,
-    /// Ids that were given back, in descending order; from `left` on they were given again since the
-    /// last commit.
+    /// Ids that were given back, in descending order; from `left` on they were given again since
+    /// the last commit.
     free: Vec<u32>,
     left: usize,
     ids: HashTable<u32>,

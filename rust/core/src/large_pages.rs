@@ -1,8 +1,8 @@
-//! A hint to the memory system: a long list that is looked into here and there is better off in pages of
-//! 2 MB, of which the machine remembers where they are, than in thousands of 4 KB.
+//! A hint to the memory system: a long list that is looked into here and there is better off in
+//! pages of 2 MB, of which the machine remembers where they are, than in thousands of 4 KB.
 //!
-//! Invariant: a hint only. What a list holds, and how much memory it takes once it is filled, does not
-//! depend on it: asked for are the pages that the list has been given, no others.
+//! Invariant: a hint only. What a list holds, and how much memory it takes once it is filled, does
+//! not depend on it: asked for are the pages that the list has been given, no others.
 
 /// Bytes that are worth it: room for a large page wherever the list begins.
 const LONG: usize = 1 << 22;
@@ -23,38 +23,26 @@ pub fn in_large_pages<T>(list: &Vec<T>) {
     }
 }
 
-/// Asks for all of the pages that hold some bytes: a mapping that is marked as a whole is not torn apart.
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+/// Asks for all of the pages that hold some bytes: a mapping that is marked as a whole is not torn
+/// apart.
+#[cfg(target_os = "linux")]
 #[cold]
 fn ask(start: usize, bytes: usize) {
-    use std::ffi::{c_int, c_void};
-
     const PAGE: usize = 1 << 12;
-    const MADV_HUGEPAGE: c_int = 14;
-    // SAFETY: this is how the C library that the standard library stands on declares it.
-    unsafe extern "C" {
-        fn madvise(start: *mut c_void, bytes: usize, advice: c_int) -> c_int;
-    }
     let first = start & !(PAGE - 1);
     let pages = (start + bytes - first).next_multiple_of(PAGE);
-    // SAFETY: this advice changes no byte and unmaps nothing, whatever the addresses; what the system
-    // cannot do, or where its pages are larger, it refuses, and nothing is lost.
+    // SAFETY: this advice changes no byte and unmaps nothing, whatever the addresses; what the
+    // system cannot do, or where its pages are larger, it refuses, and nothing is lost.
     let _ = unsafe {
-        madvise(
+        libc::madvise(
             std::ptr::without_provenance_mut(first),
             pages,
-            MADV_HUGEPAGE,
+            libc::MADV_HUGEPAGE,
         )
     };
 }
 
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
+#[cfg(not(target_os = "linux"))]
 fn ask(_: usize, _: usize) {}
 
 #[cfg(test)]

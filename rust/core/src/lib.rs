@@ -6,7 +6,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `types`, `schema` | [`Type`], [`Field`], [`Schema`] and their Arrow counterparts |
-//! | `wide` | loops compiled for the vectors that the machine has |
 //! | `prefetch`, `large_pages` | hints to the memory system |
 //! | `random` | hashing that nobody can foresee |
 //! | `room` | lists that keep the room that they need |
@@ -27,7 +26,6 @@ mod random;
 mod room;
 mod schema;
 mod types;
-mod wide;
 
 pub use arrow::{Encoder, decode, format_row, format_value};
 pub use column::{Batch, Column};

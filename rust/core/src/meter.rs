@@ -1,9 +1,9 @@
 //! What a long call asks as it works: whether to go on, and whether there is room.
 //!
 //! Invariant: between two asks lies at most [`PERIOD`] of work and one block more, wherever it is
-//! done: a unit is a row, a pair of a join, an entry of a result, or sixteen words of a wide payload.
-//! An error from an ask stops the call, and what it did is undone. Cost: a subtraction a block of
-//! work; nobody pays for a call of few rows.
+//! done: a unit is a row, a pair of a join, an entry of a result, or sixteen words of a wide
+//! payload. An error from an ask stops the call, and what it did is undone. Cost: a subtraction a
+//! block of work; nobody pays for a call of few rows.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

@@ -1,8 +1,8 @@
-//! Lists that are filled and emptied again and again: they keep the room that they need, not the room
-//! that they once needed.
+//! Lists that are filled and emptied again and again: they keep the room that they need, not the
+//! room that they once needed.
 //!
-//! Cost: O(1) amortised a value. Room is given back where a list held less than a quarter of it, and
-//! whoever needs it again pays for it by filling it.
+//! Cost: O(1) amortised a value. Room is given back where a list held less than a quarter of it,
+//! and whoever needs it again pays for it by filling it.
 
 /// Values that a list may always have room for.
 const FEW: usize = 1 << 10;

@@ -6,59 +6,35 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `database` | [`Database`]: what there is, and what is known of it |
-//! | `table` | a table: its schema, encoder and base rows |
-//! | `view` | a view: its query, what it reads, and what keeps it |
-//! | `rows`, `lookup` | some rows of a view, and streams of them; groups by their keys |
-//! | `memory` | how much memory there may be, and whether a change stays within it |
-//! | `changes` | what moved in a view, for whoever follows it |
-//! | `choose`, `apart` | which engine keeps a view, and whether as views over views |
-//! | `names` | what names in a query mean: blocks, views, tables |
-//! | `load`, `replace` | the birth of a view over what has rows; a view in the place of another |
-//! | `feed` | views over views: who reads whom, and what moved goes on |
-//! | `explained` | how views are kept, with all that they read |
-//! | `op` | [`Op`] and what else a transaction is told |
-//! | `transaction`, `undo` | how a list of them is applied; how it is kept, or undone |
-//! | `strings` | when strings leave |
-//! | `factors` | a change that is a [`Product`] |
-//! | `keyed`, `words` | changes by the unique key, and what the words of a feed of changes mean |
-//! | `net` | a transaction of which the net effect counts |
-//! | `partials` | what a view over a part of the rows adds to that over all, and sums of that |
-//! | `sample` | samples of joins |
+//! | `database/` | [`Database`]: the public face, one file a subject |
+//! | `catalogue/` | what names in a query mean, and which engine keeps a view |
+//! | `storage/` | base rows: tables, strings, buffers |
+//! | `graph/` | views over tables and views: who reads whom, and the change log of each |
+//! | `transaction/` | how a list of [`Op`]s is applied, kept or undone |
+//! | `state`, `undo`, `memory` | what there is, what the transaction at hand has done, how much memory there may be |
+//! | `plan` | a view that is to be made |
+//! | `op`, `words` | [`Op`] and its kin, and what the words of a feed of changes mean |
 //! | `chain` | the class of a chain of matrices |
 
-mod apart;
+mod catalogue;
 mod chain;
-mod changes;
-mod choose;
 mod database;
-mod explained;
-mod factors;
-mod feed;
-mod keyed;
-mod load;
-mod lookup;
+mod graph;
 mod memory;
-mod names;
-mod net;
 mod op;
-mod partials;
-mod replace;
-mod rows;
-mod sample;
-mod strings;
-mod table;
+mod plan;
+mod state;
+mod storage;
 mod transaction;
 mod undo;
-mod view;
 mod words;
 
+pub use catalogue::choose::engines;
 pub use chain::chain_explanation;
-pub use changes::ViewFollower;
-pub use choose::engines;
+pub use database::changes::ViewFollower;
+pub use database::rows::ViewStream;
 pub use database::{Database, Options};
-pub use keyed::{ByKey, Keyed};
-pub use op::{Change, Direction, Op, Product, ProductFactor};
+pub use op::{ByKey, Change, Direction, Keyed, Op, Product, ProductFactor};
 pub use ringview_chain::{Matrix, MatrixChain};
 pub use ringview_epsilon::{GraphKind, HeavyLight, count_triangles};
 pub use ringview_rpai::{Cut, Expansion, Key, PaiMap, Payload, Real, RpaiTree};
@@ -66,8 +42,7 @@ pub use ringview_sampling::{JoinSize, Law as ReservoirLaw, SampledPart, merge_sa
 pub use ringview_view::{Cell, KeyValue};
 pub use ringview_viewtree::ViewTrees;
 pub use ringview_viewtree::plan::Planning;
-pub use rows::ViewStream;
-pub use table::TableStatus;
+pub use storage::table::TableStatus;
 
 /// What a long call asks between chunks of rows, with how many are done, and again with as many
 /// within the work of a chunk, or of a single row, that takes long: an error stops it, and everything

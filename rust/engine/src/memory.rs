@@ -5,13 +5,10 @@
 //! group, so that it says what it lacks before the system ends the process. Cost: with a limit,
 //! O(tables and nodes of views) a chunk of rows; else the same once in [`EVERY`] rows.
 
-use ringview_core::{Meter, Result, available};
-
-use crate::Poll;
-use crate::database::Database;
+use ringview_core::available;
 
 /// Rows between two counts where no limit was set.
-const EVERY: u64 = 1 << 16;
+pub(crate) const EVERY: u64 = 1 << 16;
 
 /// What is known of the memory of a database.
 #[derive(Clone, Copy, Debug)]
@@ -19,18 +16,18 @@ pub(crate) struct Memory {
     /// The limit, in bytes; `u64::MAX` if there is none, not even the machine's.
     pub(crate) limit: u64,
     /// Whether it was set, and not told by the system.
-    is_set: bool,
+    pub(crate) is_set: bool,
     /// Bytes held when they were last counted.
-    held: u64,
+    pub(crate) held: u64,
     /// Bytes held when the running call began.
-    start: u64,
+    pub(crate) start: u64,
     /// Bytes of those held that are room which changes that were undone have left behind: the next
     /// ones use it, so it does not count.
-    spare: u64,
+    pub(crate) spare: u64,
     /// Rows since.
-    since: u64,
+    pub(crate) since: u64,
     /// Bytes that whoever keeps the database holds beside it.
-    beside: u64,
+    pub(crate) beside: u64,
 }
 
 impl Memory {
@@ -50,77 +47,5 @@ impl Memory {
 impl Default for Memory {
     fn default() -> Memory {
         Memory::new(None)
-    }
-}
-
-impl Database {
-    /// Counts so many bytes more against the limit: whoever keeps the database holds them for it.
-    pub fn hold_beside(&mut self, bytes: u64) {
-        self.memory.beside = bytes;
-        self.count();
-    }
-
-    /// The meter of a call that changes something.
-    pub(crate) fn meter<'p>(&mut self, poll: Poll<'p>) -> Meter<'p> {
-        self.memory.start = self.memory.held;
-        self.reading(poll)
-    }
-
-    /// The meter of a call that reads.
-    pub(crate) fn reading<'p>(&self, poll: Poll<'p>) -> Meter<'p> {
-        Meter::new(poll).limited(self.memory.limit, self.memory.held)
-    }
-
-    /// So many rows more are in the tables and views. Asks whether to go on, and whether there is room.
-    pub(crate) fn done(&mut self, rows: usize, meter: &Meter<'_>) -> Result<()> {
-        meter.done(rows as u64)?;
-        self.memory.since += rows as u64;
-        if self.memory.is_set || meter.has_asked() || self.memory.since >= EVERY {
-            self.count();
-            return self.check_room(self.memory.held, meter);
-        }
-        Ok(())
-    }
-
-    /// So many rows have moved on to views above, beside those that were handed in.
-    pub(crate) fn went_on(&mut self, rows: usize, meter: &Meter<'_>) -> Result<()> {
-        self.memory.since += rows as u64;
-        self.done(0, meter)
-    }
-
-    /// Counts what is held.
-    pub(crate) fn count(&mut self) {
-        self.memory.since = 0;
-        self.memory.held = self.held();
-    }
-
-    /// Counts what is held if a limit was set: after something else than rows came or went, or a
-    /// change was undone.
-    pub(crate) fn recount(&mut self) {
-        let Memory { limit, is_set, .. } = self.memory;
-        if is_set {
-            self.memory.spare = 0;
-            let over = self.held().checked_sub(limit);
-            self.memory.spare = over.map_or(0, |over| over + limit / 16);
-            self.count();
-        }
-    }
-
-    /// Whether so many bytes may be held.
-    pub(crate) fn check_room(&self, held: u64, meter: &Meter<'_>) -> Result<()> {
-        meter.recount(held);
-        if held > self.memory.limit && held > self.memory.start {
-            return Err(meter.too_much());
-        }
-        Ok(())
-    }
-
-    /// Bytes held, by what is quickly counted.
-    pub(crate) fn held(&self) -> u64 {
-        let tables = self.tables.iter().map(|table| table.bytes());
-        let views = self.views.iter().map(|view| view.kept.bytes());
-        let all = tables.sum::<usize>() + views.sum::<usize>();
-        let all = (all + self.dictionary.memory_usage()) as u64 + self.memory.beside;
-        all.saturating_sub(self.memory.spare)
     }
 }

@@ -4,8 +4,6 @@
 
 use arrow_array::RecordBatch;
 
-use crate::keyed::Keyed;
-
 /// Whether rows come or go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -90,6 +88,42 @@ impl<'a> Change<'a> {
             Change::Rows(op) => op.rows,
             Change::Product(_) => &[],
             Change::Keyed(keyed) => keyed.rows,
+        }
+    }
+}
+
+/// A change of rows by the unique key of their table.
+#[derive(Clone, Copy, Debug)]
+pub struct Keyed<'a> {
+    /// The table.
+    pub table: &'a str,
+    /// What the rows do.
+    pub by: ByKey<'a>,
+    /// The rows; columns are matched by name.
+    pub rows: &'a [RecordBatch],
+}
+
+/// What rows do by their key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByKey<'a> {
+    /// Whole rows come, each in the place of the one that has its key if there is one.
+    Upsert,
+    /// Each takes the place of the one that has its key; columns that are not given stay.
+    Update,
+    /// The columns of the key alone: the rows that have it go.
+    Delete,
+    /// Whole rows, and a further column of words that say what each does; those that delete need no
+    /// more than their key.
+    Words(&'a str),
+}
+
+impl ByKey<'_> {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ByKey::Upsert => "an upsert",
+            ByKey::Update => "an update",
+            ByKey::Delete => "a delete by key",
+            ByKey::Words(_) => "a change by words",
         }
     }
 }

@@ -4,7 +4,7 @@
 //! which of them were touched, and what nobody else remembers. Cost: O(1) for each change that is undone, and
 //! O(tables and views touched).
 
-use crate::database::Database;
+use crate::graph::log::WeightedRows;
 
 /// What a transaction has done so far.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub(crate) struct Undo {
     pub(crate) touched: Vec<bool>,
     /// How many words that hold strings went, at the most.
     pub(crate) words_left: usize,
+    /// The deltas of views that are followed.
+    pub(crate) logged: Vec<(usize, WeightedRows)>,
 }
 
 impl Undo {
@@ -25,46 +27,8 @@ impl Undo {
         self.tables.clear();
         self.totals.clear();
         self.words_left = 0;
+        self.logged.clear();
         self.touched.clear();
         self.touched.resize(views, false);
-    }
-}
-
-impl Database {
-    pub(crate) fn commit(&mut self, undo: &Undo) {
-        let views = self.views.iter_mut().zip(&undo.touched);
-        for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.kept.commit(&self.dictionary);
-        }
-        for &table in &undo.tables {
-            if let Some(rows) = &mut self.tables[table].rows {
-                rows.commit();
-            }
-        }
-        // Where rows are not kept, who reads a string need not hold it.
-        let unkept = undo
-            .tables
-            .iter()
-            .any(|&table| self.tables[table].rows.is_none());
-        let fresh = if unkept { self.dictionary.fresh() } else { 0 };
-        self.words_left(undo.words_left + fresh);
-        self.dictionary.commit();
-        self.collect_strings();
-    }
-
-    pub(crate) fn roll_back(&mut self, undo: &Undo) {
-        let views = self.views.iter_mut().zip(&undo.touched);
-        for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.kept.rollback();
-        }
-        for &(table, total) in undo.totals.iter().rev() {
-            self.tables[table].total = total;
-        }
-        for &table in &undo.tables {
-            if let Some(rows) = &mut self.tables[table].rows {
-                rows.rollback();
-            }
-        }
-        self.forget_fresh_strings(&undo.touched);
     }
 }

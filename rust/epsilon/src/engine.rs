@@ -9,17 +9,17 @@ use std::sync::Arc;
 use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::Bound;
-use ringview_view::part::GroupView;
+use ringview_view::part::PartView;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
-use crate::plan::{Plan, is_of_one_group};
+use crate::plan::Plan;
 use crate::query::Epsilon;
 use crate::view::{GroupsOnRead, HeavyLightRows, HeavyLightSums};
 
-/// Rows from which on a view is kept here: the walk of a hub's neighbourhood, as a view tree does it, takes forty
+/// Minimum size of the smallest updated table above which a view is kept here: the walk of a hub's neighbourhood, as a view tree does it, takes forty
 /// times as long there as a change here, and a change among vertices of few edges takes at most half as long
 /// again here as in a tree. `make bench` measures both: `toggles` hubs and cliques, `triangles` a network.
-const PAYS_FROM: u64 = 10_000;
+const CROSSOVER: u64 = 10_000;
 
 /// The engine `epsilon`.
 #[derive(Clone, Copy, Debug)]
@@ -41,26 +41,17 @@ impl Engine for HeavyLight {
         "epsilon"
     }
 
-    fn pays_from(&self, query: &Bound) -> u64 {
-        // A tree keeps rows in linear room, and finds each by its place; what was measured are sums over all.
-        let has_groups = query.variables.iter().any(|variable| variable.free);
-        match query.bag.is_some() || query.features.is_some() || has_groups {
-            true => u64::MAX,
-            false => PAYS_FROM,
-        }
-    }
-
-    fn concerns(&self, query: &Bound) -> bool {
-        // Groups that are read are another bargain: nobody gets it who has not asked.
-        query.bag.is_some() || is_of_one_group(query)
-    }
-
-    fn has_thresholds(&self) -> bool {
-        true
-    }
-
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
-        Ok(Box::new(Plan::new(query, self.epsilon)?))
+        // Most queries are of no class that it is for.
+        let plan = Plan::new(query, self.epsilon).map_err(|problem| {
+            let refusal = Refusal::from(problem);
+            if query.epsilons.is_empty() {
+                refusal.silent()
+            } else {
+                refusal
+            }
+        })?;
+        Ok(Box::new(plan))
     }
 }
 
@@ -71,6 +62,14 @@ impl Candidate for Plan {
             Some(_) => Cost::power(1.0 + self.time()),
             None => Cost::power(self.time()),
         }
+    }
+
+    fn crossover(&self) -> Option<u64> {
+        // A tree keeps rows in linear room, and finds each by its position. Groups that are computed as they are
+        // read are opt-in. The measured case is a sum over all rows.
+        let has_groups = self.query.variables.iter().any(|variable| variable.free);
+        let is_measured = !(self.has_rows || self.query.features.is_some() || has_groups);
+        is_measured.then_some(CROSSOVER)
     }
 
     fn space(&self) -> f64 {
@@ -89,6 +88,6 @@ impl Candidate for Plan {
             return Ok(Box::new(GroupsOnRead::new(Arc::new(*self))?));
         }
         let sums = HeavyLightSums::new(Arc::new(*self))?;
-        Ok(Box::new(GroupView::new(sums)))
+        Ok(Box::new(PartView::groups(sums)))
     }
 }

@@ -1,8 +1,9 @@
-//! An explanation as the source of a graph, for Mermaid and Graphviz: changes climb along the arrows.
+//! An explanation as the source of a graph, for Mermaid and Graphviz: changes climb along the
+//! arrows.
 //!
 //! Invariant: every node is declared once, and edges join declared nodes. What is kept has a solid
-//! frame, what is not a dashed one; indicator projections are rounded. Where an engine was chosen among
-//! several, a note says so. Names are escaped, so that none can end its label.
+//! frame, what is not a dashed one; indicator projections are rounded. Where an engine was chosen
+//! among several, a note says so. Names are escaped, so that none can end its label.
 
 use std::fmt::Write;
 

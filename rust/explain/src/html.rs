@@ -1,8 +1,8 @@
-//! An explanation as HTML, for notebooks: what changes cost, then the tree as nested, foldable blocks with what
-//! each node holds, then why.
+//! An explanation as HTML, for notebooks: what changes cost, then the tree as nested, foldable
+//! blocks with what each node holds, then why.
 //!
-//! Invariant: a fragment that stands alone (styles inline, no scripts, nothing loaded), in which names
-//! of any characters are text.
+//! Invariant: a fragment that stands alone (styles inline, no scripts, nothing loaded), in which
+//! names of any characters are text.
 
 use std::fmt::Write;
 

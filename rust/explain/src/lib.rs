@@ -1,8 +1,9 @@
-//! Why a view is kept as it is and what that costs, as data: every account of it is drawn from here.
+//! Why a view is kept as it is and what that costs, as data: every account of it is drawn from
+//! here.
 //!
-//! Engines fill an [`Explanation`] in; this crate knows none of them, nor queries, nor data. Invariant:
-//! names are those of the query; a node's children come before it, the root comes last; every form
-//! shows the same facts. Cost: each form is linear in the nodes.
+//! Engines fill an [`Explanation`] in; this crate knows none of them, nor queries, nor data.
+//! Invariant: names are those of the query; a node's children come before it, the root comes last;
+//! every form shows the same facts. Cost: each form is linear in the nodes.
 //!
 //! | file | holds |
 //! |---|---|
@@ -191,8 +192,8 @@ pub struct NodeFacts {
     pub rows: Option<u64>,
     /// The bytes that it takes.
     pub bytes: Option<u64>,
-    /// The rows of changes that have reached it and stayed. At a relation, those that took part; above, what
-    /// became of them; of a change in factors, the rows of the factors.
+    /// The rows of changes that have reached it and stayed. At a relation, those that took part;
+    /// above, what became of them; of a change in factors, the rows of the factors.
     pub updates: Option<u64>,
 }
 
@@ -251,8 +252,8 @@ pub struct ChangeFacts {
     pub constant: bool,
     /// All that it costs, in words.
     pub cost: String,
-    /// From its leaf, and from each of its indicator projections, which change where one of their keys is
-    /// new or gone.
+    /// From its leaf, and from each of its indicator projections, which change where one of their
+    /// keys is new or gone.
     pub climbs: Vec<Climb>,
 }
 

@@ -1,7 +1,8 @@
 //! An explanation as text: first what changes cost and the tree, then why.
 //!
 //! Invariant: a line has at most some hundred characters of what grows with the query, and says how
-//! much it leaves out; JSON leaves nothing out. Of the conditions that fail, only those are told that do not fail because another does.
+//! much it leaves out; JSON leaves nothing out. Of the conditions that fail, only those are told
+//! that do not fail because another does.
 
 use std::fmt::Write;
 
@@ -111,9 +112,9 @@ impl Explanation {
         }
     }
 
-    /// The conditions that hold, and of the others those that do not merely follow: a cyclic join is
-    /// neither free-connex nor hierarchical, only a hierarchical one is q-hierarchical, and where free
-    /// variables stand follows from all of them.
+    /// The conditions that hold, and of the others those that do not merely follow: a cyclic join
+    /// is neither free-connex nor hierarchical, only a hierarchical one is q-hierarchical, and
+    /// where free variables stand follows from all of them.
     pub(super) fn told(&self) -> impl Iterator<Item = &Condition> {
         let fails = |name: &str| self.conditions.iter().any(|c| c.name == name && !c.holds);
         let cyclic = fails("alpha-acyclic");

@@ -40,7 +40,8 @@ fn negated(value: Value) -> Value {
     }
 }
 
-/// What a condition compares; `column` reads one so many queries further out, `query` makes one value of one within.
+/// What a condition compares; `column` reads one so many queries further out, `query` makes one
+/// value of one within.
 pub fn compute_compared(
     compared: &Compared,
     column: &dyn Fn(usize, &ColumnRef) -> Value,

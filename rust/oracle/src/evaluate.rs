@@ -1,5 +1,5 @@
-//! The rows of a query by nested loops: joins, filters, conditions with queries within, groups, HAVING, the blocks
-//! that it reads.
+//! The rows of a query by nested loops: joins, filters, conditions with queries within, groups,
+//! HAVING, the blocks that it reads.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,8 @@ struct Frame<'a> {
     further: Option<&'a Frame<'a>>,
 }
 
-/// The rows of a query, sorted, each as often as it is there. COFACTOR shows NULL: see [`cofactors`].
+/// The rows of a query, sorted, each as often as it is there. COFACTOR shows NULL: see
+/// [`cofactors`].
 #[must_use]
 pub fn evaluate(query: &Query, tables: &Tables) -> Vec<Row> {
     let tables = &with_blocks(query, tables);
@@ -46,7 +47,8 @@ pub fn evaluate(query: &Query, tables: &Tables) -> Vec<Row> {
     result
 }
 
-/// Each group with its count, sums, and sums of products (upper triangle) of some columns of integers.
+/// Each group with its count, sums, and sums of products (upper triangle) of some columns of
+/// integers.
 #[must_use]
 pub fn cofactors(query: &Query, tables: &Tables, columns: &[ColumnRef]) -> BTreeMap<Row, Vec<i64>> {
     let tables = &with_blocks(query, tables);

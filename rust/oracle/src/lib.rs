@@ -1,8 +1,10 @@
-//! What views must show, by brute force: nested loops over lists of rows, for the tests of all engines.
+//! What views must show, by brute force: nested loops over lists of rows, for the tests of all
+//! engines.
 //!
-//! Nothing here is shared with what it checks but the words of a query: names are resolved, expressions
-//! computed and groups made anew. Invariant: a table holds no row with multiplicity 0; a change that
-//! would take what is not there is refused whole. Cost: the product of the sizes of the tables.
+//! Nothing here is shared with what it checks but the words of a query: names are resolved,
+//! expressions computed and groups made anew. Invariant: a table holds no row with multiplicity 0;
+//! a change that would take what is not there is refused whole. Cost: the product of the sizes of
+//! the tables.
 //!
 //! | file | holds |
 //! |---|---|

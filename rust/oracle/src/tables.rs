@@ -45,7 +45,8 @@ impl Table {
         found.unwrap_or_else(|| panic!("no column {name:?}"))
     }
 
-    /// Adds rows, each so many times; false, and nothing changed, if one would be there less than never.
+    /// Adds rows, each so many times; false, and nothing changed, if one would be there less than
+    /// never.
     pub fn add(&mut self, rows: &[(Row, i64)]) -> bool {
         let before = self.rows.clone();
         for (row, times) in rows {

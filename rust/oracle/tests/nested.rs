@@ -1,10 +1,12 @@
-//! Conditions with queries within, by hand: what the oracle says of queries whose results one can see.
+//! Conditions with queries within, by hand: what the oracle says of queries whose results one can
+//! see.
 
 use ringview_core::Type;
 use ringview_oracle::{Row, Table, Tables, Value, evaluate, ints};
 use ringview_query::Query;
 
-/// `bids(price, volume)`: 10 at 3, 20 at 1, 30 twice at 4, and one of which the volume is not known.
+/// `bids(price, volume)`: 10 at 3, 20 at 1, 30 twice at 4, and one of which the volume is not
+/// known.
 fn bids() -> Tables {
     let mut table = Table::new(&[("price", Type::Int64), ("volume", Type::Int64)]);
     let unknown: Row = vec![Value::Int(25), Value::Null];
@@ -93,7 +95,8 @@ fn over_nothing_a_sum_is_unknown_and_a_count_is_zero() {
 
 #[test]
 fn a_query_sees_all_around_it() {
-    // Bids so that as many others are above as the volume says, of which the innermost sees two out.
+    // Bids so that as many others are above as the volume says, of which the innermost sees two
+    // out.
     let above = compare(&column(0, "price"), "gt", &column(2, "price"));
     let deepest = within("bids", COUNT, &above);
     let middle = compare(&deepest, "eq", &column(1, "volume"));

@@ -1,8 +1,8 @@
 //! The logical query: what it is, its hypergraph, and what it means over given tables.
 //!
-//! A [`Query`] names tables and columns; [`bind()`] turns it into a [`Bound`]: atoms, variables, filters
-//! and outputs over terms numbered once. Engines plan from that, each in its own way. Nothing here
-//! knows data. The ideas are those of sections 2 to 4 of the F-IVM paper.
+//! A [`Query`] names tables and columns; [`bind()`] turns it into a [`Bound`]: atoms, variables,
+//! filters and outputs over terms numbered once. Engines plan from that, each in its own way.
+//! Nothing here knows data. The ideas are those of sections 2 to 4 of the F-IVM paper.
 //!
 //! | folder | holds |
 //! |---|---|
@@ -14,15 +14,13 @@ mod bind;
 pub mod graph;
 mod logical;
 
-pub use bind::bound::hypergraph;
-pub use bind::companion::{Companion, CompanionValue};
-pub use bind::features::{CategoryPair, Features};
 pub use bind::nested;
 pub use bind::predicate::all;
+pub use bind::reads::hypergraph;
 pub use bind::{
-    Bound, Catalog, Comparison, Computed, ComputedOp, Constant, Expr, Factor, Having, Kind,
-    Moments, Op, OutputKind, PlanAtom, PlanOutput, Predicate, TableInfo, Term, TextOperand, VarId,
-    Variable, bind,
+    Bound, Catalog, CategoryPair, Companion, CompanionValue, Comparison, Computed, ComputedOp,
+    Constant, Expr, Factor, Features, Having, Kind, Moments, Op, OutputKind, PlanAtom, PlanOutput,
+    Predicate, TableInfo, Term, TextOperand, VarId, Variable, bind,
 };
 pub use graph::order::OrderNode;
 pub use logical::{

@@ -13,7 +13,8 @@ use ringview_core::in_large_pages;
 use crate::ABSENT;
 use crate::layout::KeyLayout;
 
-/// Cells a key may cost while the box widens; three quarters of it are asked of keys that hash so far.
+/// Cells a key may cost while the box widens; three quarters of it are asked of keys that hash so
+/// far.
 pub(crate) const FILL: u128 = 4;
 /// Cells that are always affordable.
 const FREE_CELLS: u128 = 256;
@@ -95,7 +96,8 @@ impl DenseDirectory {
         self.slots.get(code as usize).copied().unwrap_or(ABSENT)
     }
 
-    /// The codes of a batch, column by column: no less than there are cells for keys outside the box.
+    /// The codes of a batch, column by column: no less than there are cells for keys outside the
+    /// box.
     pub(crate) fn codes<'a>(
         &self,
         rows: usize,

@@ -96,8 +96,8 @@ impl KeyScratch {
     }
 }
 
-/// How the keys of a part are hashed. Nothing but where entries stand depends on it: slots are given in
-/// the order in which keys come.
+/// How the keys of a part are hashed. Nothing but where entries stand depends on it: slots are
+/// given in the order in which keys come.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Hashing {
     /// Under the seed that all parts begin with.

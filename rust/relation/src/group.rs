@@ -4,7 +4,7 @@
 //! payloads are wide, keys that are scattered over the batch are found by hashing too, so that a
 //! wide product is computed into one sum a key. Cost: O(rows), expected where keys are hashed.
 
-use ringview_core::dispatch;
+use multiversion::multiversion;
 use ringview_ring::Groups;
 
 use crate::directory::{KeyScratch, Keys};
@@ -22,19 +22,19 @@ enum Kind {
     Named,
 }
 
-dispatch! {
-    /// Marks the rows of a column whose next one is another; how many rows are marked by then.
-    fn mark(column: &[u64], breaks: &mut [u8]) -> usize {
-        // Slices of one length: the compiler sees loops over vectors.
-        let rows = breaks.len();
-        let (ones, nexts) = (&column[..rows], &column[1..=rows]);
-        for ((stop, one), next) in breaks.iter_mut().zip(ones).zip(nexts) {
-            *stop |= u8::from(one != next);
-        }
-        let (blocks, rest) = breaks.as_chunks::<128>();
-        let sum = |block: &[u8]| usize::from(block.iter().sum::<u8>());
-        blocks.iter().map(|block| sum(block)).sum::<usize>() + sum(rest)
+/// Marks the rows of a column whose next one is another; how many rows are marked by then.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[must_use]
+fn mark(column: &[u64], breaks: &mut [u8]) -> usize {
+    // Slices of one length: the compiler sees loops over vectors.
+    let rows = breaks.len();
+    let (ones, nexts) = (&column[..rows], &column[1..=rows]);
+    for ((stop, one), next) in breaks.iter_mut().zip(ones).zip(nexts) {
+        *stop |= u8::from(one != next);
     }
+    let (blocks, rest) = breaks.as_chunks::<128>();
+    let sum = |block: &[u8]| usize::from(block.iter().sum::<u8>());
+    blocks.iter().map(|block| sum(block)).sum::<usize>() + sum(rest)
 }
 
 /// The groups of a batch; keeps its memory between batches.
@@ -93,7 +93,8 @@ impl Grouper {
             return;
         }
         self.kind = Kind::Runs;
-        // Every row is written down, and the next one over it unless it ended a run: no branch is guessed.
+        // Every row is written down, and the next one over it unless it ended a run: no branch is
+        // guessed.
         let first = &mut self.first;
         first.clear();
         first.resize(runs + 1, 0);

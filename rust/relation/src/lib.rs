@@ -1,5 +1,5 @@
-//! Relations over rings: finite maps from keys to payloads, what a change of one does to others, and
-//! the base rows of a table.
+//! Relations over rings: finite maps from keys to payloads, what a change of one does to others,
+//! and the base rows of a table.
 //!
 //! | file | holds |
 //! |---|---|
@@ -18,9 +18,9 @@
 //! | `partition` | which values of a key are heavy, and which light |
 //! | `rows` | the multiset of base rows of a table |
 //!
-//! Every look-up, insert, delete and count is O(1) expected, whatever the keys; a slot is stable while
-//! its tuple lives, so other structures may keep arrays beside a part by slot, until whoever owns the
-//! part lets it shrink and tells them where the slots went.
+//! Every look-up, insert, delete and count is O(1) expected, whatever the keys; a slot is stable
+//! while its tuple lives, so other structures may keep arrays beside a part by slot, until whoever
+//! owns the part lets it shrink and tells them where the slots went.
 
 mod delta;
 mod dense;
@@ -42,7 +42,7 @@ pub use group::Grouper;
 pub use hash::HashDirectory;
 pub use journal::{Journal, SlotChange};
 pub use layout::{KeyField, KeyLayout};
-pub use part::index::Index;
+pub use part::Index;
 pub use part::{Moved, Part};
 pub use partition::{Partition, Threshold};
 pub use relation::Relation;

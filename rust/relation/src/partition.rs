@@ -1,12 +1,15 @@
-//! Heavy/light partitions: which values of a tuple of variables stand in many tuples, and which in few.
+//! Heavy/light partitions: which values of a tuple of variables stand in many tuples, and which in
+//! few.
 //!
-//! Invariant, of a value that stands in d > 0 tuples, with the threshold theta = N^epsilon: it is heavy
-//! only if d >= 1/2 theta, and light only if d < 3/2 theta; after `strays` were flipped even d >= theta
-//! and d < theta. A value is one or the other, so a partition on several tuples of variables is one of
-//! these for each (IVM^epsilon, definitions 6, 17 and 40). The bounds hold once `misfits` were flipped;
-//! the slack between them is what pays for a flip: at least theta / 2 tuples came or went before it.
+//! Invariant, of a value that stands in d > 0 tuples, with the threshold theta = N^epsilon: it is
+//! heavy only if d >= 1/2 theta, and light only if d < 3/2 theta; after `strays` were flipped even
+//! d >= theta and d < theta. A value is one or the other, so a partition on several tuples of
+//! variables is one of these for each (IVM^epsilon, definitions 6, 17 and 40). The bounds hold once
+//! `misfits` were flipped; the slack between them is what pays for a flip: at least theta / 2
+//! tuples came or went before it.
 //!
-//! Cost: O(1) expected to find a value, and O(1) to count a tuple of it and to tell its part; undoing is that of the counts.
+//! Cost: O(1) expected to find a value, and O(1) to count a tuple of it and to tell its part;
+//! undoing is that of the counts.
 
 use ringview_core::empty;
 
@@ -108,8 +111,8 @@ impl Partition {
         self.threshold.strict <= 1
     }
 
-    /// Whether a value, by its slot or `ABSENT`, is heavy; one without tuples is what its first tuple will
-    /// find it to be.
+    /// Whether a value, by its slot or `ABSENT`, is heavy; one without tuples is what its first
+    /// tuple will find it to be.
     #[must_use]
     #[inline]
     pub fn is_heavy(&self, value: u32) -> bool {
@@ -140,8 +143,8 @@ impl Partition {
         self.degrees.iter()
     }
 
-    /// The value of each row of a batch, by its slot. What has no tuples is there until the transaction
-    /// ends. `out` is overwritten.
+    /// The value of each row of a batch, by its slot. What has no tuples is there until the
+    /// transaction ends. `out` is overwritten.
     pub fn locate(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
         self.degrees.locate(keys, scratch, out);
         let words = self.degrees.payloads();
@@ -149,8 +152,8 @@ impl Partition {
         self.emptied.extend(empty);
     }
 
-    /// Counts a tuple for each of these values that comes, and one less where `comes` is false. Calls
-    /// `born` with values that are heavy from their first tuple on.
+    /// Counts a tuple for each of these values that comes, and one less where `comes` is false.
+    /// Calls `born` with values that are heavy from their first tuple on.
     pub fn count(&mut self, values: &[u32], comes: &[bool], mut born: impl FnMut(u32)) {
         self.counted.extend_from_slice(values);
         let starts_heavy = u64::from(self.starts_heavy());
@@ -174,8 +177,8 @@ impl Partition {
         }
     }
 
-    /// Tuples with these values will come, or go: their numbers, which are added to `expected` by value.
-    /// Values that have none yet may be flipped before.
+    /// Tuples with these values will come, or go: their numbers, which are added to `expected` by
+    /// value. Values that have none yet may be flipped before.
     pub fn foresee(
         &mut self,
         keys: Keys<'_>,
@@ -209,7 +212,8 @@ impl Partition {
         self.degrees.iter().filter(is_stray).collect()
     }
 
-    /// The values, of those that were counted since the last call, that break a loose bound, each once.
+    /// The values, of those that were counted since the last call, that break a loose bound, each
+    /// once.
     pub fn misfits(&mut self) -> Vec<u32> {
         let Threshold { loose, full, .. } = self.threshold;
         let words = self.degrees.payloads();

@@ -1,10 +1,10 @@
 //! A relation: a finite map from keys to payloads of a ring, and what the running transaction did
 //! to it.
 //!
-//! Invariant: between transactions it holds exactly the keys whose payload is not zero, and each sum
-//! fits its payload; in one, a sum may pass out of range as long as it comes back, or the relation
-//! grows. A transaction is undone to the bit (a relation that grew stays wide). Cost: O(1) expected a
-//! row added; sums that do not fit cost a search each, growing O(keys) once.
+//! Invariant: between transactions it holds exactly the keys whose payload is not zero, and each
+//! sum fits its payload; in one, a sum may pass out of range as long as it comes back, or the
+//! relation grows. A transaction is undone to the bit (a relation that grew stays wide). Cost: O(1)
+//! expected a row added; sums that do not fit cost a search each, growing O(keys) once.
 
 use std::collections::BTreeMap;
 
@@ -173,8 +173,8 @@ impl<R: PayloadRing> Relation<R> {
         Error::Overflow { place }
     }
 
-    /// The same where a sum does not fit: a row at a time, at the slots of `self.slots`. What fits again
-    /// is a payload as any other.
+    /// The same where a sum does not fit: a row at a time, at the slots of `self.slots`. What fits
+    /// again is a payload as any other.
     #[cold]
     fn add_wide(&mut self, delta: &mut Delta, fault: Overflow) -> Result<(), Overflow> {
         let shape = &self.shape;
@@ -215,8 +215,9 @@ impl<R: PayloadRing> Relation<R> {
         self.unfit.is_empty()
     }
 
-    /// Brings all payloads to the ring's grown shape, if there is one, within a transaction or between
-    /// two; whether it did. Compiled products of the former shape are of no use then. O(keys).
+    /// Brings all payloads to the ring's grown shape, if there is one, within a transaction or
+    /// between two; whether it did. Compiled products of the former shape are of no use then.
+    /// O(keys).
     #[cold]
     pub fn grow(&mut self) -> bool {
         let Some(grown) = R::grown(&self.shape) else {
@@ -274,7 +275,8 @@ impl<R: PayloadRing> Relation<R> {
         slots.len()
     }
 
-    /// Gives keys, no two of them equal, the payloads of a delta in the place of theirs. Within a transaction.
+    /// Gives keys, no two of them equal, the payloads of a delta in the place of theirs. Within a
+    /// transaction.
     pub fn put(&mut self, delta: &Delta, keys: &[usize], scratch: &mut KeyScratch) {
         self.slots.clear();
         let Some(part) = self.part.as_mut().filter(|_| delta.rows > 0) else {

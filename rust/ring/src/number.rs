@@ -1,9 +1,9 @@
 //! The numbers of payloads, as they lie in words: integers take one, decimals two, reals three.
 //!
-//! The loops over batches want no branch a number, so an operation here returns its result
-//! wrapped around together with whether it overflowed; the loop collects the flags and the whole
-//! batch is refused. A real that is no longer finite has overflowed too: no delete could take an
-//! infinity out of a sum again. Where no flag is raised, the results are those of the `algebra` ladder.
+//! The loops over batches want no branch a number, so an operation here returns its result wrapped
+//! around together with whether it overflowed; the loop collects the flags and the whole batch is
+//! refused. A real that is no longer finite has overflowed too: no delete could take an infinity
+//! out of a sum again. Where no flag is raised, the results are those of the `algebra` ladder.
 
 use crate::algebra::Ring;
 

@@ -1,8 +1,8 @@
 //! What a relation asks of its payloads.
 //!
-//! The payloads of a relation lie in one flat array of words with a fixed stride, and joins work
-//! on batches of them: the ring is asked once a batch, not once a row. The computation over keys
-//! is the relations' and the same for every ring; this trait is all that differs (paper, section 2).
+//! The payloads of a relation lie in one flat array of words with a fixed stride, and joins work on
+//! batches of them: the ring is asked once a batch, not once a row. The computation over keys is
+//! the relations' and the same for every ring; this trait is all that differs (paper, section 2).
 
 /// An operation whose result cannot be represented, and in which component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,8 +246,8 @@ pub trait PayloadRing: Send + Sync + 'static {
     /// Room that products want, kept between batches.
     type Scratch: Default + std::fmt::Debug + Send + Sync;
 
-    /// A delta of rows that are kept shorter while they are single is summed by key where groups have
-    /// this many rows.
+    /// A delta of rows that are kept shorter while they are single is summed by key where groups
+    /// have this many rows.
     const LEAST_GROUP: usize;
 
     /// Words of a payload.
@@ -264,8 +264,8 @@ pub trait PayloadRing: Send + Sync + 'static {
     /// `emptied` the slots whose count became 0.
     ///
     /// # Errors
-    /// `Overflow`; if an exact sum did not fit, `target` is as it was. Else it holds nothing of use at
-    /// `slots`, and the caller restores it.
+    /// `Overflow`; if an exact sum did not fit, `target` is as it was. Else it holds nothing of use
+    /// at `slots`, and the caller restores it.
     fn add(
         shape: &Self::Shape,
         target: &mut [u64],
@@ -288,12 +288,12 @@ pub trait PayloadRing: Send + Sync + 'static {
         out: &mut Vec<u64>,
     ) -> Result<usize, Overflow>;
 
-    /// Whether a payload that is stored is zero: every exact component is, as what reals then hold is residue.
-    /// Not for changes: one whose count is 0 may move a sum of reals.
+    /// Whether a payload that is stored is zero: every exact component is, as what reals then hold
+    /// is residue. Not for changes: one whose count is 0 may move a sum of reals.
     fn is_zero(shape: &Self::Shape, payload: &[u64]) -> bool;
 
-    /// A shape for the same payloads with room for exact sums that do not fit in passing; `None` where
-    /// there is none.
+    /// A shape for the same payloads with room for exact sums that do not fit in passing; `None`
+    /// where there is none.
     fn widened(_shape: &Self::Shape) -> Option<Self::Shape> {
         None
     }
@@ -303,8 +303,8 @@ pub trait PayloadRing: Send + Sync + 'static {
         payloads.to_vec()
     }
 
-    /// Payloads of the widened shape as those of the shape, what does not fit wrapped around; whether
-    /// all fit. Only where there is one.
+    /// Payloads of the widened shape as those of the shape, what does not fit wrapped around;
+    /// whether all fit. Only where there is one.
     fn narrow(
         _shape: &Self::Shape,
         _wide: &Self::Shape,
@@ -315,7 +315,8 @@ pub trait PayloadRing: Send + Sync + 'static {
         true
     }
 
-    /// A shape for the same payloads that keeps larger exact sums for good; `None` where there is none.
+    /// A shape for the same payloads that keeps larger exact sums for good; `None` where there is
+    /// none.
     fn grown(_shape: &Self::Shape) -> Option<Self::Shape> {
         None
     }

@@ -7,11 +7,11 @@
 use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::Bound;
-use ringview_view::part::{GroupView, ListedView};
+use ringview_view::part::{PartView, Summarized};
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::plan::Plan;
-use crate::view::Correlated;
+use crate::view::Groups;
 
 /// The engine `rpai`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,12 +22,13 @@ impl Engine for AggregateIndexes {
         "rpai"
     }
 
-    fn concerns(&self, query: &Bound) -> bool {
-        query.condition.is_some()
-    }
-
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
-        Ok(Box::new(Plan::new(query)?))
+        Refusal::thresholds(query, self.name())?;
+        let plan = Plan::new(query).map_err(|problem| match query.condition {
+            Some(_) => Refusal::from(problem),
+            None => Refusal::from(problem).silent(),
+        })?;
+        Ok(Box::new(plan))
     }
 }
 
@@ -45,12 +46,9 @@ impl Candidate for Plan {
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
-        // Rows that are there once are groups.
-        let is_listed = self.query.bag.is_some() && !self.query.distinct;
-        let keeper = Correlated::new(*self)?;
-        Ok(match is_listed {
-            true => Box::new(ListedView::new(keeper)),
-            false => Box::new(GroupView::new(keeper)),
-        })
+        let (query, companions) = (self.query.clone(), self.companions.clone());
+        let make = |plan: &Plan| Groups::new(plan.clone());
+        let maintainer = Summarized::new(Groups::new(*self)?, &companions, make)?;
+        Ok(Box::new(PartView::of(&query, maintainer)))
     }
 }

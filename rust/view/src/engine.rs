@@ -17,23 +17,6 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// Its name: what `engine=` asks for and explanations tell. No two of a database have the same.
     fn name(&self) -> &str;
 
-    /// From how many rows of the smallest table that changes on its lower exponent pays for a query. Below, and where the number is
-    /// not known, it is taken only where it is asked for by its name, and says nothing to what it cannot keep.
-    fn pays_from(&self, _query: &Bound) -> u64 {
-        0
-    }
-
-    /// Whether a query is of the sort that it is for. To others it has nothing to say, unless it is asked for by
-    /// its name.
-    fn concerns(&self, _query: &Bound) -> bool {
-        true
-    }
-
-    /// Whether it treats heavy and light values apart, and so takes a query that gives thresholds.
-    fn has_thresholds(&self) -> bool {
-        false
-    }
-
     /// How it would keep a query.
     ///
     /// # Errors
@@ -46,6 +29,12 @@ pub trait Candidate: Send {
     /// What a change of one row costs at the worst, over all relations that change. Where the answer is
     /// computed as it is read, that counts as part of the change: answers are compared fresh.
     fn change(&self) -> Cost;
+
+    /// Minimum size of the smallest updated table above which this engine is faster than one of a greater exponent.
+    /// Below it, and where the size is unknown, the engine is used only when requested by name; `None`: always so.
+    fn crossover(&self) -> Option<u64> {
+        Some(0)
+    }
 
     /// How much it keeps: N^space keys or rows, of tables of N rows each.
     fn space(&self) -> f64;
@@ -118,24 +107,63 @@ impl fmt::Display for Cost {
 
 /// Why an engine cannot keep a query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refusal(Box<Error>);
+pub struct Refusal {
+    error: Box<Error>,
+    is_silent: bool,
+}
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Self(Box::new(error))
+        Self {
+            error: Box::new(error),
+            is_silent: false,
+        }
     }
 }
 
 impl Refusal {
-    /// As what whoever asked for this engine, or has no other, is told.
+    /// The same of an engine that is for other sorts of queries: only whoever names it is told.
+    #[must_use]
+    pub fn silent(self) -> Self {
+        Self {
+            is_silent: true,
+            ..self
+        }
+    }
+
+    /// Whether the engine is for other sorts of queries.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
+    /// Refuses a query that gives thresholds of heavy values, for an engine that has none.
+    ///
+    /// # Errors
+    /// A silent refusal.
+    pub fn thresholds(query: &Bound, engine: &str) -> std::result::Result<(), Self> {
+        if query.epsilons.is_empty() {
+            return Ok(());
+        }
+        let refusal = Error::Value {
+            place: "epsilon".to_owned(),
+            problem: format!(
+                "the engine {engine:?} has no heavy and light values that it could tell apart; leave \
+                 epsilon out, or the engine"
+            ),
+        };
+        Err(Self::from(refusal).silent())
+    }
+
+    /// The reason, as an error.
     #[must_use]
     pub fn error(self) -> Error {
-        *self.0
+        *self.error
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.error.fmt(f)
     }
 }

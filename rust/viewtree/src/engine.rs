@@ -10,8 +10,8 @@ use ringview_explain::Explanation;
 use ringview_query::Bound;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
+use crate::maintainer::view;
 use crate::plan::{Plan, Planning};
-use crate::view_tree::view;
 
 /// The engine `viewtree`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +26,7 @@ impl Engine for ViewTrees {
     }
 
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
+        Refusal::thresholds(query, self.name())?;
         Ok(Box::new(Plan::new(query.clone(), self.planning)?))
     }
 }

@@ -13,35 +13,29 @@
 //! | `tree/payloads`, `cofactor/` | where payloads come from: sums of products, the degree-m ring |
 //! | `tree/indicator` | which keys a relation has: what bounds views over parts of cycles |
 //! | `factors/` | the climb of a change that is a product of factors |
-//! | `companion` | the values of a column by group, in order: MIN, MAX, COUNT(DISTINCT), categories |
-//! | `beside` | all that stands beside a tree: companions, COFACTOR where there are sums |
+//! | `values` | the values of a column by group: MIN, MAX, COUNT(DISTINCT), categories |
+//! | `auxiliary` | all state beside a tree: values, COFACTOR where there are sums |
 //! | `maintained` | a tree behind an interface that does not name its ring |
-//! | `factorised/` | the third form: the rows of a join as unions of products |
-//! | `explain` | what a view has now, beside what its plan says |
-//! | `strings` | which strings all of these hold |
+//! | `maintainer` | the groups of a join: a tree and its auxiliary state |
+//! | `factorised/` | the rows of a join as unions of products |
+//! | `strings` | which strings a tree holds |
 //! | `engine` | view trees, as the database asks for them |
-//! | `view_tree` | a maintained view, whole, in any form |
-//! | `groups`, `listing`, `logged` | the forms that are the root's part, as answers, and what moves in them |
 
-mod beside;
+mod auxiliary;
 mod cofactor;
-mod companion;
 mod engine;
-mod explain;
 mod factorised;
 mod factors;
-mod groups;
-mod listing;
-mod logged;
 mod maintained;
+mod maintainer;
 pub mod plan;
 mod program;
 mod strings;
 mod tree;
-mod view_tree;
+mod values;
 
 pub use engine::ViewTrees;
-pub use view_tree::view;
+pub use maintainer::view;
 
 /// An overflow, with the words for where.
 pub(crate) fn overflow(place: String) -> ringview_core::Error {

@@ -9,6 +9,7 @@ use ringview_view::{ProductDelta, RowDelta};
 
 use crate::factors::Factored;
 use crate::program::ProductPlan;
+use crate::tree::Recentring;
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
 use ringview_view::fields::Fields;
@@ -36,16 +37,16 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     /// Keeps sums of integers in 128 bits from now on where one does not fit 64; whether that changed. O(keys of
     /// all nodes) then, else O(nodes).
     fn grow_to_fit(&mut self) -> bool;
-    /// Whether the running transaction's changes can stay: all sums that are kept fit.
-    fn settle(&self) -> Result<()>;
-    /// Before a commit: whether it will show results otherwise that the transaction left alone.
-    fn recentres(&mut self) -> bool;
+    /// Refuses sums of the running transaction that do not fit where they are kept.
+    fn check_fits(&self) -> Result<()>;
+    /// Before a commit: how it will show the payloads of the root; `None` where they have no origins.
+    fn recentring(&mut self) -> Option<Recentring>;
     /// The running transaction's changes stay.
     fn commit(&mut self);
     /// The running transaction's changes are undone.
     fn rollback(&mut self);
     /// Ends loading of static relations.
-    fn seal(&mut self);
+    fn freeze(&mut self);
     /// The part of the root.
     fn result(&self) -> Option<&Part>;
     /// The part of a node, if it is kept.
@@ -100,15 +101,15 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
         !self.fits() && self.grow()
     }
 
-    fn settle(&self) -> Result<()> {
+    fn check_fits(&self) -> Result<()> {
         match self.views.iter().position(|view| !view.fits()) {
             Some(node) => Err(self.refuse(node, Overflow { component: 0 })),
             None => Ok(()),
         }
     }
 
-    fn recentres(&mut self) -> bool {
-        P::recentres(self)
+    fn recentring(&mut self) -> Option<Recentring> {
+        P::recentring(self)
     }
 
     fn commit(&mut self) {
@@ -122,8 +123,8 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
         self.payloads.rollback();
     }
 
-    fn seal(&mut self) {
-        Tree::seal(self);
+    fn freeze(&mut self) {
+        Tree::freeze(self);
     }
 
     fn result(&self) -> Option<&Part> {

@@ -1,19 +1,17 @@
-//! Which strings a view holds: what the dictionary must know before ids are given again.
+//! Which strings a tree holds: what the dictionary must know before ids are given again.
 //!
-//! Invariant: between transactions every id that a view will ever read again is marked. They stand in
-//! the keys of its trees, and in what change logs remember: keys, least and greatest values, and
-//! categories, of rows that may have left. What is made of the keys of a tree (indexes, groups of
-//! companions, counts of indicator projections and of distinct rows) holds nothing beyond them, and
-//! streams hold places. Filters hold verdicts on ids, not strings: they forget. Literals are text.
+//! Invariant: between transactions every id that a tree will ever read again is marked. They stand in
+//! its keys. What is made of the keys (indexes, orders of values, counts of indicator projections and of
+//! distinct rows) holds nothing beyond them, and streams hold positions. Filters hold verdicts on ids, not
+//! strings: they forget. Literals are text.
 //! Cost: O(keys with strings).
 
 use ringview_core::{Gone, Held, HoldsStrings};
 use ringview_relation::Part;
 use ringview_view::part::mark_strings;
 
+use crate::tree::Payloads;
 use crate::tree::Tree;
-use crate::tree::payloads::Payloads;
-use crate::view_tree::{Form, ViewTree};
 
 impl<P: Payloads> Tree<P> {
     /// The parts that hold strings, and in which fields.
@@ -37,24 +35,5 @@ impl<P: Payloads> HoldsStrings for Tree<P> {
 
     fn forget_strings(&mut self, gone: &Gone) {
         self.payloads.forget_strings(gone);
-    }
-}
-
-impl<F: Form> HoldsStrings for ViewTree<F> {
-    fn mark_strings(&self, held: &mut Held) {
-        self.kept.tree.mark_strings(held);
-        self.kept.beside.mark_strings(held);
-        self.form.mark_strings(&self.kept, held);
-    }
-
-    fn string_words(&self) -> usize {
-        self.kept.tree.string_words()
-            + self.kept.beside.string_words()
-            + self.form.string_words(&self.kept)
-    }
-
-    fn forget_strings(&mut self, gone: &Gone) {
-        self.kept.tree.forget_strings(gone);
-        self.kept.beside.forget_strings(gone);
     }
 }

@@ -4,7 +4,7 @@
 //! that reads them, and no Ctrl-C pending. Whoever waits has let go of the interpreter and of the
 //! database, and looks for Ctrl-C every `SLICE`. Cost above the engine's: microseconds a call.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
@@ -17,33 +17,6 @@ use crate::outgoing::Rows;
 
 /// Between two looks for Ctrl-C.
 const SLICE: Duration = Duration::from_millis(50);
-
-/// Tells those who wait that something has moved.
-#[derive(Debug, Default)]
-pub(crate) struct Bell {
-    rung: Mutex<u64>,
-    wake: Condvar,
-}
-
-impl Bell {
-    pub(crate) fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.wake.notify_all();
-    }
-
-    fn heard(&self) -> u64 {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until it rings after `heard`, at most so long.
-    fn wait(&self, heard: u64, longest: Duration) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self
-            .wake
-            .wait_timeout_while(rung, longest, |rung| *rung == heard);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-    }
-}
 
 /// Gives what moved since a follower was last given something to `into`, and only then forgets it.
 pub(crate) fn hand_over<'py>(

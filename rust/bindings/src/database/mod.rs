@@ -11,6 +11,7 @@
 //! | `partials` | what a view over a part of the rows adds to that over all |
 //! | `follower`, `stream` | the classes of a reader of changes and of a stream of rows |
 
+mod bell;
 mod changes;
 mod files;
 mod follower;
@@ -38,7 +39,7 @@ use crate::incoming::{Keep, Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
 use crate::watch::Progress;
 
-use follower::Bell;
+use bell::Bell;
 pub(crate) use follower::Follower;
 pub(crate) use stream::RowStream;
 

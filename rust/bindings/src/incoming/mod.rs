@@ -32,6 +32,7 @@ pub(crate) use self::array::Keep;
 pub(crate) use self::reader::hears;
 use self::reader::{Item, Source};
 pub(crate) use self::schemas::Schemas;
+use self::schemas::refused;
 use crate::errors::named;
 use crate::outgoing::{SCHEMA, STREAM};
 
@@ -149,11 +150,6 @@ fn batch(
     keep: Keep,
 ) -> PyResult<RecordBatch> {
     array::batch(array, schema, keep).map_err(|why| refused(py, &why))
-}
-
-fn refused(py: Python<'_>, why: &str) -> PyErr {
-    let message = format!("cannot read the Arrow data: {why}");
-    named(py, "InvalidValueError", &message)
 }
 
 fn schema_in<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a FFI_ArrowSchema> {

@@ -28,7 +28,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyType};
 
-use super::refused;
+use super::schemas::refused;
 
 /// Time between two looks whether Ctrl-C came.
 const LOOK: Duration = Duration::from_millis(50);

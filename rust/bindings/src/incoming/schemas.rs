@@ -13,7 +13,6 @@ use pyo3::prelude::*;
 use ringview_core::Type;
 
 use super::array::is_bytes;
-use super::refused;
 use crate::errors::named;
 
 /// Schemas that are remembered; more than a program has tables costs little.
@@ -213,4 +212,9 @@ fn text<'a>(text: *const c_char) -> Option<&'a str> {
     }
     // SAFETY: it is not null, so by the interface it is a C string, which lives as long as the schema.
     unsafe { CStr::from_ptr(text) }.to_str().ok()
+}
+
+pub(super) fn refused(py: Python<'_>, why: &str) -> PyErr {
+    let message = format!("cannot read the Arrow data: {why}");
+    named(py, "InvalidValueError", &message)
 }

@@ -1,5 +1,5 @@
-//! A delta in factors: sum over c of `left[c] right[c]^T`, two relations of one variable each a term
-//! (paper, section 5: factorisable updates).
+//! A delta in factors: sum over c of `left[c] right[c]^T`, two relations of one variable each a
+//! term (paper, section 5: factorisable updates).
 //!
 //! A factor that names single rows or columns says so instead of holding zeros: then a join with a
 //! matrix picks rows or columns, and only the rows named are written.
@@ -111,26 +111,26 @@ impl MatrixFactor {
     }
 }
 
-/// The delta multiplied out, a matrix of `rows` times `columns`.
-///
-/// # Errors
-/// As [`Matrix::product`].
-pub(super) fn multiply_out(
-    left: &MatrixFactor,
-    right: &MatrixFactor,
-    (rows, columns): (usize, usize),
-    poll: &mut dyn FnMut() -> Result<()>,
-) -> Result<Matrix> {
-    if let (MatrixFactor::Dense(left), MatrixFactor::Dense(right)) = (left, right) {
-        return Matrix::product((left, Transposed::Yes), (right, Transposed::No), poll);
-    }
-    let mut out = Matrix::zeros(rows, columns)?;
-    out.check(left, right)?;
-    out.add(left, right);
-    Ok(out)
-}
-
 impl Matrix {
+    /// A factorised delta multiplied out, a matrix of `rows` times `columns`.
+    ///
+    /// # Errors
+    /// As [`Matrix::product`].
+    pub fn multiplied_out(
+        left: &MatrixFactor,
+        right: &MatrixFactor,
+        (rows, columns): (usize, usize),
+        poll: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Self> {
+        if let (MatrixFactor::Dense(left), MatrixFactor::Dense(right)) = (left, right) {
+            return Self::product((left, Transposed::Yes), (right, Transposed::No), poll);
+        }
+        let mut out = Self::zeros(rows, columns)?;
+        out.check(left, right)?;
+        out.add(left, right);
+        Ok(out)
+    }
+
     /// Whether the sum of this matrix and a factorised delta stays in the range of doubles; nothing
     /// is written. O(1), or O(values) where the numbers are huge.
     ///

@@ -13,7 +13,6 @@ mod product;
 use ringview_core::{Error, Result};
 
 pub use factor::MatrixFactor;
-use product::Operand;
 
 /// Up to this rank a product walks over the matrix; above, it is worth copying it into panels.
 const NARROW: usize = 8;
@@ -117,19 +116,6 @@ impl Matrix {
         &mut self.values[row * self.columns..][..self.columns]
     }
 
-    /// A factorised delta multiplied out.
-    ///
-    /// # Errors
-    /// As [`Matrix::product`].
-    pub fn multiplied_out(
-        left: &MatrixFactor,
-        right: &MatrixFactor,
-        shape: (usize, usize),
-        poll: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Self> {
-        factor::multiply_out(left, right, shape, poll)
-    }
-
     /// No value has a larger magnitude.
     #[must_use]
     pub fn bound(&self) -> f64 {
@@ -140,75 +126,5 @@ impl Matrix {
     #[must_use]
     pub fn memory_usage(&self) -> usize {
         self.values.capacity() * size_of::<f64>()
-    }
-
-    fn operand(&self, transposed: Transposed) -> Operand<'_> {
-        let (row, column) = match transposed {
-            Transposed::No => (self.columns, 1),
-            Transposed::Yes => (1, self.columns),
-        };
-        Operand {
-            values: &self.values,
-            row,
-            column,
-        }
-    }
-
-    /// The product of two matrices, either of them transposed. `poll` is asked now and then whether
-    /// to go on.
-    ///
-    /// # Errors
-    /// `Value` if the shapes do not fit or there is no room; `Overflow` if a sum leaves the range of
-    /// doubles; what `poll` says.
-    pub fn product(
-        (left, left_transposed): (&Matrix, Transposed),
-        (right, right_transposed): (&Matrix, Transposed),
-        poll: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Self> {
-        let shape = |matrix: &Matrix, transposed| match transposed {
-            Transposed::No => (matrix.rows, matrix.columns),
-            Transposed::Yes => (matrix.columns, matrix.rows),
-        };
-        let (rows, depth) = shape(left, left_transposed);
-        let (other, columns) = shape(right, right_transposed);
-        if depth != other {
-            return Err(Error::Value {
-                place: format!("a product of {rows} x {depth} and {other} x {columns}"),
-                problem: format!("{depth} columns meet {other} rows"),
-            });
-        }
-        let mut out = Self::zeros(rows, columns)?;
-        let (left_values, right_values) = (
-            left.operand(left_transposed),
-            right.operand(right_transposed),
-        );
-        if rows.min(columns).min(depth) == 0 {
-            return Ok(out);
-        }
-        // With few rows on one side, the other is walked once as it stands.
-        use Transposed::{No, Yes};
-        let narrow = |matrix: &Matrix| matrix.rows <= NARROW;
-        out.bound = match (left_transposed, right_transposed) {
-            (No, No) if narrow(left) => {
-                kernels::transposed_times(&right.values, depth, &left.values, &mut out.values)
-            }
-            (No, Yes) if narrow(left) => {
-                kernels::times(&right.values, depth, &left.values, &mut out.values)
-            }
-            (Yes, No) if narrow(left) => {
-                kernels::add_product(&mut out.values, rows, &left.values, &right.values)
-            }
-            _ => {
-                product::add(left_values, right_values, depth, &mut out, poll)?;
-                kernels::largest(&out.values)
-            }
-        };
-        if out.bound.is_finite() {
-            Ok(out)
-        } else {
-            Err(Error::Overflow {
-                place: format!("a product of {rows} x {depth} and {depth} x {columns}"),
-            })
-        }
     }
 }

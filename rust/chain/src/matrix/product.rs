@@ -6,10 +6,10 @@
 //!
 //! Cost: rows * depth * columns multiply-adds; room for two panels.
 
-use ringview_core::Result;
-use ringview_core::dispatch;
+use multiversion::multiversion;
+use ringview_core::{Error, Result};
 
-use super::Matrix;
+use super::{Matrix, NARROW, Transposed, kernels};
 
 /// A tile of the result: rows times columns.
 const TILE_ROWS: usize = 4;
@@ -32,8 +32,8 @@ pub(super) struct Operand<'a> {
 }
 
 impl Operand<'_> {
-    /// Copies `outer` times `inner` values as strips `width` wide along the outer dimension, the last
-    /// one filled up with zeros.
+    /// Copies `outer` times `inner` values as strips `width` wide along the outer dimension, the
+    /// last one filled up with zeros.
     #[inline(always)]
     fn pack(
         self,
@@ -58,6 +58,78 @@ impl Operand<'_> {
     }
 }
 
+impl Matrix {
+    pub(super) fn operand(&self, transposed: Transposed) -> Operand<'_> {
+        let (row, column) = match transposed {
+            Transposed::No => (self.columns, 1),
+            Transposed::Yes => (1, self.columns),
+        };
+        Operand {
+            values: &self.values,
+            row,
+            column,
+        }
+    }
+
+    /// The product of two matrices, either of them transposed. `poll` is asked now and then whether
+    /// to go on.
+    ///
+    /// # Errors
+    /// `Value` if the shapes do not fit or there is no room; `Overflow` if a sum leaves the range
+    /// of doubles; what `poll` says.
+    pub fn product(
+        (left, left_transposed): (&Matrix, Transposed),
+        (right, right_transposed): (&Matrix, Transposed),
+        poll: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Self> {
+        let shape = |matrix: &Matrix, transposed| match transposed {
+            Transposed::No => (matrix.rows, matrix.columns),
+            Transposed::Yes => (matrix.columns, matrix.rows),
+        };
+        let (rows, depth) = shape(left, left_transposed);
+        let (other, columns) = shape(right, right_transposed);
+        if depth != other {
+            return Err(Error::Value {
+                place: format!("a product of {rows} x {depth} and {other} x {columns}"),
+                problem: format!("{depth} columns meet {other} rows"),
+            });
+        }
+        let mut out = Self::zeros(rows, columns)?;
+        let (left_values, right_values) = (
+            left.operand(left_transposed),
+            right.operand(right_transposed),
+        );
+        if rows.min(columns).min(depth) == 0 {
+            return Ok(out);
+        }
+        // With few rows on one side, the other is walked once as it stands.
+        use Transposed::{No, Yes};
+        let narrow = |matrix: &Matrix| matrix.rows <= NARROW;
+        out.bound = match (left_transposed, right_transposed) {
+            (No, No) if narrow(left) => {
+                kernels::transposed_times(&right.values, depth, &left.values, &mut out.values)
+            }
+            (No, Yes) if narrow(left) => {
+                kernels::times(&right.values, depth, &left.values, &mut out.values)
+            }
+            (Yes, No) if narrow(left) => {
+                kernels::add_product(&mut out.values, rows, &left.values, &right.values)
+            }
+            _ => {
+                add(left_values, right_values, depth, &mut out, poll)?;
+                kernels::largest(&out.values)
+            }
+        };
+        if out.bound.is_finite() {
+            Ok(out)
+        } else {
+            Err(Error::Overflow {
+                place: format!("a product of {rows} x {depth} and {depth} x {columns}"),
+            })
+        }
+    }
+}
+
 /// The sum of the products of two packed strips.
 #[inline(always)]
 fn tile(left: &[f64], right: &[f64]) -> [[f64; TILE_COLUMNS]; TILE_ROWS] {
@@ -76,36 +148,36 @@ fn tile(left: &[f64], right: &[f64]) -> [[f64; TILE_COLUMNS]; TILE_ROWS] {
     sums
 }
 
-dispatch! {
-    /// out += left * right, of packed panels; `out` begins at the panel's first value and has rows
-    /// `stride` apart. Returns the number of tiles.
-    fn panels(
-        left: &[f64],
-        right: &[f64],
-        depth: usize,
-        shape: (usize, usize),
-        out: &mut [f64],
-        stride: usize,
-    ) -> usize {
-        let (rows, columns) = shape;
-        let mut tiles = 0;
-        for (at, right) in right.chunks_exact(depth * TILE_COLUMNS).enumerate() {
-            let column = at * TILE_COLUMNS;
-            let width = TILE_COLUMNS.min(columns - column);
-            for (at, left) in left.chunks_exact(depth * TILE_ROWS).enumerate() {
-                let row = at * TILE_ROWS;
-                let sums = tile(left, right);
-                for (row, sums) in (row..rows).zip(&sums) {
-                    let out = &mut out[row * stride + column..][..width];
-                    for (out, sum) in out.iter_mut().zip(sums) {
-                        *out += sum;
-                    }
+/// out += left * right, of packed panels; `out` begins at the panel's first value and has rows
+/// `stride` apart. Returns the number of tiles.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[must_use]
+fn panels(
+    left: &[f64],
+    right: &[f64],
+    depth: usize,
+    shape: (usize, usize),
+    out: &mut [f64],
+    stride: usize,
+) -> usize {
+    let (rows, columns) = shape;
+    let mut tiles = 0;
+    for (at, right) in right.chunks_exact(depth * TILE_COLUMNS).enumerate() {
+        let column = at * TILE_COLUMNS;
+        let width = TILE_COLUMNS.min(columns - column);
+        for (at, left) in left.chunks_exact(depth * TILE_ROWS).enumerate() {
+            let row = at * TILE_ROWS;
+            let sums = tile(left, right);
+            for (row, sums) in (row..rows).zip(&sums) {
+                let out = &mut out[row * stride + column..][..width];
+                for (out, sum) in out.iter_mut().zip(sums) {
+                    *out += sum;
                 }
-                tiles += 1;
             }
+            tiles += 1;
         }
-        tiles
     }
+    tiles
 }
 
 /// out += left * right, `depth` deep. `poll` is asked now and then whether to go on.

@@ -2,9 +2,9 @@
 //!
 //! Invariant: columns are matched by name, and every value is kept exactly or the whole batch is
 //! refused, with the row counted as the user counts it. Names, types and NULLs of all columns are
-//! checked first, also of those that nobody needs; only then are values read.
-//! Cost: one tight loop a column. Names and types are looked at once a schema: batches of one stream
-//! share it, so a batch of one row pays little more than its values.
+//! checked first, also of those that nobody needs; only then are values read. Cost: one tight loop
+//! a column. Names and types are looked at once a schema: batches of one stream share it, so a
+//! batch of one row pays little more than its values.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -68,9 +68,9 @@ impl Encoder {
 
     /// Refills `into` with the rows of `batch`, in the columns that are `needed`.
     ///
-    /// `first_row` is what messages call the first row: where it stands in all that the user
-    /// handed in. `multiplicity` names an integer column that says how often each row counts.
-    /// After an error `into` is empty; new strings may have entered `dict`, until it is rolled back.
+    /// `first_row` is what messages call the first row: where it stands in all that the user handed
+    /// in. `multiplicity` names an integer column that says how often each row counts. After an
+    /// error `into` is empty; new strings may have entered `dict`, until it is rolled back.
     pub fn encode(
         &mut self,
         batch: &RecordBatch,
@@ -274,8 +274,8 @@ impl Match {
     }
 }
 
-/// An array of a batch, and its type as the batch's schema has it: where that is at hand, a batch of
-/// one row need not ask each of its arrays again and again.
+/// An array of a batch, and its type as the batch's schema has it: where that is at hand, a batch
+/// of one row need not ask each of its arrays again and again.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     array: &'a dyn Array,

@@ -1,11 +1,11 @@
 //! Raw words of one Arrow array: its own values, one word each, before any change of type.
 //!
-//! Invariant: afterwards the column has one word a row, NULLs are 0 and marked, floats are canonical
-//! (no -0.0, one NaN), decimals have their high halves. Places of texts, views and keys of dictionaries
-//! are checked as they are read, and so is the UTF-8 of strings that the dictionary does not have: who
-//! handed the array in may have made it without any check. What stands under a NULL is not looked at.
-//! The type of the array is looked at once an array, so plain numbers are one tight loop; strings cost
-//! a hash each, dictionary-encoded ones a hash for each entry in use.
+//! Invariant: afterwards the column has one word a row, NULLs are 0 and marked, floats are
+//! canonical (no -0.0, one NaN), decimals have their high halves. Places of texts, views and keys
+//! of dictionaries are checked as they are read, and so is the UTF-8 of strings that the dictionary
+//! does not have: who handed the array in may have made it without any check. What stands under a
+//! NULL is not looked at. The type of the array is looked at once an array, so plain numbers are
+//! one tight loop; strings cost a hash each, dictionary-encoded ones a hash for each entry in use.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -29,9 +29,9 @@ pub(super) enum Fault {
     Other(Error),
 }
 
-/// Refills `column` with the raw words of `array`, which is of type `ty`; `nulls` are its logical nulls,
-/// if it has any.
-/// The caller has made sure that `fix` knows the array's type; any other is all zeros.
+/// Refills `column` with the raw words of `array`, which is of type `ty`; `nulls` are its logical
+/// nulls, if it has any. The caller has made sure that `fix` knows the array's type; any other is
+/// all zeros.
 pub(super) fn fill(
     array: &dyn Array,
     ty: &DataType,
@@ -197,7 +197,8 @@ fn dictionary<K: ArrowDictionaryKeyType>(
     Ok(())
 }
 
-/// The entries of an Arrow dictionary, translated when first met: a slice of a long array may use few.
+/// The entries of an Arrow dictionary, translated when first met: a slice of a long array may use
+/// few.
 struct Entries<'a> {
     texts: Texts<'a>,
     ids: Vec<Option<u32>>,

@@ -3,10 +3,8 @@
 //! Invariant: groups are kept where each change is of one of them, and read where one relation has all their
 //! columns; of what is neither, the reason is told. Cost: none that depends on data.
 
-use ringview_core::Result;
+use ringview_core::{Error, Result};
 use ringview_query::{Bound, Variable};
-
-use super::unsupported;
 
 /// Whether each change is of one group: then it costs what it costs without groups.
 pub(crate) fn is_of_one_group(query: &Bound) -> bool {
@@ -63,4 +61,13 @@ pub(super) fn check_groups(query: &Bound) -> Result<()> {
         alone.name
     );
     Err(unsupported("GROUP BY", &why))
+}
+
+pub(super) fn unsupported(what: &str, why: &str) -> Error {
+    Error::Unsupported {
+        what: format!("{what} by the engine \"epsilon\""),
+        why: why.to_owned(),
+        instead: "leave engine= out: the cheapest engine that can keep the view is taken"
+            .to_owned(),
+    }
 }

@@ -5,6 +5,7 @@
 //! it is one relation, and rows are taken at the first atom alone. Cost: small, and none that depends
 //! on data.
 
+mod component;
 mod explanation;
 mod groups;
 mod moments;
@@ -13,34 +14,17 @@ use ringview_core::{Error, Result, Type};
 use ringview_query::{Bound, Factor, Features, Kind, PlanAtom, VarId, Variable};
 use ringview_relation::Part;
 use ringview_ring::NumberKind;
-use ringview_view::answer::{Member, Members, Outputs, TermSums, number_kind};
+use ringview_view::answer::{Member, Members, Outputs, TermSums};
 use ringview_view::fields::Fields;
 use ringview_view::part::PartRows;
 
-use groups::{check_groups, has, reader};
+pub(crate) use component::Component;
+use groups::{check_groups, has, reader, unsupported};
 use moments::FeatureMoments;
 
 pub(crate) use groups::is_of_one_group;
 
 use crate::query::{Class, Epsilon, Query, Refused, SplitKey};
-
-/// A component of the payloads: a product of what each atom contributes, 1 where absent.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Component {
-    pub(crate) kind: Kind,
-    pub(crate) factors: Vec<Option<Factor>>,
-}
-
-impl Component {
-    /// How it is kept: a sum of integers has 128 bits, for all relations share one shape, which never changes.
-    pub(crate) fn number(&self) -> NumberKind {
-        let sums = |factor: &Factor| factor.value.is_some();
-        match self.kind {
-            Kind::Int if self.factors.iter().flatten().any(sums) => NumberKind::Decimal,
-            kind => number_kind(kind),
-        }
-    }
-}
 
 /// How a query is kept.
 #[derive(Clone, Debug)]
@@ -228,15 +212,6 @@ fn epsilons(query: &Bound, own: Epsilon) -> Result<Vec<Epsilon>> {
         }
     }
     Ok(epsilons)
-}
-
-fn unsupported(what: &str, why: &str) -> Error {
-    Error::Unsupported {
-        what: format!("{what} by the engine \"epsilon\""),
-        why: why.to_owned(),
-        instead: "leave engine= out: the cheapest engine that can keep the view is taken"
-            .to_owned(),
-    }
 }
 
 pub(crate) fn refused(refused: Refused) -> Error {

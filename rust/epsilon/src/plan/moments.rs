@@ -9,13 +9,13 @@
 //! binary digits, however far from zero. Values that move between heavy and light parts are taken out of views and put back, so
 //! what doubles leave behind would grow with every flip, and the degree-m ring of view trees is in doubles.
 //! Cost: 1 + m + m(m + 1)/2 numbers a tuple, of three words each but for the count: 28 words for three
-//! features where the degree-m ring has 10; as many steps as a count takes (`tests/costs.rs`).
+//! features where the degree-m ring has 10; as many steps as a count takes (`tests/all/costs.rs`).
 
 use ringview_core::Result;
 use ringview_query::{Bound, Expr, Factor, Features, Kind};
 use ringview_view::answer::FeatureColumns;
 
-use crate::plan::Component;
+use crate::plan::component::Component;
 
 /// The features of a COFACTOR.
 #[derive(Clone, Debug)]

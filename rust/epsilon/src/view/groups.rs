@@ -3,21 +3,20 @@
 //! Invariant: between transactions the machine behind the lock has taken the rows that the view has taken; groups that
 //! were read stay until the next commit. Cost: a change as without groups, and less; a group what a change of
 //! each tuple costs that is in it, among those of the relation that has its columns; all of them
-//! O(N^(3/2)) at e = 1/2. So nothing is told of what moved: that would be to read them all.
+//! O(N^(3/2)) at e = 1/2. So it has no delta: that would be to read them all.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Batch, Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result, Type};
+use ringview_core::{Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result, Type};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
 use ringview_relation::Part;
-use ringview_view::answer::followers::Followers;
-use ringview_view::answer::{Cell, KeyValue, Members, MovedRows};
+use ringview_view::answer::{Cell, KeyValue, Members};
 use ringview_view::part::partial::write_groups;
-use ringview_view::part::{Keeper, PartRows};
-use ringview_view::{Answer, Follower, Key, RowDelta, View};
+use ringview_view::part::{Maintainer, PartRows};
+use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
 use super::HeavyLightSums;
 use crate::plan::Plan;
@@ -137,6 +136,15 @@ impl Answer for GroupsOnRead {
         self.rows_of(&part).batch(dictionary, meter)
     }
 
+    fn scan(
+        &self,
+        _place: u64,
+        _wanted: &[bool],
+        _reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<(Delta, Option<u64>)> {
+        Err(unfollowed("a view over this one"))
+    }
+
     fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
         Ok(self.rows_of(&self.none).key_columns())
     }
@@ -181,12 +189,17 @@ impl HoldsStrings for GroupsOnRead {
 }
 
 impl View for GroupsOnRead {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.state_mut().sums.apply(rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        self.state_mut().sums.apply(rows, cx.meter)
     }
 
-    fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.state_mut().sums.settle(dictionary, meter)
+    fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
+        self.state_mut().sums.prepare(cx.dictionary, cx.meter)?;
+        Ok(Delta::default())
+    }
+
+    fn has_delta(&self) -> Result<()> {
+        Err(unfollowed("what moved in this view"))
     }
 
     fn commit(&mut self, dictionary: &Dictionary) {
@@ -212,53 +225,16 @@ impl View for GroupsOnRead {
         write_groups(query, self.rows_of(&part), Vec::new(), (dictionary, meter))
     }
 
-    fn follow(&mut self, _from_now: bool) -> Follower {
-        // It is told so when it asks.
-        Followers::<MovedRows>::default().join()
-    }
-
-    fn changes(&self, _follower: &Follower, _dictionary: &Dictionary) -> Result<RecordBatch> {
-        Err(unfollowed("what moved in this view"))
-    }
-
-    fn advance(&mut self, _follower: &Follower) {}
-
-    fn tidy(&mut self) {}
-
-    fn has_moved(&self, _follower: &Follower) -> bool {
-        true
-    }
-
-    fn feed(&mut self, _needed: Option<&[bool]>) {}
-
-    fn moved(&mut self, _dictionary: &mut Dictionary, _meter: &Meter<'_>) -> Result<Batch> {
-        Ok(Batch::new())
-    }
-
-    fn rows_from(
-        &self,
-        _place: u64,
-        _needed: &[bool],
-        _dictionary: &mut Dictionary,
-        _meter: &Meter<'_>,
-    ) -> Result<(Batch, Option<u64>)> {
-        Err(unfollowed("a view over this one"))
-    }
-
     fn explanation(&self) -> Explanation {
         let state = self.state();
         Explanation {
             bytes: Some(state.memory_usage() as u64),
-            ..Keeper::explanation(&state.sums)
+            ..Maintainer::explanation(&state.sums)
         }
     }
 
     fn memory_usage(&self) -> usize {
         self.state().memory_usage()
-    }
-
-    fn bytes(&self) -> usize {
-        self.memory_usage()
     }
 
     fn steps(&self) -> u64 {

@@ -18,10 +18,11 @@ use std::sync::Arc;
 
 use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
 use ringview_explain::Explanation;
+use ringview_relation::Moved;
 use ringview_ring::SumProduct;
 use ringview_view::RowDelta;
 use ringview_view::answer::Members;
-use ringview_view::part::{Grouped, Keeper, PartRows, mark_strings};
+use ringview_view::part::{Grouped, Maintainer, PartRows, mark_strings};
 
 use crate::algebra::Algebra;
 use crate::machine::Machine;
@@ -104,7 +105,7 @@ impl HoldsStrings for HeavyLightSums {
     }
 }
 
-impl Keeper for HeavyLightSums {
+impl Maintainer for HeavyLightSums {
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         // One relation at three places takes its rows once.
         if self.plan.is_cycle && rows.atom > 0 {
@@ -117,13 +118,14 @@ impl Keeper for HeavyLightSums {
         self.waiting.take(&mut self.machine, taken, meter)
     }
 
-    fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+    fn prepare(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
         self.waiting.enter(&mut self.machine, meter)?;
         self.machine.settle(meter)
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) {
+    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Moved> {
         self.machine.commit();
+        None
     }
 
     fn rollback(&mut self) {

@@ -1,23 +1,22 @@
-//! The rows of triangles as a view: an answer that is read with constant delay, and what moves in it.
+//! The rows of triangles as a view: an answer that is read with constant delay, and its delta.
 //!
-//! Invariant: the machine has taken the rows that the view has taken. While somebody follows, or a view
-//! above reads, the machine notes the rows that a transaction moves; `settle` hands them to the open
-//! segment of the log, `commit` keeps them there. Cost: that of the machine; a row that moves is O(1)
-//! more where it is noted, nothing where it is not.
+//! Invariant: the machine has taken the rows that the view has taken. Where a delta is wanted, the machine notes the
+//! rows that a transaction changes. Cost: that of the machine; O(1) more a row that changes where it is noted, nothing
+//! where it is not.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Result};
 use ringview_explain::Explanation;
 use ringview_query::VarId;
+use ringview_relation::Part;
 use ringview_ring::{NumberKind, SumProduct};
-use ringview_view::answer::followers::Followers;
-use ringview_view::answer::{Assembler, Members, MovedRows, Outputs, ResultRows};
+use ringview_view::answer::{Assembler, Members, Outputs, ResultRows};
 use ringview_view::part::{PartRows, mark_strings};
-use ringview_view::{Answer, Follower, RowDelta, View};
+use ringview_view::{Answer, Context, Delta, RowDelta, View};
 
 use super::read::Reading;
 use super::told;
@@ -36,9 +35,6 @@ pub(crate) struct HeavyLightRows {
     variables: Vec<VarId>,
     /// Rows have no payload.
     members: Members,
-    followers: Followers<MovedRows>,
-    /// Which columns of the result other views read, of those that can be read.
-    feed: Option<Vec<bool>>,
     /// How often a transaction was kept: places of before are none any more.
     pub(super) version: u64,
 }
@@ -63,8 +59,6 @@ impl HeavyLightRows {
             waiting: Waiting::new(plan.query.atoms.len()),
             variables: (0..plan.query.variables.len()).collect(),
             members: Members::default(),
-            followers: Followers::default(),
-            feed: None,
             version: 0,
             plan,
         })
@@ -80,12 +74,6 @@ impl HeavyLightRows {
         }
     }
 
-    /// A segment in which nothing moved.
-    fn nothing(&self) -> MovedRows {
-        let fields: Vec<usize> = (0..self.plan.join.packing.len()).collect();
-        MovedRows::new(self.plan.fields.layout(&fields))
-    }
-
     /// Rows as Arrow; of none, the columns.
     pub(super) fn batch(
         &self,
@@ -97,115 +85,56 @@ impl HeavyLightRows {
         self.assembler(dictionary).batch(rows)
     }
 
-    /// What the running transaction moved, each row with its multiplicity.
-    fn running(&self) -> (ResultRows, Vec<i64>) {
+    /// The rows that the running transaction changed, each with the change of its multiplicity.
+    fn changed(&self, part: &Part) -> (ResultRows, Vec<i64>) {
         let mut rows = ResultRows::new(self.plan.join.packing.len(), 0);
         let mut multiplicities = Vec::new();
-        if let Some(part) = self.machine.moved_rows() {
-            for slot in part.iter().filter(|&slot| part.payload(slot)[0] != 0) {
-                rows.push(part, slot, &[], None);
-                multiplicities.push(part.payload(slot)[0] as i64);
-            }
+        for slot in part.iter().filter(|&slot| part.payload(slot)[0] != 0) {
+            rows.push(part, slot, &[]);
+            multiplicities.push(part.payload(slot)[0] as i64);
         }
         (rows, multiplicities)
     }
 }
 
 impl View for HeavyLightRows {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        let is_logged = self.feed.is_some() || self.followers.open().is_some();
-        self.machine.log_rows(is_logged);
+    fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        self.machine.log_rows(cx.wanted.is_some());
         let shape = self.machine.shape().clone();
         let delta = self.readings[rows.atom].read(rows, &shape)?;
-        meter.work(delta.rows as u64)?;
+        cx.meter.work(delta.rows as u64)?;
         let taken = (rows.atom, delta);
-        self.waiting.take(&mut self.machine, taken, meter)
+        self.waiting.take(&mut self.machine, taken, cx.meter)
     }
 
-    fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.waiting.enter(&mut self.machine, meter)?;
-        self.machine.settle(meter)?;
-        if let (Some(open), Some(moved)) = (self.followers.open(), self.machine.moved_rows()) {
-            meter.work(moved.len() as u64)?;
-            open.rollback();
-            open.add_part(moved)?;
-        }
-        Ok(())
-    }
-
-    fn commit(&mut self, _dictionary: &Dictionary) {
-        self.machine.commit();
-        self.version += 1;
-        if let Some(open) = self.followers.open() {
-            open.commit();
-        }
-        if self.followers.lost_one() {
-            self.tidy();
-        }
-    }
-
-    fn rollback(&mut self) {
-        self.waiting.clear();
-        self.machine.rollback();
-        if let Some(open) = self.followers.open() {
-            open.rollback();
-        }
-    }
-
-    fn answer(&self) -> &dyn Answer {
-        self
-    }
-
-    fn follow(&mut self, from_now: bool) -> Follower {
-        let nothing = self.nothing();
-        match from_now {
-            true => self.followers.join_here(|| nothing),
-            false => self.followers.join(),
-        }
-    }
-
-    fn changes(&self, follower: &Follower, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let fields = self.plan.join.packing.len();
-        let assembler = self.assembler(dictionary);
-        match self.followers.since(follower) {
-            Some(parts) => {
-                let (rows, multiplicities) = MovedRows::read(&parts, fields)?;
-                assembler.changes(rows, multiplicities)
-            }
-            None => assembler.with_ones(&self.rows(dictionary, &Meter::free())?),
-        }
-    }
-
-    fn advance(&mut self, follower: &Follower) {
-        let nothing = self.nothing();
-        let merge = |into: &mut MovedRows, from: &MovedRows, _: &_| into.absorb(from);
-        self.followers.advance(follower, || nothing, merge);
-    }
-
-    fn tidy(&mut self) {
-        self.followers.tidy(|into, from, _| into.absorb(from));
-    }
-
-    fn has_moved(&self, follower: &Follower) -> bool {
-        self.followers.has_moved(follower).unwrap_or(true)
-    }
-
-    fn feed(&mut self, needed: Option<&[bool]>) {
-        self.feed = needed.map(<[bool]>::to_vec);
-    }
-
-    fn moved(&mut self, dictionary: &mut Dictionary, meter: &Meter<'_>) -> Result<Batch> {
-        let (Some(needed), Some(part)) = (&self.feed, self.machine.moved_rows()) else {
-            return Ok(Batch::new());
+    fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
+        self.waiting.enter(&mut self.machine, cx.meter)?;
+        self.machine.settle(cx.meter)?;
+        let (Some(wanted), Some(part)) = (cx.wanted, self.machine.moved_rows()) else {
+            return Ok(Delta::default());
         };
-        let over = PartRows {
+        let rows = PartRows {
             outputs: Outputs::from(&self.plan.query),
             fields: &self.plan.fields,
             keys: &self.variables,
             part,
             further: &self.members,
         };
-        over.weighed(needed, self.running(), (dictionary, meter))
+        rows.weighed(wanted, self.changed(part), (cx.dictionary, cx.meter))
+    }
+
+    fn commit(&mut self, _dictionary: &Dictionary) {
+        self.machine.commit();
+        self.version += 1;
+    }
+
+    fn rollback(&mut self) {
+        self.waiting.clear();
+        self.machine.rollback();
+    }
+
+    fn answer(&self) -> &dyn Answer {
+        self
     }
 
     fn explanation(&self) -> Explanation {
@@ -220,11 +149,7 @@ impl View for HeavyLightRows {
         let readings = self.readings.iter().map(Reading::memory_usage);
         let readings = readings.sum::<usize>();
         let waiting = self.waiting.memory_usage();
-        self.machine.memory_usage() + self.followers.memory_usage() + readings + waiting
-    }
-
-    fn bytes(&self) -> usize {
-        self.memory_usage()
+        self.machine.memory_usage() + readings + waiting
     }
 
     fn steps(&self) -> u64 {
@@ -241,19 +166,13 @@ impl HoldsStrings for HeavyLightRows {
         for (atom, part) in self.machine.wholes().enumerate() {
             mark_strings(part, &self.plan.texts(atom), held);
         }
-        let texts = self.plan.fields.texts(&self.variables);
-        let logs = self.followers.segments().filter_map(MovedRows::rows);
-        logs.for_each(|rows| mark_strings(rows, &texts, held));
     }
 
     fn string_words(&self) -> usize {
         let parts = self.machine.wholes().enumerate();
-        let own: usize = parts
+        parts
             .map(|(atom, part)| part.len() * self.plan.texts(atom).len())
-            .sum();
-        let logs = self.followers.segments().filter_map(MovedRows::rows);
-        let logged: usize = logs.map(|rows| rows.len()).sum();
-        own + logged * self.plan.fields.texts(&self.variables).len()
+            .sum()
     }
 
     fn forget_strings(&mut self, gone: &Gone) {

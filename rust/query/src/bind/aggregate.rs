@@ -293,7 +293,8 @@ impl Term {
     }
 }
 
-/// The type of a sum of numbers of a kind: integers add up to a decimal without digits after the point.
+/// The type of a sum of numbers of a kind: integers add up to a decimal without digits after the
+/// point.
 fn sum_type(kind: Kind) -> Type {
     let scale = match kind {
         Kind::Int => 0,

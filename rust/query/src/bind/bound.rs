@@ -1,23 +1,20 @@
-//! A checked query: atoms, variables, filters and outputs over terms numbered once for the whole query.
+//! A checked query: atoms, variables, filters and outputs over terms numbered once for the whole
+//! query.
 //!
-//! Invariants: term 0 is the count, and the terms are distinct; whatever an output reads is a term, a
-//! measure or a companion. The atoms of a companion are the query's, in the same order. Nothing here
-//! says how it is maintained: each engine places the terms in a plan of its own.
+//! Invariants: term 0 is the count, and the terms are distinct; whatever an output reads is a term,
+//! a measure or a companion. The atoms of a companion are the query's, in the same order. Nothing
+//! here says how it is maintained: each engine places the terms in a plan of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ringview_core::{Error, Result, Schema, Type};
+use ringview_core::{Result, Schema, Type};
 use serde::{Deserialize, Serialize};
 
-use crate::bind::companion::Companion;
 use crate::bind::computed::{Computed, Having};
 use crate::bind::expr::{Expr, Kind, Predicate};
-use crate::bind::features::Features;
-use crate::bind::nested::{Where, each_read};
-use crate::graph::hypergraph::Hypergraph;
+use crate::bind::nested::Where;
 use crate::graph::order::OrderNode;
-use crate::graph::set::Set;
 use crate::logical::{Function, Representation};
 
 /// A variable's position in [`Bound::variables`].
@@ -75,8 +72,8 @@ pub struct Bound {
     pub companions: Vec<Companion<Bound>>,
     /// The variable order that the user gives, whole.
     pub order: Option<Vec<OrderNode>>,
-    /// By atom: the exponent of the threshold of its heavy values, where the user gives one; empty where
-    /// the query gives none.
+    /// By atom: the exponent of the threshold of its heavy values, where the user gives one; empty
+    /// where the query gives none.
     pub epsilons: Vec<Option<f64>>,
 }
 
@@ -136,6 +133,19 @@ pub struct Term {
     pub not_null: BTreeMap<usize, Vec<usize>>,
 }
 
+impl Term {
+    /// The number of rows.
+    #[must_use]
+    pub fn rows() -> Self {
+        Self {
+            kind: Kind::Int,
+            coefficient: Expr::int(1),
+            factors: BTreeMap::new(),
+            not_null: BTreeMap::new(),
+        }
+    }
+}
+
 /// What a row of an atom contributes to a term, beside its multiplicity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
@@ -156,8 +166,8 @@ pub struct PlanOutput {
     pub kind: OutputKind,
 }
 
-/// Where a column of the result comes from. Its numbers are terms of the query: an engine says where
-/// each of them stands in its payloads.
+/// Where a column of the result comes from. Its numbers are terms of the query: an engine says
+/// where each of them stands in its payloads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum OutputKind {
@@ -247,161 +257,77 @@ impl Variable {
     }
 }
 
-impl Bound {
-    /// Notes for each atom which of its columns are read at all.
-    pub(crate) fn note_columns(&mut self) {
-        let outer = self.atoms.len();
-        let mut read: Vec<BTreeSet<usize>> = (0..outer).map(|id| self.columns_read(id)).collect();
-        for atom in &self.inner {
-            let mut columns: BTreeSet<usize> = atom.join_columns_not_null.iter().copied().collect();
-            if let Some(filter) = &atom.filter {
-                filter.each_column(&mut |column| {
-                    columns.insert(column);
-                });
-            }
-            read.push(columns);
-        }
-        if let Some(condition) = &self.condition {
-            each_read(condition, 0..outer, &mut |atom, column| {
-                read[atom].insert(column);
-            });
-        }
-        let atoms = self.atoms.iter_mut().chain(&mut self.inner);
-        for (atom, columns) in atoms.zip(read) {
-            atom.columns = columns.into_iter().collect();
-        }
-    }
+/// A view that holds the values of one column, or of some together, by group: as it is bound, or as
+/// an engine plans it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Companion<P> {
+    /// The columns, for people.
+    pub name: String,
+    /// What it is. Its outputs are the groups, the values, then sums, if there are any.
+    pub plan: P,
+    /// The free variables of the view, each with its variable in `plan`.
+    pub groups: Vec<(VarId, VarId)>,
+    /// Whether its values are read in their order; for COUNT(DISTINCT) alone they need none.
+    pub ordered: bool,
+    /// The values, never NULL.
+    pub values: Vec<CompanionValue>,
+}
 
-    fn columns_read(&self, id: usize) -> BTreeSet<usize> {
-        let atom = &self.atoms[id];
-        let mut columns: BTreeSet<usize> = atom.join_columns_not_null.iter().copied().collect();
-        let own = self.variables.iter().flat_map(|v| &v.columns);
-        columns.extend(own.filter(|(of, _)| *of == id).map(|(_, column)| *column));
-        let mut see = |column: usize| {
-            columns.insert(column);
-        };
-        if let Some(filter) = &atom.filter {
-            filter.each_column(&mut see);
-        }
-        for term in &self.terms {
-            term.not_null
-                .get(&id)
-                .into_iter()
-                .flatten()
-                .for_each(|column| see(*column));
-            if let Some(factor) = term.factors.get(&id) {
-                factor.each_column(&mut see);
-            }
-        }
-        let features = self.features.iter();
-        for feature in features
-            .clone()
-            .flat_map(|f| &f.numeric)
-            .filter(|place| place.0 == id)
-        {
-            see(feature.1);
-        }
-        let beside = features
-            .flat_map(Features::companions)
-            .chain(&self.companions);
-        for companion in beside {
-            companion.plan.atoms[id]
-                .columns
-                .iter()
-                .for_each(|column| see(*column));
-        }
-        columns
-    }
+/// A column whose values a companion holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompanionValue {
+    /// Its type.
+    pub ty: Type,
+    /// The variable in the companion's plan that holds them. It may be one of the groups.
+    pub variable: VarId,
+}
 
-    /// What the rows of an atom contribute to each term, in their order, where each factor stands at its
-    /// own atom and coefficients at the first.
+impl<P> Companion<P> {
+    /// The same, planned otherwise.
     ///
     /// # Errors
-    /// `Overflow` where a coefficient has no number.
-    pub fn factors(&self, atom: usize) -> Result<Vec<Option<Factor>>> {
-        let factor = |term: &Term| {
-            let mut value = term.factors.get(&atom).cloned();
-            if atom == 0 && !term.coefficient.is_one() {
-                let own = value.unwrap_or(Expr::int(1));
-                value = Some(term.coefficient.clone().multiply(own)?);
-            }
-            let not_null = term.not_null.get(&atom).cloned().unwrap_or_default();
-            Ok(Some(Factor { not_null, value }))
-        };
-        self.terms.iter().map(factor).collect()
-    }
-
-    /// The atoms of the query and of those within it, by their numbers: those that join, then the others. A change of
-    /// the rows of an atom goes by that number.
-    pub fn all_atoms(&self) -> impl Iterator<Item = &PlanAtom> {
-        self.atoms.iter().chain(&self.inner)
-    }
-
-    /// Whether its condition compares with queries within.
-    #[must_use]
-    pub fn is_nested(&self) -> bool {
-        let mut nested = false;
-        if let Some(condition) = &self.condition {
-            condition.each_query(&mut |_| nested = true);
-        }
-        nested
-    }
-
-    /// Refuses a condition, for an engine (or what one makes) that knows equalities and filters alone.
-    ///
-    /// # Errors
-    /// `Unsupported` where there is one.
-    pub fn refuse_condition(&self, who: &str) -> Result<()> {
-        if self.condition.is_none() {
-            return Ok(());
-        }
-        let (what, instead) = match self.is_nested() {
-            true => (
-                "a subquery in a condition",
-                "leave engine= out, so that an engine takes it that knows subqueries; or read the \
-                 subquery in FROM, joined by equality",
-            ),
-            false => (
-                "a condition that compares columns of two tables",
-                "join in a subquery that shows the columns, and put the condition around it: \
-                 FROM (SELECT .. FROM .. JOIN ..) AS q WHERE ..",
-            ),
-        };
-        Err(Error::Unsupported {
-            what: what.to_owned(),
-            why: format!(
-                "{who} joined by equality, and rows that tell by themselves whether they take part"
-            ),
-            instead: instead.to_owned(),
+    /// Those of `plan`.
+    pub fn map<Q>(self, plan: impl FnOnce(P) -> Result<Q>) -> Result<Companion<Q>> {
+        Ok(Companion {
+            name: self.name,
+            plan: plan(self.plan)?,
+            groups: self.groups,
+            ordered: self.ordered,
+            values: self.values,
         })
-    }
-
-    /// The query's hypergraph.
-    #[must_use]
-    pub fn graph(&self) -> Hypergraph {
-        hypergraph(&self.atoms, &self.variables)
     }
 }
 
-/// The hypergraph of some atoms over their variables.
-#[must_use]
-pub fn hypergraph(atoms: &[PlanAtom], variables: &[Variable]) -> Hypergraph {
-    let of = |variable: &Variable| variable.columns.iter().map(|(atom, _)| *atom).collect();
-    let free = |id: &usize| variables[*id].free;
-    let changes = |id: &usize| !atoms[*id].is_static;
-    // A variable stands for a unique column only through the column that is its own.
-    let variable = |atom: usize, column: usize| {
-        let stands = |v: &Variable| v.columns.contains(&(atom, column));
-        variables.iter().position(stands)
-    };
-    let determinant = |(id, atom): (usize, &PlanAtom)| -> Option<Set> {
-        let unique = atom.unique.as_ref()?.iter();
-        unique.map(|column| variable(id, *column)).collect()
-    };
-    Hypergraph::new(
-        variables.iter().map(of).collect(),
-        (0..variables.len()).filter(free).collect(),
-        (0..atoms.len()).filter(changes).collect(),
-        atoms.iter().enumerate().map(determinant).collect(),
-    )
+/// The features of a COFACTOR.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Features {
+    /// The names of the numeric ones.
+    pub names: Vec<String>,
+    /// Their columns, as (atom, column).
+    pub numeric: Vec<(usize, usize)>,
+    /// The columns of the categorical ones.
+    pub categorical: Vec<(usize, usize)>,
+    /// The categorical ones: counts and sums of the numeric ones, by category.
+    pub categories: Vec<Companion<Bound>>,
+    /// Counts by pair of categories of two of them, by their positions.
+    pub pairs: Vec<CategoryPair<Bound>>,
+}
+
+/// Two categorical features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CategoryPair<P> {
+    /// The first, by its position among the categorical features.
+    pub left: usize,
+    /// The second.
+    pub right: usize,
+    /// Its counts.
+    pub counts: Companion<P>,
+}
+
+impl Features {
+    /// Every companion: a categorical feature each, then a pair each.
+    pub fn companions(&self) -> impl Iterator<Item = &Companion<Bound>> {
+        let pairs = self.pairs.iter().map(|pair| &pair.counts);
+        self.categories.iter().chain(pairs)
+    }
 }

@@ -1,63 +1,21 @@
 //! The views beside a view: MIN, MAX and COUNT(DISTINCT) are read from them, and categories.
 //!
-//! MIN and MAX have no inverse, so no ring payload keeps them under deletes. A companion is the same
-//! join grouped by the groups and by the argument too, with a count: a value is in a group as long as
-//! its key is in the companion. The one-hot block of a categorical feature is that too, with the sums
-//! of the numeric features behind the count; that of two of them is grouped by both (paper, section
-//! 7.2). Invariant: a companion's atoms are the view's, in the same order, so a change of an atom is
-//! applied to both. Cost: what a view grouped by those columns more costs.
+//! MIN and MAX have no inverse, so no ring payload keeps them under deletes. A companion is the
+//! same join grouped by the groups and by the argument too, with a count: a value is in a group as
+//! long as its key is in the companion. The one-hot block of a categorical feature is that too,
+//! with the sums of the numeric features behind the count; that of two of them is grouped by both
+//! (paper, section 7.2). Invariant: a companion's atoms are the view's, in the same order, so a
+//! change of an atom is applied to both. Cost: what a view grouped by those columns more costs.
 
-use ringview_core::{Result, Type};
-use serde::{Deserialize, Serialize};
+use ringview_core::Result;
 
 use crate::bind::aggregate::Aggregates;
-use crate::bind::bound::{Bound, PlanAtom, VarId};
+use crate::bind::bound::{Bound, Companion, CompanionValue, PlanAtom, VarId};
 use crate::bind::nested::Where;
 use crate::bind::predicate::all;
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{Place, Variables, variables};
 use crate::logical::{ColumnRef, Condition, Function, Literal, Output, Scalar};
-
-/// A view that holds the values of one column, or of some together, by group: as it is bound, or as an
-/// engine plans it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Companion<P> {
-    /// The columns, for people.
-    pub name: String,
-    /// What it is. Its outputs are the groups, the values, then sums, if there are any.
-    pub plan: P,
-    /// The free variables of the view, each with its variable in `plan`.
-    pub groups: Vec<(VarId, VarId)>,
-    /// Whether its values are read in their order; for COUNT(DISTINCT) alone they need none.
-    pub ordered: bool,
-    /// The values, never NULL.
-    pub values: Vec<CompanionValue>,
-}
-
-/// A column whose values a companion holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CompanionValue {
-    /// Its type.
-    pub ty: Type,
-    /// The variable in the companion's plan that holds them. It may be one of the groups.
-    pub variable: VarId,
-}
-
-impl<P> Companion<P> {
-    /// The same, planned otherwise.
-    ///
-    /// # Errors
-    /// Those of `plan`.
-    pub fn map<Q>(self, plan: impl FnOnce(P) -> Result<Q>) -> Result<Companion<Q>> {
-        Ok(Companion {
-            name: self.name,
-            plan: plan(self.plan)?,
-            groups: self.groups,
-            ordered: self.ordered,
-            values: self.values,
-        })
-    }
-}
 
 /// What a companion is to hold.
 pub(crate) struct Wanted<'a> {

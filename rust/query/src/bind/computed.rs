@@ -101,7 +101,8 @@ pub enum ComputedOp {
     },
 }
 
-/// A condition on the rows of the result, in three-valued logic; rows for which it is true are kept.
+/// A condition on the rows of the result, in three-valued logic; rows for which it is true are
+/// kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Having {

@@ -1,7 +1,7 @@
 //! Exponents of thresholds by atom, from what the user gives.
 //!
-//! Invariant: each is a number from 0 to 1. An alias is found as it is written, else without case. Cost:
-//! atoms times names.
+//! Invariant: each is a number from 0 to 1. An alias is found as it is written, else without case.
+//! Cost: atoms times names.
 
 use ringview_core::{Error, Result};
 

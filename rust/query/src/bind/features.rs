@@ -1,43 +1,16 @@
 //! COFACTOR(x, y, ..): which columns are features, and the companions of the categorical ones.
 //!
-//! Categorical features are one-hot vectors, so what they add is counts and sums by category: sparse,
-//! and kept by companions, one for each of them and one for each two.
+//! Categorical features are one-hot vectors, so what they add is counts and sums by category:
+//! sparse, and kept by companions, one for each of them and one for each two.
 
 use ringview_core::{Error, Result, Type};
-use serde::{Deserialize, Serialize};
 
-use crate::bind::bound::{Bound, PlanAtom};
-use crate::bind::companion::{Companion, Deriver, Wanted, known};
+use crate::bind::bound::{CategoryPair, Features, PlanAtom};
+use crate::bind::companion::{Deriver, Wanted, known};
 use crate::bind::expr::Expr;
 use crate::bind::scalar::{Purpose, Scope, number_kind};
 use crate::bind::variables::{Place, Variables, resolve};
 use crate::logical::{ColumnRef, Nulls, Output, Query};
-
-/// The features of a COFACTOR.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Features {
-    /// The names of the numeric ones.
-    pub names: Vec<String>,
-    /// Their columns, as (atom, column).
-    pub numeric: Vec<Place>,
-    /// The columns of the categorical ones.
-    pub categorical: Vec<Place>,
-    /// The categorical ones: counts and sums of the numeric ones, by category.
-    pub categories: Vec<Companion<Bound>>,
-    /// Counts by pair of categories of two of them, by their positions.
-    pub pairs: Vec<CategoryPair<Bound>>,
-}
-
-/// Two categorical features.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CategoryPair<P> {
-    /// The first, by its position among the categorical features.
-    pub left: usize,
-    /// The second.
-    pub right: usize,
-    /// Its counts.
-    pub counts: Companion<P>,
-}
 
 /// The features that a COFACTOR names.
 pub(crate) struct Named<'q> {
@@ -193,14 +166,8 @@ fn distinct(names: &[String], places: &[Place], variables: &Variables) -> Result
 }
 
 impl Features {
-    /// Every companion: a categorical feature each, then a pair each.
-    pub fn companions(&self) -> impl Iterator<Item = &Companion<Bound>> {
-        let pairs = self.pairs.iter().map(|pair| &pair.counts);
-        self.categories.iter().chain(pairs)
-    }
-
-    /// A numeric feature as it is, read from a column of an atom: it becomes a real where its origin is
-    /// subtracted.
+    /// A numeric feature as it is, read from a column of an atom: it becomes a real where its
+    /// origin is subtracted.
     ///
     /// # Errors
     /// `Type` for a column of no numbers.

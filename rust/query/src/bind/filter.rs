@@ -90,7 +90,8 @@ impl Scope<'_> {
         )
     }
 
-    /// That a decimal of this atom is a value of a type of integers, whose bits are all that a key holds of it.
+    /// That a decimal of this atom is a value of a type of integers, whose bits are all that a key
+    /// holds of it.
     pub(crate) fn fits(&self, column: usize, ty: &Type) -> Result<Predicate> {
         let Some((least, most)) = ty.integer_range() else {
             return Ok(TRUE);
@@ -303,8 +304,8 @@ pub(crate) fn domain_of(ty: &Type) -> Option<(Kind, Domain)> {
     })
 }
 
-/// A constant beside a float32 column as a float32, so that `x = 0.1` finds 0.1: integers, decimals and what
-/// is quoted; one with an exponent is a double, and the column is compared as one.
+/// A constant beside a float32 column as a float32, so that `x = 0.1` finds 0.1: integers, decimals
+/// and what is quoted; one with an exponent is a double, and the column is compared as one.
 fn narrowed(beside: &Expr, constant: Expr, quoted: bool) -> Expr {
     let single = matches!(
         &beside.op,

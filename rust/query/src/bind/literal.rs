@@ -3,6 +3,7 @@
 //! Invariant: nothing is rounded. What does not fit, or does not exist (February 30), is refused
 //! with the form that is expected.
 
+use chrono::{NaiveDate, NaiveTime, Timelike};
 use ringview_core::{Error, Result, TimeUnit};
 
 /// `"123.45"` as (12345, 2).
@@ -25,7 +26,8 @@ pub(crate) fn decimal(text: &str) -> Result<(i128, i8)> {
 
 /// `"1995-03-15"` as days since 1970-01-01.
 pub(crate) fn date(text: &str) -> Result<i64> {
-    days(text.trim()).ok_or_else(|| wrong(text, "a date, like 1995-03-15"))
+    let days = day(text.trim()).map(|day| (day - NaiveDate::default()).num_days());
+    days.ok_or_else(|| wrong(text, "a date, like 1995-03-15"))
 }
 
 /// `"1995-03-15T12:30:00.5"` as ticks since 1970-01-01 00:00, in the coarsest unit that is exact.
@@ -56,68 +58,40 @@ fn wrong(text: &str, expected: &str) -> Error {
     }
 }
 
-fn number(text: &str, digits: usize) -> Option<i64> {
-    let right = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
-    right.then(|| text.parse().ok()).flatten()
+/// Whether a text is a form, in which each 0 stands for a digit.
+fn is_like(text: &str, form: &str) -> bool {
+    let mut pairs = text.bytes().zip(form.bytes());
+    text.len() == form.len()
+        && pairs.all(|(byte, like)| byte == like || like == b'0' && byte.is_ascii_digit())
 }
 
-/// Days from the civil calendar, counted in years that begin in March so that leap days come last.
-fn days(text: &str) -> Option<i64> {
-    let mut parts = text.splitn(3, '-');
-    let year = number(parts.next()?, 4)?;
-    let month = number(parts.next()?, 2)?;
-    let day = number(parts.next()?, 2)?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 => 28 + i64::from(leap),
-        _ => return None,
-    };
-    if !(1..=length).contains(&day) {
-        return None;
-    }
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    // 719,468 days lie between 0000-03-01 and 1970-01-01; 153 days between a March and an August.
-    Some(year * 365 + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468)
+/// A day of the calendar. Forms are checked first: chrono takes more of them than SQL has.
+fn day(text: &str) -> Option<NaiveDate> {
+    is_like(text, "0000-00-00")
+        .then(|| text.parse().ok())
+        .flatten()
 }
 
 fn ticks(text: &str) -> Option<(i64, TimeUnit)> {
     let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
-    let (day, time) = match text.split_once(['T', 't', ' ']) {
-        Some((day, time)) => (day, time),
-        None => (text, "00:00:00"),
-    };
+    let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, "00:00"));
     let (clock, fraction) = time.split_once('.').unwrap_or((time, ""));
-    let mut parts = clock.splitn(3, ':');
-    let hour = number(parts.next()?, 2).filter(|hour| *hour < 24)?;
-    let minute = number(parts.next()?, 2).filter(|minute| *minute < 60)?;
-    let second = match parts.next() {
-        Some(second) => number(second, 2).filter(|second| *second < 60)?,
-        None => 0,
-    };
-    let seconds = days(day)? * 86_400 + hour * 3_600 + minute * 60 + second;
+    let formed = is_like(clock, "00:00") || is_like(clock, "00:00:00");
+    // A leap second is a second of 2 * 10^9 nanoseconds to chrono, and none to SQL.
+    let clock: NaiveTime = formed.then(|| clock.parse().ok()).flatten()?;
+    let clock = (clock.nanosecond() == 0).then_some(clock)?;
 
     let fraction = fraction.trim_end_matches('0');
-    let (unit, digits) = match fraction.len() {
-        0 => (TimeUnit::Second, 0),
-        1..=3 => (TimeUnit::Millisecond, 3),
-        4..=6 => (TimeUnit::Microsecond, 6),
-        7..=9 => (TimeUnit::Nanosecond, 9),
-        _ => return None,
-    };
-    let part = if digits == 0 {
-        0
-    } else {
-        number(&format!("{fraction:0<digits$}"), digits)?
-    };
-    let ticks = seconds.checked_mul(per_second(unit))?.checked_add(part)?;
-    Some((ticks, unit))
+    let nanoseconds = format!("{fraction:0<9}");
+    let nanoseconds = is_like(&nanoseconds, "000000000").then(|| nanoseconds.parse().ok());
+    let time = clock.with_nanosecond(nanoseconds.flatten()?)?;
+    let moment = day(date)?.and_time(time).and_utc();
+    Some(match fraction.len() {
+        0 => (moment.timestamp(), TimeUnit::Second),
+        1..=3 => (moment.timestamp_millis(), TimeUnit::Millisecond),
+        4..=6 => (moment.timestamp_micros(), TimeUnit::Microsecond),
+        _ => (moment.timestamp_nanos_opt()?, TimeUnit::Nanosecond),
+    })
 }
 
 #[cfg(test)]
@@ -154,8 +128,23 @@ mod tests {
             timestamp("1969-12-31T23:59:59.999999Z"),
             Ok((-1, TimeUnit::Microsecond))
         );
-        assert!(timestamp("1970-01-01T24:00:00").is_err());
-        assert!(timestamp("1970-01-01T00:00:00+02:00").is_err());
+        assert_eq!(
+            timestamp("1970-01-01t00:01.000000002"),
+            Ok((60_000_000_002, TimeUnit::Nanosecond))
+        );
+        assert_eq!(timestamp("1970-01-01T00:00:07."), Ok((7, TimeUnit::Second)));
+        for text in [
+            "1970-01-01T24:00:00",
+            "1970-01-01T00:00:00+02:00",
+            "1970-01-01T23:59:60",
+            "1970-01-01T1:00:00",
+            "1970-01-01T00:00:00.0000000001",
+            "1970-01-01T00:00:00.é",
+            "9999-01-01T00:00:00.123456789",
+            "1970-1-01T00:00",
+        ] {
+            assert!(timestamp(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Binding of expressions over aggregates and of HAVING.
 //!
-//! Invariant: both sides of an operation are brought to one type, as SQL does it: `/` gives a double,
-//! decimals stay exact, an integer beside a decimal becomes one, a date beside a timestamp too.
-//! Cost: linear in the expression, but for the aggregates that it needs.
+//! Invariant: both sides of an operation are brought to one type, as SQL does it: `/` gives a
+//! double, decimals stay exact, an integer beside a decimal becomes one, a date beside a timestamp
+//! too. Cost: linear in the expression, but for the aggregates that it needs.
 
 use ringview_core::{Error, Result, Type};
 

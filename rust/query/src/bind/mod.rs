@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `bound` | the types: what a bound query is |
+//! | `bound`, `reads` | the types: what a bound query is; what it reads of its tables |
 //! | `atoms`, `variables`, `scalar`, `order`, `exponents` | tables, columns, join classes, what is known of them, orders and thresholds given |
 //! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
@@ -28,6 +28,7 @@ mod measures;
 pub mod nested;
 mod order;
 pub(crate) mod predicate;
+pub(crate) mod reads;
 mod scalar;
 mod seen;
 mod terms;
@@ -37,17 +38,16 @@ mod within;
 use ringview_core::{Error, Result};
 
 pub use bound::{
-    Bound, Catalog, Factor, Moments, OutputKind, PlanAtom, PlanOutput, TableInfo, Term, VarId,
-    Variable,
+    Bound, Catalog, CategoryPair, Companion, CompanionValue, Factor, Features, Moments, OutputKind,
+    PlanAtom, PlanOutput, TableInfo, Term, VarId, Variable,
 };
 pub use computed::{Computed, ComputedOp, Having};
 pub use expr::{Comparison, Constant, Expr, Kind, Op, Predicate, TextOperand};
 
 use aggregate::Aggregates;
 use atoms::{bind_atoms, check_shape, scopes, tables};
-use bound::hypergraph;
-use companion::{Companion, Deriver, Wanted};
-use features::Features;
+use companion::{Deriver, Wanted};
+use reads::hypergraph;
 use scalar::Scope;
 use variables::{Place, Variables, resolve, variables};
 use within::{Around, Within};
@@ -55,8 +55,8 @@ use within::{Around, Within};
 use crate::graph::order::OrderNode;
 use crate::logical::{ColumnRef, Output, Query, Representation};
 
-/// Checks a query against the tables, and the views and blocks, which the catalog knows too: each block
-/// of the query itself is bound on its own.
+/// Checks a query against the tables, and the views and blocks, which the catalog knows too: each
+/// block of the query itself is bound on its own.
 ///
 /// # Errors
 /// What is unknown, of the wrong type, or means nothing: each names it.
@@ -182,9 +182,9 @@ fn given_order(
     order::check(given, &graph, atoms, &variables.all, &find).map(Some)
 }
 
-/// How the rows of a join are to be kept: factorised where there is something to factorise. Rows that
-/// are there once have no other multiplicities to tell apart only where all that joins is shown, and
-/// are groups else.
+/// How the rows of a join are to be kept: factorised where there is something to factorise. Rows
+/// that are there once have no other multiplicities to tell apart only where all that joins is
+/// shown, and are groups else.
 fn representation(query: &Query, variables: &Variables) -> Result<Option<Representation>> {
     let Some(bag) = query.bag else {
         return Ok(None);

@@ -1,10 +1,12 @@
-//! Conditions on the rows of a join that compare values with aggregates of queries within (RPAI paper, 4.1).
+//! Conditions on the rows of a join that compare values with aggregates of queries within (RPAI
+//! paper, 4.1).
 //!
-//! A [`Where`] is over columns of its own query and of those around it. Invariant: it is TRUE for exactly the rows
-//! that SQL chooses; what is FALSE and what is unknown are not told apart, so NOT is gone, pushed down to the
-//! comparisons. Both sides of a comparison have one meaning (numbers, days, ticks of one unit, Booleans, words of
-//! strings), exact where neither is a double. NULL meets NULL: an aggregate of nothing but a count, and a quotient
-//! by zero, are NULL, and no comparison with NULL is TRUE. Cost: none; this is data.
+//! A [`Where`] is over columns of its own query and of those around it. Invariant: it is TRUE for
+//! exactly the rows that SQL chooses; what is FALSE and what is unknown are not told apart, so NOT
+//! is gone, pushed down to the comparisons. Both sides of a comparison have one meaning (numbers,
+//! days, ticks of one unit, Booleans, words of strings), exact where neither is a double. NULL
+//! meets NULL: an aggregate of nothing but a count, and a quotient by zero, are NULL, and no
+//! comparison with NULL is TRUE. Cost: none; this is data.
 
 use std::ops::Range;
 
@@ -17,8 +19,8 @@ use crate::bind::expr::{Comparison, Constant, Kind, Predicate};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Where {
-    /// Both sides are numbers, or words of strings, which are compared by `=` and `<>` alone; not TRUE if either is
-    /// NULL.
+    /// Both sides are numbers, or words of strings, which are compared by `=` and `<>` alone; not
+    /// TRUE if either is NULL.
     Compare {
         /// Which comparison.
         comparison: Comparison,
@@ -34,8 +36,8 @@ pub enum Where {
         /// Whether it is to be NULL.
         null: bool,
     },
-    /// What is told by the row of one atom alone; only where it is one of several operands of an OR, for an atom has
-    /// a filter.
+    /// What is told by the row of one atom alone; only where it is one of several operands of an
+    /// OR, for an atom has a filter.
     Row {
         /// Which of the query's own atoms.
         atom: usize,
@@ -54,8 +56,8 @@ pub enum Where {
     },
 }
 
-/// A value, of numbers as they come: sums, differences and products of exact numbers are exact, with a double all
-/// is one.
+/// A value, of numbers as they come: sums, differences and products of exact numbers are exact,
+/// with a double all is one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Value {
@@ -70,7 +72,8 @@ pub enum Value {
     Column {
         /// Which.
         column: Column,
-        /// Its type: how its words are read. A string, a day, a tick and a Boolean are the integers of their words.
+        /// Its type: how its words are read. A string, a day, a tick and a Boolean are the integers
+        /// of their words.
         ty: Type,
     },
     /// An aggregate of the query whose output this is.
@@ -124,10 +127,12 @@ pub struct Column {
     pub column: usize,
 }
 
-/// A query within: one value for each row of those around it. Without rows its count is 0, all else NULL.
+/// A query within: one value for each row of those around it. Without rows its count is 0, all else
+/// NULL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Nested {
-    /// Its own atoms, as numbers of [`Bound::all_atoms`](crate::Bound::all_atoms); each with a filter of its own.
+    /// Its own atoms, as numbers of [`Bound::all_atoms`](crate::Bound::all_atoms); each with a
+    /// filter of its own.
     pub atoms: Range<usize>,
     /// Which rows of their product take part: equalities that join them too.
     pub condition: Where,
@@ -183,8 +188,8 @@ impl Aggregate {
 }
 
 impl Value {
-    /// Calls `see` with every column of the query that it stands in and of those around that, as seen from there:
-    /// what queries within read of their own is left out.
+    /// Calls `see` with every column of the query that it stands in and of those around that, as
+    /// seen from there: what queries within read of their own is left out.
     pub fn each_column(&self, see: &mut dyn FnMut(Column)) {
         match self {
             Value::Constant { .. } | Value::Aggregate { .. } => {}
@@ -258,7 +263,8 @@ impl Where {
 }
 
 impl Nested {
-    /// Calls `see` with every column of the queries around it (its free columns), as seen from the next one out.
+    /// Calls `see` with every column of the queries around it (its free columns), as seen from the
+    /// next one out.
     pub fn each_free(&self, see: &mut dyn FnMut(Column)) {
         let mut further = |column: Column| {
             if let Some(depth) = column.depth.checked_sub(1) {
@@ -272,8 +278,8 @@ impl Nested {
     }
 }
 
-/// Calls `see` with the number of an atom and the position of a column, for all that the condition of a query over
-/// the atoms of these numbers reads.
+/// Calls `see` with the number of an atom and the position of a column, for all that the condition
+/// of a query over the atoms of these numbers reads.
 pub(crate) fn each_read(condition: &Where, atoms: Range<usize>, see: &mut dyn FnMut(usize, usize)) {
     walk(condition, &[], &mut vec![atoms], see);
 }

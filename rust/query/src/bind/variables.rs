@@ -2,7 +2,8 @@
 //!
 //! Columns that must be equal form a class (union-find). A class is a variable if it spans atoms or
 //! is grouped by; a class within one atom is a filter on its rows. Invariant: a variable's columns
-//! have one encoding, so that equal values have equal words. Cost: near-linear in the columns named.
+//! have one encoding, so that equal values have equal words. Cost: near-linear in the columns
+//! named.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +26,9 @@ pub(crate) struct Variables {
     pub(crate) equal: Vec<(usize, usize, usize)>,
     /// By atom: nullable columns of classes; NULL equals nothing, so such rows are dropped.
     pub(crate) not_null: Vec<Vec<usize>>,
-    /// (atom, column, type): decimals that join with integers of a type. A value outside the type's range equals
-    /// none of them, so such rows are dropped, and the others are read by their low word.
+    /// (atom, column, type): decimals that join with integers of a type. A value outside the type's
+    /// range equals none of them, so such rows are dropped, and the others are read by their low
+    /// word.
     pub(crate) whole: Vec<(usize, usize, Type)>,
 }
 
@@ -83,8 +85,9 @@ pub(crate) fn variables(
 }
 
 impl Variables {
-    /// The type of a column's values where they are keys: its own, but for decimals that join with integers,
-    /// which are read as these. The narrowest of a class may be asked for: what joins fits in all of its types.
+    /// The type of a column's values where they are keys: its own, but for decimals that join with
+    /// integers, which are read as these. The narrowest of a class may be asked for: what joins
+    /// fits in all of its types.
     pub(crate) fn key_type(&self, place: Place, scopes: &[Scope<'_>]) -> Type {
         let own = scopes[place.0].ty(place.1);
         match (own, self.of.get(&place)) {
@@ -172,8 +175,8 @@ impl Variables {
     }
 }
 
-/// The type of a variable of both, if equal values have equal words: it holds the values of both, or of an integer
-/// and a decimal without digits after the point those that can be equal.
+/// The type of a variable of both, if equal values have equal words: it holds the values of both,
+/// or of an integer and a decimal without digits after the point those that can be equal.
 fn join_type(left: &Type, right: &Type) -> Option<Type> {
     match (left, right) {
         _ if left == right => return Some(left.clone()),

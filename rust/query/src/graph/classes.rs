@@ -1,12 +1,12 @@
 //! The classes of a query that say what changes and reading must cost, each with what it fails by.
 //!
 //! Each is decided by its definition over the hypergraph: alpha-acyclic and free-connex by GYO
-//! reductions, without and with an edge over the free variables; hierarchical if any two variables have
-//! nested or disjoint sets of relations; q-hierarchical if moreover no free variable's set lies strictly
-//! within a bound one's (Berkholz, Keppeler, Schweikardt: without self-joins these are exactly the
-//! queries with O(1) changes and constant delay). Variables local to one relation and bound are not in
-//! the hypergraph; they change none of these. Invariant: what a class fails by is a counterexample to
-//! its definition. Cost: quadratic in the variables.
+//! reductions, without and with an edge over the free variables; hierarchical if any two variables
+//! have nested or disjoint sets of relations; q-hierarchical if moreover no free variable's set
+//! lies strictly within a bound one's (Berkholz, Keppeler, Schweikardt: without self-joins these
+//! are exactly the queries with O(1) changes and constant delay). Variables local to one relation
+//! and bound are not in the hypergraph; they change none of these. Invariant: what a class fails by
+//! is a counterexample to its definition. Cost: quadratic in the variables.
 
 use crate::graph::hypergraph::{Hypergraph, core};
 use crate::graph::set::Set;
@@ -20,15 +20,16 @@ pub enum Counterexample {
     Cycle(Vec<usize>),
     /// These edges form a cycle with the edge of the free variables.
     CycleWithHead(Vec<usize>),
-    /// The first variable is in the first edge without the second, the second in the last edge without
-    /// the first, and both are in the edge between.
+    /// The first variable is in the first edge without the second, the second in the last edge
+    /// without the first, and both are in the edge between.
     Crossing {
         /// The variables.
         variables: [usize; 2],
         /// The edges.
         edges: [usize; 3],
     },
-    /// The first variable is free, the second is not; the first edge has both, the other only the second.
+    /// The first variable is free, the second is not; the first edge has both, the other only the
+    /// second.
     Buried {
         /// The variables.
         variables: [usize; 2],

@@ -23,8 +23,8 @@ pub struct Hypergraph {
 }
 
 impl Hypergraph {
-    /// `atoms` names the atoms of each variable; `determinants`, by atom, variables that determine all its
-    /// others, where it has such.
+    /// `atoms` names the atoms of each variable; `determinants`, by atom, variables that determine
+    /// all its others, where it has such.
     #[must_use]
     pub fn new(
         atoms: Vec<Set>,
@@ -86,7 +86,8 @@ impl Hypergraph {
 }
 
 /// What Graham, Yu and Ozsoyoglu leave of the edges (by position), the cycles: they drop what lies
-/// in one edge only, and edges within others (of equal ones, all but the first), until nothing moves.
+/// in one edge only, and edges within others (of equal ones, all but the first), until nothing
+/// moves.
 pub fn core(edges: &[Set]) -> Vec<usize> {
     let mut edges: Vec<(usize, Set)> = edges.iter().copied().enumerate().collect();
     loop {

@@ -1,10 +1,10 @@
 //! What a change costs on its way up: which siblings are probed by key, which are walked.
 //!
-//! A delta at a node knows its keys. A sibling whose keys are all known, or follow from unique keys,
-//! yields at most one match: O(1). Any other is walked, group by group, and then its keys are known
-//! too (the paper's example 4.1). Siblings that lack the very same keys are intersected: for each
-//! tuple the one with the smallest group is walked and the others are probed. Cost: quadratic in
-//! the siblings, a few.
+//! A delta at a node knows its keys. A sibling whose keys are all known, or follow from unique
+//! keys, yields at most one match: O(1). Any other is walked, group by group, and then its keys are
+//! known too (the paper's example 4.1). Siblings that lack the very same keys are intersected: for
+//! each tuple the one with the smallest group is walked and the others are probed. Cost: quadratic
+//! in the siblings, a few.
 
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::set::Set;

@@ -1,9 +1,11 @@
-//! A condition across the tables of a join as a filter above the join: views over views in the place of a search.
+//! A condition across the tables of a join as a filter above the join: views over views in the
+//! place of a search.
 //!
-//! `a JOIN b ON a.k = b.k WHERE b.t BETWEEN a.t AND a.u` compares the rows of a key with each other. So it is a filter
-//! over a block, the rows of the join by key, of which each change moves a few: nothing is looked for. Invariant: what
-//! is given back means the same. The block has a column for each class of equal columns that the query reads, and its
-//! rows have the multiplicities of the join. Cost: O(query).
+//! `a JOIN b ON a.k = b.k WHERE b.t BETWEEN a.t AND a.u` compares the rows of a key with each
+//! other. So it is a filter over a block, the rows of the join by key, of which each change moves a
+//! few: nothing is looked for. Invariant: what is given back means the same. The block has a column
+//! for each class of equal columns that the query reads, and its rows have the multiplicities of
+//! the join. Cost: O(query).
 
 use std::collections::BTreeMap;
 
@@ -16,8 +18,8 @@ use super::{
 type Why = &'static str;
 
 impl Query {
-    /// The same, with its condition as a filter above a block of the join's rows: the block, and what is left.
-    /// `is_taken` tells which names mean something else.
+    /// The same, with its condition as a filter above a block of the join's rows: the block, and
+    /// what is left. `is_taken` tells which names mean something else.
     ///
     /// # Errors
     /// Why it is none.

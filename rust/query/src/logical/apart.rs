@@ -1,10 +1,12 @@
-//! Conditions on the value of one query within as joins: views over views in the place of an aggregate index.
+//! Conditions on the value of one query within as joins: views over views in the place of an
+//! aggregate index.
 //!
-//! `300 < (SELECT SUM(l.units) FROM l WHERE l.k = o.k)` holds for all rows of a key or for none. So it is the join of
-//! o with a block, `SELECT k FROM l GROUP BY k HAVING 300 < SUM(units)`, on k; without a correlation the block has one
-//! row, or none. Invariant: what is given back means the same: a row has one partner in the block at the most, and
-//! none where the condition is not true. A key that no row within has finds no group, so nothing may hold over no
-//! rows: NULL compares with nothing, and of a count it is known. Cost: O(query).
+//! `300 < (SELECT SUM(l.units) FROM l WHERE l.k = o.k)` holds for all rows of a key or for none. So
+//! it is the join of o with a block, `SELECT k FROM l GROUP BY k HAVING 300 < SUM(units)`, on k;
+//! without a correlation the block has one row, or none. Invariant: what is given back means the
+//! same: a row has one partner in the block at the most, and none where the condition is not true.
+//! A key that no row within has finds no group, so nothing may hold over no rows: NULL compares
+//! with nothing, and of a count it is known. Cost: O(query).
 
 use super::{
     Atom, Block, ColumnRef, Compared, Comparison, Condition, Function, Literal, Measure, Output,
@@ -20,8 +22,9 @@ struct Value<'a> {
 }
 
 impl Query {
-    /// The same, with each condition on the value of one query within as a join with a block: those blocks, which
-    /// stand before it, and what is left. `is_taken` tells which names mean something else.
+    /// The same, with each condition on the value of one query within as a join with a block: those
+    /// blocks, which stand before it, and what is left. `is_taken` tells which names mean something
+    /// else.
     ///
     /// # Errors
     /// Why none of its conditions is one.
@@ -87,7 +90,8 @@ fn conjuncts<S>(condition: &Condition<S>) -> Vec<&Condition<S>> {
     }
 }
 
-/// A condition as a block, and the columns around that its first columns equal; no reason where no query stands in it.
+/// A condition as a block, and the columns around that its first columns equal; no reason where no
+/// query stands in it.
 fn block(condition: &Condition<Compared>) -> Result<(Query, Vec<ColumnRef>), Option<Why>> {
     let mut queries = 0;
     condition.each_operand(&mut |one| one.each_query(&mut |_| queries += 1));
@@ -201,8 +205,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The condition of a query within without its correlations, and the columns that these make equal: its own, and
-/// those around.
+/// The condition of a query within without its correlations, and the columns that these make equal:
+/// its own, and those around.
 type Correlated = (Option<Condition<Compared>>, Vec<ColumnRef>, Vec<ColumnRef>);
 
 fn correlated(within: &Query) -> Result<Correlated, Option<Why>> {

@@ -1,22 +1,12 @@
 //! Blocks: queries within a query, which its atoms read by name (WITH, subqueries in FROM).
 //!
-//! Invariant, once checked: blocks have names, and hold no blocks of their own. An atom's name means the last block of that name that stands before it, else a table or a view
-//! of the database: so no query reads itself, and `WITH t AS (SELECT .. FROM t)` reads the table.
+//! Invariant, once checked: blocks have names, and hold no blocks of their own. An atom's name
+//! means the last block of that name that stands before it, else a table or a view of the database:
+//! so no query reads itself, and `WITH t AS (SELECT .. FROM t)` reads the table.
 
 use ringview_core::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 use super::Query;
-
-/// A query that has a name within another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Block {
-    /// Its name.
-    pub name: String,
-    /// What it is; without blocks of its own.
-    pub query: Query,
-}
 
 impl Query {
     /// Checks the blocks by themselves.

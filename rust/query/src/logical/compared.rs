@@ -1,72 +1,12 @@
-//! What a condition on the rows of a join compares: values that may be queries themselves (RPAI paper, 4.1).
+//! What a condition on the rows of a join compares: values that may be queries themselves (RPAI
+//! paper, 4.1).
 //!
-//! Invariant, checked when it is bound: a query within shows one aggregate, or one expression over aggregates, and
-//! has no groups, so it is one value. It may name columns of the queries around it, so many queries further out.
-//! The atoms of a query and of all within it have one numbering: its own, then those of each query within, as the
-//! condition names them from left to right.
+//! Invariant, checked when it is bound: a query within shows one aggregate, or one expression over
+//! aggregates, and has no groups, so it is one value. It may name columns of the queries around it,
+//! so many queries further out. The atoms of a query and of all within it have one numbering: its
+//! own, then those of each query within, as the condition names them from left to right.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Atom, Condition, Literal, Query, Scalar};
-
-/// A value that is compared, for each row of the join.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Compared {
-    /// A column.
-    Column {
-        /// Of the query so many further out; 0 is the one whose condition this is.
-        #[serde(default)]
-        depth: usize,
-        /// Which of that query's atoms.
-        atom: usize,
-        /// The column's name in the atom's table.
-        column: String,
-    },
-    /// A constant.
-    Literal {
-        /// Which.
-        value: Literal,
-    },
-    /// `left + right`
-    Add {
-        /// Left operand.
-        left: Box<Compared>,
-        /// Right operand.
-        right: Box<Compared>,
-    },
-    /// `left - right`
-    Subtract {
-        /// Left operand.
-        left: Box<Compared>,
-        /// Right operand.
-        right: Box<Compared>,
-    },
-    /// `left * right`
-    Multiply {
-        /// Left operand.
-        left: Box<Compared>,
-        /// Right operand.
-        right: Box<Compared>,
-    },
-    /// `left / right`, always a double; NULL by zero.
-    Divide {
-        /// Left operand.
-        left: Box<Compared>,
-        /// Right operand.
-        right: Box<Compared>,
-    },
-    /// `-operand`
-    Negate {
-        /// The operand.
-        operand: Box<Compared>,
-    },
-    /// The one value of a query within.
-    Query {
-        /// Which.
-        query: Box<Query>,
-    },
-}
+use super::{Atom, Compared, Condition, Query, Scalar};
 
 impl Compared {
     /// The same over columns of the query itself alone, if it is that.

@@ -1,7 +1,7 @@
 //! Exponents of the thresholds between heavy and light values, as the user gives them.
 //!
-//! Invariant: none beyond its shape; `bind` checks numbers and names. What they mean is the affair of the
-//! engine that has such thresholds; one that has none refuses the query.
+//! Invariant: none beyond its shape; `bind` checks numbers and names. What they mean is the affair
+//! of the engine that has such thresholds; one that has none refuses the query.
 
 use std::collections::BTreeMap;
 

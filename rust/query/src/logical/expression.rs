@@ -1,20 +1,19 @@
 //! What a query computes and compares: expressions over columns, over aggregates, and conditions.
 //!
-//! Invariant: none beyond their shape, as for the query. A condition is the same over the columns of
-//! an atom (a filter) and over the values of a result (HAVING).
+//! Invariant: none beyond their shape, as for the query. A condition is the same over the columns
+//! of an atom (a filter) and over the values of a result (HAVING).
 
 use serde::{Deserialize, Serialize};
 
-use super::ColumnRef;
-
-/// An aggregate function. Those of two arguments take y, then x, and the rows where neither is NULL.
+/// An aggregate function. Those of two arguments take y, then x, and the rows where neither is
+/// NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Function {
     /// The sum of the values that are not NULL.
     Sum,
-    /// What the sum of floats lacks once it is a double, as one; 0 where the sum is exact. For those who add
-    /// sums up that were made apart.
+    /// What the sum of floats lacks once it is a double, as one; 0 where the sum is exact. For
+    /// those who add sums up that were made apart.
     SumRest,
     /// How many rows, or how many values that are not NULL.
     Count,
@@ -261,4 +260,14 @@ pub enum Comparison {
     Gt,
     /// `>=`
     Ge,
+}
+
+/// A column of an atom.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnRef {
+    /// Which of the query's atoms.
+    pub atom: usize,
+    /// The column's name in the atom's table.
+    pub column: String,
 }

@@ -1,10 +1,11 @@
 //! The logical query, as it arrives: names not yet resolved, nothing checked.
 //!
-//! Invariant: none beyond its shape; [`crate::bind()`] checks names and types. Its JSON form is what
-//! other languages send, so field and variant names are a contract: unknown fields are refused.
-//! It is the paper's `SELECT X1, .., Xf, SUM(g(..) * ..) FROM R1 .. Rn GROUP BY X1, .., Xf`
-//! (section 2) with filters on single atoms, and a condition that compares across them and with queries within, over
-//! tables, views and blocks.
+//! Invariant: none beyond its shape; [`crate::bind()`] checks names and types. Its JSON form is
+//! what other languages send, so field and variant names are a contract: unknown fields are
+//! refused. It is the paper's
+//! `SELECT X1, .., Xf, SUM(g(..) * ..) FROM R1 .. Rn GROUP BY X1, .., Xf` (section 2) with filters
+//! on single atoms, and a condition that compares across them and with queries within, over tables,
+//! views and blocks.
 
 mod above;
 mod apart;
@@ -16,10 +17,8 @@ mod expression;
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-pub use block::Block;
-pub use compared::Compared;
 pub use exponents::Exponents;
-pub use expression::{Comparison, Condition, Function, Literal, Measure, Scalar};
+pub use expression::{ColumnRef, Comparison, Condition, Function, Literal, Measure, Scalar};
 
 /// A join with group-by aggregates.
 ///
@@ -47,8 +46,8 @@ pub struct Query {
     /// Columns that must be equal, two at a time or more.
     #[serde(default)]
     pub joins: Vec<Vec<ColumnRef>>,
-    /// Which rows of the join take part, beyond equalities and filters: it compares columns of several atoms, and
-    /// aggregates of queries within.
+    /// Which rows of the join take part, beyond equalities and filters: it compares columns of
+    /// several atoms, and aggregates of queries within.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Condition<Compared>>,
     /// The free variables.
@@ -56,8 +55,8 @@ pub struct Query {
     pub group_by: Vec<ColumnRef>,
     /// The columns of the result, in order.
     pub outputs: Vec<Output>,
-    /// Whether its rows are groups of the view or block that its first atom reads, which its condition chooses: the
-    /// columns that tell those apart tell its rows apart, too.
+    /// Whether its rows are groups of the view or block that its first atom reads, which its
+    /// condition chooses: the columns that tell those apart tell its rows apart, too.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_chosen: bool,
     /// Rows of the join itself, each as often as it is there, in the place of groups; absent for
@@ -108,16 +107,6 @@ pub struct Atom {
     /// Which of its rows take part; all where absent.
     #[serde(default)]
     pub filter: Option<Condition>,
-}
-
-/// A column of an atom.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ColumnRef {
-    /// Which of the query's atoms.
-    pub atom: usize,
-    /// The column's name in the atom's table.
-    pub column: String,
 }
 
 /// One column of the result.
@@ -232,4 +221,73 @@ impl Query {
             problem: problem.to_string(),
         })
     }
+}
+
+/// A query that has a name within another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// Its name.
+    pub name: String,
+    /// What it is; without blocks of its own.
+    pub query: Query,
+}
+
+/// A value that is compared, for each row of the join.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Compared {
+    /// A column.
+    Column {
+        /// Of the query so many further out; 0 is the one whose condition this is.
+        #[serde(default)]
+        depth: usize,
+        /// Which of that query's atoms.
+        atom: usize,
+        /// The column's name in the atom's table.
+        column: String,
+    },
+    /// A constant.
+    Literal {
+        /// Which.
+        value: Literal,
+    },
+    /// `left + right`
+    Add {
+        /// Left operand.
+        left: Box<Compared>,
+        /// Right operand.
+        right: Box<Compared>,
+    },
+    /// `left - right`
+    Subtract {
+        /// Left operand.
+        left: Box<Compared>,
+        /// Right operand.
+        right: Box<Compared>,
+    },
+    /// `left * right`
+    Multiply {
+        /// Left operand.
+        left: Box<Compared>,
+        /// Right operand.
+        right: Box<Compared>,
+    },
+    /// `left / right`, always a double; NULL by zero.
+    Divide {
+        /// Left operand.
+        left: Box<Compared>,
+        /// Right operand.
+        right: Box<Compared>,
+    },
+    /// `-operand`
+    Negate {
+        /// The operand.
+        operand: Box<Compared>,
+    },
+    /// The one value of a query within.
+    Query {
+        /// Which.
+        query: Box<Query>,
+    },
 }

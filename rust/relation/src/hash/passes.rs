@@ -1,9 +1,9 @@
 //! What passes over a whole directory from one end to the other: growing, shrinking, merging.
 //!
-//! Homes are monotone in the tag, whatever the capacity, so entries keep their order: each is put at its
-//! home, or behind the one before it. Cost: one sequential pass over the entries, nothing hashed anew.
-//! A long table lies in large pages: its probes are spread over all of its memory, and each would miss
-//! the map of small pages too.
+//! Homes are monotone in the tag, whatever the capacity, so entries keep their order: each is put
+//! at its home, or behind the one before it. Cost: one sequential pass over the entries, nothing
+//! hashed anew. A long table lies in large pages: its probes are spread over all of its memory, and
+//! each would miss the map of small pages too.
 
 use ringview_core::in_large_pages;
 
@@ -12,8 +12,8 @@ use super::{EMPTY, HashDirectory, TAIL};
 /// Entries that are lifted out at a time: what stays in the nearest cache.
 const BLOCK: usize = 1024;
 
-/// Brings entries together at the front, in their order; how many there are. That needs no branch for a
-/// gap, and gaps come as they like.
+/// Brings entries together at the front, in their order; how many there are. That needs no branch
+/// for a gap, and gaps come as they like.
 fn close_up(entries: &mut [u64]) -> usize {
     let mut live = 0;
     for at in 0..entries.len() {
@@ -69,10 +69,10 @@ impl HashDirectory {
         }
     }
 
-    /// Adds entries in the order of their tags, all in one pass from left to right into a table of its own.
-    /// `absorb(known, slot)` says whether two slots of one tag have the same key; it has seen to both
-    /// when they do, and `slot` is not entered. Returns how many it has taken in: all, unless that
-    /// left it strained.
+    /// Adds entries in the order of their tags, all in one pass from left to right into a table of
+    /// its own. `absorb(known, slot)` says whether two slots of one tag have the same key; it has
+    /// seen to both when they do, and `slot` is not entered. Returns how many it has taken in: all,
+    /// unless that left it strained.
     pub(crate) fn merge(
         &mut self,
         entries: &[u64],
@@ -140,8 +140,8 @@ impl HashDirectory {
         });
     }
 
-    /// Lets every entry name the slot to which `to` sends its own, in as little room as they need. One
-    /// pass over all, in place.
+    /// Lets every entry name the slot to which `to` sends its own, in as little room as they need.
+    /// One pass over all, in place.
     pub(crate) fn relocate(&mut self, to: impl Fn(u32) -> u32) {
         self.capacity = self.capacity.min(self.len * 7 / 5 + 1);
         let end = self.move_up(|entry| entry >> 32 << 32 | u64::from(to(entry as u32)));
@@ -149,8 +149,9 @@ impl HashDirectory {
         self.entries.shrink_to_fit();
     }
 
-    /// Makes each entry what `change` makes of it, or a gap, and moves what stays towards its home: never
-    /// beyond where it was, for homes are where they were or further to the left. The place behind the last.
+    /// Makes each entry what `change` makes of it, or a gap, and moves what stays towards its home:
+    /// never beyond where it was, for homes are where they were or further to the left. The place
+    /// behind the last.
     fn move_up(&mut self, mut change: impl FnMut(u64) -> u64) -> usize {
         let (mut next, end) = (0, self.entries.len());
         self.len = 0;
@@ -170,8 +171,8 @@ impl HashDirectory {
         next
     }
 
-    /// Puts an entry at its home, or at `next` if that is further, and returns the place behind it; a
-    /// gap, which has all bits set, changes nothing where it is masked in.
+    /// Puts an entry at its home, or at `next` if that is further, and returns the place behind it;
+    /// a gap, which has all bits set, changes nothing where it is masked in.
     #[inline(always)]
     fn settle(&mut self, entry: u64, next: usize) -> usize {
         let home = if entry == EMPTY {
@@ -197,8 +198,8 @@ mod tests {
     use super::HashDirectory;
 
     proptest! {
-        /// Against a map from slots to hashes: more than a block of entries, most of which go, so that what
-        /// is left moves; what has moved is found, and what went is not.
+        /// Against a map from slots to hashes: more than a block of entries, most of which go, so
+        /// that what is left moves; what has moved is found, and what went is not.
         #[test]
         fn what_is_left_is_found_in_little_room(
             hashes in prop::collection::vec(any::<u64>(), 0..4_000), share in 1..9_u32, moved in 0..99_u32,

@@ -1,9 +1,9 @@
-//! The way of a delta along its path (F-IVM, section 4): at each level, times the relations one after
-//! the other, then summed into the keys that the level keeps.
+//! The way of a delta along its path (F-IVM, section 4): at each level, times the relations one
+//! after the other, then summed into the keys that the level keeps.
 //!
 //! Invariant: the columns that a step reads are live when it comes. However large the groups that a
-//! delta meets, what a climb holds at a time is bounded by blocks. Cost: one probe a row and relation,
-//! or the groups that it walks; each is a step counted.
+//! delta meets, what a climb holds at a time is bounded by blocks. Cost: one probe a row and
+//! relation, or the groups that it walks; each is a step counted.
 
 use ringview_core::{Meter, Result};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
@@ -180,8 +180,9 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
     }
 
     /// dV := dV * S where a row may have many partners, a block of pairs at a time: however large
-    /// the groups, the memory of a climb stays bounded. Where the next step looks each pair up, that is
-    /// done before they are multiplied: most may have no partner there. Tells which step is to come.
+    /// the groups, the memory of a climb stays bounded. Where the next step looks each pair up,
+    /// that is done before they are multiplied: most may have no partner there. Tells which step is
+    /// to come.
     fn walk(&mut self, (at, position): (usize, usize), delta: &mut Delta) -> Result<usize> {
         let path = self.path;
         let level = &path.levels[at];

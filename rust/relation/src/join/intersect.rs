@@ -2,24 +2,25 @@
 //!
 //! dV * S * T where neither S nor T knows x: the x that a row has are those in its group of S and
 //! in its group of T. For each row the smallest group is walked, and what it holds is looked up in
-//! the others, as a worst-case optimal join intersects lists; what the sieves of their groups deny is
-//! not looked up. Where prints are the values that are missing, neither slots nor keys of the walked side are
-//! read but for pairs that were found. Invariant: a block holds the pairs that all relations have, with the slot of each;
-//! payloads are multiplied for these alone.
+//! the others, as a worst-case optimal join intersects lists; what the sieves of their groups deny
+//! is not looked up. Where prints are the values that are missing, neither slots nor keys of the
+//! walked side are read but for pairs that were found. Invariant: a block holds the pairs that all
+//! relations have, with the slot of each; payloads are multiplied for these alone.
 //!
-//! Cost: for a row, the size of its smallest group times a bit, or a probe, a further relation; a block
-//! of memory. On skewed data that is far below walking any one fixed relation: a triangle costs
-//! O(N^(3/2)) in a bulk whatever the degrees are.
+//! Cost: for a row, the size of its smallest group times a bit, or a probe, a further relation; a
+//! block of memory. On skewed data that is far below walking any one fixed relation: a triangle
+//! costs O(N^(3/2)) in a bulk whatever the degrees are.
 
 use ringview_core::{Result, prefetch};
 use ringview_ring::{PayloadRing, Rows};
 
 use super::climb::Climb;
-use super::sides::{SearchRoom, Side, sides};
+use super::sides::{Side, sides};
+use super::work::Intersection;
 use crate::ABSENT;
 use crate::delta::Delta;
-use crate::directory::{KeyScratch, Keys};
-use crate::part::index::Index;
+use crate::directory::Keys;
+use crate::part::Index;
 use crate::part::sieve::told;
 
 /// Pairs looked up at a time, and pairs found in a block.
@@ -28,32 +29,6 @@ const BLOCK: usize = 1 << 14;
 const WALK: usize = 1 << 16;
 /// Walkers between asking for a group and walking it.
 const AHEAD: usize = 8;
-
-/// Room for intersecting, kept between batches.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Intersection {
-    /// By side: the group of each row in its index.
-    groups: Vec<Vec<u32>>,
-    /// By row: the size of its smallest group, and whose that is.
-    smallest: Vec<(u32, u32)>,
-    /// By side: the rows that walk it.
-    walkers: Vec<Vec<u32>>,
-    /// Pairs of a walk that no sieve denies: rows, their places in the group of the row, and what is found
-    /// there: slots of the walked relation, or prints where these are whole.
-    rows: Vec<u32>,
-    places: Vec<u32>,
-    there: Vec<u32>,
-    /// How many there are; what is behind them in the three is of no use.
-    kept: usize,
-    /// The keys of the pairs, by register, and where they are in the other relations.
-    columns: Vec<Vec<u64>>,
-    looked_up: Vec<Vec<u32>>,
-    /// What was found: rows and, by side, slots.
-    found_rows: Vec<u32>,
-    found: Vec<Vec<u32>>,
-    keys: KeyScratch,
-    search: SearchRoom,
-}
 
 impl<R: PayloadRing> Climb<'_, '_, R> {
     /// dV := dV * S * T * .. for a walk and its rivals, a block of found pairs at a time.
@@ -94,8 +69,8 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         Ok(())
     }
 
-    /// Finds each row's group in each relation, and lets it walk the smallest; rows with an empty one
-    /// have no partners. False if no row has any.
+    /// Finds each row's group in each relation, and lets it walk the smallest; rows with an empty
+    /// one have no partners. False if no row has any.
     fn choose(&mut self, sides: &[Side<'_>], delta: &Delta, room: &mut Intersection) -> bool {
         room.groups.resize_with(sides.len(), Vec::new);
         room.walkers.resize_with(sides.len(), Vec::new);
@@ -151,8 +126,8 @@ impl<R: PayloadRing> Climb<'_, '_, R> {
         sides.iter().filter_map(index).collect()
     }
 
-    /// The next pairs of rows and slots of one side that the sieves of the others do not deny; `cursor`
-    /// is a walker and a place in its group. Returns how many slots were walked.
+    /// The next pairs of rows and slots of one side that the sieves of the others do not deny;
+    /// `cursor` is a walker and a place in its group. Returns how many slots were walked.
     fn pairs(
         &self,
         sides: &[Side<'_>],

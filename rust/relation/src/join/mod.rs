@@ -1,12 +1,12 @@
 //! A delta meets relations along a compiled path: F-IVM's delta rule over any relations.
 //!
-//! A [`Rule`] says what follows of a change of one relation: which relations its delta is multiplied
-//! with, in which order, and what is summed into which relation. Compiled to a [`Path`] it knows how
-//! partners are found, and a [`Climb`] takes deltas along it.
+//! A [`Rule`] says what follows of a change of one relation: which relations its delta is
+//! multiplied with, in which order, and what is summed into which relation. Compiled to a [`Path`]
+//! it knows how partners are found, and a [`Climb`] takes deltas along it.
 //!
 //! Invariant: after `Climb::apply(dR)` every `into` holds what it held plus the sum that the rule
-//! names, over the relations as they are. Cost: a row costs one probe a relation whose key is bound,
-//! else the group that it walks; where rivals are intersected, the smallest of their groups.
+//! names, over the relations as they are. Cost: a row costs one probe a relation whose key is
+//! bound, else the group that it walks; where rivals are intersected, the smallest of their groups.
 //!
 //! | file | holds |
 //! |---|---|

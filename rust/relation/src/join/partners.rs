@@ -1,7 +1,8 @@
 //! The pairs of a delta's rows and their partners in a relation, a block at a time.
 //!
-//! Invariant: all blocks together hold each pair once, rows ascending, before `keep` drops some; a block is no
-//! longer than its limit, whatever the groups are. Cost: constant delay a pair, after one look-up of the group a row.
+//! Invariant: all blocks together hold each pair once, rows ascending, before `keep` drops some; a
+//! block is no longer than its limit, whatever the groups are. Cost: constant delay a pair, after
+//! one look-up of the group a row.
 
 use super::path::Access;
 use crate::delta::Delta;
@@ -89,8 +90,8 @@ impl Partners {
         self.fetch.iter().any(|(_, to)| *to == register)
     }
 
-    /// A register of the pairs of the block: of the relation that is walked, if a field of its key fills
-    /// it, else of the delta.
+    /// A register of the pairs of the block: of the relation that is walked, if a field of its key
+    /// fills it, else of the delta.
     #[must_use]
     pub fn column(&self, register: usize, part: &Part, delta: &Delta) -> Vec<u64> {
         match self.fetch.iter().find(|(_, to)| *to == register) {

@@ -1,8 +1,8 @@
 //! A delta rule compiled: which registers hold what at each step of a delta's way.
 //!
 //! Invariant: a step reads only registers that are live when it comes, and fills those that its
-//! relation binds; behind the last step of a level the registers of the kept key are live. A path is
-//! data: it names relations by their numbers and owns none.
+//! relation binds; behind the last step of a level the registers of the kept key are live. A path
+//! is data: it names relations by their numbers and owns none.
 
 use ringview_ring::PayloadRing;
 

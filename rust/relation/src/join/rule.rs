@@ -5,8 +5,8 @@
 //! part of it (a walk through the group of an index) or nothing (a scan). Relations that lack the
 //! very same fields are rivals: any of them can be walked and the others probed.
 //!
-//! Invariant: the columns of a path are what the rule says, whatever the relations hold. Cost: once a
-//! path, O(joins^2) look-ups of fields; the indexes that it walks are made, and filled when read.
+//! Invariant: the columns of a path are what the rule says, whatever the relations hold. Cost: once
+//! a path, O(joins^2) look-ups of fields; the indexes that it walks are made, and filled when read.
 
 use ringview_ring::PayloadRing;
 

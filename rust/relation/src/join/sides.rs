@@ -1,8 +1,8 @@
-//! The relations that a step joins with at once: how each is walked, and where the rows of a delta find
-//! their groups.
+//! The relations that a step joins with at once: how each is walked, and where the rows of a delta
+//! find their groups.
 //!
-//! Invariant: a row without a group in one relation has no partners, so it need not be looked up in those
-//! behind. Cost: a look-up a row and relation at most.
+//! Invariant: a row without a group in one relation has no partners, so it need not be looked up in
+//! those behind. Cost: a look-up a row and relation at most.
 
 use ringview_ring::PayloadRing;
 
@@ -10,7 +10,7 @@ use super::path::{Access, Step};
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
-use crate::part::index::Index;
+use crate::part::Index;
 
 /// Room for finding groups, kept between batches.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +67,8 @@ impl<'a> Side<'a> {
             .map(|(field, _)| *field)
     }
 
-    /// Finds the group of each row; where few rows have a group in the relation `before`, only for these.
+    /// Finds the group of each row; where few rows have a group in the relation `before`, only for
+    /// these.
     pub(super) fn find_groups(
         &self,
         index: &Index,

@@ -7,7 +7,7 @@
 use ringview_core::{Meter, Result};
 use ringview_ring::PayloadRing;
 
-use super::intersect::Intersection;
+use super::sides::SearchRoom;
 use crate::delta::Spare;
 use crate::directory::KeyScratch;
 use crate::group::Grouper;
@@ -17,8 +17,8 @@ use crate::relation::Relation;
 /// See the module.
 #[derive(Debug)]
 pub struct Work<R: PayloadRing> {
-    /// Rows added to a relation, looked up in one, or paired with partners: what complexity is tested
-    /// by.
+    /// Rows added to a relation, looked up in one, or paired with partners: what complexity is
+    /// tested by.
     pub steps: u64,
     /// Room for packing keys.
     pub keys: KeyScratch,
@@ -54,8 +54,8 @@ impl<R: PayloadRing> Default for Work<R> {
 }
 
 impl<R: PayloadRing> Work<R> {
-    /// Notes that so many rows were met on the way into a relation, and asks now and then whether to
-    /// go on. A row with a wide payload counts for more.
+    /// Notes that so many rows were met on the way into a relation, and asks now and then whether
+    /// to go on. A row with a wide payload counts for more.
     ///
     /// # Errors
     /// What the meter says.
@@ -89,4 +89,30 @@ impl<R: PayloadRing> Work<R> {
         }
         Ok(())
     }
+}
+
+/// Room for intersecting, kept between batches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Intersection {
+    /// By side: the group of each row in its index.
+    pub(super) groups: Vec<Vec<u32>>,
+    /// By row: the size of its smallest group, and whose that is.
+    pub(super) smallest: Vec<(u32, u32)>,
+    /// By side: the rows that walk it.
+    pub(super) walkers: Vec<Vec<u32>>,
+    /// Pairs of a walk that no sieve denies: rows, their places in the group of the row, and what
+    /// is found there: slots of the walked relation, or prints where these are whole.
+    pub(super) rows: Vec<u32>,
+    pub(super) places: Vec<u32>,
+    pub(super) there: Vec<u32>,
+    /// How many there are; what is behind them in the three is of no use.
+    pub(super) kept: usize,
+    /// The keys of the pairs, by register, and where they are in the other relations.
+    pub(super) columns: Vec<Vec<u64>>,
+    pub(super) looked_up: Vec<Vec<u32>>,
+    /// What was found: rows and, by side, slots.
+    pub(super) found_rows: Vec<u32>,
+    pub(super) found: Vec<Vec<u32>>,
+    pub(super) keys: KeyScratch,
+    pub(super) search: SearchRoom,
 }

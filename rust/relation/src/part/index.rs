@@ -7,17 +7,17 @@
 //! The index is lazy: slots added since the last refresh are entered, each once, as one batch,
 //! when somebody is about to read. An index that nobody reads costs nothing.
 //!
-//! An index whose groups are intersected with others has a sieve a group (`sieve`) in the run itself.
+//! An index whose groups are intersected with others has a sieve a group (`sieve`) in the run
+//! itself.
 
 use ringview_core::prefetch;
 
 use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
 use crate::layout::KeyLayout;
-use crate::part::Part;
-use crate::part::leave::BLOCK;
 use crate::part::runs::{Run, Runs};
 use crate::part::sieve::{Sieve, print_of, print_of_one, tells, told};
+use crate::part::{Index, Part};
 
 /// Slots entered at a time.
 const CHUNK: usize = 1024;
@@ -26,27 +26,8 @@ const AHEAD: usize = 8;
 /// The place of a slot that is named among those that wait.
 const NAMED: u32 = ABSENT - 1;
 
-/// An index on some fields of the keys of a part.
-#[derive(Clone, Debug)]
-pub struct Index {
-    fields: Vec<usize>,
-    /// The other fields of the key.
-    rest: Vec<usize>,
-    /// Whether the only other field has a sign; `None` where there are others, or a value of it that 32
-    /// bits do not hold.
-    whole_prints: Option<bool>,
-    /// Group key -> where its run starts and its size class; its length and, in the upper half, how many
-    /// slots have left since its sieve was made.
-    groups: Box<Part>,
-    runs: Runs,
-    /// By slot: the place in its run; `ABSENT` or `NAMED` while it waits.
-    place: Vec<u32>,
-    /// Reused slots that wait, each once. Slots from `place.len()` on wait without being named.
-    waiting: Vec<u32>,
-    scratch: KeyScratch,
-    /// How often all was forgotten.
-    rebuilds: u64,
-}
+/// Slots that are removed together.
+pub(super) const BLOCK: usize = 32;
 
 impl Index {
     pub(crate) fn new(layout: &KeyLayout, fields: &[usize]) -> Self {
@@ -212,8 +193,8 @@ impl Index {
         prefetch(&self.place, slot as usize);
     }
 
-    /// Takes slots out, a block of them at the most, while the part still holds their keys. What they touch
-    /// is asked for before the first goes.
+    /// Takes slots out, a block of them at the most, while the part still holds their keys. What
+    /// they touch is asked for before the first goes.
     pub(crate) fn removed(&mut self, slots: &[u32], field: impl Fn(u32, usize) -> u64) {
         let mut groups = [ABSENT; BLOCK];
         for (group, &slot) in groups.iter_mut().zip(slots) {
@@ -347,8 +328,8 @@ impl Index {
         self.rebuilds += 1;
     }
 
-    /// Whether most of the room is that of groups or places that have gone. What is entered anew takes
-    /// no more than half of that, so there was as much coming and going as is entered.
+    /// Whether most of the room is that of groups or places that have gone. What is entered anew
+    /// takes no more than half of that, so there was as much coming and going as is entered.
     fn is_sparse(&self, part: &Part) -> bool {
         const FEW: usize = 1 << 12;
         self.groups.slots() > FEW + 4 * self.groups.len()

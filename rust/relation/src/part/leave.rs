@@ -1,20 +1,19 @@
-//! Keys that go: when a transaction is kept those whose payload is zero, when it is undone those that it
-//! brought.
+//! Keys that go: when a transaction is kept those whose payload is zero, when it is undone those
+//! that it brought.
 //!
-//! Invariant: a slot that is not live is in neither directory nor index, once a block of them has gone; its
-//! key stands until the slot is used again. Cost: O(1) expected a key; what a block touches is asked
-//! for before the first of it goes.
+//! Invariant: a slot that is not live is in neither directory nor index, once a block of them has
+//! gone; its key stands until the slot is used again. Cost: O(1) expected a key; what a block
+//! touches is asked for before the first of it goes.
 
 use super::Part;
+use super::index::BLOCK;
 use crate::ABSENT;
 use crate::directory::Directory;
 use crate::journal::Undo;
-use crate::part::index::Index;
+use crate::part::Index;
 
 /// Words of keys and payloads whose room is kept where all are undone.
 const FEW: usize = 1 << 14;
-/// Slots that are removed together.
-pub(super) const BLOCK: usize = 32;
 
 impl Part {
     /// Removes the key of a live slot. Not journalled: see `commit`.
@@ -29,8 +28,8 @@ impl Part {
         self.live[slot as usize / 64] &= !(1 << (slot % 64));
     }
 
-    /// Takes slots that are not live any more, a block of them at the most, out of the indexes and the
-    /// directory. Where they stand is asked for before the first goes.
+    /// Takes slots that are not live any more, a block of them at the most, out of the indexes and
+    /// the directory. Where they stand is asked for before the first goes.
     fn take_out(&mut self, slots: &[u32]) {
         let mut hashes = [0; BLOCK];
         if let Directory::Hash(directory) = &self.directory {

@@ -5,8 +5,8 @@
 //! is reused. Payloads are plain words: the ring alone knows what they mean.
 //!
 //! Look-up, insert, removal: O(1) expected, whatever the keys: keys that were chosen to collide are
-//! hashed anew under a seed that nobody knows, on which nothing else depends (`lookup`). Room follows
-//! the keys (`shrink`). A batch is looked up column by column.
+//! hashed anew under a seed that nobody knows, on which nothing else depends (`lookup`). Room
+//! follows the keys (`shrink`). A batch is looked up column by column.
 
 pub(crate) mod index;
 mod leave;
@@ -18,11 +18,11 @@ pub(crate) mod sieve;
 use ringview_core::in_large_pages;
 
 use crate::ABSENT;
-use crate::directory::{Directory, Hashing};
+use crate::directory::{Directory, Hashing, KeyScratch};
 use crate::journal::{Journal, SlotChange};
 use crate::layout::KeyLayout;
-use crate::part::index::Index;
 
+use runs::Runs;
 pub use shrink::Moved;
 
 /// A relation part. See the module for its invariant.
@@ -160,8 +160,8 @@ impl Part {
             .for_each(|(_, payload)| change(payload));
     }
 
-    /// Gives payloads another length, those that the running transaction replaced too: `convert` appends the
-    /// new form of a payload, `stride` words. O(slots).
+    /// Gives payloads another length, those that the running transaction replaced too: `convert`
+    /// appends the new form of a payload, `stride` words. O(slots).
     pub fn restride(&mut self, stride: usize, mut convert: impl FnMut(&[u64], &mut Vec<u64>)) {
         let mut payloads = Vec::with_capacity(self.slots() * stride);
         for payload in self.payloads.chunks_exact(self.stride) {
@@ -184,7 +184,7 @@ impl Part {
 
     /// The live slots, in the order of their making (a reused slot keeps its place).
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        shrink::slots_of(&self.live)
+        slots_of(&self.live)
     }
 
     /// A slot for a new key, with a zero payload; the caller enters it in the directory.
@@ -195,7 +195,8 @@ impl Part {
             Some(slot) => {
                 self.keys[slot as usize * words..][..words].copy_from_slice(key);
                 self.payloads[slot as usize * self.stride..][..self.stride].fill(0);
-                // A slot that was never used stands behind those that are known to journal and indexes.
+                // A slot that was never used stands behind those that are known to journal and
+                // indexes.
                 self.journal.inserted(slot);
                 let indexes = self.indexes.iter_mut();
                 indexes.for_each(|index| index.added(slot));
@@ -252,8 +253,8 @@ impl Part {
         &self.indexes[index]
     }
 
-    /// How often the keys were hashed anew because they collided as they do not by chance, and how many
-    /// places insertions and removals have passed in the table that they are hashed to.
+    /// How often the keys were hashed anew because they collided as they do not by chance, and how
+    /// many places insertions and removals have passed in the table that they are hashed to.
     #[must_use]
     pub fn strain(&self) -> (u32, u64) {
         match &self.directory {
@@ -331,8 +332,8 @@ fn zeros(slab: &mut Vec<u64>, words: usize) {
     }
 }
 
-/// Makes room in a slab: a quarter more once it is large, and an eighth where a block is so big that
-/// it moves by remapping: what is allocated stays close to what is used, and little is copied.
+/// Makes room in a slab: a quarter more once it is large, and an eighth where a block is so big
+/// that it moves by remapping: what is allocated stays close to what is used, and little is copied.
 #[cold]
 fn grow_slab(slab: &mut Vec<u64>, words: usize) {
     const LARGE: usize = 1 << 18;
@@ -345,4 +346,40 @@ fn grow_slab(slab: &mut Vec<u64>, words: usize) {
     };
     slab.reserve_exact(more.max(words));
     in_large_pages(slab);
+}
+
+/// An index on some fields of the keys of a part.
+#[derive(Clone, Debug)]
+pub struct Index {
+    fields: Vec<usize>,
+    /// The other fields of the key.
+    rest: Vec<usize>,
+    /// Whether the only other field has a sign; `None` where there are others, or a value of it
+    /// that 32 bits do not hold.
+    whole_prints: Option<bool>,
+    /// Group key -> where its run starts and its size class; its length and, in the upper half, how
+    /// many slots have left since its sieve was made.
+    groups: Box<Part>,
+    runs: Runs,
+    /// By slot: the place in its run; `ABSENT` or `NAMED` while it waits.
+    place: Vec<u32>,
+    /// Reused slots that wait, each once. Slots from `place.len()` on wait without being named.
+    waiting: Vec<u32>,
+    scratch: KeyScratch,
+    /// How often all was forgotten.
+    rebuilds: u64,
+}
+
+/// The slots whose bit is set.
+fn slots_of(live: &[u64]) -> impl Iterator<Item = u32> {
+    live.iter().enumerate().flat_map(|(at, &bits)| {
+        let mut bits = bits;
+        std::iter::from_fn(move || {
+            (bits != 0).then(|| {
+                let bit = bits.trailing_zeros();
+                bits &= bits - 1;
+                at as u32 * 64 + bit
+            })
+        })
+    })
 }

@@ -1,10 +1,11 @@
-//! The runs of an index: the slots of a group side by side, with its sieve (`sieve`) where groups are
-//! intersected.
+//! The runs of an index: the slots of a group side by side, with its sieve (`sieve`) where groups
+//! are intersected.
 //!
-//! Invariant: a run has `2^class` places, and no two overlap; one that was given back is used again for its
-//! size. Runs lie in segments, which stay where they are: nothing is copied to make room for others. A run
-//! that is longer than a segment has one of its own. Cost: 4 bytes a place, of which at least half are in
-//! use once a group grew; 6 more with sieves. A slot is copied O(1) times amortised.
+//! Invariant: a run has `2^class` places, and no two overlap; one that was given back is used again
+//! for its size. Runs lie in segments, which stay where they are: nothing is copied to make room
+//! for others. A run that is longer than a segment has one of its own. Cost: 4 bytes a place, of
+//! which at least half are in use once a group grew; 6 more with sieves. A slot is copied O(1)
+//! times amortised.
 
 use ringview_core::prefetch;
 
@@ -300,8 +301,8 @@ impl Runs {
         }
     }
 
-    /// Takes out the slot at a place, where `length` others are left; the last of them, if it took the
-    /// place.
+    /// Takes out the slot at a place, where `length` others are left; the last of them, if it took
+    /// the place.
     pub(super) fn take_out(&mut self, run: Run, length: usize, place: usize) -> Option<u32> {
         if place == length {
             return None;

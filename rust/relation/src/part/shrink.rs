@@ -1,11 +1,10 @@
 //! A part that lost most of its keys gives their room back.
 //!
-//! Slots are stable while a part has many of them; only here they move, together, to the front and in
-//! the order that they had, so that what comes out in the order of the slots comes out as before. Who
-//! keeps slots beside a part calls this between transactions and follows them ([`Moved`]).
-//! A change that is undone leaves no slots behind, and moves none.
-//! Cost: O(slots), once five sixths of them at the least have been given up: O(1) amortised a key
-//! that goes.
+//! Slots are stable while a part has many of them; only here they move, together, to the front and
+//! in the order that they had, so that what comes out in the order of the slots comes out as
+//! before. Who keeps slots beside a part calls this between transactions and follows them
+//! ([`Moved`]). A change that is undone leaves no slots behind, and moves none. Cost: O(slots),
+//! once five sixths of them at the least have been given up: O(1) amortised a key that goes.
 
 use super::Part;
 use crate::ABSENT;
@@ -92,12 +91,12 @@ impl Part {
         Some(Moved { to })
     }
 
-    /// Moves all keys and payloads to the front; where each went, by slot. Nothing is copied where it is:
-    /// often what came last goes first.
+    /// Moves all keys and payloads to the front; where each went, by slot. Nothing is copied where
+    /// it is: often what came last goes first.
     fn move_up(&mut self) -> Vec<u32> {
         let (words, stride) = (self.layout.words(), self.stride);
         let mut to = vec![ABSENT; self.slots()];
-        for (at, slot) in slots_of(&self.live).enumerate() {
+        for (at, slot) in super::slots_of(&self.live).enumerate() {
             let from = slot as usize;
             to[from] = at as u32;
             if from != at {
@@ -109,18 +108,4 @@ impl Part {
         }
         to
     }
-}
-
-/// The slots whose bit is set.
-pub(super) fn slots_of(live: &[u64]) -> impl Iterator<Item = u32> {
-    live.iter().enumerate().flat_map(|(at, &bits)| {
-        let mut bits = bits;
-        std::iter::from_fn(move || {
-            (bits != 0).then(|| {
-                let bit = bits.trailing_zeros();
-                bits &= bits - 1;
-                at as u32 * 64 + bit
-            })
-        })
-    })
 }

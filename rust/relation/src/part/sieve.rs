@@ -1,18 +1,18 @@
 //! The sieve of a group, which tells in a bit what it does not hold.
 //!
-//! Two groups are intersected by looking up the slots of the smaller one in the relation of the larger one,
-//! and most of them are not there. So a run may have two things beside its slots: a print of each slot,
-//! 32 bits of what its key has beside the fields of the index, and 16 bits a place in which every
-//! print sets one. Where that is one field of no more than 32 bits, the print is that field: whoever has the
-//! prints needs neither slots nor keys to look up elsewhere. Who intersects walks the prints of one group and
-//! keeps those whose bit is set in the other: both lie side by side in memory, where a look-up of each
-//! key would go somewhere else.
+//! Two groups are intersected by looking up the slots of the smaller one in the relation of the
+//! larger one, and most of them are not there. So a run may have two things beside its slots: a
+//! print of each slot, 32 bits of what its key has beside the fields of the index, and 16 bits a
+//! place in which every print sets one. Where that is one field of no more than 32 bits, the print
+//! is that field: whoever has the prints needs neither slots nor keys to look up elsewhere. Who
+//! intersects walks the prints of one group and keeps those whose bit is set in the other: both lie
+//! side by side in memory, where a look-up of each key would go somewhere else.
 //!
-//! Invariant: the print of every slot of a run has its bit; equal fields have equal prints, in whatever
-//! order a key has them. A bit without a print costs whoever meets it a look-up, no more: prints
-//! that were chosen to collide make nothing slower than it is without sieves. Of a sieve that is not
-//! older than its run, at most 1 in 16 bits is set, or 1 in 8 after as many removals as there are places.
-//! Cost: a print that comes or goes O(1) amortised.
+//! Invariant: the print of every slot of a run has its bit; equal fields have equal prints, in
+//! whatever order a key has them. A bit without a print costs whoever meets it a look-up, no more:
+//! prints that were chosen to collide make nothing slower than it is without sieves. Of a sieve
+//! that is not older than its run, at most 1 in 16 bits is set, or 1 in 8 after as many removals as
+//! there are places. Cost: a print that comes or goes O(1) amortised.
 
 /// What can be told of what a group holds.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +29,8 @@ impl Sieve<'_> {
         self.bits[bit as usize / 32] >> (bit % 32) & 1 == 1
     }
 
-    /// The places of the prints that it may hold, the first of which is at `from`; how many they are.
-    /// Nothing branches on what is kept: `places` has room for all.
+    /// The places of the prints that it may hold, the first of which is at `from`; how many they
+    /// are. Nothing branches on what is kept: `places` has room for all.
     #[inline(always)]
     pub(crate) fn sift(self, prints: &[u32], from: usize, places: &mut [u32]) -> usize {
         let mut kept = 0;

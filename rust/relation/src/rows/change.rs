@@ -1,7 +1,7 @@
 //! A batch of changes to the base rows, row by row through the directory.
 //!
-//! Invariant: all rows of a batch are applied, or none: the rows before one that is refused are taken
-//! back, last first. Rows that only come, and need not be looked for, are left to `pending`.
+//! Invariant: all rows of a batch are applied, or none: the rows before one that is refused are
+//! taken back, last first. Rows that only come, and need not be looked for, are left to `pending`.
 //! Cost: the memory that a row will touch is asked for a few rows ahead.
 
 use std::hash::{BuildHasher, Hasher};
@@ -9,11 +9,8 @@ use std::hash::{BuildHasher, Hasher};
 use ringview_core::{Batch, Dictionary, Error, Result, format_row, random_hasher};
 
 use super::pending::sort;
-use super::{RowStore, Scratch};
+use super::{MOST, RowStore, Scratch};
 use crate::hash::{Ahead, HashDirectory};
-
-/// Rows of a table, each as often as it is there: what other layers can count too.
-pub(super) const MOST: u64 = i64::MAX as u64;
 
 /// Rows of a batch on their way.
 pub(super) type Coming = Ahead<12, 24>;
@@ -55,8 +52,8 @@ impl RowStore {
         done
     }
 
-    /// Takes back the first `rows` rows of a batch, the last one first: so each step meets the state
-    /// that its counterpart left, and cannot fail.
+    /// Takes back the first `rows` rows of a batch, the last one first: so each step meets the
+    /// state that its counterpart left, and cannot fail.
     fn take_back(&mut self, scratch: &mut Scratch, batch: &Batch, rows: usize, sign: i64) {
         for row in (0..rows).rev() {
             let amount = -sign * batch.multiplicity(row);

@@ -3,7 +3,6 @@
 //! Invariant: 0 marks a free slot. Most tables stay at one byte a row; the first larger
 //! multiplicity rewrites the array once, in O(slots).
 
-use super::extend_tightly;
 use ringview_core::prefetch;
 
 #[derive(Clone, Debug)]
@@ -119,4 +118,24 @@ impl Counts {
             Counts::Word(all) => all.capacity() * 8,
         }
     }
+}
+
+/// Appends a value so many times, with little room to spare: a long array grows by an eighth.
+#[inline(always)]
+pub(super) fn extend_tightly<T: Copy>(into: &mut Vec<T>, times: usize, value: T) {
+    if into.capacity() - into.len() < times {
+        grow_tightly(into, times);
+    }
+    into.resize(into.len() + times, value);
+}
+
+#[cold]
+pub(super) fn grow_tightly<T>(into: &mut Vec<T>, values: usize) {
+    const SHORT: usize = 1 << 12;
+    let more = if into.len() < SHORT {
+        into.len()
+    } else {
+        into.len() / 8
+    };
+    into.reserve_exact(more.max(values).max(64));
 }

@@ -1,51 +1,24 @@
 //! What base rows remember so that a transaction can be undone without the data that it came from.
 //!
-//! Invariant: `mark` slots were there at the last commit. Each of them whose count has changed since
-//! is noted with the count that it had, and the bytes of a row that was there are as they were: a
-//! slot whose row left is not filled again before the next commit. Slots made since need no note,
-//! they are cut off; so a bulk load notes nothing.
-//! Cost: eight bytes for a change of a slot that was there, at most some bytes a slot however many
-//! changes there are, given back at the commit. Undoing costs O(1) for each change.
+//! Invariant: `mark` slots were there at the last commit. Each of them whose count has changed
+//! since is noted with the count that it had, and the bytes of a row that was there are as they
+//! were: a slot whose row left is not filled again before the next commit. Slots made since need no
+//! note, they are cut off; so a bulk load notes nothing. Cost: eight bytes for a change of a slot
+//! that was there, at most some bytes a slot however many changes there are, given back at the
+//! commit. Undoing costs O(1) for each change.
 
 use ringview_core::empty;
 
 use super::pending::PASS;
-use super::{RowStore, give_back};
+use super::{Journal, Note, RowStore, give_back};
 
 /// Notes that are always kept as they come.
 const FEW: usize = 1 << 16;
 /// Room that is kept between transactions.
 const ROOM: usize = 1 << 14;
 
-/// A slot, and the count that it had before a change.
-#[derive(Clone, Copy, Debug)]
-struct Note {
-    slot: u32,
-    /// `LARGE` if it stands in `Journal::large`.
-    was: u32,
-}
-
 /// A count that a note has no room for.
 const LARGE: u32 = u32::MAX;
-
-#[derive(Clone, Debug)]
-pub(super) struct Journal {
-    notes: Vec<Note>,
-    /// The counts of the notes that have no room for theirs, in their order.
-    large: Vec<u64>,
-    /// Notes at which those of one slot are reduced to the first, before there is room for more.
-    limit: usize,
-    /// Slots at the last commit.
-    mark: u32,
-    /// How many of the rows that wait for the directory did so at the last commit.
-    waiting: usize,
-    /// Rows at the last commit.
-    len: u64,
-    /// Slots below the mark whose rows left; free after the commit.
-    left: Vec<u32>,
-    /// Slots above it that are free again.
-    reusable: Vec<u32>,
-}
 
 impl Journal {
     pub(super) fn new() -> Journal {

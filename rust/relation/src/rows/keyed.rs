@@ -1,15 +1,16 @@
-//! Changes by the unique key: a row comes, takes the place of the one that has its key, or that one goes.
+//! Changes by the unique key: a row comes, takes the place of the one that has its key, or that one
+//! goes.
 //!
-//! Invariant: the rows of a batch act in their order, each on what those before it left. What moved is
-//! told row by row, what went before what came; a row that is replaced by its equal does not move.
-//! After an error the table is to be rolled back.
-//! Cost: one look-up a row. A row that was there before the transaction keeps its slot until the
-//! commit, the new one takes another, and their entry in the directory is turned over in place.
+//! Invariant: the rows of a batch act in their order, each on what those before it left. What moved
+//! is told row by row, what went before what came; a row that is replaced by its equal does not
+//! move. After an error the table is to be rolled back. Cost: one look-up a row. A row that was
+//! there before the transaction keeps its slot until the commit, the new one takes another, and
+//! their entry in the directory is turned over in place.
 
 use ringview_core::{Batch, Dictionary, Error, Result, format_row};
 
-use super::change::{MOST, Refusal};
-use super::{RowStore, Scratch};
+use super::change::Refusal;
+use super::{MOST, RowStore, Scratch};
 
 /// What a row does by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,15 +2,15 @@
 //!
 //! Invariant: a live slot holds a row with a multiplicity of at least 1. The slots that `pending`
 //! names were filled lately and are not in the directory; of all others, no two hold the same row.
-//! With a unique key nothing is pending, no two live slots share the key and every multiplicity is 1.
-//! A call that fails has changed nothing; `rollback` takes back all that was done since the last
-//! `commit` (`journal`).
-//! Cost: O(1) amortised and expected to insert or delete a row. A batch is packed column by column; rows
-//! that come wait until a row is looked for, or until they are a share of all rows, and then enter the
-//! directory together (`pending`). A row takes the widths of its columns (`packing`), one byte of
-//! multiplicity and 10 to 14 bytes of directory. Slots of deleted rows are reused, and given back where
-//! they are most of all (`shrink`). Rows that were chosen to collide are hashed anew under a seed that
-//! nobody knows; nothing but the places in the directory depends on it.
+//! With a unique key nothing is pending, no two live slots share the key and every multiplicity
+//! is 1. A call that fails has changed nothing; `rollback` takes back all that was done since the
+//! last `commit` (`journal`). Cost: O(1) amortised and expected to insert or delete a row. A batch
+//! is packed column by column; rows that come wait until a row is looked for, or until they are a
+//! share of all rows, and then enter the directory together (`pending`). A row takes the widths of
+//! its columns (`packing`), one byte of multiplicity and 10 to 14 bytes of directory. Slots of
+//! deleted rows are reused, and given back where they are most of all (`shrink`). Rows that were
+//! chosen to collide are hashed anew under a seed that nobody knows; nothing but the places in the
+//! directory depends on it.
 
 mod change;
 mod counts;
@@ -27,11 +27,13 @@ use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Result, Schema,
 
 use crate::hash::HashDirectory;
 use counts::Counts;
-use journal::Journal;
 pub use keyed::{Action, Actions, KeyedDelta};
 pub use net::Net;
 use packing::Packing;
 use pages::Pages;
+
+/// Rows of a table, each as often as it is there: what other layers can count too.
+const MOST: u64 = i64::MAX as u64;
 
 /// The rows of one table with their multiplicities.
 ///
@@ -126,8 +128,8 @@ impl RowStore {
             + self.scratch.hashes.capacity() * size_of::<u64>()
     }
 
-    /// How often the rows were hashed anew because they collided as they do not by chance, and how many
-    /// places their coming and going has passed in the directory.
+    /// How often the rows were hashed anew because they collided as they do not by chance, and how
+    /// many places their coming and going has passed in the directory.
     pub fn strain(&self) -> (u32, u64) {
         (self.reseeds, self.directory.passed())
     }
@@ -144,8 +146,9 @@ impl RowStore {
         self.apply(batch, -1, dict)
     }
 
-    /// Hands out all rows in batches of at most `chunk_rows`, in the columns that are `needed`, with
-    /// their multiplicities; equal rows may come apart. O(rows); the order is that of the slots.
+    /// Hands out all rows in batches of at most `chunk_rows`, in the columns that are `needed`,
+    /// with their multiplicities; equal rows may come apart. O(rows); the order is that of the
+    /// slots.
     pub fn scan(
         &self,
         chunk_rows: usize,
@@ -212,30 +215,38 @@ impl HoldsStrings for RowStore {
     fn forget_strings(&mut self, _: &Gone) {}
 }
 
-/// Appends a value so many times, with little room to spare: a long array grows by an eighth.
-#[inline(always)]
-fn extend_tightly<T: Copy>(into: &mut Vec<T>, times: usize, value: T) {
-    if into.capacity() - into.len() < times {
-        grow_tightly(into, times);
-    }
-    into.resize(into.len() + times, value);
-}
-
-#[cold]
-fn grow_tightly<T>(into: &mut Vec<T>, values: usize) {
-    const SHORT: usize = 1 << 12;
-    let more = if into.len() < SHORT {
-        into.len()
-    } else {
-        into.len() / 8
-    };
-    into.reserve_exact(more.max(values).max(64));
-}
-
 /// Frees the memory of an empty list beyond `room` values.
 fn give_back<T>(list: &mut Vec<T>, room: usize) {
     debug_assert!(list.is_empty(), "only an empty list gives back its memory");
     if list.capacity() > room {
         *list = Vec::new();
     }
+}
+
+/// A slot, and the count that it had before a change.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    slot: u32,
+    /// `LARGE` if it stands in `Journal::large`.
+    was: u32,
+}
+
+/// What a transaction changed so far; see `journal`.
+#[derive(Clone, Debug)]
+struct Journal {
+    notes: Vec<Note>,
+    /// The counts of the notes that have no room for theirs, in their order.
+    large: Vec<u64>,
+    /// Notes at which those of one slot are reduced to the first, before there is room for more.
+    limit: usize,
+    /// Slots at the last commit.
+    mark: u32,
+    /// How many of the rows that wait for the directory did so at the last commit.
+    waiting: usize,
+    /// Rows at the last commit.
+    len: u64,
+    /// Slots below the mark whose rows left; free after the commit.
+    left: Vec<u32>,
+    /// Slots above it that are free again.
+    reusable: Vec<u32>,
 }

@@ -43,8 +43,8 @@ impl Net {
         }
     }
 
-    /// Adds the rows of a batch, `sign` times their multiplicities. The first is row `first` of what
-    /// the user handed in. The batch must carry every column.
+    /// Adds the rows of a batch, `sign` times their multiplicities. The first is row `first` of
+    /// what the user handed in. The batch must carry every column.
     ///
     /// # Errors
     /// `Overflow`.
@@ -100,7 +100,8 @@ impl Net {
     }
 
     /// Hands out the rows of which `sign` times something is left, in the order in which they came
-    /// first, with how often and where they stood; in batches of at most `chunk_rows` in all columns.
+    /// first, with how often and where they stood; in batches of at most `chunk_rows` in all
+    /// columns.
     ///
     /// # Errors
     /// What `take` returns.

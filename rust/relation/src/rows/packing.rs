@@ -3,9 +3,8 @@
 //! Invariant: equal rows are equal bytes, so rows are compared and hashed as bytes. The columns of
 //! the key stand first, so that the key is a prefix. In each of the two parts stand the null bits,
 //! then the values: 1, 2, 4, 8 or 16 bytes each, without padding; decimals of up to 9 and 18 digits
-//! take 4 and 8.
-//! Packing and unpacking run column by column, one tight loop each; packing a block of rows at a time,
-//! which stays in the nearest cache until it is whole.
+//! take 4 and 8. Packing and unpacking run column by column, one tight loop each; packing a block
+//! of rows at a time, which stays in the nearest cache until it is whole.
 
 use ringview_core::{Batch, Column, Schema, Type};
 
@@ -111,8 +110,8 @@ impl Packing {
         self.stride
     }
 
-    /// Refills `packed` with the rows of `batch`, one after the other; columns that it does not carry
-    /// are left 0.
+    /// Refills `packed` with the rows of `batch`, one after the other; columns that it does not
+    /// carry are left 0.
     pub(super) fn pack(&self, batch: &Batch, packed: &mut Vec<u8>) {
         packed.clear();
         packed.resize(batch.rows * self.stride, 0);

@@ -1,7 +1,8 @@
 //! Packed rows by slot, in pages.
 //!
-//! Invariant: a page holds `1 << bits` rows, but the last, which may hold fewer. Only the first page
-//! ever grows: the memory of a short table is close to its rows, and a long one is never copied.
+//! Invariant: a page holds `1 << bits` rows, but the last, which may hold fewer. Only the first
+//! page ever grows: the memory of a short table is close to its rows, and a long one is never
+//! copied.
 
 use ringview_core::prefetch;
 

@@ -1,15 +1,14 @@
 //! Rows that have come and are not in the directory yet.
 //!
-//! Nothing has to be looked up to add a row to a bag: it takes a slot and waits. Whoever looks for a row
-//! enters all that wait, and so does an insert that leaves more than `SHARE` of the known rows waiting:
-//! equal rows then meet in one slot, so that slots stay within a constant factor of the distinct rows.
-//! Cost: O(1) amortised a row. Many rows are sorted by hash and enter in one pass over the directory,
-//! which misses no cache.
+//! Nothing has to be looked up to add a row to a bag: it takes a slot and waits. Whoever looks for
+//! a row enters all that wait, and so does an insert that leaves more than `SHARE` of the known
+//! rows waiting: equal rows then meet in one slot, so that slots stay within a constant factor of
+//! the distinct rows. Cost: O(1) amortised a row. Many rows are sorted by hash and enter in one
+//! pass over the directory, which misses no cache.
 
 use ringview_core::Batch;
 
-use super::RowStore;
-use super::change::MOST;
+use super::{MOST, RowStore};
 use crate::hash::HashDirectory;
 
 /// So few rows may always wait.
@@ -23,8 +22,8 @@ pub(super) const PASS: usize = 8;
 const NEVER: u32 = crate::ABSENT;
 
 impl RowStore {
-    /// Adds the rows of a batch to those that wait; false, and nothing done, where rows must be looked
-    /// for.
+    /// Adds the rows of a batch to those that wait; false, and nothing done, where rows must be
+    /// looked for.
     pub(super) fn append(&mut self, batch: &Batch, sign: i64) -> bool {
         let come = match &batch.multiplicity {
             None => sign > 0,
@@ -90,8 +89,8 @@ impl RowStore {
         }
     }
 
-    /// Enters rows; the running transaction brought those in slots from `undoable` on. Equal rows meet in
-    /// the order of their slots.
+    /// Enters rows; the running transaction brought those in slots from `undoable` on. Equal rows
+    /// meet in the order of their slots.
     fn enter_all(&mut self, pending: &[u32], undoable: u32) {
         let free = self.free.len();
         let released = self.journal.released();

@@ -1,9 +1,9 @@
 //! Base rows that lost most of their number give the room back.
 //!
-//! Between transactions, where three quarters of the slots are free, the rows that are left move to the
-//! front, in the order that they had: nobody keeps slots but the directory and the rows that wait for
-//! it. The directory shrinks with them; it never has room for more than some entries a slot, but where
-//! rows are undone (`journal`). Cost: O(slots), so O(1) amortised a row that goes.
+//! Between transactions, where three quarters of the slots are free, the rows that are left move to
+//! the front, in the order that they had: nobody keeps slots but the directory and the rows that
+//! wait for it. The directory shrinks with them; it never has room for more than some entries a
+//! slot, but where rows are undone (`journal`). Cost: O(slots), so O(1) amortised a row that goes.
 
 use super::RowStore;
 

@@ -3,98 +3,59 @@
 //!
 //! Layout: the exact count, then s (m reals), then the upper triangle of the symmetric Q row by
 //! row: 1 + m + m(m+1)/2 words. A payload covers only the variables below its view; a product of
-//! payloads over m1 and m2 variables covers m1 + m2 (`product`). Sums are without fused rounding: the
-//! same input gives the same bits on every machine.
+//! payloads over m1 and m2 variables covers m1 + m2 (`product`). Sums are without fused rounding:
+//! the same input gives the same bits on every machine.
 
 mod origin;
 mod product;
+mod shape;
 mod terms;
 
 pub use product::CofactorProduct;
+pub use shape::CofactorShape;
 
+use multiversion::multiversion;
 pub use product::Scratch as CofactorScratch;
 use product::{Factors, Scratch, join_all, multiply_all};
+use shape::add_count;
 use terms::LANES;
 
 use crate::algebra::CommutativeMonoid;
-use crate::number::Number;
 use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab};
 use crate::reals::{reals, reals_mut};
 
-/// The number of variables that a payload covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CofactorShape {
-    /// m.
-    pub variables: usize,
-}
-
-impl CofactorShape {
-    /// Words of a payload: 1 + m + m(m+1)/2.
-    #[must_use]
-    pub fn words(self) -> usize {
-        1 + self.variables + self.variables * (self.variables + 1) / 2
-    }
-
-    /// Words of a payload that stands for copies of one row: how many, and the row.
-    #[must_use]
-    pub fn row_words(self) -> usize {
-        1 + self.variables
-    }
-
-    /// Whether a payload of a slab stands for copies of one row, whose values follow the count: a
-    /// delta's may be kept that short, a view's has the row's values for sums where the count is 1.
-    #[inline(always)]
-    pub(super) fn is_row(self, slab: Slab<'_>, row: usize) -> bool {
-        slab.width() == self.row_words() || (slab.bags() && slab.row(row)[0] == 1)
-    }
-
-    /// Where `Q[i][i..]` begins among the reals of a payload.
-    fn row(self, i: usize) -> usize {
-        let m = self.variables;
-        m + i * m - (i * i - i) / 2
-    }
-}
-
-/// total += the count; whether it or the sum overflowed.
-#[inline(always)]
-fn add_count(total: &mut u64, (count, wrapped): (i64, bool)) -> bool {
-    let (sum, carried) = Number::add(*total as i64, count);
-    *total = sum as u64;
-    wrapped | carried
-}
-
-ringview_core::dispatch! {
-    /// Adds payloads; whether a count overflowed, and whether a real left its range.
-    fn add_all(
-        shape: CofactorShape,
-        target: &mut [u64],
-        slots: &[u32],
-        delta: Slab<'_>,
-        emptied: &mut Vec<u32>
-    ) -> (bool, bool) {
-        let words = shape.words();
-        let single = delta.width() == shape.row_words();
-        let (mut wrapped, mut unbounded) = (false, 0);
-        for (&slot, delta) in slots.iter().zip(delta.words().chunks_exact(delta.width())) {
-            let target = &mut target[slot as usize * words..][..words];
-            wrapped |= add_count(&mut target[0], (delta[0] as i64, false));
-            let values = reals(&delta[1..]);
-            if single {
-                add_row(shape, target, delta[0] as i64 as f64, values);
-            } else {
-                for (sum, delta) in reals_mut(&mut target[1..]).iter_mut().zip(values) {
-                    *sum += delta;
-                }
-            }
-            for sum in reals(&target[1..]) {
-                unbounded |= u64::from(!sum.is_finite());
-            }
-            if target[0] == 0 {
-                emptied.push(slot);
+/// Adds payloads; whether a count overflowed, and whether a real left its range.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[must_use]
+fn add_all(
+    shape: CofactorShape,
+    target: &mut [u64],
+    slots: &[u32],
+    delta: Slab<'_>,
+    emptied: &mut Vec<u32>,
+) -> (bool, bool) {
+    let words = shape.words();
+    let single = delta.width() == shape.row_words();
+    let (mut wrapped, mut unbounded) = (false, 0);
+    for (&slot, delta) in slots.iter().zip(delta.words().chunks_exact(delta.width())) {
+        let target = &mut target[slot as usize * words..][..words];
+        wrapped |= add_count(&mut target[0], (delta[0] as i64, false));
+        let values = reals(&delta[1..]);
+        if single {
+            add_row(shape, target, delta[0] as i64 as f64, values);
+        } else {
+            for (sum, delta) in reals_mut(&mut target[1..]).iter_mut().zip(values) {
+                *sum += delta;
             }
         }
-        (wrapped, unbounded != 0)
+        for sum in reals(&target[1..]) {
+            unbounded |= u64::from(!sum.is_finite());
+        }
+        if target[0] == 0 {
+            emptied.push(slot);
+        }
     }
+    (wrapped, unbounded != 0)
 }
 
 /// target += weight * (., x, x x^T), the count aside.
@@ -117,27 +78,27 @@ fn add_scaled(out: &mut [f64], scale: f64, from: &[f64]) {
     }
 }
 
-ringview_core::dispatch! {
-    /// target += times * (1, x, x x^T) for each row x of `values`, a group being one payload.
-    ///
-    /// This is the lifting of rows (paper, section 7.2): X^T X, group by group.
-    pub fn lift_rows(
-        shape: CofactorShape,
-        values: &[f64],
-        times: &[i64],
-        groups: Groups<'_>,
-        out: &mut [u64]
-    ) -> bool {
-        let (m, words) = (shape.variables, shape.words());
-        let mut overflow = false;
-        let mut cursor = groups.cursor();
-        for row in 0..times.len() {
-            let target = &mut out[cursor.at(row) * words..][..words];
-            overflow |= add_count(&mut target[0], (times[row], false));
-            add_row(shape, target, times[row] as f64, &values[row * m..][..m]);
-        }
-        overflow
+/// target += times * (1, x, x x^T) for each row x of `values`, a group being one payload.
+///
+/// This is the lifting of rows (paper, section 7.2): X^T X, group by group.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[must_use]
+pub fn lift_rows(
+    shape: CofactorShape,
+    values: &[f64],
+    times: &[i64],
+    groups: Groups<'_>,
+    out: &mut [u64],
+) -> bool {
+    let (m, words) = (shape.variables, shape.words());
+    let mut overflow = false;
+    let mut cursor = groups.cursor();
+    for row in 0..times.len() {
+        let target = &mut out[cursor.at(row) * words..][..words];
+        overflow |= add_count(&mut target[0], (times[row], false));
+        add_row(shape, target, times[row] as f64, &values[row * m..][..m]);
     }
+    overflow
 }
 
 /// The degree-m matrix ring. A type only: shapes and products carry the degrees.

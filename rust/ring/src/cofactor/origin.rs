@@ -1,10 +1,10 @@
 //! Degree-m payloads of rows that are counted from another origin.
 //!
-//! Of rows x + d the payload is (c, s + c d, Q + d s^T + s d^T + c d d^T). Invariant: every number is
-//! rounded once, from more digits than it keeps; so whole numbers below 2^53 stay exact, and what
-//! cancels does so before it is rounded. Cost: O(m) for each variable that moves.
+//! Of rows x + d the payload is (c, s + c d, Q + d s^T + s d^T + c d d^T). Invariant: every number
+//! is rounded once, from more digits than it keeps; so whole numbers below 2^53 stay exact, and
+//! what cancels does so before it is rounded. Cost: O(m) for each variable that moves.
 
-use super::CofactorShape;
+use super::shape::CofactorShape;
 use crate::expansion::Expansion;
 use crate::reals::reals_mut;
 

@@ -5,16 +5,17 @@
 //! A payload that stands for c copies of one row x is (c, c x, c x x^T). As long as a delta holds
 //! such rows alone it carries (c, x), m + 1 words, and the product of two is (c1 c2, (x1, x2)); it
 //! becomes a full payload where rows are summed or meet a group of several. Of a view over bags, a
-//! payload with count 1 is that of one row, so that only its sums are read: memory is what bounds wide
-//! products.
+//! payload with count 1 is that of one row, so that only its sums are read: memory is what bounds
+//! wide products.
 //!
-//! Sums are in an order that the input alone tells, without fused rounding: the same input gives the
-//! same bits on every machine. Cost: one multiplication a word of the product.
+//! Sums are in an order that the input alone tells, without fused rounding: the same input gives
+//! the same bits on every machine. Cost: one multiplication a word of the product.
 
+use multiversion::multiversion;
 use ringview_core::prefetch;
 
+use super::shape::{CofactorShape, add_count};
 use super::terms::{LANES, Segment, Terms, segments};
-use super::{CofactorShape, add_count};
 use crate::number::Number;
 use crate::payload::{Groups, Rows, Slab};
 use crate::reals::{reals, reals_mut};
@@ -284,76 +285,76 @@ pub(super) fn join_all(
     overflow
 }
 
-ringview_core::dispatch! {
-    /// The sums of products of a batch, by group; whether a count overflowed. `out` is zero, unless
-    /// each row is its own group, and has room for a vector behind.
-    pub(super) fn multiply_all(
-        product: &CofactorProduct,
-        factors: Factors<'_>,
-        groups: Groups<'_>,
-        scratch: &mut Scratch,
-        out: &mut [u64],
-    ) -> bool {
-        let words = product.out().words();
-        let Scratch { rows: room, sum } = scratch;
-        let (narrow, full) = (product.shapes[1].row_words(), factors.right.width());
-        let mut overflow = false;
-        // What is read of the next operands is likely what was read of the last.
-        let read = |pair: [Operand<'_>; 2]| if pair[1].single { narrow } else { full };
-        let mut ahead = full;
-        match groups {
-            Groups::Each(rows) => {
-                for row in 0..rows {
-                    factors.prefetch(row, ahead);
+/// The sums of products of a batch, by group; whether a count overflowed. `out` is zero, unless
+/// each row is its own group, and has room for a vector behind.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[must_use]
+pub(super) fn multiply_all(
+    product: &CofactorProduct,
+    factors: Factors<'_>,
+    groups: Groups<'_>,
+    scratch: &mut Scratch,
+    out: &mut [u64],
+) -> bool {
+    let words = product.out().words();
+    let Scratch { rows: room, sum } = scratch;
+    let (narrow, full) = (product.shapes[1].row_words(), factors.right.width());
+    let mut overflow = false;
+    // What is read of the next operands is likely what was read of the last.
+    let read = |pair: [Operand<'_>; 2]| if pair[1].single { narrow } else { full };
+    let mut ahead = full;
+    match groups {
+        Groups::Each(rows) => {
+            for row in 0..rows {
+                factors.prefetch(row, ahead);
+                let pair = factors.pair(product, row);
+                ahead = read(pair);
+                let target = &mut out[row * words..];
+                target[0] = 0;
+                overflow |= add_count(&mut target[0], count(pair));
+                product.write([pair], room, reals_mut(&mut target[1..]));
+            }
+        }
+        Groups::Named { of, .. } => {
+            for (row, &group) in of.iter().enumerate() {
+                factors.prefetch(row, ahead);
+                let pair = factors.pair(product, row);
+                ahead = read(pair);
+                let target = &mut out[group as usize * words..][..words];
+                overflow |= add_count(&mut target[0], count(pair));
+                product.write([pair], room, sum);
+                add_values(&mut target[1..], sum);
+            }
+        }
+        Groups::Runs { starts, rows } => {
+            for (group, &start) in starts.iter().enumerate() {
+                let target = &mut out[group * words..][..words];
+                let end = starts.get(group + 1).map_or(rows, |&end| end as usize);
+                let mut row = start as usize;
+                while row < end {
                     let pair = factors.pair(product, row);
                     ahead = read(pair);
-                    let target = &mut out[row * words..];
-                    target[0] = 0;
-                    overflow |= add_count(&mut target[0], count(pair));
-                    product.write([pair], room, reals_mut(&mut target[1..]));
-                }
-            }
-            Groups::Named { of, .. } => {
-                for (row, &group) in of.iter().enumerate() {
-                    factors.prefetch(row, ahead);
-                    let pair = factors.pair(product, row);
-                    ahead = read(pair);
-                    let target = &mut out[group as usize * words..][..words];
-                    overflow |= add_count(&mut target[0], count(pair));
-                    product.write([pair], room, sum);
-                    add_values(&mut target[1..], sum);
-                }
-            }
-            Groups::Runs { starts, rows } => {
-                for (group, &start) in starts.iter().enumerate() {
-                    let target = &mut out[group * words..][..words];
-                    let end = starts.get(group + 1).map_or(rows, |&end| end as usize);
-                    let mut row = start as usize;
-                    while row < end {
-                        let pair = factors.pair(product, row);
-                        ahead = read(pair);
-                        let taken = if row + TOGETHER <= end {
-                            let together: [_; TOGETHER] = std::array::from_fn(|next| {
-                                factors.prefetch(row + next, ahead);
-                                factors.pair(product, row + next)
-                            });
-                            for pair in together {
-                                overflow |= add_count(&mut target[0], count(pair));
-                            }
-                            product.write(together, room, sum);
-                            TOGETHER
-                        } else {
-                            factors.prefetch(row, ahead);
+                    let taken = if row + TOGETHER <= end {
+                        let together: [_; TOGETHER] = std::array::from_fn(|next| {
+                            factors.prefetch(row + next, ahead);
+                            factors.pair(product, row + next)
+                        });
+                        for pair in together {
                             overflow |= add_count(&mut target[0], count(pair));
-                            product.write([pair], room, sum);
-                            1
-                        };
-                        add_values(&mut target[1..], sum);
-                        row += taken;
-                    }
+                        }
+                        product.write(together, room, sum);
+                        TOGETHER
+                    } else {
+                        factors.prefetch(row, ahead);
+                        overflow |= add_count(&mut target[0], count(pair));
+                        product.write([pair], room, sum);
+                        1
+                    };
+                    add_values(&mut target[1..], sum);
+                    row += taken;
                 }
             }
         }
-        overflow
     }
+    overflow
 }

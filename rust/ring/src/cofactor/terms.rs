@@ -2,10 +2,10 @@
 //!
 //! Every row of a degree-m payload is made of slices of the operands times one number, and they are
 //! short. Terms are computed once a product, in the order in which they are written: so a narrow
-//! product costs a handful of vector operations, whatever its shape. A vector that is longer than its
-//! slice writes too far, and the next one puts that right: what is written to has room behind.
+//! product costs a handful of vector operations, whatever its shape. A vector that is longer than
+//! its slice writes too far, and the next one puts that right: what is written to has room behind.
 
-use super::CofactorShape;
+use super::shape::CofactorShape;
 
 /// Values that are multiplied at a time.
 pub(super) const LANES: usize = 8;
@@ -149,8 +149,8 @@ struct Compiler {
 }
 
 impl Compiler {
-    /// Terms for the next `len` values. The last vector of a long slice repeats some of what the one
-    /// before it wrote.
+    /// Terms for the next `len` values. The last vector of a long slice repeats some of what the
+    /// one before it wrote.
     fn slice(&mut self, len: usize, scale: usize, side: usize, from: usize) {
         for start in (0..len).step_by(LANES) {
             let start = start.min(len.max(LANES) - LANES);

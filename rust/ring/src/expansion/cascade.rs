@@ -1,10 +1,10 @@
 //! Sums of many reals: brought to the form of an expansion once, and not once a number.
 //!
-//! Invariant: the three parts add up to what was taken, but for roundings of the last. What a part is off
-//! by is carried to the next, so only the carry from row to row waits for the sum before it. Cost: 13
-//! additions a double, 21 an expansion; 18 more every `BLOCK` numbers, which keep the second part
-//! below 2^-48 of the largest sum in passing and the third below 2^-96 of it: a sum is exact where its
-//! digits span 148 binary places.
+//! Invariant: the three parts add up to what was taken, but for roundings of the last. What a part
+//! is off by is carried to the next, so only the carry from row to row waits for the sum before it.
+//! Cost: 13 additions a double, 21 an expansion; 18 more every `BLOCK` numbers, which keep the
+//! second part below 2^-48 of the largest sum in passing and the third below 2^-96 of it: a sum is
+//! exact where its digits span 148 binary places.
 
 use super::Expansion;
 use super::exact::two_sum;

@@ -1,9 +1,10 @@
 //! Error-free transformations: a sum or product of two doubles, and what it is off by.
 //!
 //! Invariant: the bits are the same on every machine. What a product is off by is one fused
-//! multiplication and addition where there is an instruction for it, and a split into halves elsewhere:
-//! both are exact, and where a split would leave the range of doubles the fused one is computed in
-//! software. Cost: a sum takes 6 additions; a product 2 operations fused, some 20 split.
+//! multiplication and addition where there is an instruction for it, and a split into halves
+//! elsewhere: both are exact, and where a split would leave the range of doubles the fused one is
+//! computed in software. Cost: a sum takes 6 additions; a product 2 operations fused, some 20
+//! split.
 
 /// `a + b` and what it is off by.
 #[inline(always)]
@@ -11,6 +12,12 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let from_b = sum - a;
     (sum, (a - (sum - from_b)) + (b - from_b))
+}
+
+/// What is left of a number, as the bits of `Reals::short`: none for zeros of either sign.
+#[inline(always)]
+pub(crate) fn bits(rest: f64) -> u64 {
+    rest.to_bits() << 1
 }
 
 /// How it is found what a product is off by.
@@ -42,8 +49,8 @@ impl Exact for Fused {
 impl Exact for Split {
     #[inline(always)]
     fn remainder(a: f64, b: f64, product: f64) -> f64 {
-        // 2^995 and 2^-955: what is split, and multiplied in halves, does not overflow; what is left of
-        // the product is a double.
+        // 2^995 and 2^-955: what is split, and multiplied in halves, does not overflow; what is
+        // left of the product is a double.
         const LARGE: f64 = f64::from_bits(0x7e20 << 48);
         const SMALL: f64 = f64::from_bits(0x0440 << 48);
         let largest = a.abs().max(b.abs()).max(product.abs());

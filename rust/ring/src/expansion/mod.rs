@@ -1,12 +1,12 @@
 //! Reals as sums of three doubles: what sums of floats are kept in.
 //!
 //! Invariant: the parts do not overlap and fall in magnitude, so the first is the sum rounded to a
-//! double, and a finite first part means finite others. A sum is off by at most a few parts in 2^157
-//! of its larger operand; one of many numbers (`cascade`) for each of them by 2^-149 of the largest sum
-//! in passing. Both are exact where bits span no more than 148 places: there what came and left again
-//! leaves nothing behind, in whatever order; elsewhere n changes leave at most n 2^-148 of the largest
-//! sum of magnitudes. Sums and products of two doubles are exact (error-free transformations: two-sum,
-//! two-product) unless they leave the range of doubles.
+//! double, and a finite first part means finite others. A sum is off by at most a few parts in
+//! 2^157 of its larger operand; one of many numbers (`cascade`) for each of them by 2^-149 of the
+//! largest sum in passing. Both are exact where bits span no more than 148 places: there what came
+//! and left again leaves nothing behind, in whatever order; elsewhere n changes leave at most n
+//! 2^-148 of the largest sum of magnitudes. Sums and products of two doubles are exact (error-free
+//! transformations: two-sum, two-product) unless they leave the range of doubles.
 //!
 //! | file | holds |
 //! |---|---|
@@ -23,7 +23,7 @@ pub(crate) mod sums;
 use crate::algebra::{CommutativeMonoid, Group, Ring};
 use crate::number::{Number, Widen};
 use exact::two_sum;
-pub(crate) use exact::{Exact, Split};
+pub(crate) use exact::{Exact, Split, bits};
 
 /// A real number, as the unevaluated sum of three doubles, the largest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -133,7 +133,7 @@ impl Expansion {
     /// The first part, and bits that are set where there are others.
     #[inline(always)]
     pub(crate) fn short(self) -> (f64, u64) {
-        (self.0[0], sums::bits(self.0[1]))
+        (self.0[0], bits(self.0[1]))
     }
 
     /// Adds a number where it lies; whether the sum is not finite. Of two doubles the sum is two.

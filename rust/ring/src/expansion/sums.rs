@@ -1,13 +1,14 @@
 //! Sums of reals by group: in one double where that is all there is, in three elsewhere.
 //!
 //! Invariant: what is summed in one double was exact in each step: no number had a second part, no
-//! product and no sum left a remainder. So a result does not depend on which way it was computed, and
-//! all digits are there. Rows are tried in blocks, or groups; the first that leaves something is computed
-//! again whole, and so is all behind it. Cost: 6 additions a row, or 21 and a try of one block.
+//! product and no sum left a remainder. So a result does not depend on which way it was computed,
+//! and all digits are there. Rows are tried in blocks, or groups; the first that leaves something
+//! is computed again whole, and so is all behind it. Cost: 6 additions a row, or 21 and a try of
+//! one block.
 
 use crate::expansion::Expansion;
 use crate::expansion::cascade::{Cascade, Summand};
-use crate::expansion::exact::{self, Exact, Loop};
+use crate::expansion::exact::{self, Exact, Loop, bits};
 use crate::number::Number;
 use crate::payload::Groups;
 
@@ -24,12 +25,6 @@ pub(crate) trait Reals {
 
     /// A real with all its digits.
     fn whole<E: Exact>(&self, row: usize) -> Self::Whole;
-}
-
-/// What is left of a number, as the bits of [`Reals::short`]: none for zeros of either sign.
-#[inline(always)]
-pub(crate) fn bits(rest: f64) -> u64 {
-    rest.to_bits() << 1
 }
 
 /// Where sums go: to one word and the two behind it of payloads of `stride` words, a group each.

@@ -1,16 +1,17 @@
 //! Products of payloads, a component at a time, summed by group.
 //!
-//! Invariant: component c of the result is the sum, over the rows of a group, of one component of the row
-//! times one of its slot. Cost: a multiplication a row and component, in a loop for the kinds of its
-//! numbers; reals in one double where that is all there is (`expansion/sums.rs`).
+//! Invariant: component c of the result is the sum, over the rows of a group, of one component of
+//! the row times one of its slot. Cost: a multiplication a row and component, in a loop for the
+//! kinds of its numbers; reals in one double where that is all there is (`expansion/sums.rs`).
 
 use std::marker::PhantomData;
 
 use arrow_buffer::i256;
 
-use super::{Common, NumberKind, Term, TermProduct};
-use crate::expansion::sums::{Reals, Sums, bits};
-use crate::expansion::{Exact, Expansion};
+use super::shape::{NumberKind, Term, TermProduct};
+use super::widening::Common;
+use crate::expansion::sums::{Reals, Sums};
+use crate::expansion::{Exact, Expansion, bits};
 use crate::number::{Number, Widen};
 use crate::payload::{Groups, Rows, sum_groups};
 

@@ -1,14 +1,14 @@
 //! What rows of a leaf are lifted to where that is real: their values times their multiplicities.
 //!
-//! Invariant: all digits are kept, as `expansion/sums.rs` says. Cost: an addition a row; a multiplication
-//! too where rows have multiplicities.
+//! Invariant: all digits are kept, as `expansion/sums.rs` says. Cost: an addition a row; a
+//! multiplication too where rows have multiplicities.
 
-use crate::expansion::sums::{Reals, Sums, bits};
-use crate::expansion::{Exact, Expansion};
+use crate::expansion::sums::{Reals, Sums};
+use crate::expansion::{Exact, Expansion, bits};
 use crate::number::Number;
 use crate::payload::Groups;
 
-use super::{Element, NumberKind};
+use super::shape::{Element, NumberKind};
 
 /// The values of rows, and how often each row is there.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,8 @@ pub struct LiftedReals<'a> {
 }
 
 impl LiftedReals<'_> {
-    /// Sums them by group into a component of payloads of `stride` words; whether any sum is not finite.
+    /// Sums them by group into a component of payloads of `stride` words; whether any sum is not
+    /// finite.
     #[must_use]
     pub fn sum(self, groups: Groups<'_>, to: Element, out: &mut [u64], stride: usize) -> bool {
         debug_assert_eq!(to.kind, NumberKind::Real, "reals are summed to reals");

@@ -5,167 +5,26 @@
 //! the left payload times one of the right: sub-aggregates that several aggregates need are kept
 //! once in a view and used by all. Component 0 is the count.
 //!
-//! Cost: one multiplication a component and row (`factors`), one addition (`add`), in one tight loop a
-//! component and batch.
+//! Cost: one multiplication a component and row (`factors`), one addition (`add`), in one tight
+//! loop a component and batch.
 
 mod add;
 mod factors;
 mod lift;
+mod shape;
 mod widening;
 
 use arrow_buffer::i256;
 
 use crate::algebra::CommutativeMonoid;
-use crate::expansion::Expansion;
 use crate::number::Number;
 use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab, Widened};
 use add::{add_elements, add_integers};
 use factors::Factors;
 pub use lift::LiftedReals;
+use shape::refuse;
+pub use shape::{Element, NumberKind, SumProductShape, Term, TermProduct};
 pub use widening::{Common, Wide};
-
-/// The ring of a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NumberKind {
-    /// `i64`; overflow is an error.
-    Integer,
-    /// `i128`, in units of a scale that the plan knows; overflow is an error.
-    Decimal,
-    /// An [`Expansion`] of three doubles.
-    Real,
-    /// 256 bits: what an integer or decimal is where its sum may not fit, in passing.
-    Wide,
-}
-
-impl NumberKind {
-    /// Words that a number of it takes.
-    #[must_use]
-    pub fn words(self) -> usize {
-        match self {
-            NumberKind::Integer => i64::WORDS,
-            NumberKind::Decimal => i128::WORDS,
-            NumberKind::Real => Expansion::WORDS,
-            NumberKind::Wide => i256::WORDS,
-        }
-    }
-}
-
-/// A component and where it lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Element {
-    /// Its ring.
-    pub kind: NumberKind,
-    /// The word it starts at.
-    pub word: usize,
-}
-
-/// The components of the payloads of one view.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SumProductShape {
-    elements: Vec<Element>,
-    stride: usize,
-    all_integer: bool,
-}
-
-impl SumProductShape {
-    /// A shape of these components; the first must be an integer, the count.
-    #[must_use]
-    pub fn new(kinds: &[NumberKind]) -> Self {
-        let mut stride = 0;
-        let elements = kinds
-            .iter()
-            .map(|&kind| {
-                let element = Element { kind, word: stride };
-                stride += kind.words();
-                element
-            })
-            .collect();
-        let all_integer = kinds.iter().all(|&kind| kind == NumberKind::Integer);
-        debug_assert_eq!(kinds.first(), Some(&NumberKind::Integer), "no count");
-        Self {
-            elements,
-            stride,
-            all_integer,
-        }
-    }
-
-    /// The components.
-    #[must_use]
-    pub fn elements(&self) -> &[Element] {
-        &self.elements
-    }
-
-    /// The ring's one: 1 in every component.
-    #[must_use]
-    pub fn one(&self) -> Vec<u64> {
-        let mut one = vec![0; self.stride];
-        for element in &self.elements {
-            match element.kind {
-                NumberKind::Integer => 1i64.store(&mut one, element.word),
-                NumberKind::Decimal => 1i128.store(&mut one, element.word),
-                NumberKind::Real => Expansion::from(1i64).store(&mut one, element.word),
-                NumberKind::Wide => i256::ONE.store(&mut one, element.word),
-            }
-        }
-        one
-    }
-
-    pub(crate) fn stride(&self) -> usize {
-        self.stride
-    }
-}
-
-/// One component of a product: left times right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Term {
-    /// The component of the left payload.
-    pub left: Element,
-    /// The component of the right payload.
-    pub right: Element,
-    /// The component of the result. Its kind holds both of theirs.
-    pub out: Element,
-}
-
-/// How two payloads multiply: one term for each component of the result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TermProduct {
-    terms: Vec<Term>,
-    left: usize,
-    right: usize,
-    out: usize,
-    /// Whether its factors and it have integers alone.
-    all_integer: bool,
-    /// What it was made of: of left, right and result.
-    shapes: Box<[SumProductShape; 3]>,
-    pairs: Vec<(usize, usize)>,
-}
-
-impl TermProduct {
-    /// For each component of `out`, which component of `left` and which of `right`.
-    #[must_use]
-    pub fn new(
-        left: &SumProductShape,
-        right: &SumProductShape,
-        out: &SumProductShape,
-        pairs: &[(usize, usize)],
-    ) -> Self {
-        let term = |(&(l, r), &out): (&(usize, usize), &Element)| Term {
-            left: left.elements[l],
-            right: right.elements[r],
-            out,
-        };
-        let terms = pairs.iter().zip(&out.elements).map(term).collect();
-        Self {
-            terms,
-            left: left.stride,
-            right: right.stride,
-            out: out.stride,
-            all_integer: [left, right, out].iter().all(|shape| shape.all_integer),
-            shapes: Box::new([left.clone(), right.clone(), out.clone()]),
-            pairs: pairs.to_vec(),
-        }
-    }
-}
 
 /// The ring of sums of products. A type only: shapes and products carry the data.
 #[derive(Clone, Copy, Debug)]
@@ -313,12 +172,4 @@ fn multiply_row(
         out.push(number as u64);
     }
     Ok(())
-}
-
-fn refuse(overflow: bool, component: usize) -> Result<(), Overflow> {
-    if overflow {
-        Err(Overflow { component })
-    } else {
-        Ok(())
-    }
 }

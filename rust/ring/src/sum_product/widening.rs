@@ -1,10 +1,10 @@
 //! Sums that do not fit: payloads with 256 bits an exact number in passing, or 128 bits for good.
 //!
 //! Deltas within a transaction may leave 64 or 128 bits as long as the stored sums fit. A sum of
-//! integers that stays beyond 64 bits makes its relation grow: from then on it keeps 128 bits a sum.
-//! Invariant: a widened or grown payload has the components of the payload, in the same order; its count, and
-//! its reals, are as they were. Cost: nothing where sums fit; widened sums are slow, grown ones cost what
-//! decimals cost.
+//! integers that stays beyond 64 bits makes its relation grow: from then on it keeps 128 bits a
+//! sum. Invariant: a widened or grown payload has the components of the payload, in the same order;
+//! its count, and its reals, are as they were. Cost: nothing where sums fit; widened sums are slow,
+//! grown ones cost what decimals cost.
 
 use arrow_buffer::i256;
 
@@ -12,7 +12,7 @@ use crate::algebra::{CommutativeMonoid, Group, Ring};
 use crate::expansion::Expansion;
 use crate::number::{Number, Widen};
 
-use super::{Element, NumberKind, SumProductShape};
+use super::shape::{Element, NumberKind, SumProductShape};
 
 impl CommutativeMonoid for i256 {
     const ZERO: Self = i256::ZERO;
@@ -128,10 +128,11 @@ impl SumProductShape {
         kinds.contains(&NumberKind::Wide).then(|| Self::new(&kinds))
     }
 
-    /// The same with 128 bits a sum of integers; the count keeps 64. `None` if there is no such sum.
+    /// The same with 128 bits a sum of integers; the count keeps 64. `None` if there is no such
+    /// sum.
     ///
-    /// The low word of a number of 128 bits is the number where it fits 64, so a component that counts rows
-    /// reads the same in both shapes.
+    /// The low word of a number of 128 bits is the number where it fits 64, so a component that
+    /// counts rows reads the same in both shapes.
     pub(crate) fn grown(&self) -> Option<Self> {
         let grown = |(at, element): (usize, &Element)| match element.kind {
             NumberKind::Integer if at > 0 => NumberKind::Decimal,

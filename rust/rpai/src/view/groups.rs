@@ -4,12 +4,13 @@
 //! the query. Rows of a table that stands at several places are taken once. Cost: that of the
 //! machine; the groups that moved where it tells them apart, else all.
 
-use ringview_core::{Gone, Held, HoldsStrings, Meter, Result, Type};
-use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Moved as Shrunk, Part};
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
+use ringview_explain::Explanation;
+use ringview_relation::{Delta, KeyScratch, Moved as Shrunk};
 use ringview_ring::{Element, PayloadRing, SumProduct};
 use ringview_view::RowDelta;
 use ringview_view::fields::Field;
-use ringview_view::part::{Grouped, PartRows, SumGroups};
+use ringview_view::part::{Grouped, Maintainer, PartRows, SumGroups};
 use ringview_view::read::{AtomProgram, Selection};
 
 use super::payload;
@@ -31,7 +32,7 @@ struct Reader {
 
 /// Groups that a machine keeps.
 #[derive(Debug)]
-pub(super) struct Groups {
+pub(crate) struct Groups {
     plan: Plan,
     machine: Machine,
     readers: Vec<Reader>,
@@ -74,7 +75,7 @@ impl Reader {
 }
 
 impl Groups {
-    pub(super) fn new(plan: Plan) -> Result<Self> {
+    pub(crate) fn new(plan: Plan) -> Result<Self> {
         let readers = plan.sources.iter().map(Reader::new);
         let readers = readers.collect::<Result<_>>()?;
         let result = SumGroups::new(plan.query.clone());
@@ -130,9 +131,16 @@ impl Groups {
         (self.result.groups).put(&self.delta, &fields, &mut self.scratch);
         Ok(())
     }
+}
 
-    /// Takes rows at an atom.
-    pub(super) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+impl Grouped for Groups {
+    fn grouped(&self) -> PartRows<'_> {
+        self.result.grouped()
+    }
+}
+
+impl Maintainer for Groups {
+    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
         let source = self.plan.source_of[rows.atom];
         let reader = &mut self.readers[source];
         if reader.first != rows.atom {
@@ -161,14 +169,12 @@ impl Groups {
         self.machine.take(source, rows, meter)
     }
 
-    /// Static relations have all their rows.
-    pub(super) fn seal(&mut self) {
+    fn freeze(&mut self) {
         let is_static: Vec<bool> = self.readers.iter().map(|reader| reader.is_static).collect();
         self.machine.seal(&is_static);
     }
 
-    /// Brings the part to what the rows make of it.
-    pub(super) fn settle(&mut self, meter: &Meter<'_>) -> Result<()> {
+    fn prepare(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
         if self.keys.is_empty() && self.machine.sole(meter, &mut self.sole)? {
             let all = std::mem::take(&mut self.sole);
             let put = self.put(std::iter::once((&[][..], Some(&all[..]))));
@@ -198,94 +204,50 @@ impl Groups {
         }
     }
 
-    /// What came stays; where slots of the part went, if they moved.
-    pub(super) fn commit(&mut self) -> Option<Shrunk> {
+    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Shrunk> {
         self.machine.commit();
         self.texts.commit();
         self.result.groups.commit()
     }
 
-    /// What came since the last commit goes.
-    pub(super) fn rollback(&mut self) {
+    fn rollback(&mut self) {
         self.machine.rollback();
         self.texts.rollback();
         self.result.groups.rollback();
     }
 
-    /// Notes groups as moved, given by the fields of their keys, column by column: what stands
-    /// beside them has.
-    pub(super) fn touch(&mut self, columns: &[Vec<u64>], rows: usize) {
-        let fields: Vec<usize> = (0..columns.len()).collect();
-        let keys = Keys {
-            columns,
-            fields: &fields,
-            rows,
-        };
-        let mut slots = Vec::new();
-        let part = self.result.grouped().part;
-        part.find(keys, &mut self.scratch, &mut slots);
-        let delta = &mut self.delta;
-        delta.columns.iter_mut().for_each(Vec::clear);
-        delta.payload.clear();
-        delta.rows = 0;
-        for (row, &slot) in slots
-            .iter()
-            .enumerate()
-            .filter(|(_, slot)| **slot != ABSENT)
-        {
-            for (to, from) in delta.columns.iter_mut().zip(columns) {
-                to.push(from[row]);
-            }
-            delta.payload.extend_from_slice(part.payload(slot));
-            delta.rows += 1;
-        }
-        (self.result.groups).put(&self.delta, &fields, &mut self.scratch);
+    fn explanation(&self) -> Explanation {
+        self.plan.explanation(&self.machine.description())
     }
 
-    /// The groups as rows.
-    pub(super) fn rows(&self) -> PartRows<'_> {
-        self.result.grouped()
-    }
-
-    /// Their relation.
-    pub(super) fn part(&self) -> &Part {
-        self.rows().part
-    }
-
-    /// How it is kept.
-    pub(super) fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// What keeps it.
-    pub(super) fn machine(&self) -> &Machine {
-        &self.machine
-    }
-
-    pub(super) fn memory_usage(&self) -> usize {
-        let part = self.part().memory_usage();
+    fn memory_usage(&self) -> usize {
+        let part = self.grouped().part.memory_usage();
         self.machine.memory_usage() + self.texts.memory_usage() + part
     }
 
-    /// Checks that the part has what the machine says; for tests.
-    pub(super) fn check(&self) {
+    fn steps(&self) -> u64 {
+        self.machine.steps()
+    }
+
+    /// The part has the groups of the machine.
+    fn check(&self) {
         let mut machine = self.machine.clone();
         let groups = machine.groups(&Meter::free());
         assert!(groups.is_ok(), "a result that was kept can be worked out");
         let shown = groups.unwrap_or_default();
         let live = shown.iter().filter(|(_, all)| counts(all)).count();
-        assert_eq!(live, self.part().len(), "groups");
+        assert_eq!(live, self.grouped().part.len(), "groups");
     }
 }
 
 impl HoldsStrings for Groups {
     fn mark_strings(&self, held: &mut Held) {
-        self.rows().mark_strings(held);
+        self.grouped().mark_strings(held);
         self.texts.mark(held);
     }
 
     fn string_words(&self) -> usize {
-        self.rows().string_words() + self.texts.len()
+        self.grouped().string_words() + self.texts.len()
     }
 
     fn forget_strings(&mut self, gone: &Gone) {

@@ -4,7 +4,7 @@
 //! that of a plan, once.
 
 use ringview_core::Result;
-use ringview_query::graph::ghd::Ghd;
+use ringview_query::graph::ghd::{Ghd, to_f64};
 
 use super::Relation;
 use super::ground::{Code, Source};
@@ -86,7 +86,7 @@ impl Relations {
     /// The largest number of rows of a bag or a relation, as a power of that of the query's.
     #[must_use]
     pub fn width(&self) -> f64 {
-        self.ghd().map_or(1.0, |ghd| ghd.width.value())
+        self.ghd().map_or(1.0, |ghd| to_f64(ghd.width))
     }
 
     /// The relations of the query that are one of the acyclic join, and kept by groups.

@@ -5,39 +5,23 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, Schema, SchemaRef};
 use ringview_core::{Batch, Dictionary, Error, Meter, Result, decode};
-use ringview_view::{Answer, Key};
+use ringview_view::{Answer, Delta, Key};
 
 use super::SampleView;
 
 impl SampleView {
-    /// Columns as Arrow, with a last one of multiplicities where they are given.
-    pub(super) fn arrow(
-        &self,
-        batch: &Batch,
-        multiplicities: Option<Vec<i64>>,
-        dictionary: &Dictionary,
-    ) -> Result<RecordBatch> {
-        let schema = self.schema();
-        let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
+    /// Columns as Arrow.
+    pub(super) fn arrow(&self, batch: &Batch, dictionary: &Dictionary) -> Result<RecordBatch> {
         let shown = self.shape.shown.iter().enumerate();
         let array = |(at, shown): (usize, &super::shape::Shown)| -> Result<ArrayRef> {
             let column = batch.column(at);
             let valid = column.valid.as_deref();
             decode(&shown.ty, &column.words, &column.high, valid, dictionary)
         };
-        let mut arrays: Vec<ArrayRef> = shown.map(array).collect::<Result<_>>()?;
-        if let Some(multiplicities) = multiplicities {
-            let mut name = "multiplicity".to_owned();
-            while fields.iter().any(|field| *field.name() == name) {
-                name.push('_');
-            }
-            fields.push(Arc::new(Field::new(name, DataType::Int64, false)));
-            arrays.push(Arc::new(Int64Array::from(multiplicities)));
-        }
-        let made = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
+        let made = RecordBatch::try_new(self.schema(), shown.map(array).collect::<Result<_>>()?);
         made.map_err(|problem| Error::Value {
             place: "the rows of a sample".to_owned(),
             problem: problem.to_string(),
@@ -71,7 +55,7 @@ impl SampleView {
             .drawn(rows, replacement, seed, meter, |_, result| {
                 drawn.push(self.words(result))
             })?;
-        self.arrow(&self.shape.batch(&drawn, |_| true), None, dictionary)
+        self.arrow(&self.shape.batch(&drawn, |_| true), dictionary)
     }
 }
 
@@ -97,7 +81,7 @@ impl Answer for SampleView {
             "read a part of them",
         )?;
         meter.work(self.sample.sample().len() as u64)?;
-        self.arrow(&self.shape.batch(&self.held(), |_| true), None, dictionary)
+        self.arrow(&self.shape.batch(&self.held(), |_| true), dictionary)
     }
 
     fn draw(
@@ -107,6 +91,18 @@ impl Answer for SampleView {
         meter: &Meter<'_>,
     ) -> Result<RecordBatch> {
         self.draw_rows((rows, seed, true), dictionary, meter)
+    }
+
+    fn scan(
+        &self,
+        _place: u64,
+        wanted: &[bool],
+        (_dictionary, meter): (&Dictionary, &Meter<'_>),
+    ) -> Result<(Delta, Option<u64>)> {
+        let held = self.held();
+        meter.work(held.len() as u64)?;
+        let multiplicity = vec![1; held.len()];
+        Ok((self.delta(&held, multiplicity, wanted), None))
     }
 
     fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {

@@ -14,11 +14,9 @@
 //! | `answer`, `weights` | rows as they are read, and drawn, with weights too |
 //! | `size` | how many results there are, exactly or between bounds |
 //! | `state` | a sample as bytes, to go on from |
-//! | `log` | what moved since somebody looked |
 
 mod answer;
 mod condition;
-mod log;
 mod plan;
 mod rows;
 mod shape;
@@ -26,17 +24,17 @@ mod size;
 mod state;
 mod weights;
 
-use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use std::collections::BTreeMap;
+
+use ringview_core::{Column, Dictionary, Gone, Held, HoldsStrings, Result};
 use ringview_explain::Explanation;
 use ringview_query::nested::Where;
-use ringview_view::answer::followers::Followers;
+use ringview_view::answer::Cells;
 use ringview_view::read::Selection;
-use ringview_view::{Answer, Follower, RowDelta, View};
+use ringview_view::{Answer, Context, Delta, RowDelta, View};
 
 use crate::{Place, QuerySample, Relations};
 use condition::{Chosen, Condition, Words};
-use log::Moved;
 pub use plan::Samples;
 use shape::Shape;
 pub use size::JoinSize;
@@ -52,9 +50,6 @@ pub struct SampleView {
     places: Vec<Place>,
     /// What it says of itself, as far as that does not move.
     told: Explanation,
-    followers: Followers<Moved>,
-    /// Which columns other views read.
-    feed: Option<Vec<bool>>,
     selection: Selection,
     /// The rows at hand, a word a column.
     columns: Vec<Vec<u64>>,
@@ -82,8 +77,6 @@ impl SampleView {
             shape,
             sample,
             told,
-            followers: Followers::default(),
-            feed: None,
             selection: Selection::default(),
             columns: Vec::new(),
             rows: Vec::new(),
@@ -107,29 +100,19 @@ impl SampleView {
             .collect()
     }
 
-    /// What the running transaction moves.
-    fn moving(&self) -> Moved {
-        let mut moved = Moved::default();
-        let (old, new) = self.sample.sample().moved();
-        old.iter()
-            .for_each(|result| moved.add(&self.words(result), -1));
-        new.iter()
-            .for_each(|result| moved.add(&self.words(result), 1));
-        moved
-    }
-
-    /// What moved since a follower looked; all rows where it has not.
-    fn since(&self, follower: &Follower) -> Moved {
-        let mut moved = Moved::default();
-        match self.followers.since(follower) {
-            Some(parts) => parts.into_iter().for_each(|part| moved.add_all(part)),
-            None => self.held().iter().for_each(|row| moved.add(row, 1)),
+    /// Rows as a delta, in the columns that are wanted.
+    fn delta(&self, rows: &[Vec<u64>], multiplicity: Vec<i64>, wanted: &[bool]) -> Delta {
+        let batch = self.shape.batch(rows, |at| wanted[at]);
+        let cells = |column: Column| Cells::Words {
+            words: column.words,
+            high: column.high,
+            valid: column.valid,
+        };
+        let columns = batch.columns.into_iter().map(|column| column.map(cells));
+        Delta {
+            columns: columns.collect(),
+            multiplicity,
         }
-        moved
-    }
-
-    fn tidy_log(&mut self) {
-        self.followers.tidy(merged);
     }
 }
 
@@ -155,32 +138,29 @@ fn placed(condition: Where, shape: &Shape, relations: &Relations) -> Condition {
     }
 }
 
-/// A part of the log takes in the one behind it.
-fn merged(into: &mut Moved, from: &Moved, _: &[(u64, Moved)]) -> bool {
-    into.add_all(from);
-    true
-}
-
 impl View for SampleView {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.take(&rows, meter)
+    fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        self.take(&rows, cx.meter)
     }
 
-    fn settle(&mut self, _dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.sample.settle(meter)
+    fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
+        self.sample.settle(cx.meter)?;
+        let Some(wanted) = cx.wanted else {
+            return Ok(Delta::default());
+        };
+        let (old, new) = self.sample.sample().moved();
+        let mut changed: BTreeMap<Vec<u64>, i64> = BTreeMap::new();
+        let old = old.iter().map(|result| (result, -1));
+        for (result, sign) in old.chain(new.iter().map(|result| (result, 1))) {
+            *changed.entry(self.words(result)).or_default() += sign;
+        }
+        changed.retain(|_, multiplicity| *multiplicity != 0);
+        let (rows, multiplicity): (Vec<Vec<u64>>, Vec<i64>) = changed.into_iter().unzip();
+        Ok(self.delta(&rows, multiplicity, wanted))
     }
 
     fn commit(&mut self, _dictionary: &Dictionary) {
-        if self.followers.open().is_some() {
-            let moved = self.moving();
-            if let Some(log) = self.followers.open() {
-                log.add_all(&moved);
-            }
-        }
         self.sample.commit();
-        if self.followers.lost_one() {
-            self.tidy_log();
-        }
     }
 
     fn rollback(&mut self) {
@@ -189,62 +169,6 @@ impl View for SampleView {
 
     fn answer(&self) -> &dyn Answer {
         self
-    }
-
-    fn follow(&mut self, from_now: bool) -> Follower {
-        match from_now {
-            true => self.followers.join_here(Moved::default),
-            false => self.followers.join(),
-        }
-    }
-
-    fn changes(&self, follower: &Follower, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let moved = self.since(follower);
-        let (rows, multiplicities): (Vec<Vec<u64>>, Vec<i64>) =
-            moved.rows().map(|(row, n)| (row.clone(), n)).unzip();
-        let batch = self.shape.batch(&rows, |_| true);
-        self.arrow(&batch, Some(multiplicities), dictionary)
-    }
-
-    fn advance(&mut self, follower: &Follower) {
-        self.followers.advance(follower, Moved::default, merged);
-    }
-
-    fn tidy(&mut self) {
-        self.tidy_log();
-    }
-
-    fn has_moved(&self, follower: &Follower) -> bool {
-        let moved = self.followers.has_moved(follower);
-        moved.unwrap_or_else(|| !self.sample.sample().is_empty())
-    }
-
-    fn feed(&mut self, needed: Option<&[bool]>) {
-        self.feed = needed.map(<[bool]>::to_vec);
-    }
-
-    fn moved(&mut self, _dictionary: &mut Dictionary, _meter: &Meter<'_>) -> Result<Batch> {
-        let Some(needed) = &self.feed else {
-            return Ok(Batch::new());
-        };
-        let moved = self.moving();
-        let (rows, multiplicities) = moved.rows().map(|(row, n)| (row.clone(), n)).unzip();
-        let rows: Vec<Vec<u64>> = rows;
-        Ok(Batch {
-            multiplicity: Some(multiplicities),
-            ..self.shape.batch(&rows, |at| needed[at])
-        })
-    }
-
-    fn rows_from(
-        &self,
-        _place: u64,
-        needed: &[bool],
-        _dictionary: &mut Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<(Batch, Option<u64>)> {
-        meter.work(self.sample.sample().len() as u64)?;
-        Ok((self.shape.batch(&self.held(), |at| needed[at]), None))
     }
 
     fn explanation(&self) -> Explanation {
@@ -256,11 +180,7 @@ impl View for SampleView {
     }
 
     fn memory_usage(&self) -> usize {
-        self.sample.memory_usage() + self.followers.memory_usage()
-    }
-
-    fn bytes(&self) -> usize {
-        self.memory_usage()
+        self.sample.memory_usage()
     }
 
     fn steps(&self) -> u64 {
@@ -310,10 +230,6 @@ impl HoldsStrings for SampleView {
                 let mark = &mut |word| held.mark(word);
                 self.sample.each_word(at, &reading.texts, mark);
             }
-        }
-        let texts = self.shape.texts();
-        for (row, _) in self.followers.segments().flat_map(Moved::rows) {
-            texts.iter().for_each(|&word| held.mark(row[word]));
         }
     }
 

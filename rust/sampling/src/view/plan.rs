@@ -37,6 +37,7 @@ impl Engine for Samples {
     }
 
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
+        Refusal::thresholds(query, self.name())?;
         check(query)?;
         let shape = Shape::new(query)?;
         let relations = Relations::new(&shape.relations)?;

@@ -185,15 +185,6 @@ impl Shape {
         self.shown.push(shown);
     }
 
-    /// Which words of a result hold ids of strings.
-    pub(super) fn texts(&self) -> Vec<usize> {
-        let text = |&at: &usize| {
-            let (atom, word) = self.words[at];
-            self.readings[atom].texts.contains(&word)
-        };
-        (0..self.words.len()).filter(text).collect()
-    }
-
     /// Results, one after the other, as columns: those that are needed.
     pub(super) fn batch(&self, results: &[Vec<u64>], needed: impl Fn(usize) -> bool) -> Batch {
         let column = |(at, shown): (usize, &Shown)| {

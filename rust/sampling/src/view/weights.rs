@@ -59,7 +59,7 @@ impl SampleView {
             take: &mut |result| drawn.push(self.words(result)),
         };
         weighted.take((rows, replacement, seed), &mut of, meter)?;
-        self.arrow(&self.shape.batch(&drawn, |_| true), None, dictionary)
+        self.arrow(&self.shape.batch(&drawn, |_| true), dictionary)
     }
 
     /// The column of a factor.

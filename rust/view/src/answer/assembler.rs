@@ -6,12 +6,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
-use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Field as ArrowField, Schema as ArrowSchema};
 use ringview_core::{Dictionary, Error, Result};
 use ringview_query::{Bound, Having, OutputKind, PlanOutput, VarId, Variable};
 
-use super::cells::{Cells, retain};
+use super::cells::Cells;
 use super::computed::Measures;
 use super::key::Cell;
 use super::members::Members;
@@ -91,7 +91,7 @@ impl Assembler<'_> {
         if let Some(kept) = &kept {
             rows.retain(kept);
         }
-        let batch = self.arrow(rows.rows, &self.shown(&rows)?, None)?;
+        let batch = self.arrow(rows.rows, &self.shown(&rows)?)?;
         Ok((batch, kept))
     }
 
@@ -159,78 +159,13 @@ impl Assembler<'_> {
         Ok(kept.map_or(rows.rows, |kept| kept.iter().filter(|kept| **kept).count()))
     }
 
-    /// As `batch`, with a column of multiplicities behind. A row that leaves and comes right back, for
-    /// what moved in its group cannot be seen, has not moved.
-    ///
-    /// # Errors
-    /// As `check`.
-    pub fn changes(
-        &self,
-        mut rows: ResultRows,
-        mut multiplicities: Vec<i64>,
-    ) -> Result<RecordBatch> {
-        if let Some(kept) = self.kept(&rows)? {
-            rows.retain(&kept);
-            retain(&mut multiplicities, &kept);
-        }
-        let mut outputs = self.shown(&rows)?;
-        let mut kept = vec![true; rows.rows];
-        for row in 1..rows.rows {
-            let pair = multiplicities[row - 1] == -1 && multiplicities[row] == 1;
-            if pair && outputs.iter().all(|cells| cells.same(row - 1, row)) {
-                (kept[row - 1], kept[row]) = (false, false);
-            }
-        }
-        if kept.contains(&false) {
-            rows.retain(&kept);
-            retain(&mut multiplicities, &kept);
-            outputs = self.shown(&rows)?;
-        }
-        let column = Int64Array::from(multiplicities);
-        self.arrow(column.len(), &outputs, Some(column))
-    }
-
-    /// Rows that are made, each with multiplicity 1.
-    ///
-    /// # Errors
-    /// As `check`.
-    pub fn with_ones(&self, rows: &RecordBatch) -> Result<RecordBatch> {
-        let ones = Int64Array::from(vec![1; rows.num_rows()]);
-        self.arrays(rows.num_rows(), rows.columns().to_vec(), Some(ones))
-    }
-
-    fn arrow(
-        &self,
-        rows: usize,
-        outputs: &[Cells],
-        multiplicity: Option<Int64Array>,
-    ) -> Result<RecordBatch> {
+    fn arrow(&self, rows: usize, outputs: &[Cells]) -> Result<RecordBatch> {
         let cells = outputs.iter().zip(self.outputs.columns);
         let arrays = cells
             .map(|(cells, output)| cells.array(&output.ty, self.dictionary))
             .collect::<Result<_>>()?;
-        self.arrays(rows, arrays, multiplicity)
-    }
-
-    fn arrays(
-        &self,
-        rows: usize,
-        mut arrays: Vec<ArrayRef>,
-        multiplicity: Option<Int64Array>,
-    ) -> Result<RecordBatch> {
-        let mut fields: Vec<_> = self.schema().fields().iter().cloned().collect();
-        if let Some(column) = multiplicity {
-            // Two columns of one name could not be told apart.
-            let mut name = "multiplicity".to_owned();
-            while fields.iter().any(|field| *field.name() == name) {
-                name.push('_');
-            }
-            let field = ArrowField::new(name, column.data_type().clone(), false);
-            fields.push(Arc::new(field));
-            arrays.push(Arc::new(column));
-        }
-        let schema: SchemaRef = Arc::new(ArrowSchema::new(fields));
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::new(self.schema());
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|problem| {
             Error::Value {
                 place: "the result of the view".to_owned(),

@@ -14,74 +14,19 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, FixedSizeListArray, Float64Array, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
-use ringview_core::{Dictionary, Error, Held, Result, Type};
+use ringview_core::{Dictionary, Error, Result, Type};
 use ringview_ring::{Expansion, Number};
 
+use super::category::Categories;
 use super::cells::Cells;
-use super::members::{FeatureColumns, Members};
+use super::members::FeatureColumns;
 use super::rows::ResultRows;
-use super::values::{SUM, Tallies, Tally};
-
-/// The values of a categorical feature, or of two together, as tallies have them.
-#[derive(Clone, Debug)]
-pub struct Categories {
-    /// The columns, for people.
-    pub name: String,
-    /// The types of the values.
-    pub types: Vec<Type>,
-    /// How many sums there are behind the count.
-    pub sums: usize,
-}
-
-impl Categories {
-    /// Words of a value.
-    fn words(ty: &Type) -> usize {
-        1 + usize::from(matches!(ty, Type::Decimal { .. }))
-    }
-
-    /// Where each value stands in an entry of a tally, and its type.
-    fn values(&self) -> impl Iterator<Item = (usize, &Type)> {
-        self.types.iter().scan(0, |at, ty| {
-            let start = *at;
-            *at += Self::words(ty);
-            Some((start, ty))
-        })
-    }
-
-    /// Where the count stands.
-    fn count_at(&self) -> usize {
-        self.types.iter().map(Self::words).sum()
-    }
-
-    /// Words of an entry.
-    fn width(&self) -> usize {
-        self.count_at() + 1 + SUM * self.sums
-    }
-
-    /// Marks the strings in a tally.
-    fn mark_strings(&self, tally: &Tally, held: &mut Held) {
-        for entry in tally.chunks_exact(self.width()) {
-            let texts = self.values().filter(|(_, ty)| **ty == Type::Utf8);
-            texts.for_each(|(at, _)| held.mark(entry[at]));
-        }
-    }
-}
+use super::values::{SUM, Tally};
 
 impl FeatureColumns {
     /// The categorical ones, then the pairs, as tallies come.
     fn tallied(&self) -> impl Iterator<Item = &Categories> {
         self.categories.iter().chain(&self.pairs)
-    }
-}
-
-impl Members {
-    /// Marks the strings in the tallies of a group.
-    pub fn mark_tallies(&self, tallies: &Tallies, held: &mut Held) {
-        let features = self.features().into_iter();
-        let tallied = features.flat_map(|(_, features)| features.tallied());
-        for (categories, tally) in tallied.zip(tallies.iter()) {
-            categories.mark_strings(tally, held);
-        }
     }
 }
 

@@ -4,8 +4,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, StringArray};
-use ringview_core::{Dictionary, Result, Type, decode};
+use arrow_array::{ArrayRef, StringArray, UInt32Array};
+use arrow_schema::ArrowError;
+use arrow_select::concat::concat;
+use arrow_select::take::take;
+use ringview_core::{Dictionary, Error, Result, Type, decode};
 
 use super::key::Cell;
 
@@ -146,20 +149,94 @@ impl Cells {
         })
     }
 
-    /// Whether two rows are known to have the same cell.
+    /// Whether a row has the same cell as a row of another column of the same kind.
     #[must_use]
-    pub fn same(&self, one: usize, other: usize) -> bool {
-        match self {
-            Self::Texts(texts) => texts[one] == texts[other],
-            Self::Array(array) => array.slice(one, 1) == array.slice(other, 1),
-            Self::Words { words, high, valid } => {
-                words[one] == words[other]
-                    && (high.is_empty() || high[one] == high[other])
-                    && valid
-                        .as_ref()
-                        .is_none_or(|valid| valid[one] == valid[other])
+    pub fn is_same(&self, row: usize, other: &Self, at: usize) -> bool {
+        match (self, other) {
+            (Self::Texts(texts), Self::Texts(others)) => texts[row] == others[at],
+            (Self::Array(array), Self::Array(others)) => array.slice(row, 1) == others.slice(at, 1),
+            (
+                Self::Words { words, high, valid },
+                Self::Words {
+                    words: w,
+                    high: h,
+                    valid: v,
+                },
+            ) => {
+                let is_valid = |valid: &Option<Vec<bool>>, at: usize| {
+                    valid.as_ref().is_none_or(|valid| valid[at])
+                };
+                words[row] == w[at]
+                    && high.get(row) == h.get(at)
+                    && is_valid(valid, row) == is_valid(v, at)
             }
+            _ => false,
         }
+    }
+
+    /// The cells of some rows.
+    ///
+    /// # Errors
+    /// What Arrow cannot gather.
+    pub fn gather(&self, rows: &[u32]) -> Result<Self> {
+        fn pick<T: Clone>(all: &[T], rows: &[u32]) -> Vec<T> {
+            rows.iter().map(|&row| all[row as usize].clone()).collect()
+        }
+        Ok(match self {
+            Self::Texts(texts) => Self::Texts(pick(texts, rows)),
+            Self::Array(array) => {
+                let rows = UInt32Array::from(rows.to_vec());
+                Self::Array(take(array, &rows, None).map_err(unfit)?)
+            }
+            Self::Words { words, high, valid } => Self::Words {
+                words: pick(words, rows),
+                high: if high.is_empty() {
+                    Vec::new()
+                } else {
+                    pick(high, rows)
+                },
+                valid: valid.as_ref().map(|valid| pick(valid, rows)),
+            },
+        })
+    }
+
+    /// The same with those of another column of the same kind behind.
+    ///
+    /// # Errors
+    /// What Arrow cannot put together.
+    pub fn append(self, other: Self) -> Result<Self> {
+        Ok(match (self, other) {
+            (Self::Texts(mut texts), Self::Texts(others)) => {
+                texts.extend(others);
+                Self::Texts(texts)
+            }
+            (
+                Self::Words {
+                    mut words,
+                    mut high,
+                    valid,
+                },
+                Self::Words {
+                    words: w,
+                    high: h,
+                    valid: v,
+                },
+            ) => {
+                let (rows, more) = (words.len(), w.len());
+                words.extend(w);
+                high.extend(h);
+                let valid = (valid.is_some() || v.is_some()).then(|| {
+                    let mut all = valid.unwrap_or_else(|| vec![true; rows]);
+                    all.extend(v.unwrap_or_else(|| vec![true; more]));
+                    all
+                });
+                Self::Words { words, high, valid }
+            }
+            (Self::Array(one), Self::Array(other)) => {
+                Self::Array(concat(&[&one, &other]).map_err(unfit)?)
+            }
+            _ => unreachable!("a column has cells of one kind"),
+        })
     }
 
     /// As Arrow.
@@ -174,6 +251,13 @@ impl Cells {
                 decode(ty, words, high, valid.as_deref(), dictionary)
             }
         }
+    }
+}
+
+fn unfit(problem: ArrowError) -> Error {
+    Error::Value {
+        place: "the change of a view".to_owned(),
+        problem: problem.to_string(),
     }
 }
 

@@ -5,15 +5,15 @@
 //! one integer component, is not looked at: a view of those alone settles in O(1), any other in
 //! O(groups moved).
 
-use ringview_core::{Result, Type};
+use ringview_core::{Dictionary, Result, Type};
 use ringview_query::{Computed, ComputedOp, Having, OutputKind, PlanOutput};
-use ringview_relation::{Part, SlotChange};
+use ringview_relation::SlotChange;
 use ringview_ring::NumberKind;
 
 use super::assembler::{Assembler, Outputs};
-use super::further::Further;
 use super::members::Members;
 use super::rows::ResultRows;
+use crate::part::PartRows;
 
 /// What of a result may not fit.
 #[derive(Debug)]
@@ -45,32 +45,27 @@ impl Fallible {
         (decides || !outputs.is_empty()).then_some(Self { outputs, whole })
     }
 
-    /// Whether what moved in a part, whose keys are the groups, is fit to be shown.
+    /// Whether the groups that the running transaction touched are fit to be shown.
     ///
     /// # Errors
     /// `Overflow`; the transaction must then be undone.
-    pub fn check(
-        &self,
-        part: &Part,
-        further: &dyn Further,
-        assembler: &Assembler<'_>,
-    ) -> Result<()> {
-        let touched = part.changes().map(|change| match change {
-            SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
-        });
+    pub(crate) fn check(&self, groups: &PartRows<'_>, dictionary: &Dictionary) -> Result<()> {
+        let (part, assembler) = (groups.part, groups.assembler(dictionary));
         // What has no rows any more goes, and shows nothing that could overflow.
-        let there = |&slot: &u32| part.is_live(slot) && part.payload(slot)[0] != 0;
-        let mut touched = touched.filter(there);
+        let there = |slot: &u32| part.is_live(*slot) && part.payload(*slot)[0] != 0;
         if !self.whole {
-            return touched.try_for_each(|slot| self.check_row(part.payload(slot), assembler));
+            let touched = part.changes().map(|change| match change {
+                SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
+            });
+            let mut touched = touched.filter(there);
+            return touched.try_for_each(|slot| self.check_row(part.payload(slot), &assembler));
         }
-        let mut slots: Vec<u32> = touched.collect();
-        slots.sort_unstable();
-        slots.dedup();
+        let touched = groups.touched().into_iter().map(|(slot, _)| slot);
+        let slots: Vec<u32> = touched.filter(there).collect();
         if slots.is_empty() {
             return Ok(());
         }
-        let rows = ResultRows::settling(part, &slots, further, assembler.dictionary);
+        let rows = ResultRows::settling(part, &slots, groups.further, dictionary);
         assembler.check(rows, &self.outputs)
     }
 

@@ -3,8 +3,6 @@
 //! Invariant: rows with the same keys get the same words whoever asks, as of the moment that is asked
 //! for. Cost: what each member says; nothing where there is none.
 
-use ringview_relation::Part;
-
 use super::members::Members;
 use super::values::{Tallies, When};
 
@@ -23,14 +21,14 @@ pub trait Further {
         Vec::new()
     }
 
-    /// That of a group without rows.
-    fn no_tallies(&self) -> Option<Tallies> {
-        None
+    /// The keys, column by column and how many, of groups that the running transaction changed beside the part.
+    fn touched(&self) -> Vec<(Vec<Vec<u64>>, usize)> {
+        Vec::new()
     }
 
-    /// A part with the groups as keys whose payloads may move while those of the groups' part stay.
-    fn part(&self) -> Option<&Part> {
-        None
+    /// Whether the commit of the running transaction will show every group otherwise.
+    fn changes_all(&self) -> bool {
+        false
     }
 }
 
@@ -41,41 +39,4 @@ impl Further for Members {
     }
 
     fn fill(&self, _keys: &[Vec<u64>], _rows: &mut [u64], _when: When<'_>) {}
-}
-
-/// The members behind the first, of some rows.
-pub(crate) struct Behind {
-    words: Vec<u64>,
-    width: usize,
-    first: usize,
-}
-
-impl Behind {
-    /// Those of the rows with these keys.
-    pub(crate) fn of(
-        further: &dyn Further,
-        keys: &[Vec<u64>],
-        rows: usize,
-        when: When<'_>,
-    ) -> Self {
-        let (width, first) = (further.members().width(), further.members().first());
-        let mut words = Vec::new();
-        if width > first {
-            words.resize(rows * width, 0);
-            further.fill(keys, &mut words, when);
-        }
-        Self {
-            words,
-            width,
-            first,
-        }
-    }
-
-    /// Those of a row.
-    pub(crate) fn row(&self, row: usize) -> &[u64] {
-        match self.words.is_empty() {
-            true => &[],
-            false => &self.words[row * self.width + self.first..][..self.width - self.first],
-        }
-    }
 }

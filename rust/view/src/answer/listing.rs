@@ -62,25 +62,3 @@ pub fn check_size(rows: u64) -> Result<()> {
         instead: "read the rows as a stream, or some of them",
     })
 }
-
-/// Old rows (-1) and new ones (1) as one row a key, with how much its multiplicity moved.
-#[must_use]
-pub fn weighed(rows: &ResultRows, signs: &[i64]) -> (ResultRows, Vec<i64>) {
-    let mut all = ResultRows::new(rows.columns.len(), 0);
-    let mut moved: Vec<i64> = Vec::new();
-    for (row, (payload, sign)) in rows.payloads().zip(signs).enumerate() {
-        let change = sign.saturating_mul(multiplicity(payload));
-        let last = moved.len().wrapping_sub(1);
-        let same = |column: (&Vec<u64>, &Vec<u64>)| column.0.get(last) == Some(&column.1[row]);
-        if !moved.is_empty() && all.columns.iter().zip(&rows.columns).all(same) {
-            moved[last] += change;
-            continue;
-        }
-        for (column, words) in all.columns.iter_mut().zip(&rows.columns) {
-            column.push(words[row]);
-        }
-        all.rows += 1;
-        moved.push(change);
-    }
-    (all, moved)
-}

@@ -7,13 +7,12 @@
 
 use std::ops::Range;
 
-use ringview_core::Held;
 use ringview_query::{Kind, Term};
 use ringview_ring::{
     CofactorShape, Element, Number, NumberKind, PayloadRing, SumProduct, SumProductShape,
 };
 
-use super::categories::Categories;
+use super::category::Categories;
 use super::values::SUMMARY;
 
 /// A member of a payload.
@@ -23,12 +22,9 @@ pub enum Member {
     Sums(TermSums),
     /// A degree-m payload.
     Cofactor(FeatureColumns),
-    /// What ordered values say of a group: the members of this kind are numbered as the query numbers its
-    /// companions. Whether they are strings of which the least and the greatest are told.
-    Summary {
-        /// Whether it holds ids of strings.
-        texts: bool,
-    },
+    /// The number of values of a group, the least and the greatest: the members of this kind are numbered as the
+    /// query numbers its companions.
+    Summary,
     /// What the features of a degree-m payload are counted from: for each its origin, then for each its
     /// reach.
     Origins {
@@ -141,7 +137,7 @@ impl Member {
         match self {
             Member::Sums(sums) => SumProduct::stride(&sums.shape),
             Member::Cofactor(features) => features.shape().words(),
-            Member::Summary { .. } => SUMMARY,
+            Member::Summary => SUMMARY,
             Member::Origins { features } => 2 * features,
         }
     }
@@ -181,19 +177,6 @@ impl Members {
         }
     }
 
-    /// Appends a row of these members as one of `grown`, what they are after `grow`.
-    pub(crate) fn append_grown(&self, row: &[u64], grown: &Self, out: &mut Vec<u64>) {
-        for ((words, member), (_, large)) in self.list.iter().zip(&grown.list) {
-            let own = &row[words.clone()];
-            match (member, large) {
-                (Member::Sums(narrow), Member::Sums(large)) if narrow.shape != large.shape => {
-                    out.extend(SumProduct::widen(&narrow.shape, &large.shape, own));
-                }
-                _ => out.extend_from_slice(own),
-            }
-        }
-    }
-
     /// The features of the degree-m payload and where that stands, if there is one.
     #[must_use]
     pub fn features(&self) -> Option<(Range<usize>, &FeatureColumns)> {
@@ -218,7 +201,7 @@ impl Members {
     /// Where the summaries stand, in the order of the query's companions.
     pub fn summaries(&self) -> impl Iterator<Item = Range<usize>> {
         let summary = |(words, member): &(Range<usize>, Member)| {
-            matches!(member, Member::Summary { .. }).then(|| words.clone())
+            matches!(member, Member::Summary).then(|| words.clone())
         };
         self.list.iter().filter_map(summary)
     }
@@ -284,23 +267,5 @@ impl Members {
             (NumberKind::Decimal, NumberKind::Integer) => out.push(payload[element.word]),
             _ => out.extend_from_slice(&payload[self.words(term)]),
         }
-    }
-
-    /// Marks the strings in a row.
-    pub fn mark_strings(&self, row: &[u64], held: &mut Held) {
-        for (words, member) in &self.list {
-            let summary = &row[words.clone()];
-            if matches!(member, Member::Summary { texts: true }) && summary[0] > 0 {
-                held.mark(summary[1]);
-                held.mark(summary[3]);
-            }
-        }
-    }
-
-    /// Whether a row may hold strings.
-    #[must_use]
-    pub fn hold_strings(&self) -> bool {
-        let texts = |(_, member): &(_, Member)| matches!(member, Member::Summary { texts: true });
-        self.list.iter().any(texts)
     }
 }

@@ -1,4 +1,4 @@
-//! What is read of a view: its rows, and what moved in them since somebody last asked.
+//! What is read of a view: its rows.
 //!
 //! Invariant: two reads without a change between them give the same rows in the same order. A reader never
 //! asks what kind of answer it has before it: groups, a listing and a factorised join are three answers
@@ -6,7 +6,7 @@
 //! promises of any answer; an answer may do better.
 //!
 //! An engine gives a part whose keys are the groups, says which members the payloads are made of, and
-//! where those are read that stand beside the part; columns, expressions, HAVING and changes follow.
+//! where those are read that stand beside the part; columns, expressions and HAVING follow.
 //!
 //! | file | holds |
 //! |---|---|
@@ -21,26 +21,21 @@
 //! | `listing` | the rows of a join, each with its multiplicity |
 //! | `weighed` | rows with multiplicities, on their way to a view over more rows |
 //! | `key`, `cursor` | values to look for; places to read on from |
-//! | `encoded` | rows of an answer as rows of a table |
-//! | `changes`, `moved_rows`, `followers` | what moved in groups and in rows of a join, and who is told |
 //! | `fallible` | what may not fit its column is refused before it is kept |
 
 mod assembler;
 mod categories;
+mod category;
 mod cells;
-mod changes;
 mod cofactors;
 mod columns;
 mod computed;
 mod cursor;
-mod encoded;
 mod fallible;
-pub mod followers;
 mod further;
 mod key;
 pub mod listing;
 mod members;
-mod moved_rows;
 mod rows;
 mod statistics;
 pub mod values;
@@ -53,17 +48,19 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Dictionary, Error, Meter, Result, Type};
 
 pub use assembler::{Assembler, Outputs};
-pub use categories::Categories;
+pub use category::Categories;
 pub use cells::{Cells, Value, retain};
-pub use changes::ChangeLog;
 pub use cursor::{Cursor, Place};
-pub use encoded::encoded;
 pub use fallible::Fallible;
 pub use further::Further;
 pub use key::{Cell, Key, KeyValue};
 pub use members::{FeatureColumns, Member, Members, TermSums, number_kind, wide_kind};
-pub use moved_rows::MovedRows;
 pub use rows::ResultRows;
+
+use crate::delta::Delta;
+
+/// Rows of an answer that are handed out at a time.
+const BLOCK: u64 = 1 << 16;
 
 /// The rows of a view, as of its last commit. The dictionary that comes with a call knows all strings of
 /// the view; the meter limits the memory of what is made, and hears interrupts.
@@ -158,12 +155,7 @@ pub trait Answer: Debug + Send + Sync {
     /// # Errors
     /// `Unsupported` for the rows of a join, which no key tells apart.
     fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
-        Err(Error::Unsupported {
-            what: "a row of a join by its key".to_owned(),
-            why: "rows may be equal, so no key tells them apart".to_owned(),
-            instead: "look for rows by some of their columns with where(), or group by them"
-                .to_owned(),
-        })
+        Err(no_key())
     }
 
     /// The row of the group of a key, column by column; `None` if there is no such group, or HAVING
@@ -190,6 +182,26 @@ pub trait Answer: Debug + Send + Sync {
         Ok((none, Vec::new()))
     }
 
+    /// Rows from a place on, as views above and new followers are given them, as many as are handled well at a time,
+    /// in the columns that are `wanted`; and the place behind them, if there may be more. The first place is 0, by
+    /// default the others are positions in the answer. O(rows handed out), and what a slice costs.
+    ///
+    /// # Errors
+    /// As `rows`.
+    fn scan(
+        &self,
+        place: u64,
+        wanted: &[bool],
+        (dictionary, meter): (&Dictionary, &Meter<'_>),
+    ) -> Result<(Delta, Option<u64>)> {
+        let (all, next) = (self.len(dictionary)?, place + BLOCK);
+        let rows = self.slice((place, next), dictionary, meter)?;
+        Ok((
+            Delta::each_once(&rows, wanted),
+            (next < all).then_some(next),
+        ))
+    }
+
     /// The rows that have these values in these columns, which are columns of groups, or of a listing.
     /// O(1) for the whole key of a group, else O(groups) to find them.
     ///
@@ -197,4 +209,14 @@ pub trait Answer: Debug + Send + Sync {
     /// `UnknownColumn`, `Type`, `Unsupported` for other columns and for what has no such look-up; as
     /// `rows`.
     fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch>;
+}
+
+/// The refusal of a look-up by key of rows that have none.
+#[must_use]
+pub fn no_key() -> Error {
+    Error::Unsupported {
+        what: "a row of a join by its key".to_owned(),
+        why: "rows may be equal, so no key tells them apart".to_owned(),
+        instead: "look for rows by some of their columns with where(), or group by them".to_owned(),
+    }
 }

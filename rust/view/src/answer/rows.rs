@@ -36,10 +36,8 @@ impl ResultRows {
         }
     }
 
-    /// Appends a row with the key at `slot` of a part, a payload (what it lacks is 0) and tallies, if
-    /// there are any.
-    pub fn push(&mut self, part: &Part, slot: u32, payload: &[u64], tallies: Option<Tallies>) {
-        self.tallies.extend(tallies);
+    /// Appends a row with the key at `slot` of a part and a payload; the words that it lacks are 0.
+    pub fn push(&mut self, part: &Part, slot: u32, payload: &[u64]) {
         for (field, column) in self.columns.iter_mut().enumerate() {
             column.push(part.field(slot, field));
         }
@@ -53,7 +51,7 @@ impl ResultRows {
     pub fn keys_at(part: &Part, slots: &[u32]) -> Self {
         let mut rows = Self::new(part.layout().fields(), 0);
         let slots = slots.iter();
-        slots.for_each(|&slot| rows.push(part, slot, &[], None));
+        slots.for_each(|&slot| rows.push(part, slot, &[]));
         rows
     }
 
@@ -78,7 +76,7 @@ impl ResultRows {
         if part.layout().fields() == 0 && all.rows == 0 {
             all.payloads.resize(all.width, 0);
             all.rows = 1;
-            all.tallies = further.tallies(&all.columns, all.rows, When::Now);
+            all.tally(further, When::Now);
             return all;
         }
         all.filled(further)
@@ -107,16 +105,21 @@ impl ResultRows {
         let mut rows = Self::new(fields, width);
         rows.payloads.reserve(slots.len() * width);
         for &slot in slots {
-            rows.push(part, slot, part.payload(slot), None);
+            rows.push(part, slot, part.payload(slot));
         }
         rows
     }
 
     /// The same with what stands beside the part.
     fn filled(mut self, further: &dyn Further) -> Self {
-        self.tallies = further.tallies(&self.columns, self.rows, When::Now);
+        self.tally(further, When::Now);
         self.fill(further, When::Now);
         self
+    }
+
+    /// Adds the tallies of the groups.
+    pub(crate) fn tally(&mut self, further: &dyn Further, when: When<'_>) {
+        self.tallies = further.tallies(&self.columns, self.rows, when);
     }
 
     /// Fills the members that stand beside the part, in rows that are as wide as all.

@@ -1,26 +1,26 @@
 //! A part whose keys are the rows of an answer: groups with aggregates, or a listing.
 //!
-//! Whatever engine keeps the part, it says which variables the keys hold, of which members the payloads
-//! are made and what is shown; reading, look-ups by key, what moved and who is told follow from that.
-//! An engine whose rows are groups gives them through [`Grouped`], and has an [`Answer`]; what only keeps
-//! them is a [`Keeper`], and [`GroupView`] is the view of it.
+//! Whatever engine maintains the part, it says which variables the keys hold, of which members the payloads
+//! are made and what is shown ([`Grouped`]); reading, look-ups by key and the delta follow from that. What
+//! maintains such a part is a [`Maintainer`], and [`PartView`] is the view of it.
 //! Invariant: an aggregate without GROUP BY has one row, even over nothing. Cost: O(groups) a read of
 //! all, O(columns) for one by its key.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `lookup` | groups by their keys, rows by some of their columns |
-//! | `moved` | what moved, as rows for the views that read it |
-//! | `log` | what moved, for those who follow it |
+//! | `delta` | how the result changes |
+//! | `auxiliary` | the values of a column by group, for MIN, MAX, COUNT(DISTINCT) and categories |
+//! | `summarized` | groups with the auxiliary state of MIN, MAX and COUNT(DISTINCT) |
 //! | `sums` | groups of sums as such a part |
 //! | `partial/` | what a view over a part of the rows adds to that over all, and what keeps the sum |
-//! | `view`, `listed` | views of whatever keeps such a part: of groups, of rows that groups count |
+//! | `view` | the view of whatever maintains such a part |
 
-mod listed;
-mod log;
+mod auxiliary;
+mod delta;
 mod lookup;
-mod moved;
 pub mod partial;
+mod summarized;
 mod sums;
 mod view;
 
@@ -30,19 +30,18 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Dictionary, Held, Meter, Result, Type};
+use ringview_core::{Dictionary, Held, Meter, Result};
 use ringview_query::VarId;
 use ringview_relation::Part;
 
-use crate::answer::{Answer, Assembler, Cell, Fallible, Further, Key, KeyValue};
+use crate::answer::{Assembler, Further};
 use crate::answer::{Outputs, ResultRows};
 use crate::fields::Fields;
 
-pub use listed::ListedView;
-pub use log::PartLog;
-pub use moved::Reading;
+pub use auxiliary::{Auxiliaries, Auxiliary};
+pub use summarized::Summarized;
 pub use sums::SumGroups;
-pub use view::{GroupView, Keeper};
+pub use view::{Maintainer, PartView};
 
 /// A part, and all that makes rows of it.
 #[derive(Clone, Copy)]
@@ -59,9 +58,9 @@ pub struct PartRows<'a> {
     pub further: &'a dyn Further,
 }
 
-/// Whoever keeps a part whose keys are groups.
+/// Has a part whose keys are groups.
 pub trait Grouped: Debug + Send + Sync {
-    /// It.
+    /// The part, and all that makes rows of it.
     fn grouped(&self) -> PartRows<'_>;
 }
 
@@ -125,17 +124,6 @@ impl<'a> PartRows<'a> {
         self.assembler(dictionary).batch(rows)
     }
 
-    /// Whether what the running transaction moved is fit to be shown.
-    ///
-    /// # Errors
-    /// `Overflow`; the transaction must then be undone.
-    pub fn settle(&self, fallible: Option<&Fallible>, dictionary: &Dictionary) -> Result<()> {
-        let Some(fallible) = fallible else {
-            return Ok(());
-        };
-        fallible.check(self.part, self.further, &self.assembler(dictionary))
-    }
-
     /// Whether there is room for all keys, read at once, and for so many rows made of them.
     ///
     /// # Errors
@@ -174,42 +162,5 @@ pub fn mark_strings(part: &Part, texts: &[usize], held: &mut Held) {
         for &field in texts {
             held.mark(part.field(slot, field));
         }
-    }
-}
-
-/// Groups with aggregates: a row for each key that HAVING keeps.
-impl<G: Grouped> Answer for G {
-    fn schema(&self) -> SchemaRef {
-        self.grouped().schema()
-    }
-
-    fn len(&self, dictionary: &Dictionary) -> Result<u64> {
-        self.grouped().shown(dictionary)
-    }
-
-    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
-        self.grouped().batch(dictionary, meter)
-    }
-
-    fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
-        Ok(self.grouped().key_columns())
-    }
-
-    fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
-        self.grouped().get(key, dictionary)
-    }
-
-    fn get_rows(
-        &self,
-        keys: &[Vec<(&str, KeyValue<'_>)>],
-        dictionary: &Dictionary,
-    ) -> Result<(RecordBatch, Vec<usize>)> {
-        self.grouped().get_rows(keys, dictionary)
-    }
-
-    fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let groups = self.grouped();
-        let rows = groups.rows_where(key, dictionary)?;
-        groups.assembler(dictionary).batch(rows)
     }
 }

@@ -4,13 +4,16 @@
 //! Invariant: a sum of integers has 128 bits, for these are made of what other relations hold. Cost: that of the
 //! relation.
 
+use ringview_core::{Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_explain::Explanation;
 use ringview_query::{Bound, Companion, Features, Kind, VarId};
-use ringview_relation::{Part, Relation};
-use ringview_ring::{NumberKind, PayloadRing, SumProduct};
+use ringview_relation::{Moved, Part, Relation};
+use ringview_ring::{NumberKind, Overflow, PayloadRing, SumProduct};
 
-use super::{Grouped, PartRows};
+use super::{Grouped, Maintainer, PartRows};
 use crate::answer::{Categories, FeatureColumns, Member, Members, Outputs, TermSums, wide_kind};
 use crate::fields::Fields;
+use crate::rows::RowDelta;
 
 /// The groups of a query.
 #[derive(Debug)]
@@ -111,5 +114,60 @@ impl Grouped for SumGroups {
             part,
             further: &self.members,
         }
+    }
+}
+
+impl HoldsStrings for SumGroups {
+    fn mark_strings(&self, held: &mut Held) {
+        self.grouped().mark_strings(held);
+    }
+
+    fn string_words(&self) -> usize {
+        self.grouped().string_words()
+    }
+
+    fn forget_strings(&mut self, _gone: &Gone) {}
+}
+
+/// Sums that are made of partials.
+impl Maintainer for SumGroups {
+    fn apply(&mut self, rows: RowDelta<'_>, _meter: &Meter<'_>) -> Result<()> {
+        if rows.batch.rows == 0 {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            what: "changing what a view reads into which partials were merged".to_owned(),
+            why: "it holds sums of parts, and none of their rows, so nothing tells what the rows would join \
+                  with"
+                .to_owned(),
+            instead: "change a database that has the rows, and merge its partial".to_owned(),
+        })
+    }
+
+    fn prepare(&mut self, _dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
+        if self.groups.fits() {
+            return Ok(());
+        }
+        Err(self.groups.refusal(Overflow { component: 0 }))
+    }
+
+    fn commit(&mut self, _dictionary: &Dictionary) -> Option<Moved> {
+        self.groups.commit()
+    }
+
+    fn rollback(&mut self) {
+        self.groups.rollback();
+    }
+
+    fn explanation(&self) -> Explanation {
+        Explanation::default()
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.groups.memory_usage() + self.grouped().part.memory_usage()
+    }
+
+    fn steps(&self) -> u64 {
+        0
     }
 }

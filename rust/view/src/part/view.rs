@@ -1,62 +1,70 @@
-//! A view whose answer is groups, over whatever keeps them.
+//! The view of whatever maintains a part whose keys are groups: they are shown, or the rows that they count.
 //!
-//! Invariant: the part has the groups of the running transaction once the keeper has settled, and what
-//! moved in it can be shown. Cost: that of the keeper, and of the log where somebody follows.
+//! Invariant: once prepared, the part has the groups of the running transaction, and those that changed can be shown.
+//! Cost: that of the maintainer, and O(groups touched) for the delta where one is wanted. A read of all takes O(rows).
 
 use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Batch, Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use arrow_schema::SchemaRef;
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result, Type};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
+use ringview_relation::Moved;
 
-use super::partial::write_groups;
-use super::{Grouped, PartLog, PartRows};
-use crate::answer::followers::Follower;
-use crate::answer::{Answer, Fallible};
-use crate::rows::RowDelta;
-use crate::view::View;
+use super::partial::{write_groups, write_listed};
+use super::{Grouped, PartRows};
+use crate::answer::{Answer, Cell, Fallible, Key, KeyValue, listing, no_key};
+use crate::delta::{Context, Delta};
+use crate::rows::{ProductDelta, RowDelta};
+use crate::view::{View, multiplied_out};
 
-/// What keeps groups in a part. Methods as those of a [`View`].
-pub trait Keeper: Grouped + HoldsStrings {
+/// Maintains groups in a part. Methods as those of a [`View`].
+pub trait Maintainer: Grouped + HoldsStrings {
     /// Takes rows of the relation at one atom.
     ///
     /// # Errors
     /// As [`View::apply`].
     fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()>;
 
-    /// Brings the part to what the rows make of it.
+    /// Takes the product of some factors; false, and nothing done, where it must be multiplied out.
     ///
     /// # Errors
-    /// As [`View::settle`].
-    fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()>;
+    /// As `apply`.
+    fn apply_factors(&mut self, _product: ProductDelta<'_>, _meter: &Meter<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Brings the part to the groups of the rows.
+    ///
+    /// # Errors
+    /// As [`View::prepare`].
+    fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()>;
 
     /// Static relations have all their rows.
-    fn seal(&mut self) {}
+    fn freeze(&mut self) {}
 
-    /// Keeps the changes since the last commit, those of the part too.
-    fn commit(&mut self, dictionary: &Dictionary);
+    /// Keeps the changes since the last commit, those of the part too; where slots of the part went, if they moved.
+    fn commit(&mut self, dictionary: &Dictionary) -> Option<Moved>;
 
     /// Undoes the changes since the last commit, those of the part too.
     fn rollback(&mut self);
 
-    /// As [`View::partial`]: whoever keeps values of companions too says where.
-    ///
-    /// # Errors
-    /// As that.
-    fn partial(
-        &self,
-        query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
-    ) -> Result<Vec<RecordBatch>> {
-        write_groups(query, self.grouped(), Vec::new(), reading)
+    /// The groups of values beside the part that a partial has too.
+    fn values(&self) -> Vec<PartRows<'_>> {
+        Vec::new()
     }
 
-    /// How it is kept; how many groups there are, and bytes, are told beside it.
+    /// How it is kept; the view adds the number of groups, and bytes.
     fn explanation(&self) -> Explanation;
 
     /// Bytes that it takes.
     fn memory_usage(&self) -> usize;
+
+    /// The same by what is quickly counted.
+    fn bytes(&self) -> usize {
+        self.memory_usage()
+    }
 
     /// Rows handled so far.
     fn steps(&self) -> u64;
@@ -68,90 +76,206 @@ pub trait Keeper: Grouped + HoldsStrings {
     fn check(&self) {}
 }
 
-/// The view of a keeper.
+/// The view of a maintainer.
 #[derive(Debug)]
-pub struct GroupView<K> {
-    keeper: K,
-    fallible: Option<Fallible>,
-    log: PartLog,
-    /// Which columns of the result other views read, of those that can be read.
-    feed: Option<Vec<bool>>,
+pub struct PartView<M> {
+    maintainer: M,
+    kind: ResultKind,
 }
 
-impl<K: Keeper> GroupView<K> {
-    /// That of a keeper without groups.
+/// What the groups of a part are to its view.
+#[derive(Debug)]
+enum ResultKind {
+    /// A row each; which columns may not fit, for payloads of so many words.
+    Groups(Option<Fallible>, usize),
+    /// As many rows as they count.
+    Listing,
+}
+
+impl<M: Maintainer> PartView<M> {
+    /// Groups: those of a maintainer without rows.
     #[must_use]
-    pub fn new(keeper: K) -> Self {
-        let groups = keeper.grouped();
-        let fallible = Fallible::of(groups.outputs, groups.further.members());
+    pub fn groups(maintainer: M) -> Self {
+        let kind = ResultKind::groups(maintainer.grouped());
+        Self { maintainer, kind }
+    }
+
+    /// The rows that the groups count.
+    #[must_use]
+    pub fn listing(maintainer: M) -> Self {
         Self {
-            keeper,
-            fallible,
-            log: PartLog::default(),
-            feed: None,
+            maintainer,
+            kind: ResultKind::Listing,
         }
     }
 
-    /// The groups, and who follows them.
-    pub(super) fn logged(&self) -> (PartRows<'_>, &PartLog) {
-        (self.keeper.grouped(), &self.log)
+    /// What a query shows of them: groups, or the rows of a join, which are groups where each is there once.
+    #[must_use]
+    pub fn of(query: &Bound, maintainer: M) -> Self {
+        if query.bag.is_some() && !query.distinct {
+            return Self::listing(maintainer);
+        }
+        Self::groups(maintainer)
     }
 
-    /// What keeps the groups.
-    pub(crate) fn keeper_mut(&mut self) -> &mut K {
-        &mut self.keeper
+    /// What maintains the groups.
+    pub(crate) fn maintainer_mut(&mut self) -> &mut M {
+        &mut self.maintainer
     }
 
-    /// Which columns of the result other views read, if some do.
-    pub(super) fn fed(&self) -> Option<&[bool]> {
-        self.feed.as_deref()
+    fn is_listing(&self) -> bool {
+        matches!(self.kind, ResultKind::Listing)
+    }
+
+    fn rows_of(&self) -> PartRows<'_> {
+        self.maintainer.grouped()
+    }
+
+    /// The rows of a listing.
+    fn count(&self) -> Result<u64> {
+        let part = self.rows_of().part;
+        listing::len(part.iter().map(|slot| part.payload(slot)[0] as i64))
+    }
+
+    fn with_key<T>(&self, look: impl FnOnce(PartRows<'_>) -> Result<T>) -> Result<T> {
+        if self.is_listing() {
+            Err(no_key())
+        } else {
+            look(self.rows_of())
+        }
     }
 }
 
-impl<K: Keeper> Grouped for GroupView<K> {
-    fn grouped(&self) -> PartRows<'_> {
-        self.keeper.grouped()
+impl ResultKind {
+    fn groups(groups: PartRows<'_>) -> Self {
+        let members = groups.further.members();
+        Self::Groups(Fallible::of(groups.outputs, members), members.width())
     }
 }
 
-impl<K: Keeper> HoldsStrings for GroupView<K> {
+impl<M: Maintainer> HoldsStrings for PartView<M> {
     fn mark_strings(&self, held: &mut Held) {
-        self.keeper.mark_strings(held);
-        self.log.mark_strings(self.keeper.grouped(), held);
+        self.maintainer.mark_strings(held);
     }
 
     fn string_words(&self) -> usize {
-        self.keeper.string_words() + self.log.string_words(self.keeper.grouped())
+        self.maintainer.string_words()
     }
 
     fn forget_strings(&mut self, gone: &Gone) {
-        self.keeper.forget_strings(gone);
+        self.maintainer.forget_strings(gone);
     }
 }
 
-impl<K: Keeper + 'static> View for GroupView<K> {
-    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.keeper.apply(rows, meter)
+impl<M: Maintainer> Answer for PartView<M> {
+    fn schema(&self) -> SchemaRef {
+        self.rows_of().schema()
     }
 
-    fn seal(&mut self) {
-        self.keeper.seal();
+    fn len(&self, dictionary: &Dictionary) -> Result<u64> {
+        if self.is_listing() {
+            self.count()
+        } else {
+            self.rows_of().shown(dictionary)
+        }
     }
 
-    fn settle(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
-        self.keeper.settle(dictionary, meter)?;
-        let groups = self.keeper.grouped();
-        groups.settle(self.fallible.as_ref(), dictionary)
+    fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
+        let groups = self.rows_of();
+        if !self.is_listing() {
+            return groups.batch(dictionary, meter);
+        }
+        groups.check_room(self.count()?, meter)?;
+        let rows = groups.all();
+        meter.work(rows.rows as u64)?;
+        let rows = listing::repeated(&rows)?;
+        groups.assembler(dictionary).batch(rows)
+    }
+
+    fn scan(
+        &self,
+        place: u64,
+        wanted: &[bool],
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<(Delta, Option<u64>)> {
+        let groups = self.rows_of();
+        if self.is_listing() {
+            return groups.scan_listing(place, wanted, reading);
+        }
+        groups.scan(place, wanted, reading)
+    }
+
+    fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
+        if self.is_listing() {
+            Err(no_key())
+        } else {
+            Ok(self.rows_of().key_columns())
+        }
+    }
+
+    fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
+        self.with_key(|groups| groups.get(key, dictionary))
+    }
+
+    fn get_rows(
+        &self,
+        keys: &[Vec<(&str, KeyValue<'_>)>],
+        dictionary: &Dictionary,
+    ) -> Result<(RecordBatch, Vec<usize>)> {
+        self.with_key(|groups| groups.get_rows(keys, dictionary))
+    }
+
+    fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
+        let groups = self.rows_of();
+        let mut rows = groups.rows_where(key, dictionary)?;
+        if self.is_listing() {
+            rows = listing::repeated(&rows)?;
+        }
+        groups.assembler(dictionary).batch(rows)
+    }
+}
+
+impl<M: Maintainer + 'static> View for PartView<M> {
+    fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        self.maintainer.apply(rows, cx.meter)
+    }
+
+    fn apply_product(&mut self, product: ProductDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        if self.maintainer.apply_factors(product, cx.meter)? {
+            return Ok(());
+        }
+        multiplied_out(product, cx.meter, |rows| self.apply(rows, cx))
+    }
+
+    fn freeze(&mut self) {
+        self.maintainer.freeze();
+    }
+
+    fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
+        self.maintainer.prepare(cx.dictionary, cx.meter)?;
+        let groups = self.maintainer.grouped();
+        if let ResultKind::Groups(_, width) = self.kind
+            && width != groups.further.members().width()
+        {
+            // Sums have grown.
+            self.kind = ResultKind::groups(groups);
+        }
+        match &self.kind {
+            ResultKind::Listing => groups.listing_delta(cx),
+            ResultKind::Groups(fallible, _) => {
+                let mut fallible = fallible.iter();
+                fallible.try_for_each(|fallible| fallible.check(&groups, cx.dictionary))?;
+                groups.delta(cx)
+            }
+        }
     }
 
     fn commit(&mut self, dictionary: &Dictionary) {
-        self.log.before_commit(self.keeper.grouped(), false);
-        self.keeper.commit(dictionary);
-        self.log.after_commit(self.keeper.grouped());
+        self.maintainer.commit(dictionary);
     }
 
     fn rollback(&mut self) {
-        self.keeper.rollback();
+        self.maintainer.rollback();
     }
 
     fn answer(&self) -> &dyn Answer {
@@ -163,74 +287,39 @@ impl<K: Keeper + 'static> View for GroupView<K> {
         query: &Bound,
         reading: (&Dictionary, &Meter<'_>),
     ) -> Result<Vec<RecordBatch>> {
-        self.keeper.partial(query, reading)
-    }
-
-    fn follow(&mut self, from_now: bool) -> Follower {
-        self.log.follow(self.keeper.grouped(), from_now)
-    }
-
-    fn changes(&self, follower: &Follower, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let groups = self.keeper.grouped();
-        self.log.changes(groups, follower, dictionary)
-    }
-
-    fn advance(&mut self, follower: &Follower) {
-        self.log.advance(self.keeper.grouped(), follower);
-    }
-
-    fn tidy(&mut self) {
-        self.log.tidy(self.keeper.grouped());
-    }
-
-    fn has_moved(&self, follower: &Follower) -> bool {
-        self.log.has_moved(follower)
-    }
-
-    fn feed(&mut self, needed: Option<&[bool]>) {
-        self.feed = needed.map(<[bool]>::to_vec);
-    }
-
-    fn moved(&mut self, dictionary: &mut Dictionary, meter: &Meter<'_>) -> Result<Batch> {
-        match &self.feed {
-            Some(needed) => self.keeper.grouped().moved(needed, (dictionary, meter)),
-            None => Ok(Batch::new()),
+        if query.bag.is_some() {
+            return write_listed(self.rows_of(), reading);
         }
-    }
-
-    fn rows_from(
-        &self,
-        place: u64,
-        needed: &[bool],
-        dictionary: &mut Dictionary,
-        meter: &Meter<'_>,
-    ) -> Result<(Batch, Option<u64>)> {
-        let groups = self.keeper.grouped();
-        groups.rows_from(place, needed, (dictionary, meter))
+        write_groups(query, self.rows_of(), self.maintainer.values(), reading)
     }
 
     fn explanation(&self) -> Explanation {
+        let size = match self.is_listing().then(|| self.count()) {
+            None => format!("{} groups", self.rows_of().groups()),
+            Some(Ok(rows)) => format!("{rows} rows kept as a listing"),
+            Some(Err(problem)) => format!("kept as a listing; {problem}"),
+        };
         Explanation {
-            size: Some(format!("{} groups", self.keeper.grouped().groups())),
+            size: Some(size),
             bytes: Some(self.memory_usage() as u64),
-            ..self.keeper.explanation()
+            ..self.maintainer.explanation()
         }
     }
 
     fn memory_usage(&self) -> usize {
-        self.keeper.memory_usage() + self.log.memory_usage()
+        self.maintainer.memory_usage()
     }
 
     fn bytes(&self) -> usize {
-        self.memory_usage()
+        self.maintainer.bytes()
     }
 
     fn steps(&self) -> u64 {
-        self.keeper.steps()
+        self.maintainer.steps()
     }
 
     fn check(&self) {
-        self.keeper.grouped().part.check();
-        self.keeper.check();
+        self.rows_of().part.check();
+        self.maintainer.check();
     }
 }

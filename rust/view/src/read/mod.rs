@@ -28,6 +28,7 @@ mod scalar;
 mod tests;
 mod text;
 mod textual;
+mod verdict;
 
 use ringview_core::{Batch, Dictionary, Error, Gone, Result, Schema};
 use ringview_query::{Expr, Factor, Kind, PlanAtom};
@@ -38,8 +39,9 @@ pub use leaf::Leaf;
 pub use lifted::LiftedRows;
 pub use like::Pattern;
 use number::Source;
-use predicate::{Check, TRUE, nulls};
+use predicate::{Check, nulls};
 use scalar::Scalar;
+use verdict::TRUE;
 
 /// The rows of a batch that take part. Keep one and refill it: it holds the memory.
 #[derive(Clone, Debug, Default)]

@@ -11,28 +11,7 @@ use super::input::Input;
 use super::number::{Arithmetic, Decimal, Int, Real, Source, test};
 use super::scalar::{Scalar, literal_words};
 use super::textual::TextCheck;
-
-pub(crate) const FALSE: u8 = 0;
-pub(crate) const UNKNOWN: u8 = 1;
-pub(crate) const TRUE: u8 = 2;
-
-/// The verdict of a constant.
-pub(crate) fn constant(value: Option<bool>) -> u8 {
-    match value {
-        None => UNKNOWN,
-        Some(value) => 2 * u8::from(value),
-    }
-}
-
-/// NOT.
-pub(crate) fn opposite(verdict: u8) -> u8 {
-    TRUE - verdict
-}
-
-/// The verdict of comparing two values that are there.
-pub(crate) fn compared<T: Ord + ?Sized>(comparison: Comparison, left: &T, right: &T) -> u8 {
-    constant(Some(comparison.holds(left.cmp(right))))
-}
+use super::verdict::{FALSE, TRUE, UNKNOWN, compared, constant, opposite};
 
 /// A compiled condition.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use ringview_core::{Batch, Dictionary, Gone, Result, Schema, Type};
 use ringview_query::{Comparison, Predicate, TextOperand};
 
 use super::like::Pattern;
-use super::predicate::{FALSE, TRUE, UNKNOWN, compared, constant, opposite};
+use super::verdict::{FALSE, TRUE, UNKNOWN, compared, constant, opposite};
 
 const UNSEEN: u8 = u8::MAX;
 

@@ -19,7 +19,8 @@ use crate::overflow;
 use crate::plan::{CofactorPlan, Plan};
 use crate::program::ProductPlan;
 use crate::tree::Tree;
-use crate::tree::payloads::{Payloads, Recentred, at_leaf};
+use crate::tree::payloads::at_leaf;
+use crate::tree::{Payloads, Recentred, Recentring};
 
 use origins::{Origins, subtract};
 
@@ -127,8 +128,17 @@ impl Recentred for CofactorPayloads {
         self.origins.shown()
     }
 
-    fn recentres(tree: &mut Tree<Self>) -> bool {
-        tree.look_at_means()
+    fn recentring(tree: &mut Tree<Self>) -> Option<Recentring> {
+        tree.look_at_means();
+        let root = tree.plan.tree.root;
+        let payloads = &tree.payloads;
+        let own = &payloads.plan.nodes[root];
+        let by = payloads.origins.coming_shift();
+        Some(Recentring {
+            origins: payloads.origins.coming(),
+            shape: payloads.shape(root),
+            by: by.map(|by| own.iter().map(|&feature| by[feature]).collect()),
+        })
     }
 
     fn commit(tree: &mut Tree<Self>) {
@@ -215,8 +225,8 @@ impl Payloads for CofactorPayloads {
 impl Factored for CofactorPayloads {}
 
 impl Tree<CofactorPayloads> {
-    /// Whether the coming commit will move origins, as the root tells by now.
-    fn look_at_means(&mut self) -> bool {
+    /// Finds the origins that the coming commit will move, from the groups of the root.
+    fn look_at_means(&mut self) {
         let Self {
             plan,
             views,
@@ -230,18 +240,18 @@ impl Tree<CofactorPayloads> {
             ..
         } = payloads;
         let Some(root) = views[plan.tree.root].part() else {
-            return false;
+            return;
         };
         let rows = views.iter().map(Relation::reached).sum();
         if !origins.is_due(rows, root.len()) {
-            return false;
+            return;
         }
         // Keys without rows are about to go.
         let groups = root.iter().map(|slot| root.payload(slot));
         let groups = groups.filter(|payload| payload[0] != 0);
         let order = &cofactor.nodes[plan.tree.root];
         let covering = |features: &[usize]| covering(cofactor, views, features);
-        origins.look(rows, (groups, order), kinds, covering)
+        origins.look(rows, (groups, order), kinds, covering);
     }
 
     /// Before rows are read at a leaf: where they are many times those that came so far, and far from

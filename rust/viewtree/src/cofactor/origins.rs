@@ -48,6 +48,8 @@ pub(crate) struct Origins {
     /// Rows handled when the means were last looked at, and when an origin last moved.
     looked: u64,
     moved: u64,
+    /// `looked` and `moved` before the running transaction looked at the means.
+    before_look: Option<(u64, u64)>,
     totals: Totals,
 }
 
@@ -79,6 +81,7 @@ impl Origins {
             shown: vec![0; 2 * features],
             looked: 0,
             moved: 0,
+            before_look: None,
             totals: Totals::default(),
         }
     }
@@ -155,22 +158,22 @@ impl Origins {
     pub(crate) fn is_due(&mut self, rows: u64, groups: usize) -> bool {
         let due = rows - self.looked >= groups as u64;
         if due {
+            self.before_look = Some((self.looked, self.moved));
             self.looked = rows;
         }
         due
     }
 
     /// Looks for means that are far from their origins, in the payloads of all groups; `order` are the
-    /// features of these, `kinds` says which are whole numbers. Whether any origin will move at the
-    /// next commit: then as many rows have been handled as there are payloads that cover the features
-    /// that move.
+    /// features of these, `kinds` says which are whole numbers. Origins will move at the next commit once as
+    /// many rows have been handled as there are payloads that cover the features that move.
     pub(crate) fn look<'a>(
         &mut self,
         rows: u64,
         (groups, order): (impl Iterator<Item = &'a [u64]>, &[usize]),
         kinds: &[Kind],
         payloads: impl Fn(&[usize]) -> usize,
-    ) -> bool {
+    ) {
         self.totals.sum(order.len(), groups);
         for (at, &feature) in order.iter().enumerate() {
             let Some(origin) = self.origins[feature] else {
@@ -190,31 +193,54 @@ impl Origins {
         if !self.may_move(rows, payloads) {
             self.coming.clear();
         }
-        !self.coming.is_empty()
     }
 
     /// The running transaction stays. If origins move, by how much rows grow, by feature.
     pub(crate) fn commit(&mut self) -> Option<Vec<Expansion>> {
         self.fresh.clear();
         self.before = None;
+        self.before_look = None;
         self.take_coming()
     }
 
     fn take_coming(&mut self) -> Option<Vec<Expansion>> {
-        if self.coming.is_empty() {
-            return None;
-        }
-        let mut by = vec![Expansion::default(); self.origins.len()];
+        let by = self.coming_shift();
         for to in self.coming.drain(..) {
-            let old = self.origins[to.feature].replace(to.new);
-            by[to.feature] = Expansion::sum_of(old.unwrap_or(to.new), -to.new);
+            self.origins[to.feature] = Some(to.new);
             self.reach[to.feature] = self.reach[to.feature].max(to.reach);
         }
-        Some(by)
+        by
+    }
+
+    /// By how much rows grow, by feature, when the origins move that are about to; `None` if none is.
+    pub(crate) fn coming_shift(&self) -> Option<Vec<Expansion>> {
+        let mut by = vec![Expansion::default(); self.origins.len()];
+        for to in &self.coming {
+            let old = self.origins[to.feature].unwrap_or(to.new);
+            by[to.feature] = Expansion::sum_of(old, -to.new);
+        }
+        (!self.coming.is_empty()).then_some(by)
+    }
+
+    /// The origins, then the reaches, as words: as the commit of the running transaction will show them.
+    pub(crate) fn coming(&self) -> Vec<u64> {
+        let (mut origins, mut reach) = (self.origins.clone(), self.reach.clone());
+        for to in &self.coming {
+            origins[to.feature] = Some(to.new);
+            reach[to.feature] = reach[to.feature].max(to.reach);
+        }
+        let origins = origins.iter().map(|origin| origin.unwrap_or(0.0).to_bits());
+        origins
+            .chain(reach.iter().map(|reach| reach.to_bits()))
+            .collect()
     }
 
     /// The running transaction is undone.
     pub(crate) fn rollback(&mut self) {
+        self.coming.clear();
+        if let Some((looked, moved)) = self.before_look.take() {
+            (self.looked, self.moved) = (looked, moved);
+        }
         if let Some((origins, reach, moved)) = self.before.take() {
             (self.origins, self.reach, self.moved) = (origins, reach, moved);
         }

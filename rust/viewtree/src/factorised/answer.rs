@@ -1,162 +1,125 @@
-//! A join that is kept factorised, as an answer and as the form of a view.
+//! A join that is kept factorised, as a view and its answer.
 //!
 //! Invariant: rows are found by their position, in an order that is fixed until the next change. Cost: O(1)
 //! for how many there are, O(depth) look-ups for one out of order, constant delay from there on.
 
-use std::borrow::Cow;
+use std::mem::take;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{Batch, Dictionary, Error, Held, Meter, Result};
-use ringview_relation::Part;
-use ringview_view::answer::{Assembler, encoded};
-use ringview_view::part::{PartRows, Reading, mark_strings};
-use ringview_view::{Answer, Cursor, Follower, Key, RowDelta};
+use ringview_core::{Dictionary, Error, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_explain::Explanation;
+use ringview_view::part::{Grouped, Maintainer, PartRows};
+use ringview_view::{Answer, Context, Cursor, Delta, Key, RowDelta, View};
 
-use crate::view_tree::{Form, Kept, ViewTree};
+use crate::maintainer::TreeMaintainer;
 
-use super::{BLOCK, Factorised, Place, columns};
+use super::{Factorised, Place, columns};
 
-/// How rows that moved are made into Arrow.
-fn assembler<'a>(kept: &'a Kept, dictionary: &'a Dictionary) -> Assembler<'a> {
-    Assembler {
-        keys: Cow::Owned(columns(&kept.plan)),
-        ..kept.rows().assembler(dictionary)
+/// The rows of a join, kept factorised.
+#[derive(Debug)]
+pub(crate) struct FactorisedView {
+    state: TreeMaintainer,
+    form: Factorised,
+}
+
+impl FactorisedView {
+    /// Those of a tree without rows.
+    pub(crate) fn new(mut state: TreeMaintainer) -> Self {
+        let form = Factorised::new(&state.plan, &mut *state.tree);
+        Self { state, form }
     }
 }
 
-impl Form for Factorised {
-    const BY_ROW: bool = true;
-
-    fn apply(&mut self, kept: &mut Kept, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
-        self.apply_to(&mut *kept.tree, rows, meter)
+impl View for FactorisedView {
+    fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        self.form
+            .apply_to((&self.state.plan, &mut *self.state.tree), rows, cx)
     }
 
-    fn before_commit(&mut self, kept: &Kept, _all_move: bool) {
-        self.note_starts(&*kept.tree);
+    fn freeze(&mut self) {
+        self.state.freeze();
     }
 
-    fn after_commit(&mut self, kept: &mut Kept) {
-        self.commit(&mut *kept.tree);
-        if let Some(feed) = self.feed.take() {
-            self.given(&feed, &kept.plan, &mut *kept.tree);
-            self.feed = Some(feed);
-        }
-    }
-
-    fn rollback(&mut self, kept: &mut Kept) {
-        self.undo(&mut *kept.tree);
-    }
-
-    fn follow(&mut self, kept: &mut Kept, from_now: bool) -> Follower {
-        match from_now {
-            true => self.join_here(&kept.plan, &mut *kept.tree),
-            false => self.join(),
-        }
-    }
-
-    fn changes(
-        &self,
-        kept: &Kept,
-        follower: &Follower,
-        dictionary: &Dictionary,
-    ) -> Result<RecordBatch> {
-        let assembler = assembler(kept, dictionary);
-        match self.logged(follower)? {
-            Some((rows, multiplicities)) => assembler.changes(rows, multiplicities),
-            None => {
-                let all = (0, self.len(&*kept.tree)?);
-                let all = self.slice(
-                    &*kept.tree,
-                    kept.rows().schema(),
-                    all,
-                    (dictionary, &Meter::free()),
-                )?;
-                assembler.with_ones(&all)
-            }
-        }
-    }
-
-    fn advance(&mut self, kept: &mut Kept, follower: &Follower) {
-        self.given(follower, &kept.plan, &mut *kept.tree);
-    }
-
-    fn tidy(&mut self, _kept: &Kept) {
-        self.merge_logs();
-    }
-
-    fn has_moved(&self, follower: &Follower) -> bool {
-        self.followers.has_moved(follower).unwrap_or(true)
-    }
-
-    fn feed(&mut self, kept: &mut Kept, is_read: bool) {
-        self.feed = is_read.then(|| self.join_here(&kept.plan, &mut *kept.tree));
-        self.merge_logs();
-    }
-
-    fn moved(&self, kept: &Kept, needed: &[bool], reading: Reading<'_, '_>) -> Result<Batch> {
-        let (rows, multiplicities) = self.running()?;
-        let keys = columns(&kept.plan);
-        let over = PartRows {
-            keys: &keys,
-            ..kept.rows()
+    fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
+        self.state.prepare(cx.dictionary, cx.meter)?;
+        let (Some(wanted), Some(changed)) = (cx.wanted, self.form.changed.as_mut()) else {
+            return Ok(Delta::default());
         };
-        over.weighed(needed, (rows, multiplicities), reading)
+        let keys = columns(&self.state.plan);
+        let rows = PartRows {
+            keys: &keys,
+            ..self.state.grouped()
+        };
+        rows.weighed(wanted, take(changed), (cx.dictionary, cx.meter))
     }
 
-    fn rows_from(
-        &self,
-        kept: &Kept,
-        place: u64,
-        needed: &[bool],
-        (dictionary, meter): Reading<'_, '_>,
-    ) -> Result<(Batch, Option<u64>)> {
-        let all = self.len(&*kept.tree)?;
-        let end = all.min(place + BLOCK);
-        let schema = kept.rows().schema();
-        let rows = self.slice(&*kept.tree, schema, (place, end), (dictionary, meter))?;
-        let batch = encoded(&rows, needed, dictionary)?;
-        Ok((batch, (end < all).then_some(end)))
+    fn commit(&mut self, dictionary: &Dictionary) {
+        self.form.note_starts(&*self.state.tree);
+        self.state.commit(dictionary);
+        self.form.commit(&mut *self.state.tree);
     }
 
-    fn size(&self, kept: &Kept) -> String {
-        match self.len(&*kept.tree) {
+    fn rollback(&mut self) {
+        self.state.rollback();
+        self.form.undo(&mut *self.state.tree);
+    }
+
+    fn answer(&self) -> &dyn Answer {
+        self
+    }
+
+    fn explanation(&self) -> Explanation {
+        let size = match self.form.len(&*self.state.tree) {
             Ok(rows) => format!("{rows} rows kept factorised"),
             Err(problem) => format!("kept factorised; {problem}"),
+        };
+        Explanation {
+            size: Some(size),
+            bytes: Some(self.memory_usage() as u64),
+            ..self.state.explanation()
         }
-    }
-
-    fn mark_strings(&self, kept: &Kept, held: &mut Held) {
-        let texts = kept.tree.fields().texts(&columns(&kept.plan));
-        self.logs()
-            .for_each(|rows| mark_strings(rows, &texts, held));
-    }
-
-    fn string_words(&self, kept: &Kept) -> usize {
-        let texts = kept.tree.fields().texts(&columns(&kept.plan));
-        self.logs().map(Part::len).sum::<usize>() * texts.len()
     }
 
     fn memory_usage(&self) -> usize {
-        self.bytes()
+        self.state.memory_usage() + self.form.bytes()
+    }
+
+    fn bytes(&self) -> usize {
+        self.state.bytes() + self.form.bytes()
     }
 
     fn steps(&self) -> u64 {
-        self.steps_read()
+        self.state.steps() + self.form.steps_read()
     }
 
-    fn check(&self, kept: &Kept) {
-        self.check_sets(&kept.plan, &*kept.tree);
+    fn check(&self) {
+        self.state.check();
+        self.form.check_sets(&self.state.plan, &*self.state.tree);
     }
 }
 
-impl Answer for ViewTree<Factorised> {
+impl HoldsStrings for FactorisedView {
+    fn mark_strings(&self, held: &mut Held) {
+        self.state.mark_strings(held);
+    }
+
+    fn string_words(&self) -> usize {
+        self.state.string_words()
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        self.state.forget_strings(gone);
+    }
+}
+
+impl Answer for FactorisedView {
     fn schema(&self) -> SchemaRef {
-        self.kept.rows().schema()
+        self.state.grouped().schema()
     }
 
     fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
-        self.form.len(&*self.kept.tree)
+        self.form.len(&*self.state.tree)
     }
 
     fn rows(&self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<RecordBatch> {
@@ -169,11 +132,11 @@ impl Answer for ViewTree<Factorised> {
         dictionary: &Dictionary,
         meter: &Meter<'_>,
     ) -> Result<RecordBatch> {
-        let to = to.min(self.form.len(&*self.kept.tree)?);
+        let to = to.min(self.form.len(&*self.state.tree)?);
         let rows = (from.min(to), to);
-        let schema = self.kept.rows().schema();
+        let schema = self.state.grouped().schema();
         self.form
-            .slice(&*self.kept.tree, schema, rows, (dictionary, meter))
+            .slice(&*self.state.tree, schema, rows, (dictionary, meter))
     }
 
     fn draw(
@@ -182,9 +145,9 @@ impl Answer for ViewTree<Factorised> {
         dictionary: &Dictionary,
         meter: &Meter<'_>,
     ) -> Result<RecordBatch> {
-        let schema = self.kept.rows().schema();
+        let schema = self.state.grouped().schema();
         self.form
-            .draw(&*self.kept.tree, schema, draws, (dictionary, meter))
+            .draw(&*self.state.tree, schema, draws, (dictionary, meter))
     }
 
     fn cursor(&self, _dictionary: &Dictionary) -> Result<Cursor> {
@@ -200,8 +163,8 @@ impl Answer for ViewTree<Factorised> {
         let Some(place) = cursor.place_mut::<Place>() else {
             return Ok(None);
         };
-        let schema = self.kept.rows().schema();
-        self.form.next(&*self.kept.tree, place, schema, dictionary)
+        let schema = self.state.grouped().schema();
+        self.form.next(&*self.state.tree, place, schema, dictionary)
     }
 
     fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {

@@ -4,7 +4,6 @@
 //! copy of memory that doubles. The memory of a block that its reader has dropped is written again:
 //! asking the system for it anew would cost more than all that is written to it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::types::{
@@ -17,11 +16,8 @@ use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use ringview_core::{Dictionary, Error, Meter, Result, TimeUnit, Type, decode, reserve};
 use ringview_relation::Part;
 
-use super::reader::Op;
+use super::reader::{Lent, Op};
 use super::shape::Column;
-
-/// The values of a column in the last blocks; whoever reads one may still hold the one before.
-pub(crate) type Lent = VecDeque<Buffer>;
 
 /// How many blocks may be in use at a time before memory is asked for anew.
 const LENT: usize = 2;

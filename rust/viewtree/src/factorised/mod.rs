@@ -7,7 +7,6 @@
 //! constant delay; the number of rows is the count of the root.
 
 mod answer;
-mod change_log;
 mod distinct;
 mod fill;
 mod leaf_rows;
@@ -15,6 +14,7 @@ mod reader;
 mod shape;
 mod starts;
 mod sums;
+mod walk;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,16 +28,16 @@ use ringview_query::{OutputKind, VarId};
 use ringview_relation::Part;
 
 use crate::maintained::Maintained;
-use change_log::Ways;
 use distinct::Distinct;
 use leaf_rows::LeafRows;
 use reader::{Reader, Views};
-use ringview_view::RowDelta;
-use ringview_view::answer::followers::{Follower, Followers};
 use ringview_view::answer::listing::check_size;
-use ringview_view::answer::{MovedRows, ResultRows};
+use ringview_view::{Context, RowDelta};
 use shape::Shape;
 use starts::Starts;
+use walk::{Changed, Paths};
+
+pub(crate) use answer::FactorisedView;
 
 /// Rows of a block: enough to pay for its overhead, few enough for its columns to stay in the cache.
 const BLOCK: u64 = 1 << 16;
@@ -51,11 +51,10 @@ pub(crate) struct Factorised {
     starts: Mutex<Starts>,
     /// How often indexes were made anew.
     rebuilds: u64,
-    /// Who is told what moves; with ways from when the first was told anything.
-    followers: Followers<MovedRows>,
-    /// Where its log stands for other views that read it: at the last commit.
-    feed: Option<Follower>,
-    ways: Option<Ways>,
+    /// How rows find what they change, once a delta was wanted.
+    paths: Option<Paths>,
+    /// The change of the result by the running transaction, where it is wanted.
+    changed: Option<Changed>,
     /// Whether views join indicator projections.
     projects: bool,
     /// Where each row is there once.
@@ -91,23 +90,22 @@ impl Factorised {
             version: 0,
             starts: Mutex::default(),
             rebuilds: 0,
-            followers: Followers::default(),
-            feed: None,
-            ways: None,
+            paths: None,
+            changed: None,
             projects: plan.tree.nodes.iter().any(|node| node.indicator.is_some()),
             distinct: plan.distinct.then(|| Distinct::new(plan, tree.fields())),
         }
     }
 
-    /// Applies rows at an atom, to the tree too.
+    /// Applies rows at an atom, to the tree too; collects the delta if it is wanted.
     fn apply_to(
         &mut self,
-        tree: &mut dyn Maintained,
+        (plan, tree): (&Plan, &mut dyn Maintained),
         rows: RowDelta<'_>,
-        meter: &Meter<'_>,
+        cx: &Context<'_, '_>,
     ) -> Result<()> {
-        let logs = self.followers.open().is_some();
-        if !logs && self.distinct.is_none() {
+        let meter = cx.meter;
+        if cx.wanted.is_none() && self.distinct.is_none() {
             return tree.apply(rows, meter);
         }
         let atom = rows.atom;
@@ -117,29 +115,26 @@ impl Factorised {
         if let Some(distinct) = &mut self.distinct {
             rows = distinct.turn(atom, rows)?;
         }
-        let (Some(ways), Some(moved)) = (&mut self.ways, self.followers.open()) else {
-            return tree.apply_keys(atom, rows.columns, &rows.times, meter);
-        };
-        if !self.projects {
-            ways.apply(tree, atom, &rows, moved, meter)?;
+        if cx.wanted.is_none() {
             return tree.apply_keys(atom, rows.columns, &rows.times, meter);
         }
-        let [go, come] = rows.by_sign();
-        ways.apply(tree, atom, &go, moved, meter)?;
+        let paths = self.paths.get_or_insert_with(|| Paths::new(plan, tree));
+        let changed = self.changed.get_or_insert_with(|| paths.nothing());
+        if !self.projects {
+            paths.apply(tree, atom, &rows, changed, meter)?;
+            return tree.apply_keys(atom, rows.columns, &rows.times, meter);
+        }
+        let [leave, come] = rows.by_sign();
+        paths.apply(tree, atom, &leave, changed, meter)?;
         tree.apply_keys(atom, rows.columns, &rows.times, meter)?;
-        ways.apply(tree, atom, &come, moved, meter)
+        paths.apply(tree, atom, &come, changed, meter)
     }
 
     /// The running transaction's changes stay; those of the tree do already.
     fn commit(&mut self, tree: &mut dyn Maintained) {
         self.refresh(tree);
         self.version += 1;
-        if let Some(moved) = self.followers.open() {
-            moved.commit();
-        }
-        if self.followers.lost_one() {
-            self.merge_logs();
-        }
+        self.changed = None;
         self.distinct.iter_mut().for_each(Distinct::commit);
     }
 
@@ -181,9 +176,7 @@ impl Factorised {
         if self.refresh(tree) {
             self.version += 1;
         }
-        if let Some(moved) = self.followers.open() {
-            moved.rollback();
-        }
+        self.changed = None;
         self.distinct.iter_mut().for_each(Distinct::rollback);
     }
 
@@ -328,47 +321,6 @@ impl Factorised {
         batch(&views, &mut place.reader, schema, all).map(Some)
     }
 
-    /// One more follower, who is given the whole view first.
-    fn join(&mut self) -> Follower {
-        self.followers.join()
-    }
-
-    /// One more follower, who is given what moves from now on.
-    fn join_here(&mut self, plan: &Plan, tree: &mut dyn Maintained) -> Follower {
-        let ways = self.ways.get_or_insert_with(|| Ways::new(plan, tree));
-        self.followers.join_here(|| ways.nothing())
-    }
-
-    /// What the running transaction moved, for whoever was told everything before it: each row with its
-    /// multiplicity.
-    fn running(&self) -> Result<(ResultRows, Vec<i64>)> {
-        let fields = self.ways.as_ref().map_or(0, Ways::width);
-        let open: Vec<&MovedRows> = self.followers.segments().last().into_iter().collect();
-        MovedRows::read(&open, fields)
-    }
-
-    /// What moved since a follower was last told, each row with its multiplicity; `None` if it was told
-    /// nothing yet.
-    fn logged(&self, follower: &Follower) -> Result<Option<(ResultRows, Vec<i64>)>> {
-        let Some(parts) = self.followers.since(follower) else {
-            return Ok(None);
-        };
-        let fields = self.ways.as_ref().map_or(0, Ways::width);
-        MovedRows::read(&parts, fields).map(Some)
-    }
-
-    /// A follower was told what moved.
-    fn given(&mut self, follower: &Follower, plan: &Plan, tree: &mut dyn Maintained) {
-        let ways = self.ways.get_or_insert_with(|| Ways::new(plan, tree));
-        let merge = |into: &mut MovedRows, from: &MovedRows, _: &_| into.absorb(from);
-        self.followers.advance(follower, || ways.nothing(), merge);
-    }
-
-    /// Drops what nobody is to be told any more.
-    fn merge_logs(&mut self) {
-        self.followers.tidy(|into, from, _| into.absorb(from));
-    }
-
     /// Entries and patterns that reading out of order has handled.
     fn steps_read(&self) -> u64 {
         let starts = self.starts.lock();
@@ -378,12 +330,7 @@ impl Factorised {
     fn bytes(&self) -> usize {
         let starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         let distinct = self.distinct.as_ref().map_or(0, Distinct::memory_usage);
-        starts.memory_usage() + distinct + self.followers.memory_usage()
-    }
-
-    /// The rows that are logged.
-    fn logs(&self) -> impl Iterator<Item = &Part> {
-        self.followers.segments().filter_map(MovedRows::rows)
+        starts.memory_usage() + distinct
     }
 
     /// Checks the invariants; for tests.

@@ -10,15 +10,20 @@
 //! Cost: every entry has a row, so there are no dead ends: O(1) look-ups an entry that is touched,
 //! O(1) a run and O(log) a repeated pattern; memory is that of a block, whatever the result's size.
 
-use ringview_core::{Error, Result};
+use std::collections::VecDeque;
+
+use arrow_buffer::Buffer;
+use ringview_core::Result;
 use ringview_relation::{ABSENT, Index, KeyScratch, Keys, Part};
 
-use super::fill::Lent;
 use super::shape::{Branch, Shape, Union};
-use super::starts::{Starts, seek};
+use super::starts::{Starts, count, inconsistent, seek};
 
 /// Entries whose branches are looked up together.
 const AHEAD: usize = 256;
+
+/// The values of a column in the last blocks; whoever reads one may still hold the one before.
+pub(crate) type Lent = VecDeque<Buffer>;
 
 /// How the rows of a union go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,24 +69,6 @@ impl Views<'_> {
             Some(slot) => count(root, slot),
             None => Ok(0),
         }
-    }
-}
-
-/// The count of a slot: at least 1, where nothing is deleted that is not there.
-pub(crate) fn count(part: &Part, slot: u32) -> Result<u64> {
-    match part.payload(slot)[0] as i64 {
-        rows @ 1.. => Ok(rows as u64),
-        _ => Err(inconsistent()),
-    }
-}
-
-#[cold]
-fn inconsistent() -> Error {
-    Error::Value {
-        place: "the rows of a join".to_owned(),
-        problem: "a count is not positive: rows were deleted that were not there, which \
-                  trust_deletes believes"
-            .to_owned(),
     }
 }
 

@@ -13,10 +13,9 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use ringview_core::Result;
+use ringview_core::{Error, Result};
 use ringview_relation::{ABSENT, Index, KeyScratch, Keys, Part, SlotChange};
 
-use super::reader::count;
 use super::sums::Sums;
 
 /// Groups with fewer entries are walked.
@@ -190,5 +189,23 @@ impl Known {
             }
         }
         Ok(steps)
+    }
+}
+
+/// The count of a slot: at least 1, where nothing is deleted that is not there.
+pub(crate) fn count(part: &Part, slot: u32) -> Result<u64> {
+    match part.payload(slot)[0] as i64 {
+        rows @ 1.. => Ok(rows as u64),
+        _ => Err(inconsistent()),
+    }
+}
+
+#[cold]
+pub(super) fn inconsistent() -> Error {
+    Error::Value {
+        place: "the rows of a join".to_owned(),
+        problem: "a count is not positive: rows were deleted that were not there, which \
+                  trust_deletes believes"
+            .to_owned(),
     }
 }

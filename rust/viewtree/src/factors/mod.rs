@@ -24,8 +24,9 @@ mod leaf;
 use ringview_core::{Meter, Result};
 use ringview_view::ProductDelta;
 
+use crate::tree::Payloads;
 use crate::tree::Tree;
-use crate::tree::payloads::{Payloads, SumProductPayloads};
+use crate::tree::payloads::SumProductPayloads;
 
 /// Payloads that may be products of what the factors of a change have.
 pub(crate) trait Factored: Payloads {

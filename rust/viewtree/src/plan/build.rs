@@ -6,9 +6,8 @@
 use ringview_core::Result;
 
 use crate::plan::classes::classify;
-use crate::plan::cofactor::CofactorPlan;
 use crate::plan::payload::Payload;
-use crate::plan::{Companion, Plan, SumProduct, factorised, tree};
+use crate::plan::{CofactorPlan, Companion, Plan, SumProduct, factorised, tree};
 use ringview_query::graph::order;
 use ringview_query::{Bound, OutputKind, PlanOutput, Representation};
 

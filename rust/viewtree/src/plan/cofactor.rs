@@ -9,33 +9,13 @@
 //! come first. The root covers all.
 
 use ringview_core::Result;
-use serde::{Deserialize, Serialize};
 
 use crate::plan::build::planned;
 use crate::plan::payload::Payload;
-use crate::plan::{Companion, Component, Plan, Planning, Source, ViewTree};
+use crate::plan::{
+    CategoryPair, CofactorPlan, Companion, Component, Plan, Planning, Source, ViewTree,
+};
 use ringview_query::{Factor, Features, PlanAtom, Variable};
-
-/// Two categorical features, planned.
-pub type CategoryPair = ringview_query::CategoryPair<Plan>;
-
-/// The payloads of a degree-m matrix ring over a tree.
-///
-/// The components of a leaf are its count, then the features that are lifted there, as they are; the
-/// components of an inner node are its count alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CofactorPlan {
-    /// The names of the numeric features, in the order in which they were asked for.
-    pub names: Vec<String>,
-    /// By node: the features that its payload covers, in the order of the payload.
-    pub nodes: Vec<Vec<usize>>,
-    /// By atom: nullable columns that are features; a row with NULL in one is refused.
-    pub not_null: Vec<Vec<usize>>,
-    /// The categorical features: counts and sums of the numeric ones, by category.
-    pub categories: Vec<Companion>,
-    /// Counts by pair of categories of two of them, by their positions.
-    pub pairs: Vec<CategoryPair>,
-}
 
 impl CofactorPlan {
     /// Plans the payloads of some features, adding the leaves' components to `payload`.

@@ -3,7 +3,6 @@
 //!
 //! Invariant: the first member is what the root of the tree holds.
 
-use ringview_core::Type;
 use ringview_view::answer::{Categories, FeatureColumns, Member, Members, Outputs, TermSums};
 
 use crate::plan::{CofactorPlan, Companion, Plan};
@@ -25,11 +24,9 @@ impl Plan {
         if let Some(cofactor) = matrix.and_then(|matrix| matrix.cofactor.as_ref()) {
             members.push(Member::Cofactor(cofactor.columns(root)));
         }
-        for companion in &self.companions {
-            members.push(Member::Summary {
-                texts: companion.ordered && companion.values[0].ty == Type::Utf8,
-            });
-        }
+        self.companions
+            .iter()
+            .for_each(|_| members.push(Member::Summary));
         if let Some(cofactor) = self.features() {
             let features = cofactor.names.len();
             members.push(Member::Origins { features });

@@ -28,7 +28,6 @@ use ringview_query::{Factor, Having, Kind, PlanAtom, PlanOutput, Representation,
 pub type Companion = ringview_query::Companion<Plan>;
 
 pub use build::Planning;
-pub use cofactor::{CategoryPair, CofactorPlan};
 pub use split::{LeafPart, split_leaf};
 
 /// A checked query with its variable order, view tree and payloads.
@@ -184,4 +183,25 @@ impl Plan {
     pub fn root_variable(&self) -> Option<VarId> {
         self.order.first().map(|node| node.variable)
     }
+}
+
+/// Two categorical features, planned.
+pub type CategoryPair = ringview_query::CategoryPair<Plan>;
+
+/// The payloads of a degree-m matrix ring over a tree.
+///
+/// The components of a leaf are its count, then the features that are lifted there, as they are; the
+/// components of an inner node are its count alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CofactorPlan {
+    /// The names of the numeric features, in the order in which they were asked for.
+    pub names: Vec<String>,
+    /// By node: the features that its payload covers, in the order of the payload.
+    pub nodes: Vec<Vec<usize>>,
+    /// By atom: nullable columns that are features; a row with NULL in one is refused.
+    pub not_null: Vec<Vec<usize>>,
+    /// The categorical features: counts and sums of the numeric ones, by category.
+    pub categories: Vec<Companion>,
+    /// Counts by pair of categories of two of them, by their positions.
+    pub pairs: Vec<CategoryPair>,
 }

@@ -5,8 +5,10 @@
 //!
 //! Cost: the rows of the delta, times one probe a sibling, or times the groups that it walks.
 
+mod check;
 pub(crate) mod indicator;
 pub(crate) mod payloads;
+mod state;
 
 use std::sync::Arc;
 
@@ -16,48 +18,13 @@ use ringview_relation::join::{self, Climb, Path};
 use ringview_relation::{Delta, Moved, Part, Relation};
 use ringview_ring::{Overflow, PayloadRing};
 use ringview_view::RowDelta;
-use ringview_view::fields::{Aspect, Fields};
-use ringview_view::read::{Selection, key_column};
+use ringview_view::fields::Fields;
+use ringview_view::read::key_column;
 
 use crate::program::{self, ProductPlan};
 use crate::tree::indicator::{Indicator, Watch};
-use crate::tree::payloads::Payloads;
-
-/// The views of a plan and the paths between them.
-pub(crate) struct Tree<P: Payloads> {
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) fields: Fields,
-    pub(crate) views: Vec<Relation<P::Ring>>,
-    /// By atom.
-    paths: Vec<Arc<Path<P::Ring>>>,
-    /// By atom: where the fields of its leaf's key come from, in the order of the key.
-    key_columns: Vec<Vec<KeyColumn>>,
-    /// By atom: its indicator projections, if it has any.
-    pub(crate) watches: Vec<Option<Watch<P::Ring>>>,
-    /// Whether any atom has.
-    is_watched: bool,
-    pub(crate) payloads: P,
-    /// What climbs share. Its steps count rows at leaves and in factors too.
-    pub(crate) work: join::Work<P::Ring>,
-    pub(crate) room: Room,
-}
-
-/// A column of a table that is a field of a leaf's key.
-#[derive(Clone, Copy, Debug)]
-struct KeyColumn {
-    aspect: Aspect,
-    column: usize,
-}
-
-/// Room for the rows of a leaf, kept between batches.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Room {
-    pub(crate) selection: Selection,
-    /// Slots of a leaf that came or went.
-    moved: Vec<(u32, i64)>,
-    /// One delta an atom: its registers keep their memory.
-    deltas: Vec<Delta>,
-}
+use crate::tree::state::KeyColumn;
+pub(crate) use crate::tree::state::{Payloads, Recentred, Recentring, Room, Tree};
 
 impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
     /// An empty tree. Views over static relations alone are kept until `seal`, even where no
@@ -218,7 +185,7 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// Ends loading: drops the views that only loading needed.
-    pub(crate) fn seal(&mut self) {
+    pub(crate) fn freeze(&mut self) {
         for (view, node) in self.views.iter_mut().zip(&self.plan.tree.nodes) {
             if !node.stored {
                 view.let_go();

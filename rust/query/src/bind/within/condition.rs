@@ -1,15 +1,17 @@
-//! Conditions bound: what the row of one atom tells becomes a predicate, NOT is pushed down, the rest is compared.
+//! Conditions bound: what the row of one atom tells becomes a predicate, NOT is pushed down, the
+//! rest is compared.
 //!
-//! Invariant: what comes out is TRUE for exactly the rows for which SQL's three-valued condition is TRUE. NOT of an
-//! unknown is unknown, so pushing it down to the comparisons changes nothing: NOT x < y is TRUE just where x >= y
-//! is. Cost: linear in the condition, times its depth; a list in IN is as many comparisons.
+//! Invariant: what comes out is TRUE for exactly the rows for which SQL's three-valued condition is
+//! TRUE. NOT of an unknown is unknown, so pushing it down to the comparisons changes nothing: NOT x
+//! < y is TRUE just where x >= y is. Cost: linear in the condition, times its depth; a list in IN
+//! is as many comparisons.
 
 use std::cmp::Ordering;
 
 use ringview_core::{Error, Result};
 
+use super::scope::{Around, Within};
 use super::value::{Known, Side, literal, multiply};
-use super::{Around, Within};
 use crate::bind::expr::{Comparison, Expr, Kind, Predicate};
 use crate::bind::filter::{Domain, coerce, day_fraction, zoned};
 use crate::bind::nested::{Value, Where};

@@ -1,8 +1,8 @@
 //! Queries within, bound: one value each, for every row of the queries around.
 //!
-//! Invariant: a query within shows one aggregate or one expression over aggregates, over columns of its own. Its
-//! atoms get the numbers that [`Query::all_atoms`] says, whatever becomes of the condition around it. Cost: linear
-//! in the query.
+//! Invariant: a query within shows one aggregate or one expression over aggregates, over columns of
+//! its own. Its atoms get the numbers that [`Query::all_atoms`] says, whatever becomes of the
+//! condition around it. Cost: linear in the query.
 //!
 //! | file | holds |
 //! |---|---|
@@ -10,6 +10,7 @@
 //! | `value` | what is compared: columns, constants, arithmetic |
 
 mod condition;
+mod scope;
 mod value;
 
 use ringview_core::{Error, Result};
@@ -23,36 +24,8 @@ use crate::bind::scalar::Scope;
 use crate::bind::variables::{Variables, variables};
 use crate::logical::{Compared, Condition, Function, Literal, Measure, Output, Query, Scalar};
 use condition::{ALWAYS, NEVER, all, equal};
+pub(crate) use scope::{Around, Within};
 use value::{Known, Side, both, compared, literal, multiply, subtract};
-
-/// A query and those around it.
-#[derive(Clone, Copy)]
-pub(crate) struct Around<'a> {
-    scopes: &'a [Scope<'a>],
-    further: Option<&'a Around<'a>>,
-}
-
-impl<'a> Around<'a> {
-    /// The outermost query.
-    pub(crate) fn outermost(scopes: &'a [Scope<'a>]) -> Self {
-        let further = None;
-        Self { scopes, further }
-    }
-
-    /// The query so many further out.
-    fn out(&self, depth: usize) -> Option<&Self> {
-        (0..depth).try_fold(self, |query, _| query.further)
-    }
-}
-
-/// The queries within a query, while they are bound.
-pub(crate) struct Within<'c> {
-    catalog: &'c dyn Catalog,
-    /// Atoms of the outermost query.
-    outer: usize,
-    /// Those of the queries within.
-    pub(crate) atoms: Vec<PlanAtom>,
-}
 
 impl<'c> Within<'c> {
     pub(crate) fn new(catalog: &'c dyn Catalog, outer: usize) -> Self {
@@ -64,8 +37,8 @@ impl<'c> Within<'c> {
         }
     }
 
-    /// Binds the condition of the outermost query, and moves what the rows of its atoms tell by themselves there;
-    /// none where that is all.
+    /// Binds the condition of the outermost query, and moves what the rows of its atoms tell by
+    /// themselves there; none where that is all.
     pub(crate) fn condition(
         &mut self,
         condition: &Condition<Compared>,

@@ -1,11 +1,12 @@
 //! What is compared, bound: columns here and further out, constants, arithmetic, queries within.
 //!
-//! Invariant: a value that is bound has a meaning: a number of some kind, a Boolean, a day, a tick, or a string.
-//! Arithmetic is on numbers; what is NULL whatever the rows is told at once. Cost: linear in the expression.
+//! Invariant: a value that is bound has a meaning: a number of some kind, a Boolean, a day, a tick,
+//! or a string. Arithmetic is on numbers; what is NULL whatever the rows is told at once. Cost:
+//! linear in the expression.
 
 use ringview_core::{Error, Result, Type};
 
-use super::{Around, Within};
+use super::scope::{Around, Within};
 use crate::bind::expr::{Constant, Expr, Kind};
 use crate::bind::filter::{Domain, domain_of, instant, nearest_single};
 use crate::bind::literal::date;

@@ -1,13 +1,16 @@
-//! Least fractional edge covers, each proved: a cover of a weight, and a packing of vertices of the same.
+//! Least fractional edge covers, each proved: a cover of a weight, and a packing of vertices of the
+//! same.
 //!
-//! Invariant: a number told to be least is: the weights cover each variable once or more, the packing
-//! has no edge that holds more than 1, both in exact fractions, and their sums are equal, which is weak
-//! duality's own proof. The solver's doubles are only where the fractions are read from. Where the proof fails the
-//! cover is one of whole edges, which bounds the number from above. Cost: two linear programs.
+//! Invariant: a number told to be least is: the weights cover each variable once or more, the
+//! packing has no edge that holds more than 1, both in exact fractions, and their sums are equal,
+//! which is weak duality's own proof. The solver's doubles are only where the fractions are read
+//! from. Where the proof fails the cover is one of whole edges, which bounds the number from above.
+//! Cost: two linear programs.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
+use num_traits::CheckedAdd;
 
-use super::Ratio;
+use super::ratio::{Ratio, near};
 use crate::graph::set::Set;
 
 /// A fractional edge cover.
@@ -87,10 +90,11 @@ fn least(variables: Set, edges: &[Set]) -> Option<Certified> {
 }
 
 fn sum(mut all: impl Iterator<Item = Ratio>) -> Option<Ratio> {
-    all.try_fold(Ratio::ZERO, Ratio::plus)
+    all.try_fold(Ratio::ZERO, |sum, next| sum.checked_add(&next))
 }
 
-/// The sum of numbers of 0 to 1 made least or greatest, where sums of some are at least or at most 1.
+/// The sum of numbers of 0 to 1 made least or greatest, where sums of some are at least or at most
+/// 1.
 fn solve(
     direction: OptimizationDirection,
     numbers: usize,
@@ -105,9 +109,7 @@ fn solve(
         problem.add_constraint(&row, comparison, 1.0);
     }
     let solution = problem.solve().ok()?.into_solution().ok()?;
-    all.iter()
-        .map(|number| Ratio::near(solution[*number]))
-        .collect()
+    all.iter().map(|number| near(solution[*number])).collect()
 }
 
 /// Edges, the one that covers most first.

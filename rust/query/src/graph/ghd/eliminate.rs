@@ -1,14 +1,15 @@
-//! The order in which variables leave: each makes a bag of itself and its neighbours, who are neighbours from then on.
+//! The order in which variables leave: each makes a bag of itself and its neighbours, who are
+//! neighbours from then on.
 //!
 //! Invariant: the bags of an order are a tree decomposition, and some order has one of least width,
-//! for cover numbers grow with their sets. A variable whose neighbours are neighbours of each other may always leave first: they
-//! must share a bag anyhow. Variables of the same edges leave as one. Cost: what is left
-//! when those have gone is searched by the sets of those that left, each once, for up to [`EXACT`]
-//! edges and [`MOST`] sets; else the variable of the least bag leaves next.
+//! for cover numbers grow with their sets. A variable whose neighbours are neighbours of each other
+//! may always leave first: they must share a bag anyhow. Variables of the same edges leave as one.
+//! Cost: what is left when those have gone is searched by the sets of those that left, each once,
+//! for up to [`EXACT`] edges and [`MOST`] sets; else the variable of the least bag leaves next.
 
 use std::collections::HashMap;
 
-use super::{Ratio, certified};
+use super::{Ratio, certified, to_f64};
 use crate::graph::set::Set;
 
 /// Up to so many edges the search is exact.
@@ -118,7 +119,7 @@ impl Search<'_> {
         let edges = self.edges;
         *self.widths.entry(bag).or_insert_with(|| {
             let number = certified(bag, edges).number;
-            let parts = (number.value() * PARTS).round() as u64;
+            let parts = (to_f64(number) * PARTS).round() as u64;
             (number, parts.pow(3))
         })
     }
@@ -155,8 +156,8 @@ impl Search<'_> {
         Some(least.0)
     }
 
-    /// Who leaves, one after the other, each with its bag: by the search, or whoever makes the least bag;
-    /// and whether there was never a choice.
+    /// Who leaves, one after the other, each with its bag: by the search, or whoever makes the
+    /// least bag; and whether there was never a choice.
     fn order(&mut self, mut graph: Graph, exact: bool) -> (Vec<(usize, Set)>, bool) {
         let mut order = Vec::with_capacity(graph.left.len());
         let mut forced = true;

@@ -1,11 +1,12 @@
-//! Generalised hypertree decompositions of least fractional width: a cyclic query as a tree of bags.
+//! Generalised hypertree decompositions of least fractional width: a cyclic query as a tree of
+//! bags.
 //!
-//! Invariant: every edge lies within a bag, and the bags that have a variable are connected, so a join of
-//! the bags by the tree is the query; the width is the largest fractional cover number of a bag by the
-//! edges, so no bag's relation has more than N^width tuples (Dai, Hu, Yi, section 5; Gottlob, Greco,
-//! Scarcello). A width that is told to be least is the fractional hypertree width. Cost: exponential in the
-//! variables of the cycles for up to [`EXACT`] edges, each bag a linear program solved once; beyond, and where
-//! the search would need too many, polynomial and greedy.
+//! Invariant: every edge lies within a bag, and the bags that have a variable are connected, so a
+//! join of the bags by the tree is the query; the width is the largest fractional cover number of a
+//! bag by the edges, so no bag's relation has more than N^width tuples (Dai, Hu, Yi, section 5;
+//! Gottlob, Greco, Scarcello). A width that is told to be least is the fractional hypertree width.
+//! Cost: exponential in the variables of the cycles for up to [`EXACT`] edges, each bag a linear
+//! program solved once; beyond, and where the search would need too many, polynomial and greedy.
 //!
 //! | file | holds |
 //! |---|---|
@@ -19,7 +20,9 @@ mod ratio;
 
 pub use certified::{Certified, certified};
 pub use eliminate::EXACT;
-pub use ratio::Ratio;
+pub use ratio::{Ratio, to_f64};
+
+use num_traits::CheckedAdd;
 
 use crate::graph::set::Set;
 use eliminate::eliminate;
@@ -40,7 +43,8 @@ pub struct Ghd {
 pub struct Bag {
     /// Its variables.
     pub variables: Set,
-    /// The edges that lie within it and belong to it; each edge that is not empty belongs to one bag.
+    /// The edges that lie within it and belong to it; each edge that is not empty belongs to one
+    /// bag.
     pub edges: Set,
     /// By edge: the weight by which it covers the bag.
     pub cover: Vec<Ratio>,
@@ -107,7 +111,7 @@ impl Ghd {
                     .zip(edges)
                     .filter(|(_, e)| e.contains(variable));
                 let sum = covers.fold(Ratio::ZERO, |sum, (w, _)| {
-                    sum.plus(*w).unwrap_or(Ratio::ZERO)
+                    sum.checked_add(w).unwrap_or(Ratio::ZERO)
                 });
                 assert!(sum >= Ratio::ONE, "variable {variable} is not covered");
             }

@@ -12,7 +12,7 @@ use crate::graph::cover::Covers;
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::indicator::indicators;
 use crate::graph::order::cost::Cost;
-use crate::graph::order::{OrderNode, chain, with_locals};
+use crate::graph::order::node::{OrderNode, chain, with_locals};
 use crate::graph::probe::{Probe, Sibling, probes};
 use crate::graph::set::Set;
 

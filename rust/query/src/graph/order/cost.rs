@@ -3,8 +3,8 @@
 //! Width first: it bounds the size of views. Then how often a change has to walk a group of a
 //! sibling on its way up, weighted by how much each relation changes; then free variables below
 //! bound ones; then how many probes a change makes with how wide a delta (marginalising first, and
-//! probing less often, is better); then the number of views. A subtree's cost depends on its variables alone, so costs
-//! of subtrees add up.
+//! probing less often, is better); then the number of views. A subtree's cost depends on its
+//! variables alone, so costs of subtrees add up.
 
 /// The cost of (a part of) an order; smaller is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -30,7 +30,7 @@ use ordered::OrderedSlots;
 pub use summary::SUMMARY;
 pub(crate) use summary::{GREATEST, LEAST};
 pub(crate) use tally::SUM;
-pub use tally::{Tallies, Tally, by_row, no_tallies};
+pub use tally::{Tallies, Tally, by_row};
 
 /// As of when something of a group is asked for.
 #[derive(Clone, Copy, Debug)]

@@ -6,10 +6,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ringview_relation::{ABSENT, Part, SlotChange};
+use ringview_core::Dictionary;
+use ringview_relation::{Part, SlotChange};
 use ringview_ring::{Expansion, Number};
 
-use super::{GroupValues, When};
+use super::ordered::OrderedSlots;
+use super::{GroupValues, SlotValues, When, is_there, moved};
 
 /// Words of a sum: an expansion's.
 pub(crate) const SUM: usize = <Expansion as Number>::WORDS;
@@ -21,8 +23,7 @@ pub type Tally = Vec<u64>;
 pub type Tallies = Arc<[Tally]>;
 
 impl GroupValues {
-    /// A tally for each of some keys, column by column. O(values; of those before a transaction, what it
-    /// touched beside).
+    /// A tally for each of some keys, column by column. O(values; within a transaction, what it touched beside).
     #[must_use]
     pub fn tallies(
         &self,
@@ -31,37 +32,82 @@ impl GroupValues {
         rows: usize,
         when: When<'_>,
     ) -> Vec<Tally> {
+        let Some(ordered) = &self.ordered else {
+            return vec![Tally::new(); rows];
+        };
         let mut before: HashMap<u32, &[u64]> = HashMap::new();
         let changes = matches!(when, When::Before).then(|| root.changes());
         for change in changes.into_iter().flatten() {
             if let SlotChange::Was(slot, payload) = change {
-                // The first change of a slot tells what was there before.
+                // The first change of a slot has its payload before the transaction.
                 before.entry(slot).or_insert(payload);
             }
         }
-        let Some(ordered) = &self.ordered else {
-            return vec![Tally::new(); rows];
+        let coming = match when {
+            When::Settling(dictionary) => Some((self.coming(root), dictionary)),
+            When::Before | When::Now => None,
         };
-        let tally = |&group: &u32| {
-            let mut tally = Tally::new();
-            if group == ABSENT {
-                return tally;
+        let groups = self.groups_of(keys, rows).into_iter().enumerate();
+        let tally = |(row, group): (usize, u32)| {
+            let held = ordered
+                .get(group as usize)
+                .into_iter()
+                .flat_map(OrderedSlots::iter);
+            let mut slots: Vec<u32> = held.collect();
+            if let Some((coming, dictionary)) = &coming {
+                let key = self.source.asked.iter().map(|&at| keys[at][row]);
+                let come = coming.get(&key.collect::<Vec<u64>>());
+                self.replace(
+                    root,
+                    &mut slots,
+                    come.map_or(&[], Vec::as_slice),
+                    dictionary,
+                );
             }
-            for slot in ordered[group as usize].iter() {
-                let fields = self.source.values.iter().flat_map(|value| &value.fields);
-                tally.extend(fields.map(|&field| root.field(slot, field)));
-                let was = before.get(&slot).copied();
-                let payload = was.unwrap_or_else(|| root.payload(slot));
-                tally.push(payload[0]);
-                for sum in &self.source.sums {
-                    let mut words = [0; SUM];
-                    words[..sum.len()].copy_from_slice(&payload[sum.clone()]);
-                    tally.extend(words);
-                }
-            }
-            tally
+            self.tally(root, &slots, &before)
         };
-        self.groups_of(keys, rows).iter().map(tally).collect()
+        groups.map(tally).collect()
+    }
+
+    /// The slots of values that the running transaction brings, by group.
+    fn coming(&self, root: &Part) -> HashMap<Vec<u64>, Vec<u32>> {
+        let mut coming: HashMap<Vec<u64>, Vec<u32>> = HashMap::new();
+        for (slot, _) in moved(root).into_iter().filter(|(_, before)| !before) {
+            let key = self.source.key.iter().map(|&field| root.field(slot, field));
+            coming.entry(key.collect()).or_default().push(slot);
+        }
+        coming
+    }
+
+    /// Makes the slots of a group those that the commit will make them, in the order of their values.
+    fn replace(&self, root: &Part, slots: &mut Vec<u32>, come: &[u32], dictionary: &Dictionary) {
+        slots.retain(|&slot| is_there(root, slot));
+        slots.extend(come);
+        let values = SlotValues {
+            root,
+            fields: &self.source.values,
+            dictionary,
+        };
+        slots.sort_by(|&one, &other| values.compare(one, other));
+    }
+
+    fn tally(&self, root: &Part, slots: &[u32], before: &HashMap<u32, &[u64]>) -> Tally {
+        let mut tally = Tally::new();
+        for &slot in slots {
+            let fields = self.source.values.iter().flat_map(|value| &value.fields);
+            tally.extend(fields.map(|&field| root.field(slot, field)));
+            let payload = before
+                .get(&slot)
+                .copied()
+                .unwrap_or_else(|| root.payload(slot));
+            tally.push(payload[0]);
+            for sum in &self.source.sums {
+                let mut words = [0; SUM];
+                words[..sum.len()].copy_from_slice(&payload[sum.clone()]);
+                tally.extend(words);
+            }
+        }
+        tally
     }
 }
 
@@ -79,10 +125,4 @@ pub fn by_row(features: Vec<Vec<Tally>>, rows: usize) -> Vec<Tallies> {
         tallies.collect()
     };
     (0..rows).map(row).collect()
-}
-
-/// What a group without rows has of so many features.
-#[must_use]
-pub fn no_tallies(features: usize) -> Option<Tallies> {
-    (features > 0).then(|| vec![Tally::new(); features].into())
 }

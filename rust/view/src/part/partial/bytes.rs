@@ -1,102 +1,77 @@
 //! Payloads as bytes.
 //!
-//! The version, then a mark of the form and a check of all that follows, four bytes each; then numbers and
-//! values, all of them little-endian. Invariant: bytes of another version, of another query, cut off, with
-//! something behind or otherwise not as they were written are refused, before anything is done with them. Cost:
-//! O(bytes).
+//! The version and a check of all that follows (CRC-32, little-endian), then a [`Payload`] in postcard.
+//! Invariant: bytes of another version, of another query, cut off, with something behind or otherwise not as
+//! they were written are refused, before anything is done with them. Cost: O(bytes).
 
 use ringview_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 
-/// The version that is written, and the only one that there was.
-const VERSION: u8 = 1;
+/// The version that is written, and the only one that is read.
+const VERSION: u8 = 2;
 
 /// Bytes before the body.
-const HEAD: usize = 9;
+const HEAD: usize = 5;
 
-/// FNV-1a: the same on all machines and in all versions.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hash(u64);
-
-impl Default for Hash {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
+/// What is in a payload: words, strings and counts, each in the order of the form.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Payload<'a> {
+    /// That of the form.
+    mark: u32,
+    /// By companion, how many values it has.
+    pub(super) counts: Vec<usize>,
+    /// The numbers of the group and of values, and values that are no strings.
+    pub(super) words: Vec<u64>,
+    /// Values that are strings.
+    #[serde(borrow)]
+    pub(super) texts: Vec<&'a str>,
 }
 
-impl Hash {
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+impl Payload<'_> {
+    /// An empty one of the form of this mark.
+    pub(super) fn of(mark: u32) -> Self {
+        Self {
+            mark,
+            ..Self::default()
         }
     }
 
-    pub(super) fn short(self) -> u32 {
-        (self.0 ^ (self.0 >> 32)) as u32
-    }
-}
-
-fn checked(body: &[u8]) -> u32 {
-    let mut hash = Hash::default();
-    hash.bytes(body);
-    hash.short()
-}
-
-/// A payload that is being written.
-#[derive(Debug)]
-pub(super) struct Out<'b>(&'b mut Vec<u8>);
-
-impl<'b> Out<'b> {
-    /// One in the place of what was there.
-    pub(super) fn new(bytes: &'b mut Vec<u8>, mark: u32) -> Self {
+    /// Makes `bytes` those of this payload, and empties it.
+    pub(super) fn write(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
         bytes.clear();
-        bytes.push(VERSION);
-        bytes.extend(mark.to_le_bytes());
-        bytes.extend([0; 4]);
-        Self(bytes)
-    }
-
-    pub(super) fn words(&mut self, words: &[u64]) {
-        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        self.0.extend(bytes);
-    }
-
-    pub(super) fn count(&mut self, count: usize) -> Result<()> {
-        let count = u32::try_from(count).map_err(|_| Error::Overflow {
-            place: "the values of one group of a partial".to_owned(),
-        })?;
-        self.0.extend(count.to_le_bytes());
+        bytes.extend([VERSION, 0, 0, 0, 0]);
+        *bytes =
+            postcard::to_extend(self, std::mem::take(bytes)).map_err(|problem| Error::Value {
+                place: "a group of a partial".to_owned(),
+                problem: problem.to_string(),
+            })?;
+        let check = crc32fast::hash(&bytes[HEAD..]);
+        bytes[1..HEAD].copy_from_slice(&check.to_le_bytes());
+        self.counts.clear();
+        self.words.clear();
+        self.texts.clear();
         Ok(())
-    }
-
-    pub(super) fn text(&mut self, text: &str) -> Result<()> {
-        self.count(text.len())?;
-        self.0.extend(text.as_bytes());
-        Ok(())
-    }
-
-    /// Nothing more comes.
-    pub(super) fn end(self) {
-        let check = checked(&self.0[HEAD..]);
-        self.0[HEAD - 4..HEAD].copy_from_slice(&check.to_le_bytes());
     }
 }
 
-/// A payload that is being read.
+/// A payload that is being read, front to back.
 #[derive(Debug)]
-pub(super) struct In<'a> {
-    body: &'a [u8],
+pub(super) struct Reader<'a> {
+    payload: Payload<'a>,
+    /// How many counts, words and strings were read.
+    read: [usize; 3],
     row: usize,
 }
 
-impl<'a> In<'a> {
+impl<'a> Reader<'a> {
     /// That of a row, of the form of this mark.
     pub(super) fn new(bytes: &'a [u8], mark: u32, row: usize) -> Result<Self> {
         let refuse = |problem: &str| Err(refused(row, problem));
         match bytes.first() {
             Some(&VERSION) => {}
-            Some(&later) if later > VERSION => {
+            Some(&other) if other > 0 => {
                 return refuse(&format!(
-                    "is of version {later}, and this ringview knows version {VERSION}; use the same \
+                    "is of version {other}, and this ringview knows version {VERSION}; use the same \
                      ringview wherever partials are made and merged"
                 ));
             }
@@ -105,55 +80,54 @@ impl<'a> In<'a> {
         let Some((head, body)) = bytes.split_at_checked(HEAD) else {
             return refuse("is cut off; hand on whole payloads");
         };
-        let number =
-            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        if number(HEAD - 4) != checked(body) {
+        if head[1..] != crc32fast::hash(body).to_le_bytes() {
             return refuse("is damaged: its check does not fit; hand on payloads as they are");
         }
-        if number(1) != mark {
+        let Ok((payload, [])) = postcard::take_from_bytes::<Payload<'_>>(body) else {
+            return refuse("is no payload of a partial");
+        };
+        if payload.mark != mark {
             return refuse("is of a view with other columns; merge partials of the same query");
         }
-        Ok(Self { body, row })
+        Ok(Self {
+            payload,
+            read: [0; 3],
+            row,
+        })
     }
 
-    fn take(&mut self, bytes: usize) -> Result<&'a [u8]> {
-        let Some((taken, rest)) = self.body.split_at_checked(bytes) else {
-            return Err(refused(self.row, "ends too early"));
-        };
-        self.body = rest;
-        Ok(taken)
-    }
-
-    /// Appends so many words.
-    pub(super) fn words(&mut self, words: usize, out: &mut Vec<u64>) -> Result<()> {
-        let bytes = self.take(8 * words)?;
-        let word = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .rev()
-                .fold(0, |word, &byte| word << 8 | u64::from(byte))
-        };
-        out.extend(bytes.chunks_exact(8).map(word));
-        Ok(())
+    /// So many words.
+    pub(super) fn words(&mut self, words: usize) -> Result<&[u64]> {
+        let first = self.read[1];
+        self.read[1] += words;
+        let taken = self.payload.words.get(first..self.read[1]);
+        taken.ok_or_else(|| refused(self.row, "ends too early"))
     }
 
     pub(super) fn count(&mut self) -> Result<usize> {
-        let bytes = self.take(4)?;
-        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize)
+        let count = self.payload.counts.get(self.read[0]).copied();
+        self.read[0] += 1;
+        count.ok_or_else(|| self.refused("ends too early"))
     }
 
     pub(super) fn text(&mut self) -> Result<&'a str> {
-        let bytes = self.count()?;
-        let text = std::str::from_utf8(self.take(bytes)?);
-        text.map_err(|_| self.refused("has a string that is not UTF-8"))
+        let text = self.payload.texts.get(self.read[2]).copied();
+        self.read[2] += 1;
+        text.ok_or_else(|| self.refused("ends too early"))
     }
 
     /// Nothing more comes.
     pub(super) fn end(self) -> Result<()> {
-        match self.body {
-            [] => Ok(()),
-            _ => Err(self.refused("has more in it than a group of this view")),
+        let Payload {
+            counts,
+            words,
+            texts,
+            ..
+        } = &self.payload;
+        if self.read == [counts.len(), words.len(), texts.len()] {
+            return Ok(());
         }
+        Err(self.refused("has more in it than a group of this view"))
     }
 
     pub(super) fn refused(&self, problem: &str) -> Error {
@@ -174,18 +148,19 @@ mod tests {
     use super::*;
 
     fn written() -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut out = Out::new(&mut bytes, 7);
-        out.words(&[1, u64::MAX]);
-        out.text("é").unwrap();
-        out.end();
+        let mut bytes = vec![9];
+        let mut payload = Payload::of(7);
+        payload.words.extend([1, u64::MAX]);
+        payload.texts.push("é");
+        payload.counts.push(3);
+        payload.write(&mut bytes).unwrap();
         bytes
     }
 
     fn read(bytes: &[u8], mark: u32) -> Result<(Vec<u64>, String)> {
-        let mut from = In::new(bytes, mark, 0)?;
-        let mut words = Vec::new();
-        from.words(2, &mut words)?;
+        let mut from = Reader::new(bytes, mark, 0)?;
+        assert_eq!(from.count()?, 3);
+        let words = from.words(2)?.to_vec();
         let text = from.text()?.to_owned();
         from.end()?;
         Ok((words, text))
@@ -211,5 +186,8 @@ mod tests {
         }
         assert!(read(&bytes, 8).is_err());
         assert!(read(&[&bytes[..], &[0]].concat(), 7).is_err());
+        let reader = || Reader::new(&bytes, 7, 0).unwrap();
+        assert!(reader().words(3).is_err());
+        assert!(reader().end().is_err());
     }
 }

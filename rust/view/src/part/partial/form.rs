@@ -12,7 +12,6 @@ use ringview_core::{Field, Result, Schema, Type};
 use ringview_query::{Bound, Companion, Features, OutputKind, VarId};
 use ringview_ring::NumberKind;
 
-use super::bytes::Hash;
 use crate::answer::weighed::{fresh, row_schema};
 use crate::answer::wide_kind;
 
@@ -94,10 +93,10 @@ impl Form {
     /// What makes partials of another query be refused: other groups, other columns of the result, other numbers
     /// or values. Which tables and filters stand behind them is not told.
     fn marked(&self, query: &Bound) -> u32 {
-        let mut hash = Hash::default();
+        let mut hash = crc32fast::Hasher::new();
         let mut see = |text: &str| {
-            hash.bytes(text.as_bytes());
-            hash.bytes(&[0]);
+            hash.update(text.as_bytes());
+            hash.update(&[0]);
         };
         for field in self.columns.fields() {
             see(&field.name);
@@ -117,7 +116,7 @@ impl Form {
             form.values.iter().for_each(|ty| see(&ty.to_string()));
             see(&form.numbers.len().to_string());
         }
-        hash.short()
+        hash.finalize()
     }
 
     /// The columns of its partials.

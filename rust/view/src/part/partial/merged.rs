@@ -8,26 +8,18 @@
 //! sums: they are taken whole. Cost: O(1) a group that is merged, O(log n) comparisons a value.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use ringview_core::{
-    Dictionary, Encoder, Error, Gone, Held, HoldsStrings, Meter, Result, Schema, Type,
-};
+use ringview_core::{Dictionary, Encoder, Gone, Held, HoldsStrings, Meter, Result, Schema};
 use ringview_explain::{Choice, Explanation};
-use ringview_query::{
-    Bound, Expr, Kind, OutputKind, PlanAtom, PlanOutput, Representation, Term, Variable,
-};
-use ringview_relation::KeyScratch;
-use ringview_ring::Overflow;
+use ringview_query::{Bound, OutputKind, PlanAtom, PlanOutput, Representation, Term, Variable};
+use ringview_relation::{KeyScratch, Moved};
 
-use super::super::{GroupView, Grouped, Keeper, ListedView, PartRows, SumGroups};
+use super::super::{Auxiliaries, Auxiliary, Grouped, Maintainer, PartRows, PartView, SumGroups};
 use super::form::{Form, companions};
-use super::values::Values;
-use super::write::{write_groups, write_listed};
-use crate::answer::values::{Tallies, Tally, When, by_row, no_tallies};
+use super::values::ValueKeys;
+use crate::answer::values::{Tallies, When};
 use crate::answer::weighed::row_columns;
 use crate::answer::{Further, Member, Members};
 use crate::rows::RowDelta;
@@ -39,9 +31,9 @@ pub struct Merged {
     pub(super) groups: SumGroups,
     /// Of rows of a join there is none.
     pub(super) form: Option<Form>,
-    pub(super) values: Vec<Values>,
-    /// How many of them are not those of categories.
-    summarized: usize,
+    pub(super) values: Auxiliaries<SumGroups>,
+    /// By companion: how its keys are made.
+    pub(super) keys: Vec<ValueKeys>,
     members: Members,
     /// How far the origins of features had moved in any part, and before the running transaction.
     pub(super) reach: Vec<f64>,
@@ -58,39 +50,36 @@ pub struct Merged {
 /// # Errors
 /// `Type` for columns that no table could have.
 pub fn merged_view(query: &Bound, shown: &SchemaRef) -> Result<Box<dyn View>> {
-    Ok(match query.bag {
-        None => Box::new(GroupView::new(Merged::groups(query)?)),
-        Some(_) => {
-            let rows = Merged::rows(query, shown)?;
-            match query.distinct {
-                true => Box::new(GroupView::new(rows)),
-                false => Box::new(ListedView::new(rows)),
-            }
-        }
-    })
+    let merged = match query.bag {
+        None => Merged::groups(query)?,
+        Some(_) => Merged::rows(query, shown)?,
+    };
+    Ok(Box::new(PartView::of(query, merged)))
 }
 
 /// What a view merges partials into, if it is one of these.
 pub fn merged_in(view: &mut dyn View) -> Option<&mut Merged> {
     let view: &mut dyn Any = view;
-    if view.is::<GroupView<Merged>>() {
-        return view.downcast_mut().map(GroupView::<Merged>::keeper_mut);
-    }
-    view.downcast_mut().map(ListedView::<Merged>::keeper_mut)
+    view.downcast_mut().map(PartView::<Merged>::maintainer_mut)
 }
 
 impl Merged {
     fn groups(query: &Bound) -> Result<Self> {
         let form = Form::of(query)?;
         let groups = SumGroups::new(query.clone());
-        let values: Vec<Values> = companions(query)
-            .map(|one| Values::new(one, &groups))
-            .collect();
-        let mut members = groups.grouped().further.members().clone();
-        for companion in &query.companions {
-            let texts = companion.ordered && companion.values.iter().any(|v| v.ty == Type::Utf8);
-            members.push(Member::Summary { texts });
+        let of = groups.grouped();
+        let sums = companions(query).map(|one| (one, SumGroups::new(one.plan.clone())));
+        let (mut keys, mut all) = (Vec::new(), Vec::new());
+        for (companion, sums) in sums {
+            keys.push(ValueKeys::new(companion, of, &sums));
+            all.push(Auxiliary::new(companion, of, sums));
         }
+        let tallied = all.split_off(query.companions.len());
+        let mut members = of.further.members().clone();
+        query
+            .companions
+            .iter()
+            .for_each(|_| members.push(Member::Summary));
         if form.features > 0 {
             let features = form.features;
             members.push(Member::Origins { features });
@@ -100,10 +89,10 @@ impl Merged {
             multiplicity: None,
             reach: vec![0.0; form.features],
             reach_before: vec![0.0; form.features],
-            summarized: query.companions.len(),
             groups,
             form: Some(form),
-            values,
+            values: Auxiliaries::new(all, tallied),
+            keys,
             members,
             scratch: KeyScratch::default(),
             steps: 0,
@@ -118,8 +107,8 @@ impl Merged {
             members: groups.grouped().further.members().clone(),
             groups,
             form: None,
-            values: Vec::new(),
-            summarized: 0,
+            values: Auxiliaries::default(),
+            keys: Vec::new(),
             reach: Vec::new(),
             reach_before: Vec::new(),
             encoder: Encoder::new("a partial", &columns),
@@ -146,14 +135,7 @@ impl Further for Merged {
 
     fn fill(&self, keys: &[Vec<u64>], rows: &mut [u64], when: When<'_>) {
         let width = self.members.width();
-        let count = rows.len() / width;
-        let summarized = self.values[..self.summarized].iter();
-        for (own, words) in summarized.zip(self.members.summaries()) {
-            let summaries = own.values.summaries(own.part(), keys, count, when);
-            for (row, summary) in rows.chunks_exact_mut(width).zip(summaries) {
-                row[words.clone()].copy_from_slice(&summary);
-            }
-        }
+        self.values.fill(&self.members, keys, rows, when);
         let origins = self.members.origins();
         if !origins.is_empty() {
             let zeros = std::iter::repeat_n(0, self.reach.len());
@@ -165,84 +147,50 @@ impl Further for Merged {
     }
 
     fn tallies(&self, keys: &[Vec<u64>], rows: usize, when: When<'_>) -> Vec<Tallies> {
-        let tallied = self.values[self.summarized..].iter();
-        let tally =
-            |own: &Values| -> Vec<Tally> { own.values.tallies(own.part(), keys, rows, when) };
-        by_row(tallied.map(tally).collect(), rows)
+        self.values.tallies(keys, rows, when)
     }
 
-    fn no_tallies(&self) -> Option<Tallies> {
-        no_tallies(self.values.len() - self.summarized)
+    fn touched(&self) -> Vec<(Vec<Vec<u64>>, usize)> {
+        self.values.touched()
     }
 }
 
 impl HoldsStrings for Merged {
     fn mark_strings(&self, held: &mut Held) {
-        self.groups.grouped().mark_strings(held);
-        let values = self.values.iter();
-        values.for_each(|own| own.sums.grouped().mark_strings(held));
+        self.groups.mark_strings(held);
+        self.values.mark_strings(held);
     }
 
     fn string_words(&self) -> usize {
-        let values = self
-            .values
-            .iter()
-            .map(|own| own.sums.grouped().string_words());
-        self.groups.grouped().string_words() + values.sum::<usize>()
+        self.groups.string_words() + self.values.string_words()
     }
 
     fn forget_strings(&mut self, _gone: &Gone) {}
 }
 
-impl Keeper for Merged {
-    fn apply(&mut self, rows: RowDelta<'_>, _meter: &Meter<'_>) -> Result<()> {
-        if rows.batch.rows == 0 {
-            return Ok(());
-        }
-        Err(Error::Unsupported {
-            what: "changing what a view reads into which partials were merged".to_owned(),
-            why: "it holds sums of parts, and none of their rows, so nothing tells what the rows would join \
-                  with"
-                .to_owned(),
-            instead: "change a database that has the rows, and merge its partial".to_owned(),
-        })
+impl Maintainer for Merged {
+    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        self.groups.apply(rows, meter)
     }
 
-    fn partial(
-        &self,
-        query: &Bound,
-        reading: (&Dictionary, &Meter<'_>),
-    ) -> Result<Vec<RecordBatch>> {
-        if self.form.is_none() {
-            return write_listed(self.grouped(), reading);
-        }
-        let values = self.values.iter().map(|own| own.sums.grouped());
-        write_groups(query, self.grouped(), values.collect(), reading)
+    fn values(&self) -> Vec<PartRows<'_>> {
+        self.values.rows()
     }
 
-    fn settle(&mut self, _dictionary: &Dictionary, _meter: &Meter<'_>) -> Result<()> {
-        let fault = Overflow { component: 0 };
-        let sums = self.values.iter().map(|own| &own.sums.groups);
-        let mut all = std::iter::once(&self.groups.groups).chain(sums);
-        match all.find(|relation| !relation.fits()) {
-            None => Ok(()),
-            Some(relation) => Err(relation.refusal(fault)),
-        }
+    fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+        self.groups.prepare(dictionary, meter)?;
+        self.values.prepare(dictionary, meter)
     }
 
-    fn commit(&mut self, dictionary: &Dictionary) {
-        self.values
-            .iter_mut()
-            .for_each(|own| own.commit(dictionary));
-        self.groups.groups.commit();
+    fn commit(&mut self, dictionary: &Dictionary) -> Option<Moved> {
+        self.values.commit(dictionary);
         self.reach_before.clone_from(&self.reach);
+        self.groups.commit(dictionary)
     }
 
     fn rollback(&mut self) {
-        self.groups.groups.rollback();
-        self.values
-            .iter_mut()
-            .for_each(|own| own.sums.groups.rollback());
+        self.groups.rollback();
+        self.values.rollback();
         self.reach.clone_from(&self.reach_before);
     }
 
@@ -257,11 +205,7 @@ impl Keeper for Merged {
     }
 
     fn memory_usage(&self) -> usize {
-        let sums =
-            |sums: &SumGroups| sums.groups.memory_usage() + sums.grouped().part.memory_usage();
-        let values = self.values.iter();
-        let values = values.map(|own| sums(&own.sums) + own.values.memory_usage());
-        sums(&self.groups) + values.sum::<usize>()
+        self.groups.memory_usage() + self.values.memory_usage(false).sum::<usize>()
     }
 
     fn steps(&self) -> u64 {
@@ -269,10 +213,7 @@ impl Keeper for Merged {
     }
 
     fn check(&self) {
-        for own in &self.values {
-            own.part().check();
-            own.values.check(Some(own.part()));
-        }
+        self.values.check();
     }
 }
 
@@ -304,18 +245,12 @@ fn of_rows(query: &Bound, columns: &Schema) -> Result<Bound> {
         schema: Arc::new(columns.clone()),
         rows: None,
     };
-    let count = Term {
-        kind: Kind::Int,
-        coefficient: Expr::int(1),
-        factors: BTreeMap::new(),
-        not_null: BTreeMap::new(),
-    };
     Ok(Bound {
         atoms: vec![atom],
         inner: Vec::new(),
         condition: None,
         variables: fields.iter().enumerate().map(variable).collect(),
-        terms: vec![count],
+        terms: vec![Term::rows()],
         outputs: fields
             .iter()
             .zip(&query.outputs)

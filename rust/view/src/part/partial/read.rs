@@ -15,10 +15,10 @@ use ringview_relation::{ABSENT, Delta, KeyScratch, Keys, Spare};
 use ringview_ring::{Expansion, Number, NumberKind, PayloadRing, SumProduct};
 
 use super::super::{Grouped, SumGroups};
-use super::bytes::{In, refused};
+use super::bytes::{Reader, refused};
 use super::form::Form;
 use super::merged::Merged;
-use super::values::Values;
+use super::values::ValueKeys;
 use crate::fields::Aspect;
 
 /// A change of some relations, on its way in.
@@ -49,17 +49,16 @@ impl Merged {
         if !trusting {
             let stride = SumProduct::stride(self.groups.groups.shape());
             check_counts(&change.groups, stride, first)?;
-            for (values, delta) in self.values.iter().zip(&change.values) {
-                let stride = SumProduct::stride(values.sums.groups.shape());
-                check_counts(delta, stride, first)?;
+            for (sums, delta) in self.values.maintainers().zip(&change.values) {
+                check_counts(delta, SumProduct::stride(sums.groups.shape()), first)?;
             }
         }
         if self.groups.query.is_nested() {
             self.check_whole(&change.groups)?;
         }
         add(&mut self.groups, &mut change.groups, &mut self.scratch)?;
-        for (values, delta) in self.values.iter_mut().zip(&mut change.values) {
-            add(&mut values.sums, delta, &mut self.scratch)?;
+        for (sums, delta) in self.values.maintainers_mut().zip(&mut change.values) {
+            add(sums, delta, &mut self.scratch)?;
         }
         Ok(())
     }
@@ -115,25 +114,23 @@ impl Merged {
         batch.rows = rows.num_rows();
         let mut change = Change {
             groups: self.keys_of(&batch, first)?,
-            values: self.values.iter().map(Values::nothing).collect(),
+            values: self.keys.iter().map(ValueKeys::nothing).collect(),
         };
         change.groups.width = SumProduct::stride(self.groups.groups.shape());
-        let (mut reach, mut values) = (Vec::new(), Vec::new());
+        let mut values = Vec::new();
         for row in 0..rows.num_rows() {
             let bytes = match payloads.is_null(row) {
                 false => payloads.as_binary::<i32>().value(row),
                 true => return Err(refused(first + row, "is NULL; every group has one")),
             };
-            let mut from = In::new(bytes, form.mark, first + row)?;
+            let mut from = Reader::new(bytes, form.mark, first + row)?;
             numbers(&form.numbers, &mut from, &mut change.groups.payload)?;
-            reach.clear();
-            from.words(form.features, &mut reach)?;
-            for (most, &word) in self.reach.iter_mut().zip(&reach) {
+            for (most, &word) in self.reach.iter_mut().zip(from.words(form.features)?) {
                 // No number is greater than none.
                 *most = most.max(f64::from_bits(word).abs());
             }
             let each = self
-                .values
+                .keys
                 .iter()
                 .zip(&form.companions)
                 .zip(&mut change.values);
@@ -304,10 +301,10 @@ fn binary<'a>(values: impl Iterator<Item = Option<&'a [u8]>>) -> arrow_array::Bi
 }
 
 /// Appends numbers of some kinds.
-fn numbers(kinds: &[NumberKind], from: &mut In<'_>, out: &mut Vec<u64>) -> Result<()> {
+fn numbers(kinds: &[NumberKind], from: &mut Reader<'_>, out: &mut Vec<u64>) -> Result<()> {
     for kind in kinds {
         let at = out.len();
-        from.words(kind.words(), out)?;
+        out.extend(from.words(kind.words())?);
         if *kind == NumberKind::Real {
             let number = Expansion::load(out, at);
             let parts = out[at..].iter().map(|&word| f64::from_bits(word));
@@ -326,14 +323,13 @@ fn numbers(kinds: &[NumberKind], from: &mut In<'_>, out: &mut Vec<u64>) -> Resul
 }
 
 /// A value of a type, as its word and for decimals the upper half.
-fn value(ty: &Type, from: &mut In<'_>, dictionary: &mut Dictionary) -> Result<(u64, u64)> {
+fn value(ty: &Type, from: &mut Reader<'_>, dictionary: &mut Dictionary) -> Result<(u64, u64)> {
     if *ty == Type::Utf8 {
         let text = from.text()?;
         return Ok((u64::from(dictionary.intern(text)?), 0));
     }
-    let mut words = Vec::with_capacity(2);
-    from.words(ty.bits().div_ceil(64) as usize, &mut words)?;
-    let word = words[0];
+    let words = from.words(ty.bits().div_ceil(64) as usize)?;
+    let (word, high) = (words[0], words.get(1).copied().unwrap_or_default());
     let fits = match ty {
         Type::Bool => word < 2,
         Type::Float32 | Type::Float64 => !f64::from_bits(word).is_nan(),
@@ -348,7 +344,7 @@ fn value(ty: &Type, from: &mut In<'_>, dictionary: &mut Dictionary) -> Result<(u
         }),
     };
     match fits {
-        true => Ok((word, words.get(1).copied().unwrap_or_default())),
+        true => Ok((word, high)),
         false => Err(from.refused(&format!("has a value that is no {ty}"))),
     }
 }

@@ -1,23 +1,21 @@
-//! The values of a companion as they are merged: a part whose keys are groups and values.
+//! The keys of values of a companion as they are merged: of the group, and the value.
 //!
-//! Invariant and cost: those of [`GroupValues`]; a value is there while parts count it.
+//! Invariant: a key has the fields of the companion's own groups, in their order. Cost: O(fields) a value.
 
-use ringview_core::Dictionary;
 use ringview_query::{Bound, Companion};
-use ringview_relation::{Delta, Part};
+use ringview_relation::Delta;
 use ringview_ring::{PayloadRing, SumProduct};
 
-use super::super::{Grouped, SumGroups};
-use crate::answer::values::{GroupValues, ValueSource};
+use super::super::{PartRows, SumGroups};
 use crate::fields::Aspect;
 
-/// The values of a companion by group.
+/// How the keys of the values of a companion are made.
 #[derive(Debug)]
-pub(super) struct Values {
-    pub(super) sums: SumGroups,
-    pub(super) values: GroupValues,
-    /// By field of the key: where it comes from.
+pub(super) struct ValueKeys {
+    /// By field of the key.
     fields: Vec<From>,
+    /// Words of a payload.
+    width: usize,
 }
 
 /// Where a field of a key of values comes from.
@@ -29,19 +27,8 @@ enum From {
     Value(usize, Aspect),
 }
 
-impl Values {
-    pub(super) fn new(companion: &Companion<Bound>, groups: &SumGroups) -> Self {
-        let sums = SumGroups::new(companion.plan.clone());
-        let (outer, own) = (groups.grouped(), sums.grouped());
-        let source = ValueSource::new(
-            companion,
-            (outer.fields, outer.keys),
-            (own.fields, own.keys),
-            (
-                |term| own.further.members().words(term),
-                own.outputs.columns,
-            ),
-        );
+impl ValueKeys {
+    pub(super) fn new(companion: &Companion<Bound>, outer: PartRows<'_>, sums: &SumGroups) -> Self {
         let ids = sums.key_fields();
         let from = |&id: &usize| {
             let field = sums.fields.field(id);
@@ -63,18 +50,15 @@ impl Values {
             });
             From::Group(at.unwrap_or_default())
         };
-        let values = GroupValues::new(source, own.part.layout());
-        let fields = ids.iter().map(from).collect();
         Self {
-            sums,
-            values,
-            fields,
+            fields: ids.iter().map(from).collect(),
+            width: SumProduct::stride(sums.groups.shape()),
         }
     }
 
     pub(super) fn nothing(&self) -> Delta {
         let mut delta = Delta::with_registers(self.fields.len());
-        delta.width = SumProduct::stride(self.sums.groups.shape());
+        delta.width = self.width;
         delta
     }
 
@@ -96,18 +80,5 @@ impl Values {
             });
         }
         delta.rows += 1;
-    }
-
-    pub(super) fn part(&self) -> &Part {
-        self.sums.grouped().part
-    }
-
-    pub(super) fn commit(&mut self, dictionary: &Dictionary) {
-        let Some(root) = self.sums.groups.part() else {
-            return;
-        };
-        self.values.absorb(root, dictionary);
-        let moved = self.sums.groups.commit();
-        self.values.follow(moved.as_ref());
     }
 }

@@ -16,7 +16,7 @@ use ringview_relation::Part;
 use ringview_ring::{Expansion, Number, NumberKind};
 
 use super::super::PartRows;
-use super::bytes::Out;
+use super::bytes::Payload;
 use super::form::{Form, companions};
 use crate::answer::weighed::{row_schema, weighed};
 use crate::answer::{Members, ResultRows};
@@ -125,34 +125,30 @@ impl<'a> Values<'a> {
     }
 
     /// The values of a group, each with its numbers.
-    fn write(
+    fn write<'d>(
         &self,
         key: &[u64],
         numbers: &[NumberKind],
-        out: &mut Out<'_>,
-        dictionary: &Dictionary,
-    ) -> Result<()> {
-        let mut words = Vec::new();
+        out: &mut Payload<'d>,
+        dictionary: &'d Dictionary,
+    ) {
         let slots = self.of.get(key).map_or(&[][..], Vec::as_slice);
         let part = self.rows.part;
-        out.count(slots.len())?;
+        out.counts.push(slots.len());
         for &slot in slots {
             for (word, high, ty) in &self.fields {
                 let word = part.field(slot, *word);
-                match (ty, high) {
-                    (Type::Utf8, _) => out.text(dictionary.text(word as u32))?,
-                    (_, Some(high)) => out.words(&[word, part.field(slot, *high)]),
-                    (_, None) => out.words(&[word]),
+                match ty {
+                    Type::Utf8 => out.texts.push(dictionary.text(word as u32)),
+                    _ => out.words.push(word),
                 }
+                out.words.extend(high.map(|high| part.field(slot, high)));
             }
             let members = self.rows.further.members();
             for number in numbers.iter().copied().enumerate() {
-                words.clear();
-                members.append_number(number, part.payload(slot), &mut words);
-                out.words(&words);
+                members.append_number(number, part.payload(slot), &mut out.words);
             }
         }
-        Ok(())
     }
 }
 
@@ -225,7 +221,8 @@ impl<'a> Groups<'a> {
         let schema = self.form.schema();
         let groups = self.columns(&rows, dictionary)?;
         let members = self.groups.further.members();
-        let (mut bytes, mut numbers, mut moments) = (Vec::new(), Vec::new(), Vec::new());
+        let mut out = Payload::of(self.form.mark);
+        let (mut bytes, mut moments) = (Vec::new(), Vec::new());
         let mut payloads = BinaryBuilder::new();
         let (mut first, mut held) = (0, 0);
         let mut end = |from: usize, to: usize, payloads: &mut BinaryBuilder| -> Result<()> {
@@ -238,25 +235,22 @@ impl<'a> Groups<'a> {
         for row in 0..rows.rows {
             let payload = &rows.payloads[row * rows.width..][..rows.width];
             let key: Vec<u64> = rows.columns.iter().map(|column| column[row]).collect();
-            let mut out = Out::new(&mut bytes, self.form.mark);
-            numbers.clear();
             for number in self.form.numbers[..self.form.terms]
                 .iter()
                 .copied()
                 .enumerate()
             {
-                members.append_number(number, payload, &mut numbers);
+                members.append_number(number, payload, &mut out.words);
             }
-            out.words(&numbers);
             if self.form.features > 0 {
                 let reach = from_zero(members, payload, &mut moments);
-                out.words(&moments);
-                out.words(&reach);
+                out.words.extend_from_slice(&moments);
+                out.words.extend(reach);
             }
             for (values, form) in self.values.iter().zip(&self.form.companions) {
-                values.write(&key, &form.numbers, &mut out, dictionary)?;
+                values.write(&key, &form.numbers, &mut out, dictionary);
             }
-            out.end();
+            out.write(&mut bytes)?;
             if i32::try_from(bytes.len()).is_err() {
                 return Err(Error::Overflow {
                     place: "the bytes of one group of a partial".to_owned(),

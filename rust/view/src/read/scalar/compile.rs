@@ -6,7 +6,7 @@
 use ringview_core::{Error, Result, Type};
 use ringview_query::{Constant as Literal, Expr, Kind, Op};
 
-use super::{Operand, Scalar, Step, Work};
+use super::program::{Operand, Scalar, Step, Work};
 use crate::read::input::Load;
 use crate::read::number::{Decimal, Int, Real, Words};
 use crate::read::text;

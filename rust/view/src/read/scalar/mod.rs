@@ -8,57 +8,18 @@
 //! a column or a constant stays a double.
 
 mod compile;
+mod program;
 
 use ringview_core::{Error, Result, Schema};
 use ringview_query::{Expr, Kind};
 use ringview_ring::Expansion;
 
-use super::input::{Input, Load, convert, load_column};
+use super::input::{Input, convert, load_column};
 use super::number::{Arithmetic, Decimal, Int, Long, Real, Source, Words, combine, map};
 use compile::Compiler;
 pub(crate) use compile::literal_words;
-
-#[derive(Clone, Copy, Debug)]
-enum Operand {
-    Register(usize),
-    Constant([u64; 2]),
-    /// A column of one word: read in place if all rows are wanted, else gathered to the register.
-    Column(usize, usize),
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Work {
-    Load(usize, Load),
-    Add(Operand, Operand),
-    Subtract(Operand, Operand),
-    Multiply(Operand, Operand),
-    Negate(Operand),
-    /// From this kind; decimals are multiplied by the power of ten, or divided on the way to Real.
-    Convert(Kind, Operand, i128),
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    work: Work,
-    kind: Kind,
-    into: usize,
-    /// Of reals with all their digits: which operands are expansions already. The result is one.
-    long: Option<(bool, bool)>,
-}
-
-/// A compiled expression with its registers.
-#[derive(Clone, Debug)]
-pub(crate) struct Scalar {
-    steps: Vec<Step>,
-    result: Operand,
-    kind: Kind,
-    /// Whether the result is of expansions.
-    long: bool,
-    columns: Vec<usize>,
-    registers: Vec<Vec<u64>>,
-    /// How messages call it.
-    text: String,
-}
+pub(crate) use program::Scalar;
+use program::{Operand, Step, Work};
 
 impl Scalar {
     /// Compiles an expression over the columns of a table.

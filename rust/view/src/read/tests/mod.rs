@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use ringview_core::{Dictionary, Error};
 use ringview_query::{Comparison, Constant, Factor, Kind, Op, PlanAtom, Predicate};
 
-use super::predicate::TRUE;
+use super::verdict::TRUE;
 use super::{AtomProgram, Selection, Values};
 use naive::{Over, columns_of, decide, is_null, naive_factor};
 use random::{Row, any_expression, batch, column, condition, make, row, schema};

@@ -2,7 +2,7 @@
 
 use ringview_query::{Comparison, Constant, Expr, Factor, Kind, Op, Predicate, TextOperand};
 
-use super::super::predicate::{FALSE, TRUE, UNKNOWN};
+use super::super::verdict::{FALSE, TRUE, UNKNOWN};
 use super::random::{Row, TEXTS};
 
 /// An overflow.

@@ -1,0 +1,5 @@
+//! Matrix chains: products, factored updates, what is explained.
+
+mod chain;
+mod explain;
+mod matrix;

@@ -1,0 +1,173 @@
+//! What names in a query mean: its blocks, tables and views; and what is to be made for it.
+//!
+//! Invariant: an atom means the last block of its name that stands before it, else the table or the view
+//! of the database; a view that is to be replaced is not there. So what a query reads was there before
+//! it, and no view reads itself. Cost: a look-up is O(tables and views).
+
+pub(crate) mod choose;
+mod unnest;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ringview_core::{Error, LONGEST_NAME, Result, check_name};
+use ringview_query::{Catalog, Query, TableInfo, bind};
+use ringview_view::Engine;
+
+use crate::plan::{Planned, Source};
+use crate::state::State;
+
+use choose::By;
+
+/// What there is to choose from: tables and views by their names, and engines.
+#[derive(Clone, Copy)]
+pub(crate) struct Catalogue<'d> {
+    pub(crate) state: &'d State,
+    /// Who may keep views, the first among equals first.
+    pub(crate) engines: &'d [Arc<dyn Engine>],
+    /// How many tables and views there ever were.
+    pub(crate) births: u64,
+}
+
+/// The names that one of the blocks of a query knows, or the query itself behind all blocks.
+struct Names<'a> {
+    catalogue: &'a Catalogue<'a>,
+    /// The blocks before it.
+    before: &'a [Planned<'a>],
+}
+
+impl Names<'_> {
+    fn find(&self, name: &str) -> Result<(Source, TableInfo)> {
+        let mut before = self.before.iter().rev();
+        match before.find(|planned| planned.block.as_deref() == Some(name)) {
+            Some(planned) => Ok((Source::View(planned.id), planned.info.clone())),
+            None => self.catalogue.seen(name),
+        }
+    }
+}
+
+impl Catalog for Names<'_> {
+    fn table(&self, name: &str) -> Result<TableInfo> {
+        self.find(name).map(|(_, info)| info)
+    }
+}
+
+impl<'d> Catalogue<'d> {
+    /// Refuses a name that is taken, and one that cannot be written.
+    pub(crate) fn check_new(&self, name: &str) -> Result<()> {
+        check_name("a table or view", name)?;
+        let kind = if self
+            .state
+            .storage
+            .tables
+            .iter()
+            .any(|table| table.name == name)
+        {
+            "table"
+        } else if self.state.graph.index(name).is_ok() {
+            "view"
+        } else {
+            return Ok(());
+        };
+        Err(Error::Exists {
+            kind,
+            name: name.to_owned(),
+        })
+    }
+
+    /// What is to be made for a query: its blocks in their order, then what it is itself, by the engine
+    /// of this name; the cheapest where none is given, as for blocks.
+    pub(crate) fn plans<'q>(&self, query: &'q Query, by: By<'_>) -> Result<Vec<Planned<'q>>> {
+        query.check_blocks()?;
+        let mut plans: Vec<Planned<'q>> = Vec::with_capacity(query.blocks.len() + 1);
+        let blocks = query.blocks.iter();
+        let blocks = blocks.map(|block| (Some(&*block.name), &block.query, By::Choice(None)));
+        for (block, own, by) in blocks.chain([(None, query, by)]) {
+            if own.condition.is_some() {
+                self.plan_either((block, own), by, &mut plans)?;
+                continue;
+            }
+            let planned = self.planned(block.map(Cow::Borrowed), Cow::Borrowed(own), by, &plans)?;
+            plans.push(planned);
+        }
+        Ok(plans)
+    }
+
+    /// A query, or a block of this name, behind others.
+    pub(crate) fn planned<'q>(
+        &self,
+        block: Option<Cow<'q, str>>,
+        query: Cow<'q, Query>,
+        by: By<'_>,
+        before: &[Planned<'_>],
+    ) -> Result<Planned<'q>> {
+        let names = Names {
+            catalogue: self,
+            before,
+        };
+        let bound = bind(&query, &names)?;
+        for output in bound.outputs.iter().filter(|_| block.is_none()) {
+            if output.name.len() > LONGEST_NAME {
+                check_name("a column of a view (AS gives it one)", &output.name)?;
+            }
+        }
+        let info = bound.as_table(None)?;
+        let sources = query.all_atoms().into_iter();
+        let sources = sources.map(|atom| names.find(&atom.table).map(|(source, _)| source));
+        let sources = sources.collect::<Result<_>>()?;
+        let columns = bound.outputs.iter().map(|output| output.name.clone());
+        Ok(Planned {
+            block,
+            id: self.births + 1 + before.len() as u64,
+            asked: None,
+            chosen: by.choose(self.engines, &bound)?,
+            atoms: bound.all_atoms().cloned().collect(),
+            columns: columns.collect(),
+            bound,
+            sources,
+            info,
+            query,
+        })
+    }
+
+    /// What a table or a view is to those that read it.
+    pub(crate) fn seen(&self, name: &str) -> Result<(Source, TableInfo)> {
+        if let Ok(index) = self.state.storage.index(name) {
+            let table = &self.state.storage.tables[index];
+            let info = TableInfo {
+                schema: table.schema.clone(),
+                is_static: table.is_static,
+                // An empty table says nothing about what will come.
+                rows: (!table.is_empty()).then(|| table.len()),
+                unique: table.unique.clone(),
+                cofactors: Vec::new(),
+            };
+            return Ok((Source::Table(table.id), info));
+        }
+        let Ok(index) = self.state.graph.index(name) else {
+            let known = self
+                .state
+                .storage
+                .names()
+                .into_iter()
+                .chain(self.state.graph.names());
+            return Err(Error::UnknownTable {
+                name: name.to_owned(),
+                known: known.collect(),
+            });
+        };
+        let view = &self.state.graph.views[index];
+        let rows = view.answer().len(&self.state.storage.dictionary).ok();
+        let info = TableInfo {
+            rows: rows.filter(|&rows| rows > 0),
+            ..view.info.clone()
+        };
+        Ok((Source::View(view.id), info))
+    }
+}
+
+impl Catalog for Catalogue<'_> {
+    fn table(&self, name: &str) -> Result<TableInfo> {
+        self.seen(name).map(|(_, info)| info)
+    }
+}

@@ -1,0 +1,54 @@
+//! Transactions: lists of changes that happen together or not at all.
+//!
+//! Invariant and cost: those of `transaction`.
+
+use ringview_core::Result;
+
+use super::Database;
+use crate::op::Change;
+use crate::{Keep, Poll};
+
+impl Database {
+    /// Applies a transaction. `poll` is asked after each chunk, and within whatever takes long.
+    ///
+    /// # Errors
+    /// `UnknownTable`, `Static`; what the encoder refuses in names, types and values; `OverDelete`
+    /// and `Duplicate`, `UnknownKey` and `NullKey`; `Unsupported` for changes by key of a table without
+    /// one or without base rows; `Overflow`, `NotANumber` and `NullFeature`; what `poll` returns. Nothing
+    /// has changed then.
+    pub fn apply<'a, C>(&mut self, ops: &[C], poll: Poll<'_>) -> Result<()>
+    where
+        C: Copy + Into<Change<'a>>,
+    {
+        self.apply_kept(ops, false, poll, &mut || Ok(()))
+    }
+
+    /// Applies a transaction of which the net effect counts: a delete may stand before its insert.
+    ///
+    /// # Errors
+    /// As `apply`; `Unsupported` if a table is changed both by key and by whole rows.
+    pub fn apply_net<'a, C>(&mut self, ops: &[C], poll: Poll<'_>) -> Result<()>
+    where
+        C: Copy + Into<Change<'a>>,
+    {
+        self.apply_kept(ops, true, poll, &mut || Ok(()))
+    }
+
+    /// Applies a transaction, of which the net effect counts if `net`, and calls `keep` once it is known
+    /// that nothing else can fail.
+    ///
+    /// # Errors
+    /// As `apply` or `apply_net`; what `keep` returns, and then nothing has changed either.
+    pub fn apply_kept<'a, C>(
+        &mut self,
+        ops: &[C],
+        net: bool,
+        poll: Poll<'_>,
+        keep: Keep<'_>,
+    ) -> Result<()>
+    where
+        C: Copy + Into<Change<'a>>,
+    {
+        self.state.apply(ops, net, poll, keep)
+    }
+}

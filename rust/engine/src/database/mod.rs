@@ -1,0 +1,414 @@
+//! A database: what tables and views there are, and what is known of them.
+//!
+//! Invariant: tables and views have distinct names; a view's tables are there; between two calls
+//! every view equals its query over the rows of its tables. A call that fails has changed nothing.
+//! Cost: names are found in O(tables) or O(views); what a change costs, see `transaction`.
+
+mod apply;
+mod birth;
+pub(crate) mod changes;
+mod explained;
+mod lookup;
+mod partials;
+mod replace;
+pub(crate) mod rows;
+mod sample;
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use ringview_core::{Batch, Error, HoldsStrings, Result, Schema, check_name};
+use ringview_query::Query;
+use ringview_view::Engine;
+
+use crate::Poll;
+use crate::catalogue::Catalogue;
+use crate::catalogue::choose::engines;
+use crate::graph::view::NamedView;
+use crate::memory::Memory;
+use crate::plan::Source;
+use crate::state::State;
+use crate::storage::table::{Table, TableStatus};
+
+/// How a database behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Keep no base rows of tables that may change, and believe every delete. Saves their memory
+    /// and most of the work of a change; views must be created while their tables are empty.
+    pub trust_deletes: bool,
+    /// Bytes that tables, views and strings may take, with what is read at once; what needs more is
+    /// refused with `Memory`. By default what the machine or the control group has.
+    pub memory_limit: Option<u64>,
+}
+
+/// Tables, and views that are exact after every transaction.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{Decimal128Array, Int64Array, RecordBatch};
+/// use ringview_core::{Field, Schema, Type};
+/// use ringview_engine::{Database, Direction, Op, Options};
+/// use ringview_query::Query;
+///
+/// let mut db = Database::new(Options::default());
+/// let column = |name| Field::new(name, Type::Int64, true);
+/// db.create_table("sales", Schema::new(vec![column("units"), column("price")])?, None, false)?;
+/// db.create_view("revenue", &Query::from_json(r#"{
+///     "atoms": [{"table": "sales", "alias": "s"}],
+///     "outputs": [{"kind": "aggregate", "name": "total", "function": "sum", "argument":
+///         {"op": "multiply", "left": {"op": "column", "atom": 0, "column": "units"},
+///                            "right": {"op": "column", "atom": 0, "column": "price"}}}]}"#)?,
+///     &mut |_| Ok(()))?;
+/// let numbers = |values: &[i64]| Arc::new(Int64Array::from(values.to_vec())) as _;
+/// let rows = RecordBatch::try_from_iter([("units", numbers(&[3, 1])), ("price", numbers(&[20, 50]))]);
+/// db.apply(&[Op {
+///     table: "sales",
+///     direction: Direction::Insert,
+///     rows: &[rows.unwrap()],
+///     multiplicity: None,
+/// }], &mut |_| Ok(()))?;
+/// let total = db.view_result("revenue")?;
+/// let sum = Decimal128Array::from(vec![110]).with_precision_and_scale(38, 0).unwrap();
+/// assert_eq!(total.column(0).as_ref(), &sum);
+/// # Ok::<(), ringview_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Database {
+    options: Options,
+    /// Who may keep views, the first among equals first.
+    engines: Vec<Arc<dyn Engine>>,
+    state: State,
+    /// How many tables and views there ever were.
+    births: u64,
+}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self::new(Options::default())
+    }
+}
+
+impl Database {
+    /// An empty database.
+    pub fn new(options: Options) -> Database {
+        Database::with_engines(options, engines())
+    }
+
+    /// The same with other engines, of different names: who may keep views, the first among equals
+    /// first.
+    pub fn with_engines(options: Options, engines: Vec<Arc<dyn Engine>>) -> Database {
+        let memory = Memory::new(options.memory_limit);
+        Database {
+            options,
+            engines,
+            state: State {
+                memory,
+                ..State::default()
+            },
+            births: 0,
+        }
+    }
+
+    /// Names, and who may keep views.
+    fn catalogue(&self) -> Catalogue<'_> {
+        Catalogue {
+            state: &self.state,
+            engines: &self.engines,
+            births: self.births,
+        }
+    }
+
+    /// Declares a table. No two of its rows may agree in the columns `unique`; if `is_static`, it
+    /// cannot change once a view reads it, which lets views store less.
+    ///
+    /// # Errors
+    /// `Exists`; `UnknownColumn` for `unique`.
+    pub fn create_table(
+        &mut self,
+        name: &str,
+        schema: Schema,
+        unique: Option<&[String]>,
+        is_static: bool,
+    ) -> Result<()> {
+        self.catalogue().check_new(name)?;
+        if schema.is_empty() {
+            return Err(Error::Value {
+                place: format!("the columns of table {name:?}"),
+                problem: "there are none, so it could hold nothing; give it one at least"
+                    .to_owned(),
+            });
+        }
+        for field in schema
+            .fields()
+            .iter()
+            .filter(|field| !field.name.is_empty())
+        {
+            check_name("a column", &field.name)?;
+        }
+        let keep_rows = is_static || !self.options.trust_deletes;
+        let mut table = Table::new(name, schema, unique, is_static, keep_rows)?;
+        table.id = self.birth();
+        self.state.storage.tables.push(table);
+        Ok(())
+    }
+
+    /// Forgets a table.
+    ///
+    /// # Errors
+    /// `UnknownTable`; `InUse` if a view reads it.
+    pub fn drop_table(&mut self, name: &str) -> Result<()> {
+        let index = self.can_drop_table(name)?;
+        let rows = self.state.storage.tables.remove(index).rows;
+        self.state
+            .storage
+            .words_left(rows.as_ref().map_or(0, HoldsStrings::string_words));
+        self.state.collect_strings();
+        self.state.recount();
+        Ok(())
+    }
+
+    /// Whether a table could be forgotten, and where it stands.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table).
+    pub fn can_drop_table(&self, name: &str) -> Result<usize> {
+        let index = self.state.storage.index(name)?;
+        let views = self
+            .state
+            .graph
+            .readers_of(Source::Table(self.state.storage.tables[index].id));
+        match views.is_empty() {
+            true => Ok(index),
+            false => Err(Error::InUse {
+                kind: "table",
+                name: name.to_owned(),
+                views,
+            }),
+        }
+    }
+
+    /// How it behaves.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// The names of the tables, in the order in which they came.
+    pub fn tables(&self) -> Vec<String> {
+        self.state
+            .storage
+            .tables
+            .iter()
+            .map(|t| t.name.clone())
+            .collect()
+    }
+
+    /// The names of the views, in the order in which they came.
+    pub fn views(&self) -> Vec<String> {
+        let named = self
+            .state
+            .graph
+            .views
+            .iter()
+            .filter(|view| view.owner.is_none());
+        named.map(|view| view.name.clone()).collect()
+    }
+
+    /// The names and numbers of the tables, oldest first.
+    pub fn table_ids(&self) -> Vec<(String, u64)> {
+        let tables = self.state.storage.tables.iter();
+        tables.map(|table| (table.name.clone(), table.id)).collect()
+    }
+
+    /// The names and numbers of the views, oldest first.
+    pub fn view_ids(&self) -> Vec<(String, u64)> {
+        let named = self
+            .state
+            .graph
+            .views
+            .iter()
+            .filter(|view| view.owner.is_none());
+        named.map(|view| (view.name.clone(), view.id)).collect()
+    }
+
+    /// What is known of a table.
+    ///
+    /// # Errors
+    /// `UnknownTable`.
+    pub fn table(&self, name: &str) -> Result<TableStatus> {
+        Ok(self.state.storage.tables[self.state.storage.index(name)?].status())
+    }
+
+    /// The rows of a view. O(rows).
+    ///
+    /// # Errors
+    /// `UnknownView`; `Overflow` if a column adds several sums and that leaves its type; `Memory`.
+    pub fn view_result(&self, name: &str) -> Result<RecordBatch> {
+        self.view_result_with(name, &mut |_| Ok(()))
+    }
+
+    /// The same, asking `poll` now and then.
+    ///
+    /// # Errors
+    /// The same, and what `poll` returns.
+    pub fn view_result_with(&self, name: &str, poll: Poll<'_>) -> Result<RecordBatch> {
+        let (answer, meter) = (
+            self.state.graph.view(name)?.answer(),
+            self.state.reading(poll),
+        );
+        answer.rows(&self.state.storage.dictionary, &meter)
+    }
+
+    /// How many rows a view has. O(1), or O(groups) with HAVING.
+    ///
+    /// # Errors
+    /// `UnknownView`; `Overflow` if what HAVING computes does not fit.
+    pub fn view_len(&self, name: &str) -> Result<usize> {
+        Ok(self
+            .state
+            .graph
+            .view(name)?
+            .answer()
+            .len(&self.state.storage.dictionary)? as usize)
+    }
+
+    /// A number that tells a view from all others that there were, of its name or not.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_id(&self, name: &str) -> Result<u64> {
+        Ok(self.state.graph.view(name)?.id)
+    }
+
+    /// The text that a view was written as, if whoever created it left one.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_text(&self, name: &str) -> Result<Option<&str>> {
+        Ok(self.state.graph.view(name)?.text.as_deref())
+    }
+
+    /// Leaves the text that a view was written as.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn set_view_text(&mut self, name: &str, text: &str) -> Result<()> {
+        let index = self.state.graph.index(name)?;
+        self.state.graph.views[index].text = Some(text.to_owned());
+        Ok(())
+    }
+
+    /// Whether the view of a name is still the one with this number.
+    ///
+    /// # Errors
+    /// `UnknownView`; `Stale` if it is another.
+    pub fn is_view(&self, name: &str, id: u64) -> Result<()> {
+        same("view", name, id, self.state.graph.view(name)?.id)
+    }
+
+    /// Whether the table of a name is still the one with this number.
+    ///
+    /// # Errors
+    /// `UnknownTable`; `Stale` if it is another.
+    pub fn is_table(&self, name: &str, id: u64) -> Result<()> {
+        same(
+            "table",
+            name,
+            id,
+            self.state.storage.tables[self.state.storage.index(name)?].id,
+        )
+    }
+
+    /// A view, those that it reads, and those that these read, by their names.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn rests_on(&self, view: &str) -> Result<Vec<String>> {
+        let mut found = vec![self.state.graph.view(view)?.id];
+        let mut at = 0;
+        while let Some(&id) = found.get(at) {
+            at += 1;
+            let own = |view: &&NamedView| view.id == id || view.owner == Some(id);
+            for source in self
+                .state
+                .graph
+                .views
+                .iter()
+                .filter(own)
+                .flat_map(|view| &view.sources)
+            {
+                if let Source::View(read) = *source
+                    && !found.contains(&read)
+                {
+                    found.push(read);
+                }
+            }
+        }
+        let views = self
+            .state
+            .graph
+            .views
+            .iter()
+            .filter(|view| view.owner.is_none());
+        let views = views.filter(|view| found.contains(&view.id));
+        Ok(views.map(|view| view.name.clone()).collect())
+    }
+
+    /// The query of a view.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn view_query(&self, name: &str) -> Result<&Query> {
+        Ok(self.state.graph.view(name)?.asked())
+    }
+
+    /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.
+    pub fn memory_usage(&self) -> Vec<(String, usize)> {
+        let table = |table: &Table| (format!("table {}", table.name), table.bytes());
+        let view = |view: &NamedView| (self.state.graph.label(view), view.bytes(false));
+        let mut parts: Vec<_> = self.state.storage.tables.iter().map(table).collect();
+        parts.extend(self.state.graph.views.iter().map(view));
+        parts.push((
+            "dictionary".to_owned(),
+            self.state.storage.dictionary.memory_usage(),
+        ));
+        let batches = self.state.storage.tables.iter().map(|table| &table.batch);
+        let batches = batches
+            .chain([&self.state.storage.batch])
+            .map(Batch::memory_usage);
+        parts.push(("buffers".to_owned(), batches.sum()));
+        parts
+    }
+
+    /// Counts so many bytes more against the limit: whoever keeps the database holds them for it.
+    pub fn hold_beside(&mut self, bytes: u64) {
+        self.state.hold_beside(bytes);
+    }
+
+    /// Checks the invariants of all views; for tests.
+    ///
+    /// # Panics
+    /// When one does not hold.
+    pub fn check(&self) {
+        self.state
+            .graph
+            .views
+            .iter()
+            .for_each(|view| view.kept.check());
+    }
+
+    /// A number that no table or view had before.
+    pub(crate) fn birth(&mut self) -> u64 {
+        self.births += 1;
+        self.births
+    }
+}
+
+fn same(kind: &'static str, name: &str, asked: u64, found: u64) -> Result<()> {
+    if asked == found {
+        return Ok(());
+    }
+    Err(Error::Stale {
+        kind,
+        name: name.to_owned(),
+    })
+}

@@ -1,0 +1,199 @@
+//! Partials of views: what a view over a part of the rows adds to that over all, and their sums.
+//!
+//! Invariant: a view into which partials are merged becomes their sum, and what it was before is one of
+//! them; from then on partials come to it, and no rows. A merge is a transaction: the views above move with
+//! it, and what fails leaves all as it was. Cost: O(groups and values) of the partial; the first merge takes that of the
+//! view itself too.
+
+use std::any::Any;
+use std::mem::replace;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use ringview_core::{Error, Meter, Result};
+use ringview_sampling::SampleView;
+use ringview_view::part::partial::{merged_in, merged_view, partial_schema};
+use ringview_view::{Context, View};
+
+use super::Database;
+use crate::graph::view::NamedView;
+use crate::plan::Source;
+use crate::transaction::chunks::chunks;
+use crate::undo::Undo;
+use crate::{Keep, Poll};
+
+impl Database {
+    /// The columns of the partials of a view.
+    ///
+    /// # Errors
+    /// `UnknownView`; `Unsupported` for a sample.
+    pub fn partial_schema(&self, name: &str) -> Result<SchemaRef> {
+        let view = self.state.graph.view(name)?;
+        refuse_sample(view)?;
+        partial_schema(&view.bound, &view.answer().schema())
+    }
+
+    /// What a view adds to the same view over more rows: its groups with all that is kept of them as bytes, or its
+    /// rows with multiplicities. One batch at least. O(groups and values).
+    ///
+    /// # Errors
+    /// As `partial_schema`; `Memory`; what `poll` returns.
+    pub fn view_partials(&self, name: &str, poll: Poll<'_>) -> Result<Vec<RecordBatch>> {
+        let (view, meter) = (self.state.graph.view(name)?, self.state.reading(poll));
+        refuse_sample(view)?;
+        (view.kept).partial(&view.bound, (&self.state.storage.dictionary, &meter))
+    }
+
+    /// Adds a partial to a view, as a transaction.
+    ///
+    /// # Errors
+    /// `UnknownView`; what is no partial of this view, see [`Merged::merge`](ringview_view::part::partial::Merged::merge);
+    /// `Unsupported` at the first merge if somebody follows the view, or for a sample; `Overflow`; `Memory`; what
+    /// `poll` returns. Nothing has changed then.
+    pub fn merge_partials(
+        &mut self,
+        name: &str,
+        rows: &[RecordBatch],
+        poll: Poll<'_>,
+    ) -> Result<()> {
+        self.merge_partials_kept(name, rows, poll, &mut || Ok(()))
+    }
+
+    /// The same; `keep` is called once it is known that nothing else can fail.
+    ///
+    /// # Errors
+    /// The same; what `keep` returns.
+    pub fn merge_partials_kept(
+        &mut self,
+        name: &str,
+        rows: &[RecordBatch],
+        poll: Poll<'_>,
+        keep: Keep<'_>,
+    ) -> Result<()> {
+        let index = self.state.graph.index(name)?;
+        let meter = self.state.meter(poll);
+        let mut undo = std::mem::take(&mut self.state.undo);
+        undo.begin(self.state.graph.views.len());
+        undo.touched[index] = true;
+        let merged = self.begin_merge(index, &meter).and_then(|before| {
+            let merged = self
+                .merge((index, rows), &mut undo, &meter)
+                .and_then(|()| self.state.prepare(&mut undo, &meter))
+                .and_then(|()| keep());
+            match merged {
+                Ok(()) => {
+                    self.state.commit(&undo);
+                    Ok(())
+                }
+                Err(problem) => {
+                    self.state.roll_back(&undo);
+                    if let Some(before) = before {
+                        self.state.graph.views[index].kept = before;
+                        self.state.graph.views[index].merged = false;
+                        self.state.wire();
+                    }
+                    self.state.recount();
+                    Err(problem)
+                }
+            }
+        });
+        self.state.undo = undo;
+        merged
+    }
+
+    /// Whether partials were merged into a view: then its rows are not there.
+    ///
+    /// # Errors
+    /// `UnknownView`.
+    pub fn is_merged(&self, name: &str) -> Result<bool> {
+        Ok(self.state.graph.view(name)?.merged)
+    }
+
+    /// Makes a view one that partials are merged into, unless it is; what it was before.
+    fn begin_merge(&mut self, index: usize, meter: &Meter<'_>) -> Result<Option<Box<dyn View>>> {
+        let trusting = self.options.trust_deletes;
+        let view = &self.state.graph.views[index];
+        if view.merged {
+            return Ok(None);
+        }
+        if view.info.is_static && !view.readers.is_empty() {
+            return Err(Error::Static {
+                table: view.name.clone(),
+                views: self.state.graph.readers_of(Source::View(view.id)),
+            });
+        }
+        if view.log.is_some() {
+            return Err(Error::Unsupported {
+                what: format!("merging a partial into view {:?}, which is followed", view.name),
+                why: "with the first merge it becomes a view of partials, and begins anew to tell what \
+                      moves"
+                    .to_owned(),
+                instead: "merge first, then ask for its changes; or merge into another view of this query"
+                    .to_owned(),
+            });
+        }
+        refuse_sample(view)?;
+        let own = (view.kept).partial(&view.bound, (&self.state.storage.dictionary, meter))?;
+        let mut kept = merged_view(&view.bound, &view.answer().schema())?;
+        let made = own.iter().try_for_each(|rows| match merged_in(&mut *kept) {
+            Some(merged) => merged.merge(rows, (0, trusting), &mut self.state.storage.dictionary),
+            None => Ok(()),
+        });
+        let made = made.and_then(|()| {
+            kept.prepare(&Context {
+                dictionary: &self.state.storage.dictionary,
+                meter,
+                wanted: None,
+            })
+        });
+        if let Err(problem) = made {
+            self.state.forget_fresh_strings(&[]);
+            return Err(problem);
+        }
+        kept.commit(&self.state.storage.dictionary);
+        let view = &mut self.state.graph.views[index];
+        view.own = None;
+        let before = replace(&mut view.kept, kept);
+        self.state.wire();
+        Ok(Some(before))
+    }
+
+    fn merge(
+        &mut self,
+        (index, rows): (usize, &[RecordBatch]),
+        undo: &mut Undo,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let trusting = self.options.trust_deletes;
+        for (first, chunk) in chunks(rows) {
+            let view = &mut self.state.graph.views[index];
+            let Some(merged) = merged_in(&mut *view.kept) else {
+                unreachable!("the merge has begun")
+            };
+            let before = self.state.storage.dictionary.fresh();
+            let done = merged.merge(
+                &chunk,
+                (first, trusting),
+                &mut self.state.storage.dictionary,
+            );
+            done.map_err(|error| error.in_view(&view.name))?;
+            undo.words_left += self.state.storage.dictionary.fresh() - before;
+            self.state.done(chunk.num_rows(), meter)?;
+        }
+        self.state.graph.views[index].merged = true;
+        Ok(())
+    }
+}
+
+fn refuse_sample(view: &NamedView) -> Result<()> {
+    let kept: &dyn Any = &*view.kept;
+    match kept.is::<SampleView>() {
+        false => Ok(()),
+        true => Err(Error::Unsupported {
+            what: "the partial of a sample".to_owned(),
+            why: "a sample of the whole is no sum of samples of parts".to_owned(),
+            instead: "take the partial of a view of the rows, and sample what they are merged into"
+                .to_owned(),
+        }),
+    }
+}

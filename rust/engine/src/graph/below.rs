@@ -1,0 +1,63 @@
+//! What a view reads, told with all that stands below it.
+//!
+//! Invariant: views come in an order in which each stands behind what it reads itself, once, however many paths lead to
+//! it. Cost: linear in the nodes of all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringview_explain::{Below, Explanation, Read};
+use ringview_query::Query;
+
+use super::Graph;
+use super::view::NamedView;
+use crate::plan::Source;
+
+impl Graph {
+    /// The views and blocks below some sources, each behind those that it reads; and where each stands.
+    pub(crate) fn below(&self, sources: &[Source]) -> (Vec<Below>, BTreeMap<u64, usize>) {
+        let mut open: Vec<Source> = sources.to_vec();
+        let mut found = BTreeSet::new();
+        while let Some(source) = open.pop() {
+            let view = self.views.iter().find(|v| Source::View(v.id) == source);
+            if let Some(view) = view.filter(|view| found.insert(view.id)) {
+                open.extend(&view.sources);
+            }
+        }
+        let ordered = self.order.iter().map(|&at| &self.views[at]);
+        let (mut below, mut places) = (Vec::new(), BTreeMap::new());
+        for view in ordered.filter(|view| found.contains(&view.id)) {
+            places.insert(view.id, below.len());
+            below.push(Below {
+                what: self.label(view),
+                view: Explanation {
+                    reads: reads(&view.query, &view.sources, &places),
+                    ..view.explanation()
+                },
+            });
+        }
+        (below, places)
+    }
+
+    /// What a view is called where blocks are told, too.
+    pub(crate) fn label(&self, view: &NamedView) -> String {
+        let owner = self.views.iter().find(|other| Some(other.id) == view.owner);
+        match owner {
+            Some(owner) => format!("block {} of view {}", view.name, owner.name),
+            None => format!("view {}", view.name),
+        }
+    }
+}
+
+/// Whom a query reads of those that stand somewhere, each once.
+pub(crate) fn reads(query: &Query, sources: &[Source], places: &BTreeMap<u64, usize>) -> Vec<Read> {
+    let mut reads: Vec<Read> = Vec::new();
+    for (atom, source) in query.all_atoms().into_iter().zip(sources) {
+        let Source::View(id) = source else { continue };
+        let below = places.get(id).map(|&below| Read {
+            name: atom.table.clone(),
+            below,
+        });
+        reads.extend(below.filter(|read| !reads.contains(read)));
+    }
+    reads
+}

@@ -1,0 +1,167 @@
+//! A view by its name: the query as it came, the atoms that it reads, and what maintains it.
+
+use std::borrow::Cow;
+
+use ringview_core::{Dictionary, Meter, Result};
+use ringview_explain::Explanation;
+use ringview_query::{Bound, PlanAtom, Query, TableInfo};
+use ringview_view::{Answer, Context, Delta, ProductDelta, RowDelta, View, is_readable};
+
+use super::log::{Follower, Log};
+use crate::plan::{Planned, Source, Told};
+use crate::storage::table::Reader;
+
+#[derive(Debug)]
+pub(crate) struct NamedView {
+    /// Of a block, what its query calls it.
+    pub(crate) name: String,
+    /// Of a block, the number of the view whose query has it: it comes and goes with that.
+    pub(crate) owner: Option<u64>,
+    /// Tells it from all other views that there were; given by the database.
+    pub(crate) id: u64,
+    /// As what it was written.
+    pub(crate) text: Option<String>,
+    pub(crate) query: Query,
+    /// What was asked for, where that is kept as another.
+    pub(crate) asked: Option<Query>,
+    /// The same with names and types, as partials are of it.
+    pub(crate) bound: Bound,
+    /// Whether it is a sum of partials, which rows of its tables do not come to.
+    pub(crate) merged: bool,
+    /// Its changes, once somebody followed it.
+    pub(crate) log: Option<Log>,
+    /// By output, whether views that read this one need its column.
+    pub(crate) needed: Option<Vec<bool>>,
+    /// By output, whether its column is wanted in the delta of a transaction.
+    wanted: Option<Vec<bool>>,
+    /// What it reads, by the atoms of its query.
+    pub(crate) atoms: Vec<PlanAtom>,
+    /// The same, by number.
+    pub(crate) sources: Vec<Source>,
+    /// What it is to those that read it; its rows are not counted here.
+    pub(crate) info: TableInfo,
+    /// Who reads it.
+    pub(crate) readers: Vec<Reader>,
+    /// The names of its columns.
+    pub(crate) columns: Vec<String>,
+    /// What is told of the choice of its engine.
+    pub(crate) told: Told,
+    pub(crate) kept: Box<dyn View>,
+    /// Whoever asks the view itself for its changes, once somebody did.
+    pub(crate) own: Option<Follower>,
+}
+
+impl NamedView {
+    /// An empty view, or a block of the view of this name and number.
+    pub(crate) fn new((name, owner): (&str, u64), planned: Planned<'_>) -> Result<Self> {
+        Ok(Self {
+            owner: planned.block.as_ref().map(|_| owner),
+            name: (planned.block).map_or_else(|| name.to_owned(), Cow::into_owned),
+            id: planned.id,
+            own: None,
+            text: None,
+            query: planned.query.into_owned(),
+            asked: planned.asked.cloned(),
+            bound: planned.bound,
+            merged: false,
+            log: None,
+            needed: None,
+            wanted: None,
+            sources: planned.sources,
+            info: planned.info,
+            readers: Vec::new(),
+            atoms: planned.atoms,
+            columns: planned.columns,
+            told: planned.chosen.told,
+            kept: planned.chosen.candidate.make()?,
+        })
+    }
+
+    /// Its query, as it was asked for.
+    pub(crate) fn asked(&self) -> &Query {
+        self.asked.as_ref().unwrap_or(&self.query)
+    }
+
+    /// Applies rows of one of its atoms; an error names the view.
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        let cx = Context {
+            dictionary: rows.dictionary,
+            meter,
+            wanted: self.wanted.as_deref(),
+        };
+        let done = self.kept.apply(rows, &cx);
+        done.map_err(|error| error.in_view(&self.name))
+    }
+
+    /// Applies a product of factors to one of its atoms; an error names the view.
+    pub(crate) fn apply_product(
+        &mut self,
+        product: ProductDelta<'_>,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let dictionary = product.dictionary;
+        let cx = Context {
+            dictionary,
+            meter,
+            wanted: self.wanted.as_deref(),
+        };
+        let done = self.kept.apply_product(product, &cx);
+        done.map_err(|error| error.in_view(&self.name))
+    }
+
+    /// Ends the changes of a transaction, before the commit; an error names the view.
+    pub(crate) fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<Delta> {
+        let cx = Context {
+            dictionary,
+            meter,
+            wanted: self.wanted.as_deref(),
+        };
+        let done = self.kept.prepare(&cx);
+        done.map_err(|error| error.in_view(&self.name))
+    }
+
+    /// Whether somebody logs its changes.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_open)
+    }
+
+    /// Works out which columns its delta has: all that are logged, or those that other views need.
+    pub(crate) fn choose_wanted(&mut self) {
+        self.wanted = if self.is_logged() {
+            Some(vec![true; self.columns.len()])
+        } else {
+            self.needed.clone()
+        };
+    }
+
+    /// A mark for each column that a view above could read, as marks by output.
+    pub(crate) fn by_output(&self, readable: &[bool]) -> Vec<bool> {
+        let mut marks = readable.iter();
+        let mark = |output| is_readable(output) && marks.next() == Some(&true);
+        self.bound.outputs.iter().map(mark).collect()
+    }
+
+    /// Bytes that it takes, its log included; by what is quickly counted if `quick`.
+    pub(crate) fn bytes(&self, quick: bool) -> usize {
+        let kept = if quick {
+            self.kept.bytes()
+        } else {
+            self.kept.memory_usage()
+        };
+        kept + self.log.as_ref().map_or(0, Log::memory_usage)
+    }
+
+    /// What can be read of it.
+    pub(crate) fn answer(&self) -> &dyn Answer {
+        self.kept.answer()
+    }
+
+    /// How it is maintained, and what each node holds now.
+    pub(crate) fn explanation(&self) -> Explanation {
+        Explanation {
+            view: Some(self.name.clone()),
+            query: serde_json::to_value(self.asked()).ok(),
+            ..self.told.with(self.kept.explanation())
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A view or block that is to be made: its query, what it reads, and the choice of its engine.
+//!
+//! Invariant: planning has read no rows. Cost: none beyond that of the plan.
+
+use std::borrow::Cow;
+
+use ringview_explain::{Explanation, Other};
+use ringview_query::{Bound, PlanAtom, Query, TableInfo};
+use ringview_view::{Candidate, Cost};
+
+/// What an atom reads, by the number that tells it from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    Table(u64),
+    View(u64),
+}
+
+/// A view or a block that is to be made.
+pub(crate) struct Planned<'q> {
+    /// The name of a block; none for the view itself.
+    pub(crate) block: Option<Cow<'q, str>>,
+    /// The number that it will have.
+    pub(crate) id: u64,
+    pub(crate) query: Cow<'q, Query>,
+    /// What was asked for, where that is kept as another.
+    pub(crate) asked: Option<&'q Query>,
+    pub(crate) chosen: Chosen,
+    /// Its names and types.
+    pub(crate) bound: Bound,
+    /// Those of queries within too, by their numbers.
+    pub(crate) atoms: Vec<PlanAtom>,
+    /// The names of its columns.
+    pub(crate) columns: Vec<String>,
+    /// By atom.
+    pub(crate) sources: Vec<Source>,
+    /// What it is to those that read it.
+    pub(crate) info: TableInfo,
+}
+
+/// Who keeps a view, and what is told of the others.
+pub(crate) struct Chosen {
+    pub(crate) candidate: Box<dyn Candidate>,
+    pub(crate) told: Told,
+}
+
+impl Chosen {
+    /// How the view would be kept, and who else could.
+    pub(crate) fn explanation(&self) -> Explanation {
+        self.told.with(self.candidate.explanation())
+    }
+}
+
+/// What is told of a choice.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// Why this engine, where there was more to it than its cost.
+    pub(crate) why: Option<String>,
+    pub(crate) others: Vec<Other>,
+}
+
+impl Told {
+    /// The view is kept as views over views, at this cost, and not by one that could keep it as it stands.
+    pub(crate) fn instead_of(&mut self, standing: &dyn Candidate, cost: Cost) {
+        let other = standing.change().to_string();
+        let engine = standing.explanation().engine;
+        self.why = Some(format!(
+            "as views over views a change costs {cost} at the worst, as it stands {other}"
+        ));
+        self.others.push(Other {
+            name: engine.name,
+            cost: Some(other),
+            because: engine.because,
+        });
+    }
+
+    /// What an engine says of a view, with that.
+    pub(crate) fn with(&self, mut explanation: Explanation) -> Explanation {
+        if let Some(why) = &self.why {
+            let because = &explanation.engine.because;
+            explanation.engine.because = format!("{why}; {because}");
+        }
+        explanation.others.clone_from(&self.others);
+        explanation
+    }
+}

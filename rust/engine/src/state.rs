@@ -1,0 +1,25 @@
+//! What a database holds, apart from how it chooses engines: base rows, views, and the transaction at hand.
+//!
+//! Invariant: between two transactions every view equals its query over the base rows.
+
+use crate::graph::Graph;
+use crate::memory::Memory;
+use crate::storage::Storage;
+use crate::undo::Undo;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) storage: Storage,
+    pub(crate) graph: Graph,
+    pub(crate) memory: Memory,
+    /// What the transaction at hand has done, for its memory.
+    pub(crate) undo: Undo,
+}
+
+impl State {
+    /// Tells each table and each view its readers. O(atoms), whenever the views change.
+    pub(crate) fn wire(&mut self) {
+        self.graph.wire(&mut self.storage);
+    }
+}

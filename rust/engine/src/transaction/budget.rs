@@ -1,0 +1,81 @@
+//! The memory of a transaction: counted as rows come, compared with the limit.
+//!
+//! Invariant and cost: those of `memory`.
+
+use ringview_core::{Meter, Result};
+
+use crate::Poll;
+use crate::memory::{EVERY, Memory};
+use crate::state::State;
+
+impl State {
+    /// Counts so many bytes more against the limit: whoever keeps the database holds them for it.
+    pub(crate) fn hold_beside(&mut self, bytes: u64) {
+        self.memory.beside = bytes;
+        self.count();
+    }
+
+    /// The meter of a call that changes something.
+    pub(crate) fn meter<'p>(&mut self, poll: Poll<'p>) -> Meter<'p> {
+        self.memory.start = self.memory.held;
+        self.reading(poll)
+    }
+
+    /// The meter of a call that reads.
+    pub(crate) fn reading<'p>(&self, poll: Poll<'p>) -> Meter<'p> {
+        Meter::new(poll).limited(self.memory.limit, self.memory.held)
+    }
+
+    /// So many rows more are in the tables and views. Asks whether to go on, and whether there is room.
+    pub(crate) fn done(&mut self, rows: usize, meter: &Meter<'_>) -> Result<()> {
+        meter.done(rows as u64)?;
+        self.memory.since += rows as u64;
+        if self.memory.is_set || meter.has_asked() || self.memory.since >= EVERY {
+            self.count();
+            return self.check_room(self.memory.held, meter);
+        }
+        Ok(())
+    }
+
+    /// So many rows have moved on to views above, beside those that were handed in.
+    pub(crate) fn went_on(&mut self, rows: usize, meter: &Meter<'_>) -> Result<()> {
+        self.memory.since += rows as u64;
+        self.done(0, meter)
+    }
+
+    /// Counts what is held.
+    pub(crate) fn count(&mut self) {
+        self.memory.since = 0;
+        self.memory.held = self.held();
+    }
+
+    /// Counts what is held if a limit was set: after something else than rows came or went, or a
+    /// change was undone.
+    pub(crate) fn recount(&mut self) {
+        let Memory { limit, is_set, .. } = self.memory;
+        if is_set {
+            self.memory.spare = 0;
+            let over = self.held().checked_sub(limit);
+            self.memory.spare = over.map_or(0, |over| over + limit / 16);
+            self.count();
+        }
+    }
+
+    /// Whether so many bytes may be held.
+    pub(crate) fn check_room(&self, held: u64, meter: &Meter<'_>) -> Result<()> {
+        meter.recount(held);
+        if held > self.memory.limit && held > self.memory.start {
+            return Err(meter.too_much());
+        }
+        Ok(())
+    }
+
+    /// Bytes held, by what is quickly counted.
+    pub(crate) fn held(&self) -> u64 {
+        let tables = self.storage.tables.iter().map(|table| table.bytes());
+        let views = self.graph.views.iter().map(|view| view.bytes(true));
+        let all = tables.sum::<usize>() + views.sum::<usize>();
+        let all = (all + self.storage.dictionary.memory_usage()) as u64 + self.memory.beside;
+        all.saturating_sub(self.memory.spare)
+    }
+}

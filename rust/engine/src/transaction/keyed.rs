@@ -1,0 +1,93 @@
+//! Changes by the unique key of a table: upserts, updates, deletes, and rows that say what they do.
+//!
+//! Invariant: rows act in their order, each on what those before it left; a key is never NULL.
+//! Cost: one look-up a row for the base rows, which tell what went and what came; the views take both
+//! as one delta. A row that is replaced by its equal moves nothing.
+
+use arrow_array::RecordBatch;
+use ringview_core::{Batch, Meter, Result};
+use ringview_relation::{Action, Actions, KeyedDelta};
+use ringview_view::RowDelta;
+
+use super::chunks::chunks;
+use crate::op::ByKey;
+use crate::state::State;
+use crate::storage::by_key::check_columns;
+use crate::storage::keys::KeyReader;
+use crate::undo::Undo;
+
+impl State {
+    /// Applies rows by their key.
+    pub(crate) fn run_keyed(
+        &mut self,
+        (index, by, rows): (usize, ByKey<'_>, &[RecordBatch]),
+        undo: &mut Undo,
+        batch: &mut Batch,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        self.storage.tables[index].check_findable(by.name())?;
+        let (mut moved, mut delta) = (KeyedDelta::default(), Batch::new());
+        for (first, chunk) in chunks(rows) {
+            let actions = self.read_by_key(index, by, &chunk, first, batch)?;
+            let actions = match (&actions, by) {
+                (Some(actions), _) => Actions::Each(actions),
+                (None, ByKey::Delete) => Actions::All(Action::Delete),
+                (None, ByKey::Update) => Actions::All(Action::Update),
+                (None, _) => Actions::All(Action::Upsert),
+            };
+            let table = &mut self.storage.tables[index];
+            let Some(store) = &mut table.rows else {
+                return Ok(());
+            };
+            store.change_by_key(batch, actions, &self.storage.dictionary, &mut moved)?;
+            // What a row that deletes says beside its key, nobody holds.
+            undo.words_left += table.texts * (batch.rows + moved.len());
+            if !moved.is_empty() && !table.readers.is_empty() {
+                let sign = store.read_moved(&moved, &table.read, &mut delta);
+                for reader in &table.readers {
+                    undo.touched[reader.view] = true;
+                    let rows = RowDelta {
+                        atom: reader.atom,
+                        batch: &delta,
+                        sign,
+                        dictionary: &self.storage.dictionary,
+                    };
+                    let view = &mut self.graph.views[reader.view];
+                    let place = |row| first as u64 + u64::from(moved.origin(row as usize));
+                    view.apply(rows, meter)
+                        .map_err(|error| error.counted_by(place))?;
+                }
+            }
+            self.done(chunk.num_rows(), meter)?;
+        }
+        Ok(())
+    }
+
+    /// Encodes rows, and what each of them does if they say it themselves.
+    fn read_by_key(
+        &mut self,
+        index: usize,
+        by: ByKey<'_>,
+        rows: &RecordBatch,
+        first: usize,
+        into: &mut Batch,
+    ) -> Result<Option<Vec<Action>>> {
+        let table = &mut self.storage.tables[index];
+        let mut reader = match table.by_key.take() {
+            Some(reader) if reader.serves(by, rows.schema_ref()) => reader,
+            _ => KeyReader::new((&table.name, &table.schema), by, rows.schema_ref())?,
+        };
+        check_columns(table, by, &reader.columns)?;
+        let actions = reader.read(&table.name, rows, first, &mut self.storage.dictionary, into)?;
+        if reader.columns.len() < table.schema.len() {
+            let mut placed = vec![None; table.schema.len()];
+            for (&column, values) in reader.columns.iter().zip(into.columns.drain(..)) {
+                placed[column] = values;
+            }
+            into.columns = placed;
+        }
+        table.by_key = Some(reader);
+        table.check_nulls(into, actions.as_deref(), first as u64)?;
+        Ok(actions)
+    }
+}

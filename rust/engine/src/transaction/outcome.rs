@@ -1,0 +1,58 @@
+//! The end of a transaction: all of it stays, or all of it goes.
+//!
+//! Invariant: tables and views remember by themselves what they were at the last commit. Cost: O(1) for each change
+//! that is undone, and O(tables and views touched).
+
+use crate::state::State;
+use crate::undo::Undo;
+
+impl State {
+    pub(crate) fn commit(&mut self, undo: &Undo) {
+        let views = self.graph.views.iter_mut().zip(&undo.touched);
+        for (view, _) in views.filter(|(_, touched)| **touched) {
+            view.kept.commit(&self.storage.dictionary);
+            if let Some(log) = &mut view.log {
+                log.forget_lost();
+            }
+        }
+        for (view, rows) in &undo.logged {
+            let view = &mut self.graph.views[*view];
+            view.log.iter_mut().for_each(|log| log.record(rows));
+            view.choose_wanted();
+        }
+        for &table in &undo.tables {
+            if let Some(rows) = &mut self.storage.tables[table].rows {
+                rows.commit();
+            }
+        }
+        // Where rows are not kept, who reads a string need not hold it.
+        let unkept = undo
+            .tables
+            .iter()
+            .any(|&table| self.storage.tables[table].rows.is_none());
+        let fresh = if unkept {
+            self.storage.dictionary.fresh()
+        } else {
+            0
+        };
+        self.storage.words_left(undo.words_left + fresh);
+        self.storage.dictionary.commit();
+        self.collect_strings();
+    }
+
+    pub(crate) fn roll_back(&mut self, undo: &Undo) {
+        let views = self.graph.views.iter_mut().zip(&undo.touched);
+        for (view, _) in views.filter(|(_, touched)| **touched) {
+            view.kept.rollback();
+        }
+        for &(table, total) in undo.totals.iter().rev() {
+            self.storage.tables[table].total = total;
+        }
+        for &table in &undo.tables {
+            if let Some(rows) = &mut self.storage.tables[table].rows {
+                rows.rollback();
+            }
+        }
+        self.forget_fresh_strings(&undo.touched);
+    }
+}

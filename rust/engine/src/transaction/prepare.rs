@@ -1,0 +1,96 @@
+//! Views over views: the delta of one is applied to those that read it, in the same transaction.
+//!
+//! When the changes of tables are in, views are prepared in an order in which each comes behind those that it
+//! reads. The delta of a view goes to its readers before they are prepared: so each view is prepared once, with
+//! all its deltas, and a transaction is kept by all views or by none.
+//!
+//! Invariant: a view above equals its query over the results of those below, in every state that can be
+//! seen; it keeps nothing of them but what its own plan keeps. Cost: the rows that change below, and the cost of these
+//! rows above; a view that no change reaches costs nothing, nor does a group that looks as it did.
+
+use ringview_core::{Error, Meter, Result, Type};
+use ringview_view::{Delta, RowDelta};
+
+use crate::state::State;
+use crate::undo::Undo;
+
+impl State {
+    /// Ends the changes of a transaction: sums must fit, and the delta of each view goes on to the views above.
+    /// The last step that can fail.
+    pub(crate) fn prepare(&mut self, undo: &mut Undo, meter: &Meter<'_>) -> Result<()> {
+        for at in 0..self.graph.order.len() {
+            let index = self.graph.order[at];
+            if !undo.touched[index] {
+                continue;
+            }
+            let view = &mut self.graph.views[index];
+            let delta = view.prepare(&self.storage.dictionary, meter)?;
+            if delta.is_empty() {
+                continue;
+            }
+            if view.is_logged() {
+                let arrays = delta.arrays(&view.bound.outputs, &self.storage.dictionary)?;
+                undo.logged
+                    .push((index, (arrays, delta.multiplicity.clone())));
+            }
+            if view.needed.is_some() {
+                self.feed_readers(index, &delta, undo, meter)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the delta of a view to its readers.
+    fn feed_readers(
+        &mut self,
+        index: usize,
+        delta: &Delta,
+        undo: &mut Undo,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let view = &mut self.graph.views[index];
+        let needed = view.needed.as_deref().unwrap_or_default();
+        let batch = delta.encode(&view.bound.outputs, needed, &mut self.storage.dictionary)?;
+        let fields = view.info.schema.fields().iter();
+        let texts = fields.filter(|field| field.ty == Type::Utf8).count();
+        undo.words_left += texts * batch.rows;
+        let readers = std::mem::take(&mut view.readers);
+        let done = readers.iter().try_for_each(|reader| {
+            undo.touched[reader.view] = true;
+            let rows = RowDelta {
+                atom: reader.atom,
+                batch: &batch,
+                sign: 1,
+                dictionary: &self.storage.dictionary,
+            };
+            let above = self.graph.views[reader.view].apply(rows, meter);
+            above.map_err(of_a_view)
+        });
+        self.graph.views[index].readers = readers;
+        done?;
+        self.went_on(batch.rows, meter)
+    }
+}
+
+/// The same, told of rows that no user handed in.
+pub(crate) fn of_a_view(error: Error) -> Error {
+    let (table, column, problem) = match error {
+        Error::NotANumber { table, column, .. } => (
+            table,
+            column,
+            "is NaN in a row that a view joins or groups by; NaN equals nothing, so leave such rows \
+             out with WHERE or HAVING",
+        ),
+        Error::NullFeature { table, column, .. } => (
+            table,
+            column,
+            "is NULL in a row, and a feature of COFACTOR; create the view with nulls='skip', or \
+             leave such rows out with WHERE",
+        ),
+        other => return other,
+    };
+    Error::Value {
+        place: format!("column {column:?} of view {table:?}"),
+        problem: format!("{problem}; nothing of this transaction was applied"),
+    }
+}

@@ -1,0 +1,72 @@
+//! When strings leave: those that came with a refused change at once, those that nobody holds any more
+//! in a sweep.
+//!
+//! Invariant: between transactions every id that a table or a view holds means the string that it meant
+//! when it came; and at most about as many strings are held by nobody as words are held by somebody,
+//! or as have room in [`SMALL`] bytes. Cost: a sweep looks at all words that hold strings, and is due
+//! when half as many may have lost their last holder: O(1) amortised for each row that goes. A
+//! dictionary that takes less than a byte for each of those words is left as it is.
+
+use ringview_core::{Gone, HoldsStrings};
+
+use crate::state::State;
+use crate::storage::Leaving;
+
+/// Strings that may be nobody's without a sweep.
+const FEW: usize = 1 << 12;
+/// Bytes of a dictionary that is not worth a sweep.
+const SMALL: usize = 1 << 16;
+
+impl State {
+    /// Takes out strings that nobody holds, if there may be many. Between transactions only.
+    pub(crate) fn collect_strings(&mut self) {
+        if self.storage.leaving.words < self.storage.leaving.due.max(FEW) {
+            return;
+        }
+        let words: usize = self.holders().map(HoldsStrings::string_words).sum();
+        let due = FEW.max(words / 2);
+        if self.storage.dictionary.memory_usage() < SMALL.max(words) {
+            self.storage.leaving.due = self.storage.leaving.words + due;
+        } else if self.storage.leaving.words < due {
+            self.storage.leaving.due = due;
+        } else {
+            self.sweep_strings();
+        }
+    }
+
+    fn sweep_strings(&mut self) {
+        let mut held = self.storage.dictionary.unmarked();
+        self.holders()
+            .for_each(|holder| holder.mark_strings(&mut held));
+        let gone = self.storage.dictionary.sweep(&held);
+        self.storage.leaving = Leaving::default();
+        for view in &mut self.graph.views {
+            view.kept.forget_strings(&gone);
+        }
+    }
+
+    /// The strings of the running transaction go with it; `touched` are the views that saw them.
+    pub(crate) fn forget_fresh_strings(&mut self, touched: &[bool]) {
+        let gone: Gone = self.storage.dictionary.rollback();
+        let views = self.graph.views.iter_mut().zip(touched);
+        for (view, _) in views.filter(|(_, touched)| **touched) {
+            view.kept.forget_strings(&gone);
+        }
+    }
+
+    /// All who hold strings.
+    fn holders(&self) -> impl Iterator<Item = &dyn HoldsStrings> {
+        let tables = self
+            .storage
+            .tables
+            .iter()
+            .filter_map(|table| table.rows.as_ref());
+        let tables = tables.map(|rows| rows as &dyn HoldsStrings);
+        let views = self
+            .graph
+            .views
+            .iter()
+            .map(|view| &*view.kept as &dyn HoldsStrings);
+        tables.chain(views)
+    }
+}

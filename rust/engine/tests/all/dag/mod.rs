@@ -1,0 +1,8 @@
+//! Views over views and blocks.
+
+mod cases;
+mod failures;
+mod names;
+mod random;
+mod replace;
+mod write;

@@ -1,0 +1,16 @@
+//! The database: every engine against recomputation, transactions, refusals.
+
+mod chain;
+mod common;
+mod correlated;
+mod dag;
+mod draws;
+mod engines;
+mod joins;
+mod keyed;
+mod limits;
+mod months;
+mod refusals;
+mod sample_state;
+mod samples;
+mod transactions;

@@ -1,0 +1,426 @@
+//! Conditions that compare across atoms and with queries within: what they are bound to, what is
+//! refused.
+
+use std::sync::Arc;
+
+use ringview_core::{Error, Field, Result, Schema, TimeUnit, Type};
+use ringview_query::nested::{Aggregate, Column, Nested, Value, Where};
+use ringview_query::{Bound, Catalog, Comparison, Constant, Kind, Query, TableInfo, bind};
+use serde_json::{Value as Json, json};
+
+/// Every table has the same columns.
+struct Known;
+
+impl Catalog for Known {
+    fn table(&self, _name: &str) -> Result<TableInfo> {
+        let unit = TimeUnit::Microsecond;
+        let fields = vec![
+            Field::new("price", Type::Int64, false),
+            Field::new("volume", Type::Int64, true),
+            Field::new("name", Type::Utf8, true),
+            Field::new("day", Type::Date32, false),
+            Field::new(
+                "at",
+                Type::Timestamp {
+                    unit,
+                    timezone: None,
+                },
+                false,
+            ),
+            Field::new("f", Type::Float32, false),
+            Field::new(
+                "d",
+                Type::Decimal {
+                    precision: 10,
+                    scale: 2,
+                },
+                false,
+            ),
+        ];
+        Ok(TableInfo {
+            schema: Arc::new(Schema::new(fields)?),
+            is_static: false,
+            rows: None,
+            unique: None,
+            cofactors: Vec::new(),
+        })
+    }
+}
+
+const PRICE: usize = 0;
+const VOLUME: usize = 1;
+
+fn column(depth: usize, atom: usize, name: &str) -> Json {
+    json!({"op": "column", "depth": depth, "atom": atom, "column": name})
+}
+
+fn compare(left: &Json, comparison: &str, right: &Json) -> Json {
+    json!({"op": "compare", "comparison": comparison, "left": left, "right": right})
+}
+
+fn literal(ty: &str, value: Json) -> Json {
+    json!({"op": "literal", "value": {"type": ty, "value": value}})
+}
+
+fn sum(name: &str) -> Json {
+    json!({"kind": "aggregate", "name": "s", "function": "sum",
+        "argument": {"op": "column", "atom": 0, "column": name}})
+}
+
+/// A query over one atom or some, as JSON.
+fn select(atoms: &[&str], output: &Json, condition: Option<&Json>) -> Json {
+    let atom = |table: &&str| json!({"table": table, "alias": table});
+    let atoms: Vec<Json> = atoms.iter().map(atom).collect();
+    let mut query = json!({"atoms": atoms, "outputs": [output]});
+    if let Some(condition) = condition {
+        query["condition"] = condition.clone();
+    }
+    query
+}
+
+fn within(query: &Json) -> Json {
+    json!({"op": "query", "query": query})
+}
+
+fn bound(query: &Json) -> Result<Bound> {
+    let query = Query::from_json(&query.to_string())?;
+    assert_eq!(Query::from_json(&query.to_json()?)?, query);
+    bind(&query, &Known)
+}
+
+/// What a condition on bids is bound to.
+fn condition(condition: &Json) -> Option<Where> {
+    let bound = bound(&select(&["bids"], &sum("price"), Some(condition))).unwrap();
+    let text = serde_json::to_string(&bound).unwrap();
+    assert_eq!(serde_json::from_str::<Bound>(&text).unwrap(), bound);
+    bound.condition
+}
+
+fn refused(of: &Json) -> String {
+    match bound(&select(&["bids"], &sum("price"), Some(of))) {
+        Err(error) => error.to_string(),
+        Ok(bound) => panic!("{:?}", bound.condition),
+    }
+}
+
+fn own(depth: usize, column: usize) -> Column {
+    Column {
+        depth,
+        atom: 0,
+        column,
+    }
+}
+
+fn int(depth: usize, column: usize) -> Value {
+    Value::Column {
+        column: own(depth, column),
+        ty: Type::Int64,
+    }
+}
+
+fn number(value: i64) -> Value {
+    Value::Constant {
+        kind: Kind::Int,
+        value: Constant::Int(value),
+    }
+}
+
+/// `SELECT SUM(volume) FROM bids WHERE price <= price of the query around`
+fn below() -> Json {
+    let correlated = compare(&column(0, 0, "price"), "le", &column(1, 0, "price"));
+    within(&select(&["bids"], &sum("volume"), Some(&correlated)))
+}
+
+#[test]
+fn vwap_is_bound_to_the_grammar_of_the_paper() {
+    let total = within(&select(&["bids"], &sum("volume"), None));
+    let part = json!({"op": "multiply", "left": literal("decimal", json!("0.75")), "right": total});
+    let outer = select(
+        &["bids"],
+        &sum("price"),
+        Some(&compare(&part, "lt", &below())),
+    );
+    let bound = bound(&outer).unwrap();
+    let sum = Aggregate::Sum {
+        argument: int(0, VOLUME),
+    };
+    let one = |atoms, condition| Value::Query {
+        query: Box::new(Nested {
+            atoms,
+            condition,
+            aggregates: vec![sum.clone()],
+            output: Value::Aggregate { aggregate: 0 },
+        }),
+    };
+    let correlated = Where::Compare {
+        comparison: Comparison::Le,
+        left: int(0, PRICE),
+        right: int(1, PRICE),
+    };
+    let part = Value::Constant {
+        kind: Kind::Decimal { scale: 2 },
+        value: Constant::Decimal(75),
+    };
+    let all = Where::And {
+        operands: Vec::new(),
+    };
+    let expected = Where::Compare {
+        comparison: Comparison::Lt,
+        left: Value::Multiply {
+            left: Box::new(part),
+            right: Box::new(one(1..2, all)),
+        },
+        right: one(2..3, correlated),
+    };
+    assert_eq!(bound.condition, Some(expected));
+    let columns: Vec<&[usize]> = bound.all_atoms().map(|atom| &atom.columns[..]).collect();
+    assert_eq!(columns, [&[PRICE][..], &[VOLUME], &[PRICE, VOLUME]]);
+    let query = Query::from_json(&outer.to_string()).unwrap();
+    assert_eq!(query.all_atoms().len(), 3);
+}
+
+#[test]
+fn queries_within_are_numbered_in_order_and_see_all_around_them() {
+    // The innermost compares with the outermost, two queries further out.
+    let deepest = compare(&column(0, 0, "price"), "gt", &column(2, 0, "volume"));
+    let deepest = within(&select(&["c", "d"], &sum("price"), Some(&deepest)));
+    let middle = compare(&deepest, "eq", &column(0, 0, "price"));
+    let middle = within(&select(&["b"], &sum("price"), Some(&middle)));
+    let last = within(&select(&["e"], &sum("d"), None));
+    let outer = json!({"op": "and", "operands": [
+        compare(&middle, "lt", &literal("int", json!(3))),
+        compare(&last, "gt", &column(0, 0, "price")),
+    ]});
+    let outer = select(&["a"], &sum("price"), Some(&outer));
+    let bound = bound(&outer).unwrap();
+    let tables: Vec<&str> = bound.all_atoms().map(|atom| atom.table.as_str()).collect();
+    assert_eq!(tables, ["a", "b", "c", "d", "e"]);
+    let query = Query::from_json(&outer.to_string()).unwrap();
+    let named: Vec<&str> = query
+        .all_atoms()
+        .iter()
+        .map(|atom| atom.table.as_str())
+        .collect();
+    assert_eq!(named, tables);
+    let columns: Vec<&[usize]> = bound.all_atoms().map(|atom| &atom.columns[..]).collect();
+    assert_eq!(
+        columns,
+        [&[PRICE, VOLUME][..], &[PRICE], &[PRICE], &[], &[6]]
+    );
+    let mut free = Vec::new();
+    let condition = bound.condition.unwrap();
+    condition.each_query(&mut |query| {
+        let mut own = Vec::new();
+        query.each_free(&mut |column| own.push(column));
+        free.push((query.atoms.clone(), own));
+    });
+    assert_eq!(free, [(1..2, vec![own(0, VOLUME)]), (4..5, vec![])]);
+}
+
+#[test]
+fn not_is_pushed_down_and_unknown_is_not_true() {
+    let one = literal("int", json!(1));
+    let price = compare(&below(), "lt", &one);
+    let null = json!({"op": "literal", "value": {"type": "null"}});
+    let unknown = compare(&below(), "eq", &null);
+    let not = |operand: &Json| json!({"op": "not", "operand": operand});
+    let both = |op: &str, operands: &[&Json]| json!({"op": op, "operands": operands});
+    let Some(Where::Compare { comparison, .. }) = condition(&not(&price)) else {
+        panic!()
+    };
+    assert_eq!(comparison, Comparison::Ge);
+    assert_eq!(condition(&not(&not(&price))), condition(&price));
+    let never = Some(Where::Or { operands: vec![] });
+    assert_eq!(condition(&unknown), never);
+    assert_eq!(condition(&not(&unknown)), never);
+    // FALSE AND unknown is FALSE, so its opposite is TRUE where the comparison is not.
+    assert_eq!(condition(&both("and", &[&price, &unknown])), never);
+    assert_eq!(
+        condition(&not(&both("and", &[&price, &unknown]))),
+        condition(&not(&price))
+    );
+    assert_eq!(
+        condition(&both("or", &[&price, &unknown])),
+        condition(&price)
+    );
+    assert_eq!(condition(&not(&both("or", &[&price, &unknown]))), never);
+    let yes = json!({"op": "constant", "value": true});
+    assert_eq!(condition(&both("or", &[&yes, &price])), None);
+    assert_eq!(condition(&not(&yes)), never);
+    // x NOT IN (1, NULL) is never TRUE; x IN (1, NULL) is x = 1.
+    let among = |list: Json| json!({"op": "in", "operand": below(), "list": list});
+    let with_null = among(json!([{"type": "int", "value": 1}, {"type": "null"}]));
+    assert_eq!(condition(&not(&with_null)), never);
+    assert_eq!(
+        condition(&with_null),
+        condition(&compare(&below(), "eq", &one))
+    );
+    let is_null = json!({"op": "is_null", "operand": below()});
+    for (of, null) in [(is_null.clone(), true), (not(&is_null), false)] {
+        let Some(Where::IsNull { null: bound, .. }) = condition(&of) else {
+            panic!()
+        };
+        assert_eq!(bound, null);
+    }
+}
+
+#[test]
+fn what_is_never_null_is_not_asked() {
+    let null = |name: &str| {
+        json!({"op": "or", "operands": [
+            {"op": "is_null", "operand": column(1, 0, name)},
+            {"op": "is_null", "operand": column(0, 0, "price")},
+        ]})
+    };
+    let counted = |name: &str| {
+        let count = json!({"kind": "aggregate", "name": "n", "function": "count"});
+        let count = within(&select(&["b"], &count, Some(&null(name))));
+        condition(&compare(&count, "gt", &literal("int", json!(0))))
+    };
+    assert_eq!(counted("price"), Some(Where::Or { operands: vec![] }));
+    assert!(matches!(counted("volume"), Some(Where::Compare { .. })));
+}
+
+#[test]
+fn what_one_row_tells_is_a_filter_or_stays_beside_an_or() {
+    let cheap = compare(&column(0, 0, "price"), "lt", &literal("int", json!(5)));
+    let like = json!({"op": "like", "operand": column(0, 0, "name"), "pattern": "a%"});
+    let nested = compare(&below(), "lt", &literal("int", json!(1)));
+    let and = json!({"op": "and", "operands": [cheap, nested, like]});
+    let bound = bound(&select(&["bids"], &sum("price"), Some(&and))).unwrap();
+    assert!(bound.atoms[0].filter.is_some());
+    assert!(matches!(bound.condition, Some(Where::Compare { .. })));
+    let or = json!({"op": "or", "operands": [like, nested]});
+    let Some(Where::Or { operands }) = condition(&or) else {
+        panic!()
+    };
+    assert!(matches!(operands[0], Where::Row { atom: 0, .. }));
+    assert_eq!(condition(&cheap), None);
+    let inner = within(&select(&["s"], &sum("price"), Some(&cheap)));
+    assert!(filters_within(&compare(
+        &inner,
+        "lt",
+        &literal("int", json!(1))
+    )));
+}
+
+/// Whether the first atom within has a filter of its own, and nothing else is left of the condition
+/// there.
+fn filters_within(of: &Json) -> bool {
+    let bound = bound(&select(&["bids"], &sum("price"), Some(of))).unwrap();
+    let mut left = false;
+    bound.condition.unwrap().each_query(&mut |query| {
+        left |= query.condition != Where::And { operands: vec![] };
+    });
+    bound.inner[0].filter.is_some() && !left
+}
+
+#[test]
+fn both_sides_get_one_meaning() {
+    let of = |left: &str, comparison: &str, right: &str| {
+        let both = compare(&column(0, 0, left), comparison, &column(1, 0, right));
+        let inner = within(&select(&["bids"], &sum("price"), Some(&both)));
+        compare(&inner, "lt", &literal("int", json!(1)))
+    };
+    assert!(condition(&of("name", "eq", "name")).is_some());
+    assert!(condition(&of("price", "lt", "d")).is_some());
+    assert!(refused(&of("name", "lt", "name")).contains("order of their letters"));
+    assert!(refused(&of("name", "eq", "price")).contains("two values of one type"));
+    assert!(refused(&of("day", "eq", "price")).contains("two values of one type"));
+    // Days beside microseconds are microseconds.
+    let mut scaled = None;
+    condition(&of("day", "lt", "at"))
+        .unwrap()
+        .each_query(&mut |query| {
+            if let Where::Compare { left, .. } = &query.condition {
+                scaled = Some(left.clone());
+            }
+        });
+    let ticks = Value::Multiply {
+        left: Box::new(Value::Column {
+            column: own(0, 3),
+            ty: Type::Date32,
+        }),
+        right: Box::new(number(86_400_000_000)),
+    };
+    assert_eq!(scaled, Some(ticks));
+    // A constant beside a float32 is one; text becomes what it is compared with.
+    let least = json!({"kind": "aggregate", "name": "m", "function": "min",
+        "argument": {"op": "column", "atom": 0, "column": "f"}});
+    let least = within(&select(&["bids"], &least, None));
+    let right = |of: &Json| match condition(of) {
+        Some(Where::Compare { right, .. }) => right,
+        other => panic!("{other:?}"),
+    };
+    let single = Value::Constant {
+        kind: Kind::Real,
+        value: Constant::Real(f64::from(0.1f32)),
+    };
+    let tenth = literal("decimal", json!("0.1"));
+    assert_eq!(right(&compare(&least, "eq", &tenth)), single);
+    let day = json!({"kind": "aggregate", "name": "m", "function": "max",
+        "argument": {"op": "column", "atom": 0, "column": "day"}});
+    let day = within(&select(&["bids"], &day, None));
+    let quoted = literal("text", json!("1970-01-03"));
+    assert_eq!(right(&compare(&day, "eq", &quoted)), number(2));
+    assert!(refused(&compare(&day, "eq", &literal("int", json!(2)))).contains("a date"));
+}
+
+#[test]
+fn what_is_no_single_value_is_refused() {
+    let with = |query: &Json| refused(&compare(&within(query), "eq", &literal("int", json!(1))));
+    let group = json!({"kind": "group", "name": "p", "column": {"atom": 0, "column": "price"}});
+    let mut rows = select(&["b"], &group, None);
+    rows["group_by"] = json!([{"atom": 0, "column": "price"}]);
+    assert!(with(&rows).contains("GROUP BY in a subquery"));
+    rows["group_by"] = json!([]);
+    rows["bag"] = json!({});
+    assert!(with(&rows).contains("it may have several rows"));
+    let constant = json!({"kind": "expression", "name": "c",
+        "value": {"op": "literal", "value": {"type": "int", "value": 1}}});
+    assert!(with(&select(&["b"], &constant, None)).contains("it may have several rows"));
+    let mut two = select(&["b"], &sum("price"), None);
+    let mut second = sum("volume");
+    second["name"] = json!("t");
+    two["outputs"].as_array_mut().unwrap().push(second);
+    assert!(with(&two).contains("a subquery for each"));
+    let mut having = select(&["b"], &sum("price"), None);
+    having["having"] = json!({"op": "constant", "value": true});
+    assert!(with(&having).contains("HAVING in a subquery"));
+    let function = |name: &str, column: &str| {
+        let mut output = sum(column);
+        output["function"] = json!(name);
+        with(&select(&["b"], &output, None))
+    };
+    assert!(function("var_pop", "price").contains("know SUM, COUNT, AVG, MIN and MAX"));
+    assert!(function("min", "name").contains("MIN or MAX of strings"));
+    assert!(function("sum", "name").contains("a number"));
+    assert!(refused(&compare(&column(1, 0, "price"), "eq", &below())).contains("so far out"));
+    assert!(refused(&compare(&column(0, 4, "price"), "eq", &below())).contains("of atom 4"));
+    let far = compare(&column(1, 0, "name"), "eq", &literal("text", json!("x")));
+    assert!(with(&select(&["b"], &sum("price"), Some(&far))).contains("whose column it is"));
+}
+
+#[test]
+fn values_beside_and_rows_are_chosen_by_the_condition_too() {
+    let nested = compare(&below(), "lt", &literal("int", json!(1)));
+    let mut least = sum("volume");
+    least["function"] = json!("min");
+    let view = bound(&select(&["bids"], &least, Some(&nested))).unwrap();
+    let beside = &view.companions[0].plan;
+    assert_eq!(beside.condition, view.condition);
+    assert_eq!(beside.inner, view.inner);
+    assert!(!view.as_table(None).unwrap().is_static);
+
+    let group = json!({"kind": "group", "name": "p", "column": {"atom": 0, "column": "price"}});
+    let mut rows = select(&["bids", "asks"], &group, Some(&nested));
+    rows["group_by"] = json!([{"atom": 0, "column": "price"}]);
+    rows["bag"] = json!({});
+    let listing = bound(&rows).unwrap();
+    assert_eq!(listing.bag, Some(ringview_query::Representation::Listing));
+    rows["bag"] = json!({"representation": "factorised"});
+    match bound(&rows) {
+        Err(Error::Unsupported { why, .. }) => assert!(why.contains("factorise")),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,10 @@
+//! Relations: parts, base rows, partitions, joins.
+
+mod crafted;
+mod join;
+mod part;
+mod partition;
+mod relation;
+mod room;
+mod row_cases;
+mod rows;

@@ -1,0 +1,5 @@
+//! The laws of the rings, and sums without rounding.
+
+mod cofactor;
+mod expansion;
+mod laws;

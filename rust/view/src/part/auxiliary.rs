@@ -1,0 +1,229 @@
+//! Auxiliary state of groups: the values of a column by group, for aggregates that have no inverse.
+//!
+//! MIN, MAX, COUNT(DISTINCT) and the categories of a COFACTOR are read from the same query with that column, or two,
+//! among its groups. Invariant: each maintainer has taken the rows that the groups have taken; its keys, in order by
+//! group, are the values. The order changes at the commit alone, so within a transaction only the parts do. Cost: that
+//! of the maintainers, and O(log n) comparisons a value that comes or leaves.
+
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_query::Companion;
+use ringview_relation::{Part, SlotChange};
+
+use super::{Maintainer, PartRows};
+use crate::answer::Members;
+use crate::answer::values::{GroupValues, Tallies, ValueSource, When, by_row};
+use crate::rows::RowDelta;
+
+/// The values of one column, or of two together, by group.
+#[derive(Debug)]
+pub struct Auxiliary<M> {
+    /// Maintains groups of the values.
+    pub maintainer: M,
+    values: GroupValues,
+    /// By field of the group's key here: which field of it that is, and of the key of the view's groups.
+    key: Vec<(usize, usize)>,
+}
+
+/// All auxiliary state of the groups of a view.
+#[derive(Debug)]
+pub struct Auxiliaries<M> {
+    /// Those of MIN, MAX and COUNT(DISTINCT), then those of categories.
+    all: Vec<Auxiliary<M>>,
+    /// How many are the first.
+    summarized: usize,
+}
+
+impl<M> Default for Auxiliaries<M> {
+    fn default() -> Self {
+        Self {
+            all: Vec::new(),
+            summarized: 0,
+        }
+    }
+}
+
+impl<M: Maintainer> Auxiliary<M> {
+    /// The values of a companion of the query whose groups `of` has.
+    pub fn new<P>(companion: &Companion<P>, of: PartRows<'_>, maintainer: M) -> Self {
+        let own = maintainer.grouped();
+        let members = own.further.members();
+        let words = |term| members.words(term);
+        let source = ValueSource::new(
+            companion,
+            (of.fields, of.keys),
+            (own.fields, own.keys),
+            (words, own.outputs.columns),
+        );
+        let key = source.key.iter().copied().zip(source.asked.iter().copied());
+        let key = key.collect();
+        let values = GroupValues::new(source, own.part.layout());
+        Self {
+            maintainer,
+            values,
+            key,
+        }
+    }
+
+    fn part(&self) -> &Part {
+        self.maintainer.grouped().part
+    }
+
+    fn commit(&mut self, dictionary: &Dictionary) {
+        self.values
+            .absorb(self.maintainer.grouped().part, dictionary);
+        let shrunk = self.maintainer.commit(dictionary);
+        self.values.follow(shrunk.as_ref());
+    }
+
+    /// The keys of the groups whose values may have changed, and how many; a key may come more than once.
+    fn touched(&self) -> (Vec<Vec<u64>>, usize) {
+        let part = self.part();
+        let slots = part.changes().map(|change| match change {
+            SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
+        });
+        let slots: Vec<u32> = slots.collect();
+        let mut columns = vec![Vec::new(); self.key.len()];
+        for &(own, asked) in &self.key {
+            columns[asked] = slots.iter().map(|&slot| part.field(slot, own)).collect();
+        }
+        (columns, slots.len())
+    }
+}
+
+impl<M: Maintainer> Auxiliaries<M> {
+    /// Those that summaries are read from, then those of categories.
+    #[must_use]
+    pub fn new(summarized: Vec<Auxiliary<M>>, tallied: Vec<Auxiliary<M>>) -> Self {
+        let first = summarized.len();
+        let all = summarized.into_iter().chain(tallied).collect();
+        Self {
+            all,
+            summarized: first,
+        }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// All maintainers, in their order.
+    pub fn maintainers(&self) -> impl Iterator<Item = &M> {
+        self.all.iter().map(|one| &one.maintainer)
+    }
+
+    /// The same, to be changed.
+    pub fn maintainers_mut(&mut self) -> impl Iterator<Item = &mut M> {
+        self.all.iter_mut().map(|one| &mut one.maintainer)
+    }
+
+    /// The values by group, as rows.
+    #[must_use]
+    pub fn rows(&self) -> Vec<PartRows<'_>> {
+        self.maintainers().map(M::grouped).collect()
+    }
+
+    /// Takes rows of the relation at one atom.
+    ///
+    /// # Errors
+    /// As [`Maintainer::apply`].
+    pub fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        self.maintainers_mut()
+            .try_for_each(|one| one.apply(rows, meter))
+    }
+
+    /// Static relations have all their rows.
+    pub fn freeze(&mut self) {
+        self.maintainers_mut().for_each(M::freeze);
+    }
+
+    /// Brings the values to those of the rows.
+    ///
+    /// # Errors
+    /// As [`Maintainer::prepare`].
+    pub fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+        self.maintainers_mut()
+            .try_for_each(|one| one.prepare(dictionary, meter))
+    }
+
+    /// Keeps the changes since the last commit.
+    pub fn commit(&mut self, dictionary: &Dictionary) {
+        self.all.iter_mut().for_each(|one| one.commit(dictionary));
+    }
+
+    /// Undoes the changes since the last commit.
+    pub fn rollback(&mut self) {
+        self.maintainers_mut().for_each(M::rollback);
+    }
+
+    /// Fills the summaries in rows of these members.
+    pub fn fill(&self, members: &Members, keys: &[Vec<u64>], rows: &mut [u64], when: When<'_>) {
+        let width = members.width();
+        let count = rows.len() / width;
+        for (one, words) in self.all[..self.summarized].iter().zip(members.summaries()) {
+            let summaries = one.values.summaries(one.part(), keys, count, when);
+            for (row, summary) in rows.chunks_exact_mut(width).zip(summaries) {
+                row[words.clone()].copy_from_slice(&summary);
+            }
+        }
+    }
+
+    /// The tallies of the groups of some keys.
+    #[must_use]
+    pub fn tallies(&self, keys: &[Vec<u64>], rows: usize, when: When<'_>) -> Vec<Tallies> {
+        let tallied = self.all[self.summarized..].iter();
+        let tally = |one: &Auxiliary<M>| one.values.tallies(one.part(), keys, rows, when);
+        by_row(tallied.map(tally).collect(), rows)
+    }
+
+    /// As [`Further::touched`](crate::answer::Further::touched).
+    #[must_use]
+    pub fn touched(&self) -> Vec<(Vec<Vec<u64>>, usize)> {
+        self.all.iter().map(Auxiliary::touched).collect()
+    }
+
+    /// Bytes that each takes, by what is quickly counted if `quick`.
+    pub fn memory_usage(&self, quick: bool) -> impl Iterator<Item = usize> {
+        self.all.iter().map(move |one| {
+            if quick {
+                return one.maintainer.bytes() + one.values.bytes(Some(one.part()));
+            }
+            one.maintainer.memory_usage() + one.values.memory_usage()
+        })
+    }
+
+    /// Rows handled so far.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.maintainers().map(M::steps).sum()
+    }
+
+    /// Checks the invariants; for tests.
+    ///
+    /// # Panics
+    /// When one does not hold.
+    pub fn check(&self) {
+        for one in &self.all {
+            one.part().check();
+            one.maintainer.check();
+            one.values.check(Some(one.part()));
+        }
+    }
+}
+
+/// Beside the keys of the maintainers nothing holds strings.
+impl<M: Maintainer> HoldsStrings for Auxiliaries<M> {
+    fn mark_strings(&self, held: &mut Held) {
+        self.maintainers().for_each(|one| one.mark_strings(held));
+    }
+
+    fn string_words(&self) -> usize {
+        self.maintainers().map(M::string_words).sum()
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        self.maintainers_mut()
+            .for_each(|one| one.forget_strings(gone));
+    }
+}

@@ -1,0 +1,4 @@
+//! Values and members of groups.
+
+mod members;
+mod values;

@@ -1,0 +1,301 @@
+//! Auxiliary state of a view tree: values by group, and degree-m payloads where it has sums too.
+//!
+//! Invariant: it has taken the rows that the tree has taken. The tree of the degree-m payloads is the
+//! view's but for its ring, so a key of one root is a key of the other. Within a transaction the order of values
+//! and the origins are those before it.
+//! Cost: that of a view of its own, but for the plan.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_query::Companion;
+use ringview_relation::{ABSENT, KeyScratch, Keys, Part, SlotChange};
+use ringview_view::RowDelta;
+use ringview_view::answer::values::{Tallies, When};
+use ringview_view::answer::{Further, Members};
+use ringview_view::part::{Auxiliaries, Auxiliary, PartRows};
+
+use crate::cofactor::CofactorPayloads;
+use crate::maintained::{Maintained, NodeStatus};
+use crate::plan::{CofactorPlan, Plan};
+use crate::tree::Recentring;
+use crate::tree::Tree;
+use crate::values::ValueTree;
+
+/// Everything beside the tree of a view.
+#[derive(Default)]
+pub(crate) struct AuxiliaryState {
+    /// The sums of a COFACTOR beside other sums.
+    matrix: Option<Tree<CofactorPayloads>>,
+    values: Auxiliaries<ValueTree>,
+    /// The origins of the degree-m payloads, here or in the tree of the view.
+    origins: Vec<u64>,
+    /// The same once the running transaction is kept.
+    recentring: Option<Recentring>,
+    /// The layout of the payload of a group, that in the tree first.
+    members: Members,
+}
+
+impl AuxiliaryState {
+    /// That of a plan, over no rows; `of` are the groups of the tree.
+    pub(crate) fn new(plan: &Plan, of: PartRows<'_>) -> Result<Self> {
+        let value = |companion: &Companion<Plan>| {
+            let tree = ValueTree::new(&companion.plan)?;
+            Ok(Auxiliary::new(companion, of, tree))
+        };
+        let categories = plan
+            .features()
+            .into_iter()
+            .flat_map(CofactorPlan::companions);
+        let matrix = match plan.matrix.as_deref().map(|plan| (plan, &plan.cofactor)) {
+            Some((plan, Some(cofactor))) => {
+                let payloads = CofactorPayloads::compile(plan, cofactor)?;
+                Some(Tree::new(Arc::new(plan.clone()), payloads))
+            }
+            _ => None,
+        };
+        let summarized = plan.companions.iter().map(value).collect::<Result<_>>()?;
+        let tallied = categories.map(value).collect::<Result<_>>()?;
+        Ok(Self {
+            matrix,
+            values: Auxiliaries::new(summarized, tallied),
+            origins: Vec::new(),
+            recentring: None,
+            members: plan.members(),
+        })
+    }
+
+    /// The values by group, those of categories behind the others.
+    pub(crate) fn values(&self) -> Vec<PartRows<'_>> {
+        self.values.rows()
+    }
+
+    /// The keys of the degree-m payloads.
+    fn matrix_root(&self) -> Option<&Part> {
+        self.matrix.as_ref()?.result()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.matrix.is_none() && self.values.is_empty()
+    }
+
+    pub(crate) fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        if let Some(matrix) = &mut self.matrix {
+            matrix.apply(rows, meter)?;
+        }
+        self.values.apply(rows, meter)
+    }
+
+    pub(crate) fn freeze(&mut self) {
+        self.matrix.iter_mut().for_each(Tree::freeze);
+        self.values.freeze();
+    }
+
+    /// Checks that all sums fit, and finds how the commit will show degree-m payloads.
+    pub(crate) fn prepare(
+        &mut self,
+        tree: &mut dyn Maintained,
+        reading: (&Dictionary, &Meter<'_>),
+    ) -> Result<()> {
+        self.matrix.iter().try_for_each(Maintained::check_fits)?;
+        self.values.prepare(reading.0, reading.1)?;
+        self.recentring = match &mut self.matrix {
+            Some(matrix) => Maintained::recentring(matrix),
+            None => tree.recentring(),
+        };
+        Ok(())
+    }
+
+    /// The tree of the view keeps larger sums from now on.
+    pub(crate) fn grow(&mut self) {
+        self.members.grow();
+    }
+
+    /// After a commit of the view's tree too: takes the origins as they are by now.
+    pub(crate) fn take_origins(&mut self, tree: &dyn Maintained) {
+        let origins = match &self.matrix {
+            Some(matrix) => Maintained::origins(matrix),
+            None => tree.origins(),
+        };
+        self.origins.clear();
+        self.origins.extend_from_slice(origins);
+    }
+
+    pub(crate) fn commit(&mut self, dictionary: &Dictionary) {
+        self.recentring = None;
+        self.matrix.iter_mut().for_each(Maintained::commit);
+        self.values.commit(dictionary);
+    }
+
+    pub(crate) fn rollback(&mut self) {
+        self.recentring = None;
+        self.matrix.iter_mut().for_each(Maintained::rollback);
+        self.values.rollback();
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.describe().iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Bytes, by what is quickly counted.
+    pub(crate) fn bytes(&self) -> usize {
+        let views = self.matrix.iter().flat_map(|tree| &tree.views);
+        let parts = views.filter_map(|view| view.part());
+        let values = self.values.memory_usage(true);
+        parts.map(Part::memory_usage).sum::<usize>() + values.sum::<usize>()
+    }
+
+    /// What the nodes of each tree hold, and all the bytes of each, in the order of the plan's description.
+    pub(crate) fn describe(&self) -> Vec<(Vec<NodeStatus>, usize)> {
+        let matrix = self.matrix.iter().map(|tree| {
+            let nodes = Maintained::describe(tree);
+            let bytes = nodes.iter().map(|node| node.bytes).sum::<usize>();
+            (nodes, bytes + Maintained::memory_usage(tree))
+        });
+        let values = self.values.maintainers().map(ValueTree::describe);
+        matrix
+            .chain(values.zip(self.values.memory_usage(false)))
+            .collect()
+    }
+
+    pub(crate) fn steps(&self) -> u64 {
+        self.matrix.iter().map(Maintained::steps).sum::<u64>() + self.values.steps()
+    }
+
+    /// Checks the invariants, also those with the keys of the view's root; for tests.
+    pub(crate) fn check(&self, root: Option<&Part>) {
+        self.values.check();
+        let (Some(matrix), Some(root)) = (&self.matrix, root) else {
+            return;
+        };
+        Maintained::check(matrix);
+        let of = self.matrix_root().map_or(0, Part::len);
+        assert_eq!(of, root.len(), "keys of two trees over the same rows");
+    }
+}
+
+impl Further for AuxiliaryState {
+    fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// The degree-m payloads of the keys, the summaries of their values, the origins.
+    fn fill(&self, keys: &[Vec<u64>], rows: &mut [u64], when: When<'_>) {
+        let width = self.members.width();
+        let count = rows.len() / width;
+        let features = self.members.features();
+        if let (Some(root), Some((words, _))) = (self.matrix_root(), &features) {
+            let payloads = payloads(root, keys, count, when);
+            for (row, payload) in rows.chunks_exact_mut(width).zip(payloads) {
+                if let Some(payload) = payload {
+                    row[words.clone()].copy_from_slice(payload);
+                }
+            }
+        }
+        self.values.fill(&self.members, keys, rows, when);
+        let origins = self.members.origins();
+        if origins.is_empty() {
+            return;
+        }
+        let recentring = self
+            .recentring
+            .as_ref()
+            .filter(|_| matches!(when, When::Settling(_)));
+        let shown = recentring.map_or(&self.origins, |coming| &coming.origins);
+        let mut scratch = Vec::new();
+        for row in rows.chunks_exact_mut(width) {
+            row[origins.clone()].copy_from_slice(shown);
+            if let (
+                Some(Recentring {
+                    shape,
+                    by: Some(by),
+                    ..
+                }),
+                Some((words, _)),
+            ) = (recentring, &features)
+            {
+                shape.recentre(&mut row[words.clone()], by, &mut scratch);
+            }
+        }
+    }
+
+    fn tallies(&self, keys: &[Vec<u64>], rows: usize, when: When<'_>) -> Vec<Tallies> {
+        self.values.tallies(keys, rows, when)
+    }
+
+    fn touched(&self) -> Vec<(Vec<Vec<u64>>, usize)> {
+        let mut touched = self.values.touched();
+        touched.extend(self.matrix_root().map(keys_of));
+        touched
+    }
+
+    fn changes_all(&self) -> bool {
+        self.recentring
+            .as_ref()
+            .is_some_and(|coming| coming.by.is_some())
+    }
+}
+
+/// The keys of a part that the running transaction touched, column by column, and how many.
+fn keys_of(part: &Part) -> (Vec<Vec<u64>>, usize) {
+    let slots = part.changes().map(|change| match change {
+        SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
+    });
+    let slots: Vec<u32> = slots.collect();
+    let column = |field| slots.iter().map(|&slot| part.field(slot, field)).collect();
+    (
+        (0..part.layout().fields()).map(column).collect(),
+        slots.len(),
+    )
+}
+
+/// The payloads of some keys of a part: as they were before the running transaction, or as they are.
+fn payloads<'a>(
+    root: &'a Part,
+    keys: &[Vec<u64>],
+    rows: usize,
+    when: When<'_>,
+) -> Vec<Option<&'a [u64]>> {
+    let mut before = HashMap::new();
+    let changes = matches!(when, When::Before).then(|| root.changes());
+    for change in changes.into_iter().flatten() {
+        // The first change of a slot tells what was there before.
+        match change {
+            SlotChange::New(slot) => before.entry(slot).or_insert(None),
+            SlotChange::Was(slot, payload) => before.entry(slot).or_insert(Some(payload)),
+        };
+    }
+    let fields: Vec<usize> = (0..keys.len()).collect();
+    let keys = Keys {
+        columns: keys,
+        fields: &fields,
+        rows,
+    };
+    let mut slots = Vec::new();
+    root.find(keys, &mut KeyScratch::default(), &mut slots);
+    let payload = |slot: &u32| match before.get(slot) {
+        Some(was) => *was,
+        None => (*slot != ABSENT).then(|| root.payload(*slot)),
+    };
+    slots.iter().map(payload).collect()
+}
+
+impl HoldsStrings for AuxiliaryState {
+    fn mark_strings(&self, held: &mut Held) {
+        self.matrix.iter().for_each(|tree| tree.mark_strings(held));
+        self.values.mark_strings(held);
+    }
+
+    fn string_words(&self) -> usize {
+        let matrix = self.matrix.iter().map(HoldsStrings::string_words);
+        matrix.sum::<usize>() + self.values.string_words()
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        self.matrix
+            .iter_mut()
+            .for_each(|tree| tree.forget_strings(gone));
+        self.values.forget_strings(gone);
+    }
+}

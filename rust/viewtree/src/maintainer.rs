@@ -1,0 +1,202 @@
+//! The groups of a join: a tree over any ring, and the auxiliary state of its groups.
+//!
+//! Invariant: the tree and what is beside it have taken the same rows. Cost: that of both.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ringview_core::{Dictionary, Gone, Held, HoldsStrings, Meter, Result};
+use ringview_explain::{Explanation, Held as HeldBy};
+use ringview_query::{Representation, VarId};
+use ringview_relation::{Moved, Part};
+use ringview_view::part::{Grouped, Maintainer, PartRows, PartView};
+use ringview_view::{ProductDelta, RowDelta, View};
+
+use crate::auxiliary::AuxiliaryState;
+use crate::cofactor::CofactorPayloads;
+use crate::factorised::FactorisedView;
+use crate::maintained::{Maintained, NodeStatus};
+use crate::plan::Plan;
+use crate::tree::Tree;
+use crate::tree::payloads::SumProductPayloads;
+
+/// Maintains group-by counts, sums, averages or degree-m payloads over a join, or its rows with their counts.
+pub(crate) struct TreeMaintainer {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) tree: Box<dyn Maintained>,
+    auxiliary: AuxiliaryState,
+}
+
+/// An empty view.
+///
+/// # Errors
+/// What the plan's expressions cannot be compiled for.
+pub fn view(plan: Arc<Plan>) -> Result<Box<dyn View>> {
+    let maintainer = TreeMaintainer::new(plan)?;
+    Ok(match maintainer.plan.bag {
+        None => Box::new(PartView::groups(maintainer)),
+        Some(Representation::Listing) => Box::new(PartView::listing(maintainer)),
+        Some(Representation::Factorised) => Box::new(FactorisedView::new(maintainer)),
+    })
+}
+
+impl TreeMaintainer {
+    fn new(plan: Arc<Plan>) -> Result<Self> {
+        let tree: Box<dyn Maintained> = match &plan.cofactor {
+            Some(cofactor) => {
+                let payloads = CofactorPayloads::compile(&plan, cofactor)?;
+                Box::new(Tree::new(Arc::clone(&plan), payloads))
+            }
+            None => {
+                let payloads = SumProductPayloads::compile(&plan)?;
+                Box::new(Tree::new(Arc::clone(&plan), payloads))
+            }
+        };
+        let none = AuxiliaryState::default();
+        let mut all = Self {
+            plan,
+            tree,
+            auxiliary: none,
+        };
+        all.auxiliary = AuxiliaryState::new(&all.plan, all.grouped())?;
+        all.auxiliary.take_origins(&*all.tree);
+        Ok(all)
+    }
+
+    /// The variables of the root's keys.
+    fn keys(&self) -> &[VarId] {
+        &self.plan.tree.nodes[self.plan.tree.root].keys
+    }
+
+    /// What each node of the plan's tree holds.
+    fn describe(&self) -> Vec<NodeStatus> {
+        self.tree.describe()
+    }
+}
+
+impl Grouped for TreeMaintainer {
+    fn grouped(&self) -> PartRows<'_> {
+        let Some(part) = self.tree.result() else {
+            unreachable!("a root is kept")
+        };
+        PartRows {
+            outputs: self.plan.shown(),
+            fields: self.tree.fields(),
+            keys: self.keys(),
+            part,
+            further: &self.auxiliary,
+        }
+    }
+}
+
+impl Maintainer for TreeMaintainer {
+    fn apply(&mut self, rows: RowDelta<'_>, meter: &Meter<'_>) -> Result<()> {
+        self.tree.apply(rows, meter)?;
+        self.auxiliary.apply(rows, meter)
+    }
+
+    /// Where the payloads allow it, the product is multiplied out only at views that are kept.
+    fn apply_factors(&mut self, product: ProductDelta<'_>, meter: &Meter<'_>) -> Result<bool> {
+        if product.factors.iter().any(|factor| factor.batch.rows == 0) {
+            return Ok(true);
+        }
+        // Auxiliary state reads rows.
+        Ok(self.auxiliary.is_empty() && self.tree.apply_factors(product, meter)?)
+    }
+
+    fn prepare(&mut self, dictionary: &Dictionary, meter: &Meter<'_>) -> Result<()> {
+        if self.tree.grow_to_fit() {
+            self.auxiliary.grow();
+        }
+        self.tree.check_fits()?;
+        self.auxiliary.prepare(&mut *self.tree, (dictionary, meter))
+    }
+
+    fn freeze(&mut self) {
+        self.tree.freeze();
+        self.auxiliary.freeze();
+    }
+
+    fn commit(&mut self, dictionary: &Dictionary) -> Option<Moved> {
+        self.auxiliary.commit(dictionary);
+        self.tree.commit();
+        self.auxiliary.take_origins(&*self.tree);
+        None
+    }
+
+    fn rollback(&mut self) {
+        self.tree.rollback();
+        self.auxiliary.rollback();
+    }
+
+    fn values(&self) -> Vec<PartRows<'_>> {
+        self.auxiliary.values()
+    }
+
+    fn explanation(&self) -> Explanation {
+        let mut explanation = self.plan.explanation();
+        explanation.fill(&held(&self.describe()));
+        // The plan speaks of them in the same order.
+        let auxiliary = self.auxiliary.describe();
+        for (beside, (nodes, bytes)) in explanation.beside.iter_mut().zip(auxiliary) {
+            beside.view.fill(&held(&nodes));
+            beside.view.bytes = Some(bytes as u64);
+        }
+        explanation
+    }
+
+    fn memory_usage(&self) -> usize {
+        let nodes = self.describe();
+        self.auxiliary.memory_usage()
+            + self.tree.memory_usage()
+            + nodes.iter().map(|node| node.bytes).sum::<usize>()
+    }
+
+    fn bytes(&self) -> usize {
+        let nodes = 0..self.plan.tree.nodes.len();
+        let parts = nodes.filter_map(|node| self.tree.part(node));
+        parts.map(Part::memory_usage).sum::<usize>() + self.auxiliary.bytes()
+    }
+
+    fn steps(&self) -> u64 {
+        self.tree.steps() + self.auxiliary.steps()
+    }
+
+    fn check(&self) {
+        self.tree.check();
+        self.auxiliary.check(self.tree.result());
+    }
+}
+
+fn held(nodes: &[NodeStatus]) -> Vec<HeldBy> {
+    let held = |node: &NodeStatus| HeldBy {
+        rows: node.rows.map(|rows| rows as u64),
+        bytes: node.bytes as u64,
+        updates: node.updates,
+    };
+    nodes.iter().map(held).collect()
+}
+
+impl fmt::Debug for TreeMaintainer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TreeMaintainer")
+            .field("nodes", &self.describe())
+            .finish_non_exhaustive()
+    }
+}
+
+impl HoldsStrings for TreeMaintainer {
+    fn mark_strings(&self, held: &mut Held) {
+        self.tree.mark_strings(held);
+        self.auxiliary.mark_strings(held);
+    }
+
+    fn string_words(&self) -> usize {
+        self.tree.string_words() + self.auxiliary.string_words()
+    }
+
+    fn forget_strings(&mut self, gone: &Gone) {
+        self.tree.forget_strings(gone);
+        self.auxiliary.forget_strings(gone);
+    }
+}

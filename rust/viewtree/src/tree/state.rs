@@ -1,0 +1,148 @@
+//! The views of a tree, and what its payloads are asked for.
+//!
+//! Invariant: the tree is the same for every ring; what differs is behind [`Payloads`]. Cost: none.
+
+use std::sync::Arc;
+
+use ringview_core::{Batch, Dictionary, Error, Gone, Result};
+use ringview_relation::join::{self, Path};
+use ringview_relation::{Delta, Relation};
+use ringview_ring::{CofactorShape, Expansion, Groups, PayloadRing};
+use ringview_view::fields::{Aspect, Fields};
+use ringview_view::read::Selection;
+
+use super::indicator::Watch;
+use crate::plan::Plan;
+
+/// The views of a plan and the paths between them.
+pub(crate) struct Tree<P: Payloads> {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) fields: Fields,
+    pub(crate) views: Vec<Relation<P::Ring>>,
+    /// By atom.
+    pub(super) paths: Vec<Arc<Path<P::Ring>>>,
+    /// By atom: where the fields of its leaf's key come from, in the order of the key.
+    pub(super) key_columns: Vec<Vec<KeyColumn>>,
+    /// By atom: its indicator projections, if it has any.
+    pub(crate) watches: Vec<Option<Watch<P::Ring>>>,
+    /// Whether any atom has.
+    pub(super) is_watched: bool,
+    pub(crate) payloads: P,
+    /// What climbs share. Its steps count rows at leaves and in factors too.
+    pub(crate) work: join::Work<P::Ring>,
+    pub(crate) room: Room,
+}
+
+/// A column of a table that is a field of a leaf's key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyColumn {
+    pub(super) aspect: Aspect,
+    pub(super) column: usize,
+}
+
+/// Room for the rows of a leaf, kept between batches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Room {
+    pub(crate) selection: Selection,
+    /// Slots of a leaf that came or went.
+    pub(super) moved: Vec<(u32, i64)>,
+    /// One delta an atom: its registers keep their memory.
+    pub(super) deltas: Vec<Delta>,
+}
+
+/// How payloads with origins will be shown once the running transaction is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Recentring {
+    /// The origins, then the reaches, as words.
+    pub(crate) origins: Vec<u64>,
+    pub(crate) shape: CofactorShape,
+    /// By how much rows grow, by feature of the root, if origins are about to move.
+    pub(crate) by: Option<Vec<Expansion>>,
+}
+
+/// What payloads that are counted from moving origins ask of their tree. By default there is no origin.
+pub(crate) trait Recentred: Send + Sync {
+    /// Before the selected rows of a batch are read at a leaf.
+    fn foresee(_tree: &mut Tree<Self>, _leaf: usize, _batch: &Batch) -> Result<()>
+    where
+        Self: Payloads + Sized,
+    {
+        Ok(())
+    }
+
+    /// A member of every row of a result, as of the last commit: the origins that payloads are
+    /// counted from.
+    fn origins(&self) -> &[u64] {
+        &[]
+    }
+
+    /// Before a commit: how it will show the payloads of the root; `None` where they have no origins.
+    fn recentring(_tree: &mut Tree<Self>) -> Option<Recentring>
+    where
+        Self: Payloads + Sized,
+    {
+        None
+    }
+
+    /// The running transaction's changes have been committed.
+    fn commit(_tree: &mut Tree<Self>)
+    where
+        Self: Payloads + Sized,
+    {
+    }
+
+    /// The running transaction's changes are undone.
+    fn rollback(&mut self) {}
+}
+
+/// What a tree asks of the source of its payloads.
+pub(crate) trait Payloads: Recentred {
+    /// The ring.
+    type Ring: PayloadRing;
+
+    /// Which rows of a batch take part at a leaf.
+    fn select(
+        &mut self,
+        leaf: usize,
+        batch: &Batch,
+        dictionary: &Dictionary,
+        into: &mut Selection,
+    ) -> Result<()>;
+
+    /// The payloads of the selected rows, times `sign`, summed by group into `out`.
+    fn read(
+        &mut self,
+        leaf: usize,
+        batch: &Batch,
+        selection: &Selection,
+        sign: i64,
+        groups: Groups<'_>,
+        out: &mut Vec<u64>,
+    ) -> Result<()>;
+
+    /// As `read`, for sums that did not fit: of the ring's widened shape. Whether they are.
+    ///
+    /// # Errors
+    /// The problem that was met, where there is no such shape or it has not room enough either.
+    fn read_wide(
+        &mut self,
+        _leaf: (usize, &Batch, &Selection),
+        _sign: i64,
+        _groups: Groups<'_>,
+        _out: &mut Vec<u64>,
+        problem: Error,
+    ) -> Result<bool> {
+        Err(problem)
+    }
+
+    /// Brings its shapes to the ring's grown ones; whether there are any.
+    fn grow(&mut self) -> bool {
+        false
+    }
+
+    /// Forgets what filters know of strings that have gone.
+    fn forget_strings(&mut self, gone: &Gone);
+
+    /// Bytes that it takes.
+    fn memory_usage(&self) -> usize;
+}

@@ -1,0 +1,236 @@
+//! Complexity by counted steps, never by a clock; and what happens at the edges of the numbers.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Int64Type};
+
+use crate::views::naive::{Row, Rows, Tables, batch, commit, feed, prepare, query, result, rows};
+use ringview_core::{Dictionary, Error};
+use ringview_query::Query;
+use ringview_view::View;
+
+fn row(values: &[i64]) -> (Row, i64) {
+    (values.iter().map(|&v| Some(v)).collect(), 1)
+}
+
+/// Steps of one more row in a table, with `size` rows in each.
+fn steps_of_one(query: &Query, tables: &Tables, table: &'static str, size: i64) -> u64 {
+    let (plan, mut view) = tables.view(query);
+    view.freeze();
+    for (name, columns) in &tables.columns {
+        let all: Vec<(Row, i64)> = (0..size)
+            .map(|at| row(&vec![at % 100; columns.len()]))
+            .collect();
+        feed(&plan, &mut view, name, &batch(columns.len(), &all), 1).unwrap();
+        commit(&mut view);
+    }
+    let before = view.steps();
+    let one = batch(
+        tables.columns[table].len(),
+        &[row(&vec![7; tables.columns[table].len()])],
+    );
+    feed(&plan, &mut view, table, &one, 1).unwrap();
+    commit(&mut view);
+    view.steps() - before
+}
+
+#[test]
+fn a_change_of_a_q_hierarchical_query_costs_the_same_at_any_size() {
+    let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["a", "c"]), ("T", &["a", "d"])]);
+    let star = query(
+        &["R", "S", "T"],
+        &["R.a = S.a = T.a"],
+        &["R.a"],
+        &["", "R.b * S.c * T.d"],
+    );
+    for table in ["R", "S", "T"] {
+        let small = steps_of_one(&star, &tables, table, 100);
+        assert_eq!(small, steps_of_one(&star, &tables, table, 10_000));
+        assert!(small < 10, "{small} steps");
+    }
+}
+
+#[test]
+fn a_change_below_the_root_costs_one_path_and_one_at_a_leaf_its_group() {
+    let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["b", "c"]), ("T", &["c", "d"])]);
+    let mut path = query(
+        &["R", "S", "T"],
+        &["R.b = S.b", "S.c = T.c"],
+        &[],
+        &["", "R.a * T.d"],
+    );
+    path.order = Some(serde_json::from_str(
+        r#"[{"variable":{"atom":0,"column":"b"},"children":[{"variable":{"atom":1,"column":"c"}, "children":[]}]}]"#,
+    ).unwrap());
+    // S has both variables: constant. T lacks b: linear in the b's of its c.
+    assert!(steps_of_one(&path, &tables, "S", 5_000) < 12);
+    let (plan, mut view) = tables.view(&path);
+    view.freeze();
+    let fan: Vec<(Row, i64)> = (0..500).map(|b| row(&[b, 7])).collect();
+    feed(&plan, &mut view, "S", &batch(2, &fan), 1).unwrap();
+    commit(&mut view);
+    let before = view.steps();
+    feed(&plan, &mut view, "T", &batch(2, &[row(&[7, 1])]), 1).unwrap();
+    commit(&mut view);
+    let steps = view.steps() - before;
+    assert!((500..2_100).contains(&steps), "{steps} steps");
+}
+
+/// Groups larger than one block of pairs are walked block by block.
+#[test]
+fn groups_of_any_size() {
+    let tables = Tables::new(&[("R", &["a"]), ("S", &["b"])]);
+    let product = query(&["R", "S"], &[], &[], &["", "R.a * S.b"]);
+    let (plan, mut view) = tables.view(&product);
+    view.freeze();
+    let many: Vec<(Row, i64)> = (0..70_000).map(|b| row(&[b])).collect();
+    feed(&plan, &mut view, "S", &batch(1, &many), 1).unwrap();
+    feed(
+        &plan,
+        &mut view,
+        "R",
+        &batch(1, &[row(&[2]), row(&[3]), row(&[5])]),
+        1,
+    )
+    .unwrap();
+    commit(&mut view);
+    let sum = (0..70_000i64).sum::<i64>() * 10;
+    let found = rows(&result(&*view), false);
+    assert_eq!(
+        found.keys().next().unwrap(),
+        &vec![Some(210_000), Some(sum)]
+    );
+}
+
+fn overflowing() -> (std::sync::Arc<ringview_viewtree::plan::Plan>, Box<dyn View>) {
+    let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["a", "c"])]);
+    let (plan, mut view) = tables.view(&query(
+        &["R", "S"],
+        &["R.a = S.a"],
+        &["R.a"],
+        &["R.b * S.c"],
+    ));
+    view.freeze();
+    feed(
+        &plan,
+        &mut view,
+        "R",
+        &batch(2, &[row(&[1, i64::MAX / 2]), row(&[2, 5])]),
+        1,
+    )
+    .unwrap();
+    feed(
+        &plan,
+        &mut view,
+        "S",
+        &batch(2, &[row(&[1, 1]), row(&[2, 1])]),
+        1,
+    )
+    .unwrap();
+    commit(&mut view);
+    (plan, view)
+}
+
+#[test]
+fn overflow_is_refused_wherever_it_happens_and_leaves_all_as_it_was() {
+    let (plan, mut view) = overflowing();
+    let before = rows(&result(&*view), false);
+    // A sum past 128 bits, a count past 64.
+    let faults: [(&str, Vec<(Row, i64)>); 4] = [
+        ("S", vec![row(&[2, 3]), (vec![Some(1), Some(i64::MAX)], 8)]),
+        (
+            "R",
+            vec![row(&[2, 3]), (vec![Some(1), Some(i64::MAX)], i64::MAX)],
+        ),
+        ("R", vec![(vec![Some(2), Some(i64::MIN)], i64::MAX)]),
+        ("S", vec![row(&[3, 4]), (vec![Some(2), Some(1)], i64::MAX)]),
+    ];
+    for (table, fault) in faults {
+        let refused = feed(&plan, &mut view, table, &batch(2, &fault), 1)
+            .and_then(|()| prepare(&plan, &mut view).map(drop));
+        assert!(
+            matches!(refused, Err(Error::Overflow { .. })),
+            "{refused:?}"
+        );
+        view.rollback();
+        view.check();
+        assert_eq!(rows(&result(&*view), false), before);
+    }
+    feed(&plan, &mut view, "S", &batch(2, &[row(&[2, 3])]), 1).unwrap();
+    commit(&mut view);
+    let after = rows(&result(&*view), false);
+    assert_eq!(after.get(&vec![Some(2), Some(20)]), Some(&1));
+}
+
+/// The group and the sum of each row, sorted.
+fn sums(view: &dyn View) -> Vec<(i64, i128)> {
+    let found = result(view);
+    let keys = found.column(0).as_primitive::<Int64Type>().values();
+    let sums = found.column(1).as_primitive::<Decimal128Type>().values();
+    let mut all: Vec<(i64, i128)> = keys.iter().copied().zip(sums.iter().copied()).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn a_sum_of_integers_grows_to_128_bits_and_is_undone_like_any_other() {
+    let dictionary = Dictionary::new();
+    let (plan, mut view) = overflowing();
+    let large = i128::from(i64::MAX / 2);
+    let before = sums(&*view);
+    let mut changed = Rows::new();
+    assert_eq!(before, [(1, large), (2, 5)]);
+
+    // Beyond 64 bits for the first time, and back: the relations stay wide, the sums are as before.
+    feed(&plan, &mut view, "S", &batch(2, &[row(&[1, i64::MAX])]), 1).unwrap();
+    prepare(&plan, &mut view).unwrap();
+    view.rollback();
+    view.check();
+    assert_eq!(sums(&*view), before);
+
+    // Again, in a relation that nothing else changed; then more, from both sides, and deletes.
+    let steps: [(&str, i64, &[i64]); 5] = [
+        ("S", 1, &[1, i64::MAX]),
+        ("R", 1, &[1, i64::MIN]),
+        ("S", 1, &[2, -7]),
+        ("R", -1, &[1, i64::MIN]),
+        ("S", -1, &[1, i64::MAX]),
+    ];
+    let most = i128::from(i64::MAX);
+    let low = i128::from(i64::MIN);
+    let expected = [
+        [(1, large * (most + 1)), (2, 5)],
+        [(1, (large + low) * (most + 1)), (2, 5)],
+        [(1, (large + low) * (most + 1)), (2, -30)],
+        [(1, large * (most + 1)), (2, -30)],
+        [(1, large), (2, -30)],
+    ];
+    for ((table, sign, values), expected) in steps.into_iter().zip(expected) {
+        feed(&plan, &mut view, table, &batch(2, &[row(values)]), sign).unwrap();
+        for (row, times) in prepare(&plan, &mut view).unwrap() {
+            // Sums past 64 bits are no values of the tests' rows.
+            if row[0] == Some(2) {
+                *changed.entry(row).or_default() += times;
+            }
+        }
+        view.commit(&dictionary);
+        view.check();
+        assert_eq!(sums(&*view), expected);
+    }
+    // The deltas began with payloads of 64 bits.
+    changed.retain(|_, times| *times != 0);
+    let expected = [(vec![Some(2), Some(-30)], 1), (vec![Some(2), Some(5)], -1)];
+    assert_eq!(changed, Rows::from(expected));
+}
+
+#[test]
+fn a_relation_grows_once_and_steps_stay_what_they_were() {
+    let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["a", "c"])]);
+    let join = || query(&["R", "S"], &["R.a = S.a"], &["R.a"], &["R.b * S.c"]);
+    let small = steps_of_one(&join(), &tables, "R", 1_000);
+    let (plan, mut view) = overflowing();
+    feed(&plan, &mut view, "S", &batch(2, &[row(&[1, i64::MAX])]), 1).unwrap();
+    commit(&mut view);
+    let before = view.steps();
+    feed(&plan, &mut view, "R", &batch(2, &[row(&[1, 7])]), 1).unwrap();
+    assert_eq!(view.steps() - before, small);
+}
