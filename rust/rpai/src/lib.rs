@@ -11,7 +11,7 @@
 //! | `key` | [`Key`]: integers, decimals, reals that are added to and compared |
 //! | `payload` | [`Payload`]: groups whose sums over any part of an index fit |
 //! | `cut` | [`Cut`]: a place between entries, where ranges end and shifts begin |
-//! | `tree/` | [`RpaiTree`]: ordered; `get_sum` and `shift_keys` in O(log n) |
+//! | `tree/` | [`RpaiTree`]: ordered; `prefix_sum` and `shift_keys` in O(log n) |
 //! | `pai_map` | [`PaiMap`]: hashed; for correlation by equality |
 //! | `machine/` | [`machine::Machine`]: queries kept fresh by them, or by the general algorithm |
 //! | `engine` | the engine, as the database sees it: what it keeps, and why not the rest |

@@ -8,7 +8,7 @@
 //!
 //! | operation | cost, of n entries |
 //! |---|---|
-//! | `get`, `put`, `add`, `remove`, `get_sum`, `select`, `first`, `last`, `successor`, `predecessor` | O(log n) |
+//! | `get`, `put`, `add`, `remove`, `prefix_sum`, `select`, `first`, `last`, `successor`, `predecessor` | O(log n) |
 //! | `shift_keys` | O(log n), and O(m log n) where m entries meet others that did not move, or pass them |
 //! | `from_sorted`, iteration | O(n); the next entry O(1) amortised |
 //!
@@ -59,7 +59,7 @@ const DEEPEST: usize = 12;
 /// }
 /// tree.shift_keys(&Cut::after(10), -10)?; // 20 meets 10, and 30 becomes 20
 /// assert_eq!(tree.get(10, ()), Some(3));
-/// assert_eq!(tree.get_sum(&Cut::after(15)), 3);
+/// assert_eq!(tree.prefix_sum(&Cut::after(15)), 3);
 /// # Ok(())
 /// # }
 /// ```
