@@ -148,6 +148,7 @@ impl RowReaders {
     }
 
     /// The digits of a row's doubles that have no lane yet: of which sum, and their places.
+    #[inline]
     pub(crate) fn missing(&self, table: usize, row: &RowAt<'_>) -> Result<Vec<(usize, i32)>> {
         let mut missing = Vec::new();
         if self.reals.is_empty() {
@@ -231,8 +232,8 @@ impl RowReader {
         }
     }
 
-    /// What a row that comes so many times adds.
-    #[inline]
+    /// What a row that comes so many times adds. Always inlined: each relation calls it once a row.
+    #[inline(always)]
     pub(crate) fn delta<const N: usize>(
         &self,
         readers: &RowReaders,
