@@ -8,14 +8,46 @@ use ringview_core::{Error, Result};
 use ringview_query::nested::{self, Nested, Where};
 use ringview_query::{Bound, Constant, Expr, Kind, Op, PlanAtom, Predicate, Term};
 
-use super::{Source, column};
-use crate::machine::{Aggregate, Block, Column, Comparison, Condition, Quantity, Value};
+use crate::machine::{
+    Aggregate, Block, Column, ColumnType, Comparison, Condition, Quantity, Value,
+};
+
+/// A table of the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// The atom at which its rows are taken: no other reads more of its columns.
+    pub(crate) first: usize,
+    /// What it is, and which of its rows take part.
+    pub(crate) atom: PlanAtom,
+    /// What is found out of each row; the last columns of the table.
+    pub(crate) verdicts: Vec<Predicate>,
+}
 
 /// What is known of tables so far.
 pub(super) struct Translator<'a> {
     atoms: Vec<&'a PlanAtom>,
     pub(super) sources: Vec<Source>,
     pub(super) source_of: Vec<usize>,
+}
+
+impl Source {
+    pub(super) fn types(&self) -> Vec<ColumnType> {
+        let fields = self.atom.schema.fields().iter();
+        let columns = fields.map(|field| ColumnType {
+            ty: field.ty.clone(),
+            nullable: field.nullable,
+        });
+        let verdicts = self.verdicts.iter().map(|_| ColumnType::verdict());
+        columns.chain(verdicts).collect()
+    }
+}
+
+pub(super) fn column(depth: usize, relation: usize, column: usize) -> Column {
+    Column {
+        depth,
+        relation,
+        column,
+    }
 }
 
 impl<'a> Translator<'a> {

@@ -22,6 +22,33 @@ pub(crate) fn overflow(place: &str) -> Error {
 }
 
 impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
+    /// Notes changes from now on, until a commit or a rollback.
+    pub fn begin(&mut self) {
+        self.journal.get_or_insert_default();
+    }
+
+    /// The changes since `begin` stay. O(1).
+    pub fn commit(&mut self) {
+        self.journal = None;
+    }
+
+    /// Undoes the changes since `begin`. O(changes log n).
+    pub fn rollback(&mut self) {
+        let journal = self.journal.take().unwrap_or_default();
+        for undo in journal.into_iter().rev() {
+            match undo {
+                Undo::Payload { key, tie, old } => {
+                    let undone = self.put(key, tie, old);
+                    debug_assert!(undone.is_ok(), "what fitted fits again");
+                }
+                Undo::Slide {
+                    first: (key, tie),
+                    by,
+                } => self.slide_above(&Cut::before_entry(key, tie), K::ZERO.relative_to(by)),
+            }
+        }
+    }
+
     /// Adds to the payload of an entry; one that is not there counts as zero. O(log n).
     ///
     /// # Errors

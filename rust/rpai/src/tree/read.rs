@@ -2,7 +2,6 @@
 //!
 //! Invariant: the path goes to the first entry above a cut, or behind the last. Cost: O(log n).
 
-use super::iterate::Iter;
 use super::node::{Entries, Node};
 use super::{DEEPEST, RpaiTree, Tie};
 use crate::cut::Cut;
@@ -209,18 +208,6 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         let root = self.entries_of(0, self.root);
         let last = root.len.checked_sub(1)?;
         Some(root.keys[last].moved(self.base))
-    }
-
-    /// All entries in order.
-    #[must_use]
-    pub fn iter(&self) -> Iter<'_, K, P, T> {
-        Iter::new(self, None)
-    }
-
-    /// The entries above a cut, in order. The first O(log n), the next O(1) amortised.
-    #[must_use]
-    pub fn iter_from(&self, cut: &Cut<K, T>) -> Iter<'_, K, P, T> {
-        Iter::new(self, Some(cut))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::machine::indexed::reader::Role;
 use crate::machine::query::flat::{flat, flat_value};
 use crate::machine::query::number::Quantity;
 use crate::machine::query::plan::{Aggregate, Block, Comparison, Condition, Value};
-use crate::machine::recognise::{Tables, Why, exact, sum_kind};
+use crate::machine::recognise::kinds::{Tables, Why, exact, sum_kind};
 
 /// A comparison with a block or a column in it: what is closed left.
 pub(crate) type Sides<'a> = (&'a Value, Comparison, &'a Value);

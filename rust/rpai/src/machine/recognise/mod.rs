@@ -9,6 +9,7 @@
 //! the query.
 
 mod chain;
+mod kinds;
 mod products;
 
 use crate::machine::indexed::digits::SumKind;
@@ -20,21 +21,17 @@ use crate::machine::indexed::shape::Shape;
 use crate::machine::indexed::sweep;
 use crate::machine::query::flat::{flat, flat_value};
 use crate::machine::query::number::Kind;
-use crate::machine::query::plan::{Block, Column, ColumnType, Comparison, Condition, Value, kind};
+use crate::machine::query::plan::{Block, Comparison, Condition, Value};
 use crate::machine::recognise::chain::{
     Chain, Sides, aggregated, chain, closed_left, correlated_sides, growing,
 };
+use crate::machine::recognise::kinds::{Tables, Why, is_nullable, kind_in};
 use crate::machine::recognise::products::products;
-
-/// Why a query is kept by the general algorithm.
-pub(crate) type Why = &'static str;
 
 /// A row with NULL there is in no index, but what it is compared with is 0, and may pass.
 const NULL_COUNTS: Why = "a column that may be NULL correlates a count";
 
 const WIDE: Why = "too many sums stand side by side";
-
-pub(crate) type Tables = [Vec<ColumnType>];
 
 /// The optimised form of a block, given the rows around it.
 pub(crate) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why> {
@@ -71,38 +68,6 @@ pub(crate) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why>
         })
         .collect::<Result<Vec<Box<dyn FilteredRelation>>, Why>>()?;
     Ok(Selector::new(built, gates, aggregates))
-}
-
-/// The kind of a value over one table.
-fn kind_in(tables: &Tables, table: usize, value: &Value) -> Kind {
-    kind(value, &|column: Column| {
-        Kind::of(&tables[table][column.column].ty)
-    })
-}
-
-/// In what sums of a value over one table are kept.
-pub(crate) fn sum_kind(tables: &Tables, table: usize, value: &Value) -> Result<SumKind, Why> {
-    match kind_in(tables, table, value) {
-        Kind::Exact(scale) => Ok(SumKind::Scale(scale)),
-        // Such a value may be NULL where its columns are not.
-        Kind::Real if value.divides() => Err("quotients are aggregated"),
-        Kind::Real => Ok(SumKind::Real),
-    }
-}
-
-/// The scale of an exact value over one table.
-pub(crate) fn exact(tables: &Tables, table: usize, value: &Value) -> Result<u8, Why> {
-    match sum_kind(tables, table, value)? {
-        SumKind::Scale(scale) => Ok(scale),
-        SumKind::Real => Err("a row is compared with a sum of doubles"),
-    }
-}
-
-/// Whether a value over one table may be NULL.
-fn is_nullable(tables: &Tables, table: usize, value: &Value) -> bool {
-    let mut nullable = value.divides();
-    value.columns(&mut |column| nullable |= tables[table][column.column].nullable);
-    nullable
 }
 
 /// How many lanes sums take, their count among them.

@@ -9,7 +9,7 @@ use crate::machine::indexed::digits::SumKind;
 use crate::machine::indexed::selector::{Products, Term};
 use crate::machine::query::flat::flat_value;
 use crate::machine::query::plan::{Aggregate, Block, Column, ColumnType, Value};
-use crate::machine::recognise::{Why, sum_kind};
+use crate::machine::recognise::kinds::{Why, sum_kind};
 
 /// A product of values of the relations, by relation.
 type Product = (i128, Vec<Option<Value>>);
