@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use ringview_rpai::{Cut, RpaiTree};
+use ringview_rpai::{Cut, RpaiTree, Sums};
 
 const SIZES: [i64; 2] = [10_000, 1_000_000];
 /// Distance of neighbouring keys.
@@ -71,7 +71,7 @@ fn rpai(criterion: &mut Criterion) {
             });
         });
         group.bench_function(BenchmarkId::new("get_sum", entries), |bencher| {
-            bencher.iter(|| black_box(tree.get_sum(&Cut::after(places.next() * APART))));
+            bencher.iter(|| black_box(tree.prefix_sum(&Cut::after(places.next() * APART))));
         });
         group.bench_function(BenchmarkId::new("select", entries), |bencher| {
             let total = tree.total() as u64;
@@ -156,5 +156,58 @@ fn btree_map(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rpai, fenwick, btree_map);
+/// VWAP over an order book, an order in and out again, the result read after each, in both forms of the paper's index:
+/// running sums along the prices, which queries use, and aggregates as keys that are shifted.
+fn vwap(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("VWAP");
+    for entries in SIZES {
+        let volume = |price: i64| 1 + price % 97;
+        let prices = || (0..entries).map(|at| at * APART);
+        let both = |price: i64| (price, (), Sums([volume(price), price * volume(price)]));
+        let mut orders =
+            RpaiTree::<i64, Sums<2, i64>>::from_sorted(prices().map(both)).expect("sorted");
+        let (mut places, mut price, mut by) =
+            (Places(0x9e37_79b9_7f4a_7c15, entries as u64), 0, -1);
+        group.bench_function(BenchmarkId::new("running sums", entries), |bencher| {
+            bencher.iter(|| {
+                if by < 0 {
+                    price = places.next() * APART;
+                }
+                by = -by;
+                orders.add(price, (), Sums([by, by * price])).expect("fits");
+                let total = orders.total().0;
+                let found = orders.select(|sums| 4 * sums.0[0] > 3 * total[0]);
+                black_box(total[1] - found.map_or(total[1], |(_, (), before)| before.0[1]))
+            });
+        });
+        let volumes = prices().map(|price| (price, (), volume(price)));
+        let mut volumes = RpaiTree::<i64, i64>::from_sorted(volumes).expect("sorted");
+        let mut sum = 0;
+        let aggregates = prices().map(|price| {
+            sum += volume(price);
+            (sum, (), price * volume(price))
+        });
+        let mut index = RpaiTree::<i64, i64>::from_sorted(aggregates).expect("sorted");
+        let (mut places, mut price, mut by) =
+            (Places(0x9e37_79b9_7f4a_7c15, entries as u64), 0, -1);
+        group.bench_function(BenchmarkId::new("aggregates as keys", entries), |bencher| {
+            bencher.iter(|| {
+                if by < 0 {
+                    price = places.next() * APART;
+                }
+                by = -by;
+                let below = volumes.prefix_sum(&Cut::before(price));
+                volumes.add(price, (), by).expect("fits");
+                index.shift_keys(&Cut::after(below), by).expect("fits");
+                let own = volumes.prefix_sum(&Cut::after(price));
+                index.add(own, (), by * price).expect("fits");
+                let cut = Cut::after((3 * volumes.total()).div_euclid(4));
+                black_box(index.total() - index.prefix_sum(&cut))
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, rpai, fenwick, btree_map, vwap);
 criterion_main!(benches);

@@ -1,7 +1,8 @@
 //! Aggregate indexes as an engine: what the database asks for.
 //!
-//! Invariant: it keeps sums over rows that a condition chooses which no other engine knows: one that compares across
-//! tables, or with aggregates of queries within. All else it refuses, and says nothing to. Cost: that of its plan.
+//! Invariant: it keeps sums over rows that a condition chooses which no other engine knows: one
+//! that compares across tables, or with aggregates of queries within. All else it refuses, and says
+//! nothing to. Cost: that of its plan.
 
 use ringview_core::Result;
 use ringview_explain::Explanation;
@@ -41,7 +42,7 @@ impl Candidate for Plan {
     }
 
     fn explanation(&self) -> Explanation {
-        Plan::explanation(self, &self.machine.told())
+        Plan::explanation(self, &self.machine.description())
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {

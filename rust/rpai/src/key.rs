@@ -1,10 +1,10 @@
 //! Keys of indexes: aggregate values, which are added to and compared.
 //!
-//! Invariant: keys are totally ordered and shifting by the same distance keeps their order. Within a tree
-//! a key is the sum of the distances along a path; integers add there modulo 2^64 or 2^128, so the sum is
-//! right whenever the key itself fits, whatever the parts do. Reals add as expansions of three doubles:
-//! exact while the digits of all keys and distances lie within 157 bits of each other, which is all
-//! doubles of one scale; beyond that off by a part in 2^157.
+//! Invariant: keys are totally ordered and shifting by the same distance keeps their order. Within
+//! a tree a key is the sum of the distances along a path; integers add there modulo 2^64 or 2^128,
+//! so the sum is right whenever the key itself fits, whatever the parts do. Reals add as expansions
+//! of three doubles: exact while the digits of all keys and distances lie within 157 bits of each
+//! other, which is all doubles of one scale; beyond that off by a part in 2^157.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -118,7 +118,8 @@ impl PartialOrd for Real {
 impl Ord for Real {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        // The first part of a difference has its sign; only the infinities of an overflow have none.
+        // The first part of a difference has its sign; only the infinities of an overflow have
+        // none.
         let difference = self.0.difference(other.0);
         if difference.is_finite() {
             return difference.value().total_cmp(&0.0);

@@ -1,8 +1,9 @@
 //! The PAI map (paper, section 2.1): partial aggregates by aggregate value, hashed.
 //!
-//! Invariant: no payload is zero. For correlation by equality a change moves a single group from one
-//! aggregate to another, and a comparison by equality reads one: O(1) each. Ranges are walked: O(n);
-//! who needs them often takes an `RpaiTree`. Listings are in order of the keys, whatever the hash.
+//! Invariant: no payload is zero. For correlation by equality a change moves a single group from
+//! one aggregate to another, and a comparison by equality reads one: O(1) each. Ranges are walked:
+//! O(n); who needs them often takes an `RpaiTree`. Listings are in order of the keys, whatever the
+//! hash.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -133,8 +134,8 @@ impl<K: Key, P: Payload> PaiMap<K, P> {
         self.put(key, P::ZERO).ok().flatten()
     }
 
-    /// Moves part of the payload of a key to the key so far away: one group of those with this aggregate
-    /// has another. O(1).
+    /// Moves part of the payload of a key to the key so far away: one group of those with this
+    /// aggregate has another. O(1).
     ///
     /// # Errors
     /// `Overflow` if a key or a payload does not fit; nothing is moved then.
@@ -175,7 +176,7 @@ impl<K: Key, P: Payload> PaiMap<K, P> {
 
     /// The sum of the payloads below a cut. O(n).
     #[must_use]
-    pub fn get_sum(&self, cut: &Cut<K>) -> P {
+    pub fn prefix_sum(&self, cut: &Cut<K>) -> P {
         let below = self
             .iter()
             .into_iter()

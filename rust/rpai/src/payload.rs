@@ -1,9 +1,10 @@
 //! Payloads of indexes: elements of a group, whose sums over any part of an index must fit.
 //!
-//! Invariant: an index keeps the sum of the magnitudes of its payloads and refuses a change by which that
-//! would not fit. So every sum over a part of it fits, however its nodes are cut, and no sum is checked
-//! but where a payload itself changes. A payload whose sums may be wider than its values is given as
-//! `i128`: prices times volumes of any stream fit there. Cost: one more addition a change.
+//! Invariant: an index keeps the sum of the magnitudes of its payloads and refuses a change by
+//! which that would not fit. So every sum over a part of it fits, however its nodes are cut, and no
+//! sum is checked but where a payload itself changes. A payload whose sums may be wider than its
+//! values is given as `i128`: prices times volumes of any stream fit there. Cost: one more addition
+//! a change.
 
 use std::fmt::Debug;
 
@@ -33,7 +34,8 @@ pub trait Payload: Group + Debug + Send + Sync + 'static {
         first.fold(Self::ZERO, |sum, &payload| sum.with(payload))
     }
 
-    /// Whether two ways to the same sum agree: exactly, or for reals up to rounding beside `weight`.
+    /// Whether two ways to the same sum agree: exactly, or for reals up to rounding beside
+    /// `weight`.
     fn agrees(self, other: Self, weight: Self) -> bool;
 }
 

@@ -1,7 +1,7 @@
 //! Counted work: what tests of complexity read instead of a clock.
 //!
-//! A step is a node visited, or an entry looked at where entries are looked at one by one. Readers that
-//! run at the same time may lose counts to each other, never more. Cost: a load and a store.
+//! A step is a node visited, or an entry looked at where entries are looked at one by one. Readers
+//! that run at the same time may lose counts to each other, never more. Cost: a load and a store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -65,7 +65,7 @@ impl<K: Key + Of, P: Payload + Of> AnyMap for Map<K, P> {
     fn sum(&self, below: Option<(Figure, bool)>) -> Result<Figure> {
         let sum = match below {
             None => self.total(),
-            Some(cut) => self.get_sum(&map_cut(cut)?),
+            Some(cut) => self.prefix_sum(&map_cut(cut)?),
         };
         Ok(sum.number())
     }

@@ -71,9 +71,9 @@ impl<K: Key + Of, P: Payload + Of + Ordered> AnyTree for Tree<K, P, i64> {
         let (above, below) = (above.map(cut).transpose()?, below.map(cut).transpose()?);
         let sum = match (above, below) {
             (None, None) => self.total(),
-            (None, Some(below)) => self.get_sum(&below),
-            (Some(above), None) => self.total().without(self.get_sum(&above)),
-            (Some(above), Some(below)) => self.get_sum_between(&above, &below),
+            (None, Some(below)) => self.prefix_sum(&below),
+            (Some(above), None) => self.total().without(self.prefix_sum(&above)),
+            (Some(above), Some(below)) => self.sum_between(&above, &below),
         };
         Ok(sum.number())
     }

@@ -53,6 +53,30 @@ impl Part {
         }
     }
 
+    /// The slot of one key, given by its fields; `ABSENT` if there is none.
+    #[must_use]
+    pub fn find_key(&self, key: &[u64], scratch: &mut KeyScratch) -> u32 {
+        self.find_one(|field| key[field], &mut scratch.packed)
+    }
+
+    /// The slot of one key, given by its fields, made with a zero payload where there is none.
+    pub fn locate_key(&mut self, key: &[u64], scratch: &mut KeyScratch) -> u32 {
+        let slot = self.find_key(key, scratch);
+        if slot != ABSENT {
+            return slot;
+        }
+        let columns: Vec<Vec<u64>> = key.iter().map(|&field| vec![field]).collect();
+        let fields: Vec<usize> = (0..key.len()).collect();
+        let keys = Keys {
+            columns: &columns,
+            fields: &fields,
+            rows: 1,
+        };
+        let mut made = Vec::with_capacity(1);
+        self.locate(keys, scratch, &mut made);
+        made[0]
+    }
+
     /// Compares the key of `slot` with row `row` of a packed batch; K words, or any number for 0.
     #[inline(always)]
     fn same<const K: usize>(

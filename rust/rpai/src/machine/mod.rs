@@ -1,76 +1,54 @@
 //! Queries kept fresh: which algorithm keeps one, rows in, results out.
 //!
-//! Invariant: after each change the result is the query over all rows that came and did not go. A transaction is any
-//! number of changes, then `commit`, or `rollback`, which undoes them by the inverse of each: the state is a function
-//! of the rows that are there, so it is then what it was. After an error only `rollback` may follow. Cost:
-//! O(log n) a row and a result where the aggregate-index optimisation applies, by keys of their own where the query
-//! falls into such parts; else O(n^k) a result over k relations, each of its blocks O(log n) where it is one of those.
+//! Invariant: after each change the result is the query over all rows that came and did not go. A
+//! transaction is any number of changes, then `commit`, or `rollback`, which undoes them by the
+//! inverse of each: the state is a function of the rows that are there, so it is then what it was.
+//! After an error only `rollback` may follow. Cost: O(log n) a row and a result where the
+//! aggregate-index optimisation applies, by keys of their own where the query falls into such
+//! parts; else O(n^k) a result over k relations, each of its blocks O(log n) where it is one of
+//! those.
 //!
-//! | file | holds |
+//! | folder | holds |
 //! |---|---|
-//! | `plan`, `visit` | [`Plan`]: blocks, values, conditions; walks through them |
-//! | `number`, `row` | numbers, rows and bags of them |
-//! | `scope`, `exact` | values and conditions worked out, and compiled |
-//! | `recognise`, `chain`, `flat` | which blocks the optimisation keeps, and why others are not |
-//! | `indexed`, `known`, `selector`, `products` | the optimised form: sums of products of relations |
-//! | `part`, `feed`, `unit`, `index` | one of its relations: what rows add to which keys |
-//! | `sweep`, `rows`, `stage`, `reach`, `place` | rows chosen by inequalities |
-//! | `grouped` | rows chosen by equalities |
-//! | `local`, `shape`, `partitioned` | queries in parts, each a machine |
-//! | `general`, `free`, `work`, `accumulator` | the general algorithm, combinations of rows, and aggregates |
+//! | `query/` | [`Plan`]: blocks, values, conditions; numbers and rows; how values are computed |
+//! | `recognise/` | which blocks the aggregate-index optimisation maintains, and why others are refused |
+//! | `indexed/` | the optimised form: sums of products of relations, each filtered by indexes |
+//! | `keyed/` | queries that fall into parts by keys |
+//! | `general/` | the general algorithm: free and bound maps, combinations of rows, aggregates |
+//! | `description` | how a query is maintained, for explanations |
 
-mod accumulator;
-mod chain;
-mod exact;
-mod feed;
-mod flat;
-mod free;
+mod description;
 mod general;
-mod grouped;
-mod index;
 mod indexed;
-mod known;
-mod local;
-mod number;
+mod keyed;
+mod optimised;
 mod part;
+mod part_groups;
 mod partitioned;
-mod place;
-mod plan;
-mod products;
-mod reach;
+mod query;
 mod recognise;
-mod row;
-mod rows;
-mod scope;
-mod selector;
-mod shape;
-mod stage;
-mod sweep;
-mod told;
-mod unit;
-mod visit;
-mod work;
+mod store;
 
 use std::sync::Arc;
 
 use ringview_core::{Batch, Budget, Error, Result, Type};
 
 use general::General;
-use indexed::Indexed;
+use indexed::selector::with_scratch;
+use optimised::Indexed;
 use partitioned::Partitioned;
-use row::{Row, RowAt};
-use scope::{Nowhere, simple};
-use selector::with_room;
+use query::row::{Row, RowAt};
+use query::scope::{Nowhere, simple};
 
-pub use general::Group;
-pub use number::{Kind, Quantity};
-pub use plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
-pub use row::Cell;
-pub use told::{Told, Way};
+pub use description::{Description, Strategy};
+pub use general::{Group, GroupDelta};
+pub use query::number::{Kind, Quantity};
+pub use query::plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
+pub use query::row::Cell;
 
 /// What keeps a query.
 #[derive(Clone, Debug)]
-enum Form {
+enum State {
     Indexed(Indexed),
     Partitioned(Box<Partitioned>),
     General(Box<General>),
@@ -82,31 +60,22 @@ pub struct Machine {
     plan: Arc<Plan>,
     /// Of each table, the columns of doubles that the query reads.
     reals: Arc<[Vec<usize>]>,
-    form: Form,
+    state: State,
     /// Why the optimisation does not keep it as it stands.
     why: Option<&'static str>,
 }
 
-/// Rows of a table, with what was found out about them.
+/// Rows of a table, with verdicts on them.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     /// The batch.
     pub batch: &'a Batch,
     /// Which of its rows take part; all where absent.
-    pub chosen: Option<&'a [u32]>,
+    pub filtered: Option<&'a [u32]>,
     /// The last columns of the table: a verdict by row of the batch.
     pub verdicts: &'a [Vec<bool>],
     /// 1 or -1, times their multiplicities.
     pub sign: i64,
-}
-
-/// What moved in a result.
-#[derive(Debug)]
-pub enum Moved {
-    /// All its groups as they are now.
-    All(Vec<Group>),
-    /// Some groups, with their aggregates; none for one that went.
-    Some(Vec<(Row, Option<Vec<Cell>>)>),
 }
 
 impl Machine {
@@ -125,17 +94,14 @@ impl Machine {
         match recognise::recognise(&plan.tables, &plan.block) {
             Ok(selector) => {
                 let indexed = Indexed::new(&plan, selector, !in_parts);
-                Self::of(plan, Form::Indexed(indexed), None)
+                Self::of(plan, State::Indexed(indexed), None)
             }
             Err(why) => {
-                let parts = in_parts.then(|| local::local(&plan)).flatten();
-                let aggregates = plan.block.aggregates.clone();
-                let parts = parts.and_then(|local| Partitioned::new(local, aggregates));
-                let form = match parts {
-                    Some(parts) => Form::Partitioned(Box::new(parts)),
-                    None => Form::General(Box::new(General::new(&plan, false))),
+                let state = match in_parts.then(|| Partitioned::new(&plan)).flatten() {
+                    Some(parts) => State::Partitioned(Box::new(parts)),
+                    None => State::General(Box::new(General::new(&plan, false))),
                 };
-                Self::of(plan, form, Some(why))
+                Self::of(plan, state, Some(why))
             }
         }
     }
@@ -143,15 +109,12 @@ impl Machine {
     /// A machine that runs the general algorithm without any index, whatever the query.
     #[must_use]
     pub fn general(plan: Plan) -> Self {
-        let form = Form::General(Box::new(General::new(&plan, true)));
-        Self::of(plan, form, Some("it was asked for"))
+        let state = State::General(Box::new(General::new(&plan, true)));
+        Self::of(plan, state, Some("it was asked for"))
     }
 
-    fn of(plan: Plan, form: Form, why: Option<&'static str>) -> Self {
-        let mut needed: Vec<_> = (plan.tables.iter())
-            .map(|all| vec![false; all.len()])
-            .collect();
-        plan.block.needs(&mut Vec::new(), &mut needed);
+    fn of(plan: Plan, state: State, why: Option<&'static str>) -> Self {
+        let needed = plan.needed();
         let real = |types: &[ColumnType], needed: &[bool]| {
             let columns = types.iter().zip(needed).enumerate();
             let is_real = |ty: &Type| matches!(ty, Type::Float32 | Type::Float64);
@@ -162,27 +125,27 @@ impl Machine {
         Self {
             reals: tables.map(|(types, needed)| real(types, needed)).collect(),
             plan: Arc::new(plan),
-            form,
+            state,
             why,
         }
     }
 
     /// How it is kept. O(keys) where there are any.
     #[must_use]
-    pub fn told(&self) -> Told {
-        let (way, parts, walked) = match &self.form {
-            Form::Indexed(indexed) => (Way::Indexed, 1, usize::from(indexed.walks())),
-            Form::General(_) => (Way::General, 0, 0),
-            Form::Partitioned(of) => {
+    pub fn description(&self) -> Description {
+        let (strategy, parts, walked) = match &self.state {
+            State::Indexed(indexed) => (Strategy::Indexed, 1, usize::from(indexed.walks())),
+            State::General(_) => (Strategy::General, 0, 0),
+            State::Partitioned(of) => {
                 let (parts, walked) = of.parts();
-                match of.each().form {
-                    Form::Indexed(..) => (Way::Partitioned, parts, walked),
-                    _ => (Way::PartitionedGeneral, parts, walked),
+                match of.each().state {
+                    State::Indexed(..) => (Strategy::Partitioned, parts, walked),
+                    _ => (Strategy::PartitionedGeneral, parts, walked),
                 }
             }
         };
-        Told {
-            way,
+        Description {
+            strategy,
             why: self.why,
             parts,
             walked,
@@ -192,20 +155,21 @@ impl Machine {
     /// Whether aggregates go up and down now, so that the optimisation walks an index.
     #[must_use]
     pub fn walks(&self) -> bool {
-        match &self.form {
-            Form::Indexed(indexed) => indexed.walks(),
-            Form::Partitioned(parts) => parts.parts().1 > 0,
-            Form::General(_) => false,
+        match &self.state {
+            State::Indexed(indexed) => indexed.walks(),
+            State::Partitioned(parts) => parts.parts().1 > 0,
+            State::General(_) => false,
         }
     }
 
     /// Takes rows of a table.
     ///
     /// # Errors
-    /// `Overflow`; `Value` for a double that is no number; what the budget says. Only `rollback` may follow.
+    /// `Overflow`; `Value` for a double that is no number; what the budget says. Only `rollback` may
+    /// follow.
     pub fn take(&mut self, table: usize, rows: Rows<'_>, budget: &Budget<'_>) -> Result<()> {
         let Self {
-            plan, reals, form, ..
+            plan, reals, state, ..
         } = self;
         let mut row = RowAt {
             batch: rows.batch,
@@ -213,16 +177,24 @@ impl Machine {
             types: &plan.tables[table],
             verdicts: rows.verdicts,
         };
-        let mut one = |at: usize| {
+        let times = |at: usize| rows.sign * rows.batch.multiplicity(at);
+        let all = (0..rows.batch.rows).filter(|_| rows.filtered.is_none());
+        let some = rows.filtered.unwrap_or_default().iter();
+        let each = all.chain(some.map(|&at| at as usize));
+        if let State::Partitioned(parts) = state {
+            let mut checked = row;
+            for at in each.clone().filter(|_| !reals[table].is_empty()) {
+                checked.at = at;
+                check(&reals[table], &checked)?;
+            }
+            return parts.take(table, row, each.map(|at| (at, times(at))), budget);
+        }
+        for at in each {
             row.at = at;
             check(&reals[table], &row)?;
-            let times = rows.sign * rows.batch.multiplicity(at);
-            form.change(table, &row, (times, budget))
-        };
-        match rows.chosen {
-            None => (0..rows.batch.rows).try_for_each(one),
-            Some(chosen) => chosen.iter().try_for_each(|&at| one(at as usize)),
+            state.change(table, &row, (times(at), budget))?;
         }
+        Ok(())
     }
 
     /// The same of all rows of a batch.
@@ -232,7 +204,7 @@ impl Machine {
     pub fn apply(&mut self, table: usize, batch: &Batch, sign: i64) -> Result<()> {
         let rows = Rows {
             batch,
-            chosen: None,
+            filtered: None,
             verdicts: &[],
             sign,
         };
@@ -241,31 +213,39 @@ impl Machine {
 
     #[inline]
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Budget<'_>)) -> Result<()> {
-        self.form.change(table, row, times)
+        self.state.change(table, row, times)
     }
 
     /// Static tables have all their rows.
     pub fn seal(&mut self, is_static: &[bool]) {
-        if let Form::Partitioned(parts) = &mut self.form {
-            parts.seal(is_static);
+        if let State::Partitioned(parts) = &mut self.state {
+            parts.freeze(is_static);
         }
     }
 
     /// What came since the last commit stays.
     pub fn commit(&mut self) {
-        match &mut self.form {
-            Form::Indexed(indexed) => indexed.commit(),
-            Form::Partitioned(parts) => parts.commit(),
-            Form::General(general) => general.commit(),
+        match &mut self.state {
+            State::Indexed(indexed) => indexed.commit(),
+            State::Partitioned(parts) => parts.commit(),
+            State::General(general) => general.commit(),
         }
     }
 
     /// What came since the last commit goes. O(rows log n).
     pub fn rollback(&mut self) {
-        match &mut self.form {
-            Form::Indexed(indexed) => indexed.rollback(),
-            Form::Partitioned(parts) => parts.rollback(),
-            Form::General(general) => general.rollback(),
+        match &mut self.state {
+            State::Indexed(indexed) => indexed.rollback(),
+            State::Partitioned(parts) => parts.rollback(),
+            State::General(general) => general.rollback(),
+        }
+    }
+
+    /// All rows of a machine that never commits go at once.
+    fn clear(&mut self) {
+        match &mut self.state {
+            State::Indexed(indexed) => indexed.clear(),
+            _ => self.rollback(),
         }
     }
 
@@ -274,24 +254,24 @@ impl Machine {
     /// # Errors
     /// `Overflow` if a result does not fit; what the budget says.
     pub fn groups(&mut self, budget: &Budget<'_>) -> Result<Vec<Group>> {
-        match &mut self.form {
-            Form::Indexed(indexed) => {
+        match &mut self.state {
+            State::Indexed(indexed) => {
                 let mut all = vec![Cell(None); indexed.len()];
                 indexed.aggregates(budget, &mut all)?;
                 Ok(vec![(Row::new(), all)])
             }
-            Form::Partitioned(parts) => parts.groups(budget),
-            Form::General(general) => general.result(budget),
+            State::Partitioned(parts) => parts.groups(budget),
+            State::General(general) => general.result(budget),
         }
     }
 
-    /// The aggregates of a query that has one group by nature, where an index tells them: whether it does. Nothing
-    /// is allocated where `into` has room.
+    /// The aggregates of a query that has one group by nature, where an index tells them: whether
+    /// it does. Nothing is allocated where `into` has room.
     ///
     /// # Errors
     /// As `groups`.
     pub fn sole(&mut self, budget: &Budget<'_>, into: &mut Vec<Cell>) -> Result<bool> {
-        let Form::Indexed(indexed) = &mut self.form else {
+        let State::Indexed(indexed) = &mut self.state else {
             return Ok(false);
         };
         into.resize(indexed.len(), Cell(None));
@@ -303,11 +283,11 @@ impl Machine {
     ///
     /// # Errors
     /// As `groups`.
-    pub fn moved(&mut self, budget: &Budget<'_>) -> Result<Moved> {
-        match &mut self.form {
-            Form::Partitioned(parts) => parts.moved(budget),
-            Form::General(general) => general.moved(budget),
-            Form::Indexed(..) => self.groups(budget).map(Moved::All),
+    pub fn delta(&mut self, budget: &Budget<'_>) -> Result<GroupDelta> {
+        match &mut self.state {
+            State::Partitioned(parts) => parts.delta(budget),
+            State::General(general) => general.delta(budget),
+            State::Indexed(..) => self.groups(budget).map(GroupDelta::All),
         }
     }
 
@@ -342,8 +322,8 @@ impl Machine {
 
     fn value(&mut self, budget: &Budget<'_>) -> Result<Cell> {
         let block = &self.plan.block;
-        if let Form::Indexed(indexed) = &mut self.form {
-            return with_room::<Cell, 4, _>(indexed.len(), |all| {
+        if let State::Indexed(indexed) = &mut self.state {
+            return with_scratch::<Cell, 4, _>(indexed.len(), |all| {
                 indexed.aggregates(budget, all)?;
                 block.output(all)
             });
@@ -354,49 +334,53 @@ impl Machine {
 
     /// Whether no row can take part for want of rows of one of these tables.
     fn lacks(&self, tables: &[bool]) -> bool {
-        match &self.form {
-            Form::Indexed(indexed) => indexed.lacks(tables, &self.plan.block.relations),
+        match &self.state {
+            State::Indexed(indexed) => indexed.lacks(tables, &self.plan.block.relations),
             _ => false,
         }
     }
 
     /// Whether it holds nothing.
     fn is_vacant(&self) -> bool {
-        match &self.form {
-            Form::Indexed(indexed) => indexed.is_vacant(),
-            Form::Partitioned(parts) => parts.is_vacant(),
-            Form::General(general) => general.is_vacant(),
+        match &self.state {
+            State::Indexed(indexed) => indexed.is_vacant(),
+            State::Partitioned(parts) => parts.is_vacant(),
+            State::General(general) => general.is_vacant(),
         }
     }
 
     /// Bytes that it takes, nearly.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
-        match &self.form {
-            Form::Indexed(indexed) => indexed.memory_usage(),
-            Form::Partitioned(parts) => parts.memory_usage(),
-            Form::General(general) => general.memory_usage(),
+        match &self.state {
+            State::Indexed(indexed) => indexed.memory_usage(),
+            State::Partitioned(parts) => parts.memory_usage(),
+            State::General(general) => general.memory_usage(),
         }
     }
 
-    /// Steps so far: nodes visited by the optimisation, rows and bindings walked by the general algorithm.
+    /// Steps so far: nodes visited by the optimisation, rows and bindings walked by the general
+    /// algorithm.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        match &self.form {
-            Form::Indexed(indexed) => indexed.steps(),
-            Form::Partitioned(parts) => parts.steps(),
-            Form::General(general) => general.steps(),
+        match &self.state {
+            State::Indexed(indexed) => indexed.steps(),
+            State::Partitioned(parts) => parts.steps(),
+            State::General(general) => general.steps(),
         }
     }
 }
 
-impl Form {
+impl State {
     #[inline]
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Budget<'_>)) -> Result<()> {
         match self {
-            Form::Indexed(indexed) => indexed.change(table, row, times),
-            Form::Partitioned(parts) => parts.change(table, row, times),
-            Form::General(general) => general.change(table, row, times),
+            State::Indexed(indexed) => indexed.change(table, row, times),
+            State::Partitioned(parts) => {
+                let (times, budget) = times;
+                parts.take(table, *row, std::iter::once((row.at, times)), budget)
+            }
+            State::General(general) => general.change(table, row, times),
         }
     }
 }

@@ -1,35 +1,123 @@
-//! What an outer relation asks of how its rows are chosen.
+//! What belongs to a key: few rows, packed, or a machine.
+//!
+//! Invariant: the groups of a part's result, when it was last evaluated, are among its packed rows.
+//! Cost: a part of few rows is loaded into a machine that all share, O(rows), for its result.
 
-use ringview_core::Result;
+use std::sync::Arc;
 
-use super::plan::Value;
-use super::row::{Cell, RowAt};
+use ringview_core::{Batch, Budget, Result};
 
-/// One relation of a block, with whatever chooses its rows.
-pub(super) trait Part: std::fmt::Debug + Send + Sync {
-    /// Sees to it that a row's doubles have lanes; the same, wider, where it must be that.
-    fn make_room(&mut self, table: usize, row: &RowAt<'_>) -> Result<Option<Box<dyn Part>>>;
-    /// A row of a table comes or goes. After an error only `rollback` may follow.
-    fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()>;
-    /// What came since the last commit stays.
-    fn commit(&mut self);
-    /// What came since the last commit goes.
-    fn rollback(&mut self);
-    /// Calls `visit` with every table whose rows it takes.
-    fn tables(&self, visit: &mut dyn FnMut(usize));
-    /// The values that it is to be given, the same for all rows.
-    fn closed(&self) -> &[Value];
-    /// The count and the sums over the rows that pass, given those.
-    fn passing(&self, closed: &[Cell], into: &mut [i128]) -> Result<()>;
-    /// How many sums there are, the count among them.
-    fn width(&self) -> usize;
-    /// Whether no row can pass, whatever is given.
-    fn is_empty(&self) -> bool;
-    /// Whether it holds nothing.
-    fn is_vacant(&self) -> bool;
-    /// How many groups it has whose aggregates go up and down now, so that `passing` walks them.
-    fn walks(&self) -> usize;
-    fn memory_usage(&self) -> usize;
-    fn steps(&self) -> u64;
-    fn copy(&self) -> Box<dyn Part>;
+use crate::machine::Machine;
+use crate::machine::keyed::shape::Shape;
+use crate::machine::query::row::RowAt;
+use crate::machine::store::packed::PackedRows;
+
+/// Different rows of a part without a machine of its own, at most.
+pub(crate) const FEW: usize = 40;
+/// The first byte of a row that is a result; of others it is their table, behind it.
+pub(crate) const RESULT: u8 = 0;
+
+/// What belongs to a key.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    /// Its rows, and the groups of its result when it was last evaluated.
+    Few(PackedRows),
+    Many(Box<Many>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Many {
+    pub(crate) machine: Machine,
+    pub(crate) results: PackedRows,
+}
+
+/// Evaluates parts of few rows, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Evaluator {
+    pub(crate) machine: Machine,
+    /// By local table.
+    pub(crate) batches: Vec<Batch>,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Part::Few(PackedRows::default())
+    }
+}
+
+impl Part {
+    /// What is packed of it: of one with a machine only its result.
+    pub(crate) fn packed(&self) -> &PackedRows {
+        match self {
+            Part::Few(rows) => rows,
+            Part::Many(many) => &many.results,
+        }
+    }
+
+    pub(crate) fn packed_mut(&mut self) -> &mut PackedRows {
+        match self {
+            Part::Few(rows) => rows,
+            Part::Many(many) => &mut many.results,
+        }
+    }
+
+    pub(crate) fn is_vacant(&self) -> bool {
+        match self {
+            Part::Few(rows) => rows.is_empty(),
+            Part::Many(many) => many.results.is_empty() && many.machine.is_vacant(),
+        }
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        match self {
+            Part::Few(rows) => rows.memory_usage(),
+            Part::Many(many) => {
+                size_of::<Many>() + many.results.memory_usage() + many.machine.memory_usage()
+            }
+        }
+    }
+}
+
+impl Evaluator {
+    /// Does something with a machine that has taken the packed rows.
+    pub(crate) fn with<R>(
+        &mut self,
+        (shape, rows): (&Shape, &PackedRows),
+        budget: &Budget<'_>,
+        act: impl FnOnce(&mut Machine) -> Result<R>,
+    ) -> Result<R> {
+        let loaded = load(&mut self.machine, &mut self.batches, (shape, rows), budget);
+        let done = loaded.and_then(|()| act(&mut self.machine));
+        self.machine.clear();
+        done
+    }
+}
+
+/// Gives packed rows to a machine.
+pub(crate) fn load(
+    machine: &mut Machine,
+    batches: &mut [Batch],
+    (shape, rows): (&Shape, &PackedRows),
+    budget: &Budget<'_>,
+) -> Result<()> {
+    let plan = Arc::clone(&machine.plan);
+    for (body, times) in rows.iter().filter(|(body, _)| body[0] != RESULT) {
+        let local = usize::from(body[0]) - 1;
+        let batch = &mut batches[local];
+        shape.formats[local].unpack(&body[1..], batch);
+        let row = RowAt {
+            batch,
+            at: 0,
+            types: &plan.tables[local],
+            verdicts: &[],
+        };
+        machine.change(local, &row, (times, budget))?;
+    }
+    Ok(())
+}
+
+/// The packed groups among packed rows.
+pub(crate) fn results(rows: &PackedRows) -> Vec<Vec<u8>> {
+    let results = rows.iter().filter(|(body, _)| body[0] == RESULT);
+    results.map(|(body, _)| body.to_vec()).collect()
 }

@@ -1,342 +1,413 @@
-//! A query in parts (paper, TPC-H Q17: a tree for each part key): a machine for each key.
+//! A query in parts (paper, TPC-H Q17: a tree for each part key): what belongs to each key, beside
+//! the key's slot in a relation.
 //!
-//! Invariant: the result is the sum of the parts' results, each added to its group; a part whose result was worked out is
-//! remembered by it, so that only parts that rows reached are worked out again. Once static relations have all their
-//! rows, keys that they do not have can have no result, and rows of other tables with them go nowhere. Cost: O(1) a
-//! change beside that of its part's machine, and a result of each part that was reached.
+//! Invariant: the result is the sum of the parts' results, each added to its group; the result of a
+//! part stands with its rows, so only parts that rows reached are evaluated again. A part of few
+//! rows is these rows, packed, and its result is evaluated by one machine that all such parts lend
+//! themselves in turn; a part of many has a machine of its own. Once static relations have all
+//! their rows, keys that they do not have can have no result, and rows of other tables with them
+//! are skipped. Cost: some bytes a row of a part with few; O(`FEW`) a part that was reached, or
+//! that of its machine.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foldhash::quality::SeedableRandomState;
-use ringview_core::{Budget, Result, random_hasher};
+use ringview_core::{Batch, Budget, Result, empty};
+use ringview_relation::{ABSENT, KeyScratch, Keys, Part as Table};
 
-use super::accumulator::Accumulator;
-use super::general::Group;
-use super::local::Local;
-use super::number::Quantity;
-use super::plan::Aggregate;
-use super::row::{Cell, Row, RowAt};
-use super::shape::{Key, NULL, Shape, Total, own};
-use super::{Machine, Moved};
+use crate::machine::Machine;
+use crate::machine::general::Group;
+use crate::machine::general::accumulator::Accumulator;
+use crate::machine::keyed::shape::{Route, Shape, Total};
+use crate::machine::part::{Evaluator, FEW, Many, Part, RESULT, load};
+use crate::machine::query::number::Quantity;
+use crate::machine::query::plan::Plan;
+use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::store::packed::{PackedRows, pack_cells};
 
+/// A part that rows or its evaluation changed since the last commit, with its packed rows at that
+/// time.
 #[derive(Clone, Debug)]
-struct Part {
-    key: Key,
-    machine: Machine,
-    /// What it gave when it was last worked out.
-    last: Vec<Group>,
-    /// Whether rows came since then.
-    is_reached: bool,
-    /// Whether rows came since the last commit.
-    is_touched: bool,
+pub(crate) struct Touched {
+    pub(crate) slot: u32,
+    pub(crate) was: PackedRows,
+    had_machine: bool,
 }
 
+/// Marks of a part: whether rows came since it was evaluated, whether it is among the touched, and
+/// whether an index was walked when it was evaluated.
+const STALE: u8 = 1;
+const TOUCHED: u8 = 2;
+const WALKED: u8 = 4;
+
 #[derive(Clone, Debug)]
-pub(super) struct Partitioned {
-    shape: Arc<Shape>,
-    /// Where the parts of keys are.
-    places: HashMap<Key, u32, SeedableRandomState>,
-    parts: Vec<Part>,
-    /// Places without a part.
-    free: Vec<u32>,
-    groups: BTreeMap<Row, Total>,
-    /// Parts that rows reached since they were worked out.
-    reached: Vec<u32>,
-    /// The same since the last commit.
-    touched: Vec<u32>,
-    /// What parts gave, and what groups were, at the last commit.
-    old_parts: Vec<(u32, Vec<Group>)>,
-    old_groups: BTreeMap<Row, Option<Total>>,
+pub(crate) struct Partitioned {
+    pub(crate) shape: Arc<Shape>,
+    /// The machine of a part, without rows.
+    empty: Arc<Machine>,
+    /// The keys; parts and marks stand beside them by slot.
+    pub(crate) keys: Table,
+    pub(crate) parts: Vec<Part>,
+    marks: Vec<u8>,
+    evaluator: Box<Evaluator>,
+    /// Where a group may be of several parts.
+    pub(crate) groups: BTreeMap<Row, Total>,
+    stale: Vec<u32>,
+    pub(crate) touched: Vec<Touched>,
+    /// What groups were at the last commit.
+    pub(crate) old_groups: BTreeMap<Row, Option<Total>>,
     /// Whether keys that are not there can have no result.
-    is_sealed: bool,
-    /// The key at hand, for its memory.
-    key: Key,
+    is_frozen: bool,
+    scratch: Scratch,
+}
+
+/// Memory for a batch.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    columns: Vec<Vec<u64>>,
+    rows: Vec<(usize, i64)>,
+    slots: Vec<u32>,
+    keys: KeyScratch,
+    body: Vec<u8>,
 }
 
 impl Partitioned {
-    /// The parts of a query; `None` where keys are not exact.
-    pub(super) fn new(local: Local, aggregates: Vec<Aggregate>) -> Option<Self> {
-        let shape = Shape::new(local, aggregates)?;
+    /// The parts of a query; `None` where it does not fall into such, or keys are not exact.
+    pub(crate) fn new(plan: &Plan) -> Option<Self> {
+        let (shape, inner) = Shape::new(plan)?;
+        let empty = Arc::new(Machine::in_one(inner));
+        // A byte names a table.
+        u8::try_from(shape.formats.len()).ok()?;
+        let keys = shape.table();
         Some(Self {
-            shape: Arc::new(shape),
-            places: HashMap::with_hasher(random_hasher()),
             parts: Vec::new(),
-            free: Vec::new(),
+            marks: Vec::new(),
+            evaluator: Box::new(Evaluator {
+                machine: empty.as_ref().clone(),
+                batches: vec![Batch::new(); shape.formats.len()],
+            }),
             groups: BTreeMap::new(),
-            reached: Vec::new(),
+            stale: Vec::new(),
             touched: Vec::new(),
-            old_parts: Vec::new(),
             old_groups: BTreeMap::new(),
-            is_sealed: false,
-            key: Key::new(),
+            is_frozen: false,
+            scratch: Scratch {
+                columns: vec![Vec::new(); keys.layout().fields()],
+                ..Scratch::default()
+            },
+            keys,
+            shape: Arc::new(shape),
+            empty,
         })
     }
 
     /// The machine of each part, without rows.
-    pub(super) fn each(&self) -> &Machine {
-        &self.shape.empty
+    pub(crate) fn each(&self) -> &Machine {
+        &self.empty
     }
 
-    /// A row of a table comes or goes. After an error only `rollback` may follow.
-    pub(super) fn change(
+    /// Takes rows of a table, by their places in the batch of `row`, each so many times. After an
+    /// error only `rollback` may follow.
+    pub(crate) fn take(
         &mut self,
         table: usize,
-        row: &RowAt<'_>,
-        times: (i64, &Budget<'_>),
+        mut row: RowAt<'_>,
+        rows: impl Iterator<Item = (usize, i64)> + Clone,
+        budget: &Budget<'_>,
     ) -> Result<()> {
         let shape = Arc::clone(&self.shape);
-        'ways: for way in shape.ways.iter().filter(|way| way.table == table) {
-            self.key.clear();
-            for (exact, &null) in way.key.iter().zip(&way.nulls) {
-                match exact.units(row)? {
-                    Some(units) => self.key.push(units),
-                    None if null => self.key.push(NULL),
-                    // It equals nothing.
-                    None => continue 'ways,
+        for route in shape.routes.iter().filter(|route| route.table == table) {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let located = self.locate(route, row, rows.clone(), &mut scratch);
+            let taken = located.and_then(|()| {
+                for (&(at, times), &slot) in scratch.rows.iter().zip(&scratch.slots) {
+                    row.at = at;
+                    if slot != ABSENT {
+                        let body = &mut scratch.body;
+                        self.change(slot, (route, &row), (times, budget), body)?;
+                    }
+                }
+                Ok(())
+            });
+            self.scratch = scratch;
+            taken?;
+        }
+        Ok(())
+    }
+
+    /// Finds the slots of the rows' keys, and makes those that are not there.
+    fn locate(
+        &mut self,
+        route: &Route,
+        mut row: RowAt<'_>,
+        rows: impl Iterator<Item = (usize, i64)>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Scratch { columns, .. } = scratch;
+        columns.iter_mut().for_each(Vec::clear);
+        scratch.rows.clear();
+        for (at, times) in rows {
+            row.at = at;
+            match self.shape.push_key(route, &row, columns)? {
+                true => scratch.rows.push((at, times)),
+                // It equals nothing.
+                false => {
+                    let rows = scratch.rows.len();
+                    columns.iter_mut().for_each(|all| all.truncate(rows));
                 }
             }
-            let Some(at) = self.place() else { continue };
-            let part = &mut self.parts[at as usize];
-            if !part.is_reached {
-                part.is_reached = true;
-                self.reached.push(at);
-            }
-            if !part.is_touched {
-                part.is_touched = true;
-                self.touched.push(at);
-            }
-            part.machine.change(way.local, row, times)?;
         }
-        Ok(())
-    }
-
-    /// The place of the key at hand; none if it can have no result.
-    fn place(&mut self) -> Option<u32> {
-        if let Some(&at) = self.places.get(&self.key) {
-            return Some(at);
-        }
-        if self.is_sealed {
-            return None;
-        }
-        let part = Part {
-            key: self.key.clone(),
-            machine: self.shape.empty.clone(),
-            last: Vec::new(),
-            is_reached: false,
-            is_touched: false,
+        let fields: Vec<usize> = (0..columns.len()).collect();
+        let keys = Keys {
+            columns,
+            fields: &fields,
+            rows: scratch.rows.len(),
         };
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.parts[at as usize] = part;
-                at
-            }
-            None => {
-                self.parts.push(part);
-                self.parts.len() as u32 - 1
-            }
-        };
-        self.places.insert(self.key.clone(), at);
-        Some(at)
-    }
-
-    /// Lets a part go that has no rows.
-    fn release(&mut self, at: u32) {
-        let part = &mut self.parts[at as usize];
-        let is_busy = part.is_reached || part.is_touched;
-        if self.is_sealed || is_busy || !part.machine.is_vacant() {
-            return;
-        }
-        // Once: it may be told twice.
-        if self.places.remove(&part.key).is_some() {
-            part.key = Key::new();
-            self.free.push(at);
-        }
-    }
-
-    /// Works out the parts that rows reached.
-    fn settle(&mut self, budget: &Budget<'_>) -> Result<()> {
-        while let Some(&at) = self.reached.last() {
-            budget.work(1)?;
-            self.settle_one(at, budget)?;
-            self.reached.pop();
-            self.release(at);
-        }
-        Ok(())
-    }
-
-    fn settle_one(&mut self, at: u32, budget: &Budget<'_>) -> Result<()> {
-        let part = &mut self.parts[at as usize];
-        let groups = part.machine.groups(budget)?;
-        let groups = groups.into_iter().filter(|(_, all)| is_some(all));
-        let now: Vec<Group> = groups
-            .map(|(rest, all)| (self.shape.group(&part.key, &rest), all))
-            .collect();
-        part.is_reached = false;
-        if are_same(&now, &part.last) {
+        if self.is_frozen {
+            self.keys.find(keys, &mut scratch.keys, &mut scratch.slots);
             return Ok(());
         }
-        if !part.is_touched {
-            // Rows of before came to be read only now: whoever rolls back has to read them again.
-            part.is_touched = true;
-            self.touched.push(at);
+        (self.keys).locate(keys, &mut scratch.keys, &mut scratch.slots);
+        self.parts.resize_with(self.keys.slots(), Part::default);
+        self.marks.resize(self.keys.slots(), 0);
+        Ok(())
+    }
+
+    /// A row of a part comes or goes.
+    fn change(
+        &mut self,
+        slot: u32,
+        (route, row): (&Route, &RowAt<'_>),
+        (times, budget): (i64, &Budget<'_>),
+        body: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.touch(slot);
+        self.mark_stale(slot);
+        let (shape, part) = (&*self.shape, &mut self.parts[slot as usize]);
+        match part {
+            Part::Many(many) => many.machine.change(route.local, row, (times, budget)),
+            Part::Few(rows) => {
+                body.clear();
+                body.push(route.local as u8 + 1);
+                shape.formats[route.local].pack(row, body);
+                rows.change(body, times)?;
+                if rows.iter().count() > FEW {
+                    let mut machine = self.empty.as_ref().clone();
+                    load(
+                        &mut machine,
+                        &mut self.evaluator.batches,
+                        (shape, rows),
+                        budget,
+                    )?;
+                    machine.commit();
+                    rows.retain(|body| body[0] == RESULT);
+                    let results = std::mem::take(rows);
+                    *part = Part::Many(Box::new(Many { machine, results }));
+                }
+                Ok(())
+            }
         }
-        let was = std::mem::replace(&mut part.last, now.clone());
-        self.old_parts.push((at, was.clone()));
-        for (times, groups) in [(-1, &was), (1, &now)] {
-            for (group, all) in groups {
-                if let Err(error) = self.add(group, all, times) {
-                    self.parts[at as usize].is_reached = true;
-                    return Err(error);
+    }
+
+    /// Remembers what a part is before it changes.
+    fn touch(&mut self, slot: u32) {
+        let mark = &mut self.marks[slot as usize];
+        if *mark & TOUCHED == 0 {
+            *mark |= TOUCHED;
+            let part = &self.parts[slot as usize];
+            let was = part.packed().clone();
+            let had_machine = matches!(part, Part::Many(_));
+            self.touched.push(Touched {
+                slot,
+                was,
+                had_machine,
+            });
+        }
+    }
+
+    /// A part is to be evaluated.
+    fn mark_stale(&mut self, slot: u32) {
+        let mark = &mut self.marks[slot as usize];
+        if *mark & STALE == 0 {
+            *mark |= STALE;
+            self.stale.push(slot);
+        }
+    }
+
+    /// Evaluates the parts that rows reached.
+    pub(crate) fn prepare(&mut self, budget: &Budget<'_>) -> Result<()> {
+        while let Some(&slot) = self.stale.last() {
+            budget.work(1)?;
+            self.evaluate(slot, budget)?;
+            self.stale.pop();
+            self.marks[slot as usize] &= !STALE;
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, slot: u32, budget: &Budget<'_>) -> Result<()> {
+        let shape = Arc::clone(&self.shape);
+        let of = |machine: &mut Machine| Ok((machine.groups(budget)?, machine.walks()));
+        let (groups, walks) = match &mut self.parts[slot as usize] {
+            Part::Few(rows) => self.evaluator.with((&shape, rows), budget, of)?,
+            Part::Many(many) => of(&mut many.machine)?,
+        };
+        let mark = &mut self.marks[slot as usize];
+        *mark = *mark & !WALKED | if walks { WALKED } else { 0 };
+        let packed = |(rest, all): &Group| {
+            let mut body = vec![RESULT];
+            pack_cells(rest, &mut body);
+            pack_cells(all, &mut body);
+            body
+        };
+        let some = groups.iter().filter(|(_, all)| is_some(all));
+        let now: Vec<Vec<u8>> = some.map(packed).collect();
+        let was = self.results(slot);
+        if !was.iter().eq(&now) {
+            self.touch(slot);
+            for (times, results) in [(-1, &was), (1, &now)] {
+                for body in results {
+                    self.add(slot, body, times)?;
+                    (self.parts[slot as usize].packed_mut()).change(body, times as i64)?;
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Adds what a part gave, or takes it out.
-    fn add(&mut self, group: &Row, all: &[Cell], times: i128) -> Result<()> {
-        let total = self.groups.get(group);
-        (self.old_groups.entry(group.clone())).or_insert_with(|| total.cloned());
-        let total = self.groups.entry(group.clone()).or_default();
-        let aggregates = &self.shape.aggregates;
-        total
-            .all
-            .resize_with(aggregates.len(), Accumulator::default);
-        // The first of the part counts its rows.
-        for (into, value) in total.all.iter_mut().zip(&all[1..]) {
-            into.take(&Aggregate::Sum(own(0)), *value, times)?;
-        }
-        total.parts = total.parts.wrapping_add_signed(times as isize);
-        if total.parts == 0 {
-            self.groups.remove(group);
+        if self.parts[slot as usize].is_vacant() {
+            self.touch(slot);
         }
         Ok(())
-    }
-
-    /// The groups that moved since the last commit, those that went without aggregates.
-    pub(super) fn moved(&mut self, budget: &Budget<'_>) -> Result<Moved> {
-        self.settle(budget)?;
-        if self.shape.group.is_empty() {
-            return self.groups(budget).map(Moved::All);
-        }
-        let groups = self.old_groups.keys();
-        let moved = groups.map(|group| {
-            let total = self.groups.get(group);
-            let all = total
-                .map(|total| self.shape.values(Some(total)))
-                .transpose()?;
-            Ok((group.clone(), all))
-        });
-        moved.collect::<Result<_>>().map(Moved::Some)
-    }
-
-    /// All groups.
-    pub(super) fn groups(&mut self, budget: &Budget<'_>) -> Result<Vec<Group>> {
-        self.settle(budget)?;
-        if self.shape.group.is_empty() {
-            let all = self.shape.values(self.groups.values().next())?;
-            return Ok(vec![(Row::new(), all)]);
-        }
-        let groups = self.groups.iter();
-        groups
-            .map(|(group, total)| Ok((group.clone(), self.shape.values(Some(total))?)))
-            .collect()
     }
 
     /// Static relations have all their rows.
-    pub(super) fn seal(&mut self, is_static: &[bool]) {
-        let ways = self.shape.ways.iter();
-        let locals: Vec<bool> = ways.map(|way| is_static[way.table]).collect();
-        if !self.shape.empty.lacks(&locals) {
+    pub(crate) fn freeze(&mut self, is_static: &[bool]) {
+        let shape = Arc::clone(&self.shape);
+        let routes = shape.routes.iter();
+        let locals: Vec<bool> = routes.map(|route| is_static[route.table]).collect();
+        if !self.empty.lacks(&locals) {
             return;
         }
-        self.is_sealed = true;
-        for at in 0..self.parts.len() {
-            let part = &mut self.parts[at];
-            if part.machine.lacks(&locals) && self.places.remove(&part.key).is_some() {
-                *part = Part {
-                    key: Key::new(),
-                    machine: self.shape.empty.clone(),
-                    last: Vec::new(),
-                    is_reached: false,
-                    is_touched: false,
-                };
-                self.free.push(at as u32);
+        self.commit();
+        self.is_frozen = true;
+        let slots: Vec<u32> = self.keys.iter().collect();
+        let lacks = |slot: &u32| match &mut self.parts[*slot as usize] {
+            Part::Many(many) => many.machine.lacks(&locals),
+            Part::Few(rows) => {
+                let lacks = |machine: &mut Machine| Ok(machine.lacks(&locals));
+                let lacks = (self.evaluator).with((&shape, rows), &Budget::free(), lacks);
+                // A sum that does not fit is told when it is asked for.
+                lacks.unwrap_or(false)
             }
+        };
+        let leaving: Vec<u32> = slots.into_iter().filter(lacks).collect();
+        self.release(&leaving);
+    }
+
+    /// Keys leave with their parts.
+    fn release(&mut self, leaving: &[u32]) {
+        for &slot in leaving {
+            self.parts[slot as usize] = Part::default();
+            self.marks[slot as usize] = 0;
+        }
+        self.keys.commit(leaving, |_| true);
+        self.stale.retain(|&slot| self.keys.is_live(slot));
+        if let Some(moved) = self.keys.shrink() {
+            moved.follow(&mut self.parts);
+            moved.follow(&mut self.marks);
+            let stale = self.stale.iter_mut();
+            stale.for_each(|slot| *slot = moved.to(*slot));
         }
     }
 
-    pub(super) fn commit(&mut self) {
-        let mut touched = std::mem::take(&mut self.touched);
-        for at in touched.drain(..) {
-            let part = &mut self.parts[at as usize];
-            part.machine.commit();
-            part.is_touched = false;
-            self.release(at);
+    pub(crate) fn commit(&mut self) {
+        let mut leaving = Vec::new();
+        for Touched { slot, .. } in &self.touched {
+            let (part, mark) = (
+                &mut self.parts[*slot as usize],
+                &mut self.marks[*slot as usize],
+            );
+            *mark &= !TOUCHED;
+            if let Part::Many(many) = part {
+                many.machine.commit();
+            }
+            if part.is_vacant() && *mark & STALE == 0 && !self.is_frozen {
+                leaving.push(*slot);
+            }
         }
-        self.touched = touched;
-        self.old_parts.clear();
+        empty(&mut self.touched);
+        self.release(&leaving);
         self.old_groups.clear();
     }
 
-    pub(super) fn rollback(&mut self) {
-        for (at, was) in self.old_parts.drain(..).rev() {
-            self.parts[at as usize].last = was;
-        }
+    pub(crate) fn rollback(&mut self) {
         for (group, total) in std::mem::take(&mut self.old_groups) {
             match total {
                 Some(total) => self.groups.insert(group, total),
                 None => self.groups.remove(&group),
             };
         }
+        self.keys.rollback();
         let mut touched = std::mem::take(&mut self.touched);
-        for at in touched.drain(..) {
-            let part = &mut self.parts[at as usize];
-            part.machine.rollback();
-            part.is_touched = false;
-            if !part.is_reached {
+        for Touched {
+            slot,
+            was,
+            had_machine,
+        } in touched.drain(..)
+        {
+            let part = &mut self.parts[slot as usize];
+            match part {
+                Part::Many(many) if had_machine => {
+                    many.machine.rollback();
+                    many.results = was;
+                }
+                _ => *part = Part::Few(was),
+            }
+            self.marks[slot as usize] &= !TOUCHED;
+            if self.keys.is_live(slot) {
                 // What it gave may have been of rows that are gone again.
-                part.is_reached = true;
-                self.reached.push(at);
+                self.mark_stale(slot);
+            } else {
+                self.marks[slot as usize] = 0;
             }
         }
-        self.touched = touched;
+        self.stale.retain(|&slot| self.keys.is_live(slot));
+        self.parts.truncate(self.keys.slots());
+        self.marks.truncate(self.keys.slots());
     }
 
     /// How many keys have rows, and in how many aggregates go up and down now. O(keys).
-    pub(super) fn parts(&self) -> (usize, usize) {
-        let walks = self.parts.iter().filter(|part| part.machine.walks());
-        (self.places.len(), walks.count())
+    pub(crate) fn parts(&self) -> (usize, usize) {
+        let walks = |slot: &u32| match &self.parts[*slot as usize] {
+            Part::Many(many) => many.machine.walks(),
+            Part::Few(_) => self.marks[*slot as usize] & WALKED != 0,
+        };
+        (self.keys.len(), self.keys.iter().filter(walks).count())
     }
 
-    pub(super) fn is_vacant(&self) -> bool {
-        self.places.is_empty()
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.keys.is_empty()
     }
 
-    pub(super) fn memory_usage(&self) -> usize {
-        let key = self.shape.scales.len() * size_of::<i128>();
-        let parts = self.parts.iter().map(|part| part.machine.memory_usage());
+    pub(crate) fn memory_usage(&self) -> usize {
         let group = size_of::<Row>() + size_of::<Total>();
         let all = self.shape.aggregates.len() * size_of::<Accumulator>();
-        self.parts.capacity() * size_of::<Part>()
-            + self.places.capacity() * (size_of::<(Key, u32)>() + 1)
-            + 2 * self.places.len() * key
-            + parts.sum::<usize>()
+        let touched = self.touched.iter().map(|one| one.was.memory_usage());
+        self.keys.memory_usage()
+            + self.parts.capacity() * size_of::<Part>()
+            + self.parts.iter().map(Part::memory_usage).sum::<usize>()
+            + self.marks.capacity()
+            + self.stale.capacity() * size_of::<u32>()
+            + self.touched.capacity() * size_of::<Touched>()
+            + touched.sum::<usize>()
             + self.groups.len() * (group + all)
     }
 
-    pub(super) fn steps(&self) -> u64 {
-        self.parts.iter().map(|part| part.machine.steps()).sum()
+    pub(crate) fn steps(&self) -> u64 {
+        let own = self.parts.iter().map(|part| match part {
+            Part::Few(_) => 0,
+            Part::Many(many) => many.machine.steps(),
+        });
+        self.evaluator.machine.steps() + own.sum::<u64>()
     }
-}
-
-/// Whether groups are the same to the last digit.
-fn are_same(some: &[Group], others: &[Group]) -> bool {
-    let same = |((one, all), (other, others)): (&Group, &Group)| {
-        one == other && (all.iter().zip(others)).all(|(cell, other)| cell.is_same(*other))
-    };
-    some.len() == others.len() && some.iter().zip(others).all(same)
 }
 
 /// Whether a part has rows in a group.

@@ -1,36 +1,39 @@
 //! How a query with correlated aggregates is kept, in words.
 //!
-//! Invariant: what is told is what the machine does, and of a view what it does now. Cost: linear in the query, and in
-//! the keys where it is kept by keys.
+//! Invariant: what is told is what the machine does, and of a view what it does now. Cost: linear
+//! in the query, and in the keys where it is kept by keys.
 
 use ringview_explain::{Auxiliary, ChangeFacts, Choice, CostWarning, Explanation};
 
 use super::Plan;
-use crate::machine::{Told, Way};
+use crate::machine::{Description, Strategy};
 use ringview_view::Cost;
 
 impl Plan {
     /// What a change costs, the result included.
     pub(crate) fn cost(&self) -> Cost {
-        let own = match self.machine.told().way {
-            Way::Indexed | Way::Partitioned => Cost::Logarithmic,
-            Way::PartitionedGeneral | Way::General => Cost::power(self.combined() as f64),
+        let own = match self.machine.description().strategy {
+            Strategy::Indexed | Strategy::Partitioned => Cost::Logarithmic,
+            Strategy::PartitionedGeneral | Strategy::General => Cost::power(self.combined() as f64),
         };
         let beside = self.companions.iter().map(|one| one.plan.cost());
         beside.fold(own, Cost::and)
     }
 
-    /// How many relations a row is combined with: all, its own included, where a subquery may see the row; else
-    /// the others alone.
+    /// How many relations a row is combined with: all, its own included, where a subquery may see
+    /// the row; else the others alone.
     fn combined(&self) -> usize {
         let relations = self.query.atoms.len();
         relations - usize::from(!self.query.is_nested())
     }
 
     /// Why a change may cost more than the rows of the keys that it has.
-    fn warning(&self, told: &Told, because: &str) -> Option<CostWarning> {
-        let of_key = told.way == Way::PartitionedGeneral && self.combined() == 1;
-        let is_general = matches!(told.way, Way::General | Way::PartitionedGeneral);
+    fn warning(&self, description: &Description, because: &str) -> Option<CostWarning> {
+        let of_key = description.strategy == Strategy::PartitionedGeneral && self.combined() == 1;
+        let is_general = matches!(
+            description.strategy,
+            Strategy::General | Strategy::PartitionedGeneral
+        );
         (is_general && !of_key).then(|| CostWarning {
             cost: self.product(),
             because: because.to_owned(),
@@ -49,44 +52,46 @@ impl Plan {
     }
 
     /// The same in words.
-    fn cost_words(&self, told: &Told) -> String {
+    fn cost_words(&self, description: &Description) -> String {
         let product = self.product();
-        match told.way {
-            Way::Indexed => "O(log N), the result included".to_owned(),
-            Way::Partitioned => "O(log N) in the rows of its key, the result included".to_owned(),
-            Way::PartitionedGeneral => format!("{product} of its key"),
-            Way::General if !self.query.is_nested() => product,
-            Way::General => {
+        match description.strategy {
+            Strategy::Indexed => "O(log N), the result included".to_owned(),
+            Strategy::Partitioned => {
+                "O(log N) in the rows of its key, the result included".to_owned()
+            }
+            Strategy::PartitionedGeneral => format!("{product} of its key"),
+            Strategy::General if !self.query.is_nested() => product,
+            Strategy::General => {
                 format!("{product} for the result, each subquery O(log N) where an index keeps it")
             }
         }
     }
 
-    pub(crate) fn explanation(&self, told: &Told) -> Explanation {
-        let because = match (told.way, told.why) {
-            (Way::Indexed, _) => {
+    pub(crate) fn explanation(&self, description: &Description) -> Explanation {
+        let because = match (description.strategy, description.why) {
+            (Strategy::Indexed, _) => {
                 "aggregate indexes: what a row is compared by is a running sum along a tree, so one change moves \
                  all of them at once; the queries within as views of their own would have every row compared again"
                     .to_owned()
             }
-            (Way::Partitioned, _) => {
+            (Strategy::Partitioned, _) => {
                 "aggregate indexes, one for each key: the query joins and correlates by equal columns; the queries \
                  within as views of their own would have every row of a key compared again"
                     .to_owned()
             }
-            (Way::PartitionedGeneral, _) => {
+            (Strategy::PartitionedGeneral, _) => {
                 "the general algorithm for each key, because no aggregate index serves a key as it stands".to_owned()
             }
-            (Way::General, Some(why)) => format!("the general algorithm, because {why}"),
-            (Way::General, None) => "the general algorithm".to_owned(),
+            (Strategy::General, Some(why)) => format!("the general algorithm, because {why}"),
+            (Strategy::General, None) => "the general algorithm".to_owned(),
         };
-        let form = match told.way {
-            Way::Indexed => "aggregate indexes",
-            Way::Partitioned => "aggregate indexes by key",
-            Way::PartitionedGeneral => "free and bound maps by key",
-            Way::General => "free and bound maps",
+        let form = match description.strategy {
+            Strategy::Indexed => "aggregate indexes",
+            Strategy::Partitioned => "aggregate indexes by key",
+            Strategy::PartitionedGeneral => "free and bound maps by key",
+            Strategy::General => "free and bound maps",
         };
-        let cost = self.cost_words(told);
+        let cost = self.cost_words(description);
         let change = |atom: &ringview_query::PlanAtom| ChangeFacts {
             relation: atom.alias.clone(),
             is_static: atom.is_static,
@@ -99,18 +104,18 @@ impl Plan {
         };
         let beside = self.companions.iter().map(|one| Auxiliary {
             what: format!("the values of {} by group", one.name),
-            view: one.plan.explanation(&one.plan.machine.told()),
+            view: one.plan.explanation(&one.plan.machine.description()),
         });
         Explanation {
             beside: beside.collect(),
-            warning: self.warning(told, &because),
+            warning: self.warning(description, &because),
             engine: Choice {
                 name: "rpai".to_owned(),
                 because,
             },
             form: Choice {
                 name: form.to_owned(),
-                because: fallen_back(told),
+                because: fallen_back(description),
             },
             space: Some(1.0),
             changes: self.query.all_atoms().map(change).collect(),
@@ -121,15 +126,15 @@ impl Plan {
 }
 
 /// What is walked now.
-fn fallen_back(told: &Told) -> String {
-    match (told.way, told.walked, told.parts) {
-        (Way::General | Way::PartitionedGeneral, ..) => {
+fn fallen_back(description: &Description) -> String {
+    match (description.strategy, description.walked, description.parts) {
+        (Strategy::General | Strategy::PartitionedGeneral, ..) => {
             "results are summed over the rows that are there".to_owned()
         }
         (_, 0, _) => {
             "no sum of a subquery is negative, so all of them grow along their indexes".to_owned()
         }
-        (Way::Indexed, ..) => {
+        (Strategy::Indexed, ..) => {
             "sums of a subquery are negative now, so its index is walked, O(N), until none is"
                 .to_owned()
         }

@@ -1,9 +1,9 @@
 //! From a bound query to what a machine keeps: tables with filters, and blocks over them.
 //!
-//! Invariant: atoms that read the same rows of one table are one table of the machine, whose rows are taken at one
-//! of them alone; equalities that join atoms are conditions there. Each term of the query is an aggregate of the
-//! outermost block, so outputs, expressions and HAVING are read from them as of any groups. Cost: small, and none that
-//! depends on data.
+//! Invariant: atoms that read the same rows of one table are one table of the machine, whose rows
+//! are taken at one of them alone; equalities that join atoms are conditions there. Each term of
+//! the query is an aggregate of the outermost block, so outputs, expressions and HAVING are read
+//! from them as of any groups. Cost: small, and none that depends on data.
 
 mod explanation;
 mod translate;
@@ -11,22 +11,12 @@ mod translate;
 use std::ops::Range;
 
 use ringview_core::{Error, Result};
-use ringview_query::{Bound, Companion, PlanAtom, Predicate};
+use ringview_query::{Bound, Companion};
 
-use crate::machine::{Aggregate, Block, Column, ColumnType, Condition, Machine, Value};
+use crate::machine::{Aggregate, Block, Condition, Machine, Value};
 use crate::machine::{Comparison, Plan as Blocks};
-use translate::Translator;
-
-/// A table of the machine.
-#[derive(Clone, Debug)]
-pub(crate) struct Source {
-    /// The atom at which its rows are taken: no other reads more of its columns.
-    pub(crate) first: usize,
-    /// What it is, and which of its rows take part.
-    pub(crate) atom: PlanAtom,
-    /// What is found out of each row; the last columns of the table.
-    pub(crate) verdicts: Vec<Predicate>,
-}
+pub(crate) use translate::Source;
+use translate::{Translator, column};
 
 /// How a query is kept.
 #[derive(Clone, Debug)]
@@ -63,29 +53,9 @@ impl Plan {
     }
 }
 
-impl Source {
-    fn types(&self) -> Vec<ColumnType> {
-        let fields = self.atom.schema.fields().iter();
-        let columns = fields.map(|field| ColumnType {
-            ty: field.ty.clone(),
-            nullable: field.nullable,
-        });
-        let verdicts = self.verdicts.iter().map(|_| ColumnType::verdict());
-        columns.chain(verdicts).collect()
-    }
-}
-
 /// The atoms of the query itself.
 fn own(query: &Bound) -> Range<usize> {
     0..query.atoms.len()
-}
-
-fn column(depth: usize, relation: usize, column: usize) -> Column {
-    Column {
-        depth,
-        relation,
-        column,
-    }
 }
 
 /// The query itself as a block.

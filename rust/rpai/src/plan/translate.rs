@@ -8,14 +8,46 @@ use ringview_core::{Error, Result};
 use ringview_query::nested::{self, Nested, Where};
 use ringview_query::{Bound, Constant, Expr, Kind, Op, PlanAtom, Predicate, Term};
 
-use super::{Source, column};
-use crate::machine::{Aggregate, Block, Column, Comparison, Condition, Quantity, Value};
+use crate::machine::{
+    Aggregate, Block, Column, ColumnType, Comparison, Condition, Quantity, Value,
+};
+
+/// A table of the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// The atom at which its rows are taken: no other reads more of its columns.
+    pub(crate) first: usize,
+    /// What it is, and which of its rows take part.
+    pub(crate) atom: PlanAtom,
+    /// What is found out of each row; the last columns of the table.
+    pub(crate) verdicts: Vec<Predicate>,
+}
 
 /// What is known of tables so far.
 pub(super) struct Translator<'a> {
     atoms: Vec<&'a PlanAtom>,
     pub(super) sources: Vec<Source>,
     pub(super) source_of: Vec<usize>,
+}
+
+impl Source {
+    pub(super) fn types(&self) -> Vec<ColumnType> {
+        let fields = self.atom.schema.fields().iter();
+        let columns = fields.map(|field| ColumnType {
+            ty: field.ty.clone(),
+            nullable: field.nullable,
+        });
+        let verdicts = self.verdicts.iter().map(|_| ColumnType::verdict());
+        columns.chain(verdicts).collect()
+    }
+}
+
+pub(super) fn column(depth: usize, relation: usize, column: usize) -> Column {
+    Column {
+        depth,
+        relation,
+        column,
+    }
 }
 
 impl<'a> Translator<'a> {
@@ -34,8 +66,8 @@ impl<'a> Translator<'a> {
                     && other.atom.filter == atom.filter
                     && atom.columns.iter().all(has)
             };
-            let known = sources.iter().position(alike);
-            source_of[at] = known.unwrap_or_else(|| {
+            let found = sources.iter().position(alike);
+            source_of[at] = found.unwrap_or_else(|| {
                 sources.push(Source {
                     first: at,
                     // What joins is compared, and NULL equals nothing.
@@ -83,9 +115,9 @@ impl<'a> Translator<'a> {
     fn verdict(&mut self, atom: usize, predicate: &Predicate) -> usize {
         let columns = self.atoms[atom].schema.len();
         let verdicts = &mut self.sources[self.source_of[atom]].verdicts;
-        let known = verdicts.iter().position(|other| other == predicate);
+        let found = verdicts.iter().position(|other| other == predicate);
         columns
-            + known.unwrap_or_else(|| {
+            + found.unwrap_or_else(|| {
                 verdicts.push(predicate.clone());
                 verdicts.len() - 1
             })

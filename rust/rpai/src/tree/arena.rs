@@ -1,6 +1,7 @@
 //! Where nodes lie: in one list, named by their places, so that no node is a box of its own.
 //!
-//! Invariant: a place that was given back is used again before the list grows. Cost: O(1) amortised.
+//! Invariant: a place that was given back is used again before the list grows. Cost: O(1)
+//! amortised.
 
 use std::ops::{Index, IndexMut};
 

@@ -18,7 +18,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     /// A tree of entries in order of (key, tie). Equal entries merge, zeros are left out. O(n).
     ///
     /// # Errors
-    /// `Value` if they are not in order, `Overflow` if a payload or the sum of magnitudes does not fit.
+    /// `Value` if they are not in order, `Overflow` if a payload or the sum of magnitudes does not
+    /// fit.
     pub fn from_sorted(entries: impl IntoIterator<Item = (K, T, P)>) -> Result<Self> {
         let mut tree = Self::new();
         let entries = merged(entries)?;

@@ -1,8 +1,8 @@
 //! Changes of single entries.
 //!
-//! Invariant: a change is refused before anything moved, or done in whole: payload, sums on the way,
-//! weight, and the widths of nodes. A payload that becomes zero takes its entry with it. Cost: O(log n); a
-//! node is split or evened out with its neighbour at most once a level.
+//! Invariant: a change is refused before anything moved, or done in whole: payload, sums on the
+//! way, weight, and the widths of nodes. A payload that becomes zero takes its entry with it. Cost:
+//! O(log n); a node is split or evened out with its neighbour at most once a level.
 
 use ringview_core::{Error, Result};
 
@@ -22,6 +22,33 @@ pub(crate) fn overflow(place: &str) -> Error {
 }
 
 impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
+    /// Notes changes from now on, until a commit or a rollback.
+    pub fn begin(&mut self) {
+        self.journal.get_or_insert_default();
+    }
+
+    /// The changes since `begin` stay. O(1).
+    pub fn commit(&mut self) {
+        self.journal = None;
+    }
+
+    /// Undoes the changes since `begin`. O(changes log n).
+    pub fn rollback(&mut self) {
+        let journal = self.journal.take().unwrap_or_default();
+        for undo in journal.into_iter().rev() {
+            match undo {
+                Undo::Payload { key, tie, old } => {
+                    let undone = self.put(key, tie, old);
+                    debug_assert!(undone.is_ok(), "what fitted fits again");
+                }
+                Undo::Slide {
+                    first: (key, tie),
+                    by,
+                } => self.slide_above(&Cut::before_entry(key, tie), K::ZERO.relative_to(by)),
+            }
+        }
+    }
+
     /// Adds to the payload of an entry; one that is not there counts as zero. O(log n).
     ///
     /// # Errors
@@ -55,8 +82,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         self.put(key, tie, P::ZERO).ok().flatten()
     }
 
-    /// Replaces the payload of an entry by what `change` makes of it, with the difference; tells the one
-    /// before.
+    /// Replaces the payload of an entry by what `change` makes of it, with the difference; tells
+    /// the one before.
     #[inline]
     fn alter(
         &mut self,
@@ -124,7 +151,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
     }
 
-    /// Splits the highest node of a way below which all are full. A way has as many as it has full nodes.
+    /// Splits the highest node of a way below which all are full. A way has as many as it has full
+    /// nodes.
     fn split_on(&mut self, path: &Path<K>) {
         let full = |level: usize| self.inners[path.inner[level].node].entries.len == WIDTH;
         let room = (0..self.height).rev().find(|&level| !full(level));
@@ -203,7 +231,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
     }
 
-    /// The last entry of the leaf of a way went: says so above, as far as it was the last there too.
+    /// The last entry of the leaf of a way went: says so above, as far as it was the last there
+    /// too.
     fn lower_last(&mut self, path: &Path<K>) {
         let leaf = &self.leaves[path.leaf.node];
         let last = leaf.len - 1;
@@ -245,8 +274,8 @@ fn split<K: Key, P: Payload, T: Tie, N: Node<K, P, T>>(arena: &mut Arena<N>, chi
     arena.add(right)
 }
 
-/// Evens two neighbours out, `apart` being the base of the second relative to the first's; whether all
-/// went to the first.
+/// Evens two neighbours out, `apart` being the base of the second relative to the first's; whether
+/// all went to the first.
 fn even_out<K: Key, P: Payload, T: Tie, N: Node<K, P, T>>(
     arena: &mut Arena<N>,
     first: u32,

@@ -1,6 +1,7 @@
 //! Entries in order.
 //!
-//! Invariant: the way leads to the next entry, or behind the last of its leaf. Cost: O(1) amortised an entry.
+//! Invariant: the way leads to the next entry, or behind the last of its leaf. Cost: O(1) amortised
+//! an entry.
 
 use super::read::{Path, Step};
 use super::{DEEPEST, RpaiTree, Tie};
@@ -15,9 +16,23 @@ pub struct Iter<'a, K, P, T> {
     path: Path<K>,
 }
 
+impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
+    /// All entries in order.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, K, P, T> {
+        Iter::new(self, None)
+    }
+
+    /// The entries above a cut, in order. The first O(log n), the next O(1) amortised.
+    #[must_use]
+    pub fn iter_from(&self, cut: &Cut<K, T>) -> Iter<'_, K, P, T> {
+        Iter::new(self, Some(cut))
+    }
+}
+
 impl<'a, K: Key, P: Payload, T: Tie> Iter<'a, K, P, T> {
     /// From the first entry above a cut on, or from the first.
-    pub(super) fn new(tree: &'a RpaiTree<K, P, T>, cut: Option<&Cut<K, T>>) -> Self {
+    fn new(tree: &'a RpaiTree<K, P, T>, cut: Option<&Cut<K, T>>) -> Self {
         if let Some(cut) = cut {
             let path = tree.locate(cut);
             return Self { tree, path };

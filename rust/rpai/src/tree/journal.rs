@@ -1,19 +1,15 @@
 //! Undo: the inverse of each change, in reverse order.
 //!
-//! Invariant: every change of a tree is a list of two kinds of steps, each with an exact inverse. *A
-//! payload is replaced*: the old one is noted, and put back. *What is above a cut slides, keeping its
-//! order*: its first entry afterwards is noted; exactly the entries from that one on had moved, and they
-//! slide back onto places that nobody took, for whatever came there later is undone first. A shift that
-//! merges entries is made of both (the entries taken out are noted one by one), so even a merge is undone,
-//! which no shift could do. Keys and payloads are then what they were: integers to the bit; reals where
-//! their sums are exact, and payloads always to the bit, for they are noted. Which node an entry lies in may
-//! differ, and with it the order in which subtree sums of reals add up, which changes nothing that a double
-//! holds. Cost: that of the changes, and one note each.
-
-use super::{RpaiTree, Tie};
-use crate::cut::Cut;
-use crate::key::Key;
-use crate::payload::Payload;
+//! Invariant: every change of a tree is a list of two kinds of steps, each with an exact inverse.
+//! *A payload is replaced*: the old one is noted, and put back. *What is above a cut slides,
+//! keeping its order*: its first entry afterwards is noted; exactly the entries from that one on
+//! had moved, and they slide back onto places that nobody took, for whatever came there later is
+//! undone first. A shift that merges entries is made of both (the entries taken out are noted one
+//! by one), so even a merge is undone, which no shift could do. Keys and payloads are then what
+//! they were: integers to the bit; reals where their sums are exact, and payloads always to the
+//! bit, for they are noted. Which node an entry lies in may differ, and with it the order in which
+//! subtree sums of reals add up, which changes nothing that a double holds. Cost: that of the
+//! changes, and one note each.
 
 /// What undoes one step.
 #[derive(Clone, Copy, Debug)]
@@ -22,33 +18,4 @@ pub(super) enum Undo<K, P, T> {
     Payload { key: K, tie: T, old: P },
     /// The entries from `first` on slid there by a distance.
     Slide { first: (K, T), by: K },
-}
-
-impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
-    /// Notes changes from now on, until a commit or a rollback.
-    pub fn begin(&mut self) {
-        self.journal.get_or_insert_default();
-    }
-
-    /// The changes since `begin` stay. O(1).
-    pub fn commit(&mut self) {
-        self.journal = None;
-    }
-
-    /// Undoes the changes since `begin`. O(changes log n).
-    pub fn rollback(&mut self) {
-        let journal = self.journal.take().unwrap_or_default();
-        for undo in journal.into_iter().rev() {
-            match undo {
-                Undo::Payload { key, tie, old } => {
-                    let undone = self.put(key, tie, old);
-                    debug_assert!(undone.is_ok(), "what fitted fits again");
-                }
-                Undo::Slide {
-                    first: (key, tie),
-                    by,
-                } => self.slide_above(&Cut::before_entry(key, tie), K::ZERO.relative_to(by)),
-            }
-        }
-    }
 }

@@ -1,19 +1,20 @@
-//! The RPAI tree (paper, section 3): an ordered map from aggregate keys to payloads, in which a range of
-//! keys moves at once.
+//! The RPAI tree (paper, section 3): an ordered map from aggregate keys to payloads, in which a
+//! range of keys moves at once.
 //!
-//! Invariant: entries are ordered by (key, tie), no two are equal, none has payload zero, and every leaf
-//! is equally deep. A parent knows of each child the greatest entry, the sum of payloads and the base of
-//! its keys; keys are relative to the base of their node. Nodes other than the root have 8 to 32 entries.
+//! Invariant: entries are ordered by (key, tie), no two are equal, none has payload zero, and every
+//! leaf is equally deep. A parent knows of each child the greatest entry, the sum of payloads and
+//! the base of its keys; keys are relative to the base of their node. Nodes other than the root
+//! have 8 to 32 entries.
 //!
 //! | operation | cost, of n entries |
 //! |---|---|
-//! | `get`, `put`, `add`, `remove`, `get_sum`, `select`, `first`, `last`, `successor`, `predecessor` | O(log n) |
+//! | `get`, `put`, `add`, `remove`, `prefix_sum`, `select`, `first`, `last`, `successor`, `predecessor` | O(log n) |
 //! | `shift_keys` | O(log n), and O(m log n) where m entries meet others that did not move, or pass them |
 //! | `from_sorted`, iteration | O(n); the next entry O(1) amortised |
 //!
-//! Ties keep entries apart whose keys are equal: groups with equal aggregates, by their correlated value.
-//! With no tie (`()`), equal keys merge. A change that fails (a key or a sum that does not fit) fails
-//! before anything moved.
+//! Ties keep entries apart whose keys are equal: groups with equal aggregates, by their correlated
+//! value. With no tie (`()`), equal keys merge. A change that fails (a key or a sum that does not
+//! fit) fails before anything moved.
 
 mod arena;
 mod build;
@@ -58,7 +59,7 @@ const DEEPEST: usize = 12;
 /// }
 /// tree.shift_keys(&Cut::after(10), -10)?; // 20 meets 10, and 30 becomes 20
 /// assert_eq!(tree.get(10, ()), Some(3));
-/// assert_eq!(tree.get_sum(&Cut::after(15)), 3);
+/// assert_eq!(tree.prefix_sum(&Cut::after(15)), 3);
 /// # Ok(())
 /// # }
 /// ```

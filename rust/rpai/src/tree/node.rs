@@ -1,10 +1,10 @@
 //! Nodes: up to 32 entries side by side, in arrays of their own for keys, ties and payloads.
 //!
-//! Invariant: what lies behind `len` is never read. In a leaf an entry is a key with its payload; in an
-//! inner node it is a child: the greatest (key, tie) and the sum of payloads below it. Keys are relative
-//! to the node's base, which its parent knows as an offset from its own base (the tree for the root);
-//! so what is added to an offset moves every key below it. Cost: each operation O(width), without a branch
-//! an entry.
+//! Invariant: what lies behind `len` is never read. In a leaf an entry is a key with its payload;
+//! in an inner node it is a child: the greatest (key, tie) and the sum of payloads below it. Keys
+//! are relative to the node's base, which its parent knows as an offset from its own base (the tree
+//! for the root); so what is added to an offset moves every key below it. Cost: each operation
+//! O(width), without a branch an entry.
 
 use ringview_core::prefetch;
 
@@ -40,8 +40,8 @@ pub(super) trait Node<K, P, T>: Clone {
     /// Without entries.
     fn empty() -> Self;
     fn entries(&self) -> &Entries<K, P, T>;
-    /// The first `count` entries of `from`, right behind this node, become the last here. Their keys are
-    /// `by` more relative to this node's base.
+    /// The first `count` entries of `from`, right behind this node, become the last here. Their
+    /// keys are `by` more relative to this node's base.
     fn take_first_of(&mut self, from: &mut Self, count: usize, by: K);
     /// The last `count` entries of `from`, right before this node, become the first here.
     fn take_last_of(&mut self, from: &mut Self, count: usize, by: K);
@@ -82,7 +82,8 @@ fn move_all<K: Key>(keys: &mut [K], by: K) {
 }
 
 impl<K: Key, P: Payload, T: Copy + Ord + Default> Entries<K, P, T> {
-    /// Asks memory for the keys, and the payloads where they will be summed, before they are searched.
+    /// Asks memory for the keys, and the payloads where they will be summed, before they are
+    /// searched.
     #[inline(always)]
     pub(super) fn fetch(&self, sums: bool) {
         for at in (0..WIDTH).step_by(8) {

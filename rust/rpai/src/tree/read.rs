@@ -2,7 +2,6 @@
 //!
 //! Invariant: the path goes to the first entry above a cut, or behind the last. Cost: O(log n).
 
-use super::iterate::Iter;
 use super::node::{Entries, Node};
 use super::{DEEPEST, RpaiTree, Tie};
 use crate::cut::Cut;
@@ -80,7 +79,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     /// The sum of the payloads below a cut. O(log n).
     #[must_use]
     #[inline]
-    pub fn get_sum(&self, cut: &Cut<K, T>) -> P {
+    pub fn prefix_sum(&self, cut: &Cut<K, T>) -> P {
         let (mut sum, mut node, mut base) = (P::ZERO, self.root, self.base);
         self.steps.count(self.height + 1);
         for level in 1..=self.height {
@@ -100,21 +99,21 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         sum.with(leaf.sum_before(leaf.rank(base, cut)))
     }
 
-    /// The sum of the payloads above one cut and below another; zero if they stand the other way round.
-    /// O(log n).
+    /// The sum of the payloads above one cut and below another; zero if they stand the other way
+    /// round. O(log n).
     #[must_use]
-    pub fn get_sum_between(&self, above: &Cut<K, T>, below: &Cut<K, T>) -> P {
+    pub fn sum_between(&self, above: &Cut<K, T>, below: &Cut<K, T>) -> P {
         match self.successor(above) {
             Some((key, tie, _)) if below.is_above(&key, &tie) => {
-                self.get_sum(below).without(self.get_sum(above))
+                self.prefix_sum(below).without(self.prefix_sum(above))
             }
             _ => P::ZERO,
         }
     }
 
-    /// The first entry at which the running sum, that entry's payload included, satisfies `reached`, with
-    /// the running sum before it. `reached` must stay true once it is, as it does where payloads are
-    /// not negative in what it looks at. O(log n).
+    /// The first entry at which the running sum, that entry's payload included, satisfies
+    /// `reached`, with the running sum before it. `reached` must stay true once it is, as it does
+    /// where payloads are not negative in what it looks at. O(log n).
     #[inline]
     pub fn select(&self, reached: impl FnMut(P) -> bool) -> Option<(K, T, P)> {
         let (key, tie, before, _) = self.select_entry(reached)?;
@@ -209,18 +208,6 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         let root = self.entries_of(0, self.root);
         let last = root.len.checked_sub(1)?;
         Some(root.keys[last].moved(self.base))
-    }
-
-    /// All entries in order.
-    #[must_use]
-    pub fn iter(&self) -> Iter<'_, K, P, T> {
-        Iter::new(self, None)
-    }
-
-    /// The entries above a cut, in order. The first O(log n), the next O(1) amortised.
-    #[must_use]
-    pub fn iter_from(&self, cut: &Cut<K, T>) -> Iter<'_, K, P, T> {
-        Iter::new(self, Some(cut))
     }
 }
 

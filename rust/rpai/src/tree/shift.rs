@@ -1,11 +1,11 @@
 //! `shift_keys`: all keys above a cut move by the same distance (paper, section 3.2).
 //!
-//! Invariant: as long as no moved entry meets or passes one that stays, order is kept, and moving the
-//! offsets right of one way down moves them all: O(log n). Upwards that is always so. Downwards, entries
-//! that stay and lie where others land are *crossed*: of those and of the entries that land among or
-//! below them, the fewer are taken out, the rest slides, and they come back, merging with their equals. In
-//! the paper's special case (a deletion, monotone aggregates) at most one pair meets: O(log n); with m
-//! taken out O(m log n).
+//! Invariant: as long as no moved entry meets or passes one that stays, order is kept, and moving
+//! the offsets right of one way down moves them all: O(log n). Upwards that is always so.
+//! Downwards, entries that stay and lie where others land are *crossed*: of those and of the
+//! entries that land among or below them, the fewer are taken out, the rest slides, and they come
+//! back, merging with their equals. In the paper's special case (a deletion, monotone aggregates)
+//! at most one pair meets: O(log n); with m taken out O(m log n).
 
 use ringview_core::Result;
 
@@ -18,8 +18,9 @@ use crate::key::Key;
 use crate::payload::Payload;
 
 impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
-    /// Moves all keys above a cut by a distance, down where that is negative; equal entries merge, and
-    /// those whose payloads sum to zero go. O(log n), or O(m log n) where m entries meet others.
+    /// Moves all keys above a cut by a distance, down where that is negative; equal entries merge,
+    /// and those whose payloads sum to zero go. O(log n), or O(m log n) where m entries meet
+    /// others.
     ///
     /// # Errors
     /// `Overflow` if a key would not fit.
@@ -86,8 +87,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
     }
 
-    /// The entries that stay although others land below them, or those that land below one that stays:
-    /// whichever are fewer. O(m log n), walking both at once.
+    /// The entries that stay although others land below them, or those that land below one that
+    /// stays: whichever are fewer. O(m log n), walking both at once.
     fn fewer(&self, cut: &Cut<K, T>, by: K, landing: (K, T), greatest: (K, T)) -> Fewer<K, P, T> {
         let (mut staying, mut moving) = (Vec::new(), Vec::new());
         let mut below = *cut;

@@ -1,8 +1,8 @@
 //! The groups of a machine as a relation.
 //!
-//! Invariant: once settled the part has the groups of the machine, with the number of each term of the query.
-//! Rows of a table that stands at several places are taken once. Cost: that of the machine; the groups that moved
-//! where it tells them apart, else all.
+//! Invariant: once settled the part has the groups of the machine, with the number of each term of
+//! the query. Rows of a table that stands at several places are taken once. Cost: that of the
+//! machine; the groups that moved where it tells them apart, else all.
 
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result, Type};
 use ringview_explain::Explanation;
@@ -15,7 +15,7 @@ use ringview_view::read::{AtomProgram, Selection};
 
 use super::payload;
 use super::texts::Texts;
-use crate::machine::{Cell, Machine, Moved, Rows};
+use crate::machine::{Cell, GroupDelta, Machine, Rows};
 use crate::plan::{Plan, Source};
 
 /// What is read of a table.
@@ -158,11 +158,11 @@ impl Maintainer for Groups {
         }
         reader.program.select(batch, rows.dictionary, selection)?;
         budget.work(selection.len() as u64)?;
-        let chosen = selection.rows();
-        self.texts.take(batch, &reader.texts, chosen, rows.sign);
+        let filtered = selection.rows();
+        self.texts.take(batch, &reader.texts, filtered, rows.sign);
         let rows = Rows {
             batch,
-            chosen,
+            filtered,
             verdicts: &self.verdicts,
             sign: rows.sign,
         };
@@ -181,8 +181,8 @@ impl Maintainer for Groups {
             self.sole = all;
             return put;
         }
-        match self.machine.moved(budget)? {
-            Moved::All(groups) => {
+        match self.machine.delta(budget)? {
+            GroupDelta::All(groups) => {
                 budget.work(groups.len() as u64)?;
                 if !self.keys.is_empty() {
                     self.result.groups.rewrite(|payload| payload.fill(0));
@@ -193,7 +193,7 @@ impl Maintainer for Groups {
                         .map(|(group, all)| (&group[..], Some(&all[..]))),
                 )
             }
-            Moved::Some(groups) => {
+            GroupDelta::Some(groups) => {
                 budget.work(groups.len() as u64)?;
                 self.put(
                     groups
@@ -217,7 +217,7 @@ impl Maintainer for Groups {
     }
 
     fn explanation(&self) -> Explanation {
-        self.plan.explanation(&self.machine.told())
+        self.plan.explanation(&self.machine.description())
     }
 
     fn memory_usage(&self) -> usize {

@@ -1,6 +1,7 @@
 //! Rows of tables in, groups out: machines behind the trait of all views.
 //!
-//! Invariant: between transactions the part has the groups of the query. Cost: that of the machines.
+//! Invariant: between transactions the part has the groups of the query. Cost: that of the
+//! machines.
 //!
 //! | file | holds |
 //! |---|---|

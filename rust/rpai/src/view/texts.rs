@@ -1,6 +1,7 @@
 //! Which strings a machine may hold: ids in the rows that came and did not go.
 //!
-//! Invariant: an id is counted as often as it stands in a row that is there. Cost: O(1) a string of a row.
+//! Invariant: an id is counted as often as it stands in a row that is there. Cost: O(1) a string of
+//! a row.
 
 use std::collections::HashMap;
 
@@ -28,7 +29,7 @@ impl Texts {
         &mut self,
         batch: &Batch,
         columns: &[usize],
-        chosen: Option<&[u32]>,
+        filtered: Option<&[u32]>,
         sign: i64,
     ) {
         for &column in columns {
@@ -41,9 +42,9 @@ impl Texts {
                     );
                 }
             };
-            match chosen {
+            match filtered {
                 None => (0..batch.rows).for_each(&mut one),
-                Some(chosen) => chosen.iter().for_each(|&row| one(row as usize)),
+                Some(filtered) => filtered.iter().for_each(|&row| one(row as usize)),
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Queries by brute force: every combination of rows, every block anew. Nothing is shared with what it checks but the
-//! plan's words.
+//! Queries by brute force: every combination of rows, every block anew. Nothing is shared with what
+//! it checks but the plan's words.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -211,7 +211,7 @@ impl<K: Key, P: Payload, T: Tie> Pair<K, P, T> {
             .0
             .partition_point(|entry| at.is_above(&entry.0, &entry.1));
         let (below, above) = self.naive.0.split_at(split);
-        assert_eq!(self.tree.get_sum(at), self.naive.sum(at));
+        assert_eq!(self.tree.prefix_sum(at), self.naive.sum(at));
         assert_eq!(self.tree.successor(at), above.first().copied());
         assert_eq!(self.tree.predecessor(at), below.last().copied());
         let from: Vec<_> = self.tree.iter_from(at).take(40).collect();

@@ -113,7 +113,8 @@ pub fn sq2() -> Block {
     one(0, revenue(0), compare(share, Lt, inner))
 }
 
-/// What NQ1 and NQ2 put in VWAP's inner block: a share of the volume, against that up to the block's own row.
+/// What NQ1 and NQ2 put in VWAP's inner block: a share of the volume, against that up to the
+/// block's own row.
 fn nested(outermost: Vec<Condition>) -> Condition {
     let share = times(decimal(2_500), volumes(0, outermost));
     compare(share, Lt, volumes(0, vec![prices(Le)]))

@@ -1,0 +1,29 @@
+//! How a query is kept.
+//!
+//! Invariant: it describes how the query is maintained now. Cost: none; this is data.
+
+/// How a query is kept, for explanations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The way.
+    pub strategy: Strategy,
+    /// Why the optimisation does not keep it as it stands.
+    pub why: Option<&'static str>,
+    /// Keys that have rows of their own.
+    pub parts: usize,
+    /// How many of these have aggregates that go up and down now, so that they are walked.
+    pub walked: usize,
+}
+
+/// The ways of keeping a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// By aggregate indexes.
+    Indexed,
+    /// By aggregate indexes of each key.
+    Partitioned,
+    /// By the general algorithm for each key.
+    PartitionedGeneral,
+    /// By the general algorithm.
+    General,
+}

@@ -1,0 +1,83 @@
+//! Free maps (paper, section 4.2): the aggregates of a block for each binding of its free columns
+//! that was asked for.
+//!
+//! Invariant: one that streams is kept by deltas: a row that comes is added where the binding's
+//! condition holds for it (figure 6 of the paper). Cost: O(bindings with the row's own values) a
+//! row.
+
+use std::collections::BTreeMap;
+
+use ringview_core::Result;
+
+use crate::machine::general::accumulator::{Accumulator, take};
+use crate::machine::query::plan::{Block, Column, Comparison, Condition, Value};
+use crate::machine::query::row::{Cell, Row};
+use crate::machine::query::scope::{Binding, Frame, simple_condition};
+
+/// The aggregates of a block by binding.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FreeMap {
+    /// As the block around sees them; those that own columns must equal first.
+    pub(crate) columns: Vec<Column>,
+    /// The columns that must equal the first of those.
+    pub(crate) equal: Vec<usize>,
+    pub(crate) tables: Vec<usize>,
+    /// Whether it is kept by deltas.
+    pub(crate) streams: bool,
+    pub(crate) entries: BTreeMap<Row, Vec<Accumulator>>,
+    /// What the block's selector said, until one of its tables changes.
+    pub(crate) memo: BTreeMap<Row, Cell>,
+}
+
+/// The least double that several integers may equal.
+const EXACT: f64 = (1u64 << 53) as f64;
+
+/// Brings the free map of a block up to a row that came or went; how many bindings it reached.
+pub(crate) fn maintain(
+    block: &Block,
+    map: &mut FreeMap,
+    change: (usize, &Row, i64),
+) -> Result<usize> {
+    let (table, row, times) = change;
+    if !map.streams || !map.tables.contains(&table) {
+        return Ok(0);
+    }
+    let (columns, mut touched) = (&map.columns, 0);
+    let first: Row = map.equal.iter().map(|&column| row[column]).collect();
+    // Beyond 2^53 several exact numbers equal a double, and bindings that agree need not stand side
+    // by side.
+    let is_great = |cell: &Cell| cell.0.is_some_and(|number| number.real().abs() >= EXACT);
+    let apart = first.len() > 1 && first.iter().any(is_great);
+    let from = if apart { Row::new() } else { first.clone() };
+    let alike = map.entries.range_mut(from..);
+    for (cells, all) in alike.take_while(|(cells, _)| apart || cells.starts_with(&first)) {
+        if !cells.starts_with(&first) {
+            continue;
+        }
+        touched += 1;
+        let binding = Binding { columns, cells };
+        let frame = Frame {
+            rows: vec![Some(row)],
+            outer: Some(&binding),
+        };
+        // No block stands in it, so nothing has to be worked out.
+        if simple_condition(&block.condition, &frame)? {
+            take(block, all, &frame, i128::from(times))?;
+        }
+    }
+    Ok(touched)
+}
+
+/// A column of the one relation that must equal one of the block around.
+pub(crate) fn equality(one: &Condition) -> Option<(usize, Column)> {
+    let Condition::Compare(Value::Column(a), Comparison::Eq, Value::Column(b)) = one else {
+        return None;
+    };
+    let (own, free) = match (a.depth, b.depth) {
+        (0, 1..) => (a, b),
+        (1.., 0) => (b, a),
+        _ => return None,
+    };
+    let depth = free.depth - 1;
+    (own.relation == 0).then_some((own.column, Column { depth, ..*free }))
+}

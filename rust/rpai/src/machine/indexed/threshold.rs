@@ -1,0 +1,58 @@
+//! Where a running sum reaches a threshold.
+//!
+//! Invariant: once it does, it does so further along an index where no sum is negative. Sums are
+//! clamped to what passed the comparison within. The same is asked of narrow sums in narrow words.
+//! Cost: O(1).
+
+use std::ops::Sub;
+
+use crate::payload::Sums;
+
+/// Of which comparison, within which sums, and how much.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Threshold<W> {
+    /// The lane of its count; the sum is next.
+    pub(crate) at: usize,
+    /// Its count and sum where what passed begins, and where that ends.
+    pub(crate) low: (W, W),
+    pub(crate) high: (W, W),
+    /// Whether the aggregate is the count.
+    pub(crate) counts: bool,
+    pub(crate) bound: W,
+}
+
+impl<W: Copy + Ord + Sub<Output = W> + Default> Threshold<W> {
+    #[inline(always)]
+    pub(crate) fn count<const N: usize>(&self, sums: &Sums<N, W>) -> W {
+        sums.0[self.at].clamp(self.low.0, self.high.0) - self.low.0
+    }
+
+    #[inline(always)]
+    pub(crate) fn sum<const N: usize>(&self, sums: &Sums<N, W>) -> W {
+        sums.0[self.at + 1].clamp(self.low.1, self.high.1) - self.low.1
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_met<const N: usize>(&self, sums: &Sums<N, W>) -> bool {
+        match self.counts {
+            true => self.count(sums) >= self.bound,
+            // The aggregate is NULL where nothing is counted.
+            false => self.sum(sums) >= self.bound && self.count(sums) > W::default(),
+        }
+    }
+}
+
+impl Threshold<i128> {
+    /// The same of sums that fit 64 bits; `None` if they cannot reach it.
+    pub(crate) fn narrow(&self) -> Option<Threshold<i64>> {
+        let word = |wide: i128| i64::try_from(wide).ok();
+        Some(Threshold {
+            at: self.at,
+            low: (word(self.low.0)?, word(self.low.1)?),
+            high: (word(self.high.0)?, word(self.high.1)?),
+            counts: self.counts,
+            // What is less than all of them is enough at once.
+            bound: word(self.bound.max(i128::from(i64::MIN)))?,
+        })
+    }
+}

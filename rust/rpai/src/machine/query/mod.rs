@@ -1,0 +1,19 @@
+//! A query as blocks of aggregates (paper, section 4.1), and its values over rows.
+//!
+//! Invariant: nothing here depends on how a query is maintained. Cost: linear in the query; of a
+//! value, in its expression.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `plan`, `visit`, `flat` | blocks, values, conditions; walks through them |
+//! | `number`, `row` | exact numbers and doubles; rows of a batch |
+//! | `scope`, `exact` | values and conditions interpreted, and compiled |
+
+pub(crate) mod bound;
+pub(crate) mod exact;
+pub(crate) mod flat;
+pub(crate) mod number;
+pub(crate) mod plan;
+pub(crate) mod row;
+pub(crate) mod scope;
+pub(crate) mod visit;
