@@ -92,7 +92,7 @@ pub(crate) struct Size {
 /// };
 /// let budget = Budget::free();
 /// triangles.apply(0, &edges, &budget)?;
-/// triangles.settle(&budget)?;
+/// triangles.prepare(&budget)?;
 /// triangles.commit();
 /// // From each of its three vertices.
 /// assert_eq!(triangles.result(), Some(&[3][..]));
