@@ -163,7 +163,7 @@ fn described(mut explanation: Explanation, machine: &Machine<SumProduct>) -> Exp
     let form = &mut explanation.form.because;
     *form = format!(
         "{form}; {tuples} tuples with N = {base}, {} of which are between heavy values, {} keys in \
-         views; rebalanced {} times, {} values changed between",
+         views; rebalanced {} times, {} values moved between",
         heavy.join(" and "),
         machine.view_keys(),
         rebalancings.major,

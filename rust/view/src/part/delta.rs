@@ -164,10 +164,6 @@ impl<'a> PartRows<'a> {
         }
         if self.auxiliary.changes_all() {
             touched.extend(part.iter().map(|slot| (slot, Some(part.payload(slot)))));
-            if fields.is_empty() && touched.is_empty() {
-                // The row over nothing is in no slot.
-                touched.push((0, None));
-            }
         }
         // The first change of a slot has its payload before the transaction.
         touched.sort_by_key(|&(slot, _)| slot);
@@ -177,9 +173,7 @@ impl<'a> PartRows<'a> {
 
     /// The rows of touched keys as they were, with the slots of those that were there.
     fn before(&self, touched: &[Touched<'_>]) -> (Vec<u32>, ResultRows) {
-        let (slots, mut rows) = self.present(touched.iter().copied());
-        rows.fill(self.auxiliary, When::Before);
-        (slots, rows)
+        self.present(touched.iter().copied(), When::Before)
     }
 
     /// The rows of touched keys as they will be, with the slots of those that will be there.
@@ -187,22 +181,27 @@ impl<'a> PartRows<'a> {
         let part = self.part;
         let there = |slot| part.is_live(slot) && part.payload(slot)[0] != 0;
         let will = |&(slot, _): &Touched<'_>| (slot, there(slot).then(|| part.payload(slot)));
-        let (slots, mut rows) = self.present(touched.iter().map(will));
-        rows.fill(self.auxiliary, When::Settling(dictionary));
-        (slots, rows)
+        self.present(touched.iter().map(will), When::Settling(dictionary))
     }
 
-    /// The rows of slots that have a payload. An aggregate without GROUP BY has a row even over nothing.
-    fn present<'p>(&self, payloads: impl Iterator<Item = Touched<'p>>) -> (Vec<u32>, ResultRows) {
+    /// The rows of slots that have a payload. An aggregate without GROUP BY has a row of zeros even over nothing.
+    fn present<'p>(
+        &self,
+        payloads: impl Iterator<Item = Touched<'p>>,
+        when: When<'_>,
+    ) -> (Vec<u32>, ResultRows) {
         let fields = self.part.layout().fields();
-        let zero = vec![0; self.part.stride()];
         let mut rows = ResultRows::new(fields, self.auxiliary.members().width());
-        let mut slots = Vec::new();
+        let (mut slots, mut over_nothing) = (Vec::new(), false);
         for (slot, payload) in payloads {
-            if let Some(payload) = payload.or((fields == 0).then_some(&zero[..])) {
+            over_nothing |= fields == 0 && payload.is_none();
+            if let Some(payload) = payload.or((fields == 0).then_some(&[][..])) {
                 rows.push(self.part, slot, payload);
                 slots.push(slot);
             }
+        }
+        if !over_nothing {
+            rows.fill(self.auxiliary, when);
         }
         (slots, rows)
     }
