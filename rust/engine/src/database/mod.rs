@@ -194,23 +194,12 @@ impl Database {
 
     /// The names of the tables, in the order in which they came.
     pub fn tables(&self) -> Vec<String> {
-        self.state
-            .storage
-            .tables
-            .iter()
-            .map(|t| t.name.clone())
-            .collect()
+        self.state.storage.names()
     }
 
     /// The names of the views, in the order in which they came.
     pub fn views(&self) -> Vec<String> {
-        let named = self
-            .state
-            .graph
-            .views
-            .iter()
-            .filter(|view| view.owner.is_none());
-        named.map(|view| view.name.clone()).collect()
+        self.state.graph.names()
     }
 
     /// The names and numbers of the tables, oldest first.

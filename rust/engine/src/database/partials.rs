@@ -82,11 +82,11 @@ impl Database {
                 .and_then(|()| keep());
             match merged {
                 Ok(()) => {
-                    self.state.commit(&undo);
+                    self.state.commit(&mut undo);
                     Ok(())
                 }
                 Err(problem) => {
-                    self.state.roll_back(&undo);
+                    self.state.roll_back(&mut undo);
                     if let Some(before) = before {
                         self.state.graph.views[index].kept = before;
                         self.state.graph.views[index].merged = false;

@@ -138,9 +138,9 @@ impl Database {
             .and_then(|()| self.state.prepare(&mut undo, budget))
             .and_then(|()| keep());
         match &swapped {
-            Ok(()) => self.state.commit(&undo),
+            Ok(()) => self.state.commit(&mut undo),
             Err(_) => {
-                self.state.roll_back(&undo);
+                self.state.roll_back(&mut undo);
                 self.state.recount();
             }
         }

@@ -69,9 +69,9 @@ impl State {
             let settled = ran.and_then(|()| self.prepare(&mut undo, &budget));
             let outcome = settled.and_then(|()| keep());
             match &outcome {
-                Ok(()) => self.commit(&undo),
+                Ok(()) => self.commit(&mut undo),
                 Err(_) => {
-                    self.roll_back(&undo);
+                    self.roll_back(&mut undo);
                     self.recount();
                 }
             }

@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::undo::Undo;
 
 impl State {
-    pub(crate) fn commit(&mut self, undo: &Undo) {
+    pub(crate) fn commit(&mut self, undo: &mut Undo) {
         let views = self.graph.views.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.kept.commit(&self.storage.dictionary);
@@ -15,9 +15,9 @@ impl State {
                 log.forget_lost();
             }
         }
-        for (view, rows) in &undo.logged {
-            let view = &mut self.graph.views[*view];
-            view.log.iter_mut().for_each(|log| log.record(rows));
+        for (view, rows) in undo.logged.drain(..) {
+            let view = &mut self.graph.views[view];
+            view.log.iter_mut().for_each(|log| log.record(&rows));
             view.choose_wanted();
         }
         for &table in &undo.tables {
@@ -40,7 +40,8 @@ impl State {
         self.collect_strings();
     }
 
-    pub(crate) fn roll_back(&mut self, undo: &Undo) {
+    pub(crate) fn roll_back(&mut self, undo: &mut Undo) {
+        undo.logged.clear();
         let views = self.graph.views.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.kept.rollback();
