@@ -24,6 +24,6 @@ pub use bind::{
 };
 pub use graph::order::OrderNode;
 pub use logical::{
-    Atom, Bag, Block, ColumnRef, Condition, Exponents, Function, Literal, Measure, Nulls, OrderRef,
-    Output, Query, Representation, Scalar, SubqueryExpr,
+    Atom, Bag, Block, Branch, ColumnRef, Condition, Exponents, Function, Literal, Measure, Nulls,
+    OrderRef, Ordering, Output, Query, Rank, Representation, Rows, Scalar, SortKey, SubqueryExpr,
 };

@@ -29,7 +29,11 @@ impl Engine for ViewTrees {
 
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
         Refusal::thresholds(query, self.name())?;
-        Ok(Box::new(Plan::new(query.clone(), self.planning)?))
+        let plan = Plan::new(query.clone(), self.planning).map_err(|problem| match query.rows {
+            Some(_) => Refusal::from(problem).silent(),
+            None => Refusal::from(problem),
+        })?;
+        Ok(Box::new(plan))
     }
 }
 

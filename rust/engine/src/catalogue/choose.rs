@@ -12,6 +12,7 @@ use ringview_core::{Error, Result};
 use ringview_epsilon::HeavyLight;
 use ringview_explain::Other;
 use ringview_query::Bound;
+use ringview_rows::RowBlocks;
 use ringview_rpai::AggregateIndexes;
 use ringview_view::{Candidate, Engine, Refusal};
 use ringview_viewtree::ViewTrees;
@@ -31,6 +32,7 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
         Arc::new(ViewTrees::default()),
         Arc::new(HeavyLight::default()),
         Arc::new(AggregateIndexes),
+        Arc::new(RowBlocks),
     ]
 }
 

@@ -3,8 +3,9 @@
 //! Invariant: a view comes with all its blocks or not at all. Cost: that of applying all rows of what it
 //! reads, in chunks; what is static first, so that what only it needs can be freed.
 
-use ringview_core::{Budget, Error, Result};
+use ringview_core::{Batch, Budget, Error, Result};
 use ringview_query::Query;
+use ringview_rows::RowMap;
 use ringview_view::RowDelta;
 
 use super::Database;
@@ -82,18 +83,18 @@ impl Database {
         budget: &Budget<'_>,
     ) -> Result<NamedView> {
         for source in &planned.sources {
-            let table = self
-                .state
-                .storage
-                .tables
-                .iter()
-                .find(|t| Source::Table(t.id) == *source);
+            let tables = &self.state.storage.tables;
+            let table = tables.iter().find(|t| Source::Table(t.id) == *source);
             let gone = table.filter(|table| table.rows.is_none() && !table.is_empty());
             if let Some(table) = gone {
                 return Err(rows_are_gone(name, &table.name));
             }
         }
         let mut view = NamedView::new((name, owner), planned)?;
+        if view.row_map().is_some() {
+            // It keeps no rows: they go through it when its readers are filled.
+            return Ok(view);
+        }
         self.load(&mut view, true, family, budget)?;
         view.kept.freeze();
         self.load(&mut view, false, family, budget)?;
@@ -110,117 +111,150 @@ impl Database {
         family: &[NamedView],
         budget: &Budget<'_>,
     ) -> Result<()> {
+        let strings = |database: &Self| database.state.storage.dictionary.memory_usage();
         let born: usize = family.iter().map(|view| view.bytes(true)).sum();
+        let held = self.state.held() + born as u64;
+        let strings_before = strings(self);
         for index in 0..view.atoms.len() {
             if view.atoms[index].is_static != is_static {
                 continue;
             }
-            match view.sources[index] {
-                Source::Table(id) => self.load_table(view, (index, id), born, budget)?,
-                Source::View(id) => match family.iter().find(|below| below.id == id) {
-                    Some(below) => self.load_block(view, index, (below, born), budget)?,
-                    None => self.load_view(view, (index, id), born, budget)?,
-                },
-            }
+            let (source, needed) = (view.sources[index], needed(view, index));
+            let mut first = 0;
+            self.each_chunk((source, &needed), family, budget, &mut |database, batch| {
+                let rows = RowDelta {
+                    atom: index,
+                    batch,
+                    sign: 1,
+                    dictionary: &database.state.storage.dictionary,
+                };
+                view.apply(rows, budget).map_err(|error| match source {
+                    Source::Table(_) => error.counted_from(first),
+                    Source::View(_) => of_a_view(error),
+                })?;
+                first += batch.rows as u64;
+                budget.done(batch.rows as u64)?;
+                let grown = strings(database).saturating_sub(strings_before);
+                let grown = (grown + view.bytes(true)) as u64;
+                database.state.check_room(held + grown, budget)
+            })?;
         }
         Ok(())
     }
 
-    fn load_table(
-        &self,
-        view: &mut NamedView,
-        (index, id): (usize, u64),
-        born: usize,
+    /// Hands out all rows of a table, a view or a block of a family, in the columns that are needed, a chunk at a time.
+    fn each_chunk(
+        &mut self,
+        (source, needed): (Source, &[bool]),
+        family: &[NamedView],
         budget: &Budget<'_>,
+        to: Taker<'_>,
     ) -> Result<()> {
-        let needed = needed(view, index);
-        let table = self
-            .state
-            .storage
-            .tables
-            .iter()
-            .find(|table| table.id == id);
-        let Some(rows) = table.and_then(|table| table.rows.as_ref()) else {
-            return Ok(());
-        };
-        let mut first = 0;
-        rows.scan(CHUNK, &needed, |batch| {
-            let rows = RowDelta {
-                atom: index,
-                batch,
-                sign: 1,
-                dictionary: &self.state.storage.dictionary,
+        let below = family.iter().find(|below| Source::View(below.id) == source);
+        if let Some(below) = below {
+            return match below.row_map() {
+                Some(map) => self.each_mapped((below, map), needed, family, budget, to),
+                None => self.each_shown(below, needed, budget, to),
             };
-            view.apply(rows, budget)
-                .map_err(|error| error.counted_from(first))?;
-            first += batch.rows as u64;
-            budget.done(batch.rows as u64)?;
-            self.state
-                .check_room(self.state.held() + (born + view.bytes(true)) as u64, budget)
-        })
+        }
+        match source {
+            Source::Table(id) => {
+                let tables = &mut self.state.storage.tables;
+                let Some(at) = tables.iter().position(|table| table.id == id) else {
+                    return Ok(());
+                };
+                let Some(rows) = tables[at].rows.take() else {
+                    return Ok(());
+                };
+                let done = rows.scan(CHUNK, needed, |batch| to(self, batch));
+                self.state.storage.tables[at].rows = Some(rows);
+                done
+            }
+            Source::View(id) => {
+                let views = std::mem::take(&mut self.state.graph.views);
+                let below = views.iter().find(|below| below.id == id);
+                let done = below.map(|below| self.each_shown(below, needed, budget, to));
+                self.state.graph.views = views;
+                done.unwrap_or(Ok(()))
+            }
+        }
     }
 
-    /// The rows of a view that is known.
-    fn load_view(
+    /// The rows that a block computes of those that it reads.
+    fn each_mapped(
         &mut self,
-        view: &mut NamedView,
-        (index, id): (usize, u64),
-        born: usize,
+        (below, map): (&NamedView, &RowMap),
+        wanted: &[bool],
+        family: &[NamedView],
         budget: &Budget<'_>,
+        to: Taker<'_>,
     ) -> Result<()> {
-        let views = std::mem::take(&mut self.state.graph.views);
-        let held: usize = views.iter().map(|view| view.bytes(true)).sum();
-        let below = views.iter().find(|below| below.id == id);
-        let done = below.map(|below| self.load_block(view, index, (below, born + held), budget));
-        self.state.graph.views = views;
-        done.unwrap_or(Ok(()))
+        let wanted = below.by_output(wanted);
+        for (atom, &source) in below.sources.iter().enumerate() {
+            let read = needed(below, atom);
+            self.each_chunk((source, &read), family, budget, &mut |database, batch| {
+                let dictionary = &mut database.state.storage.dictionary;
+                let rows = RowDelta {
+                    atom,
+                    batch,
+                    sign: 1,
+                    dictionary,
+                };
+                let delta = map
+                    .delta(rows, &wanted)
+                    .map_err(|error| error.in_view(&below.name))?;
+                let batch = delta.encode(&below.bound.outputs, &wanted, dictionary)?;
+                to(database, &batch)
+            })?;
+        }
+        Ok(())
     }
 
-    /// The rows of a view or block; `besides` are bytes that are held and not known to the database.
-    fn load_block(
+    /// The rows of a view or block that keeps them.
+    fn each_shown(
         &mut self,
-        view: &mut NamedView,
-        index: usize,
-        (below, besides): (&NamedView, usize),
+        below: &NamedView,
+        needed: &[bool],
         budget: &Budget<'_>,
+        to: Taker<'_>,
     ) -> Result<()> {
-        self.pass_on(below, (index, 1), view, budget, |database, view| {
-            let held = database.state.held() + (besides + view.bytes(true)) as u64;
-            database.state.check_room(held, budget)
-        })
+        let needed = below.by_output(needed);
+        let mut next = Some(0);
+        while let Some(place) = next {
+            let dictionary = &mut self.state.storage.dictionary;
+            let scanned = below.answer().scan(place, &needed, (dictionary, budget))?;
+            next = scanned.1;
+            let delta = scanned.0;
+            let batch = delta.encode(&below.bound.outputs, &needed, dictionary)?;
+            to(self, &batch)?;
+        }
+        Ok(())
     }
 
-    /// Applies all rows of one view at an atom of another, or takes them back; asks after each chunk.
+    /// Applies all rows of one view at an atom of another, or takes them back.
     pub(crate) fn pass_on(
         &mut self,
         below: &NamedView,
         (atom, sign): (usize, i64),
         view: &mut NamedView,
         budget: &Budget<'_>,
-        asked: impl Fn(&Database, &NamedView) -> Result<()>,
     ) -> Result<()> {
-        let needed = below.by_output(&needed(view, atom));
-        let mut next = Some(0);
-        while let Some(place) = next {
-            let dictionary = &mut self.state.storage.dictionary;
-            let scanned = below.answer().scan(place, &needed, (dictionary, budget))?;
-            next = scanned.1;
-            let batch = scanned
-                .0
-                .encode(&below.bound.outputs, &needed, dictionary)?;
+        let needed = needed(view, atom);
+        self.each_shown(below, &needed, budget, &mut |database, batch| {
             let rows = RowDelta {
                 atom,
-                batch: &batch,
+                batch,
                 sign,
-                dictionary,
+                dictionary: &database.state.storage.dictionary,
             };
             view.apply(rows, budget).map_err(of_a_view)?;
-            budget.done(batch.rows as u64)?;
-            asked(self, view)?;
-        }
-        Ok(())
+            budget.done(batch.rows as u64)
+        })
     }
 }
+
+/// Takes rows, a chunk at a time.
+type Taker<'t> = &'t mut dyn FnMut(&mut Database, &Batch) -> Result<()>;
 
 /// Which columns of what an atom reads are needed: by any atom that reads the same, for a view may take its rows at
 /// one of them for all.

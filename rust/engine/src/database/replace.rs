@@ -170,10 +170,9 @@ impl Database {
             let new = self.state.graph.views.remove(at);
             let place = reader.view - usize::from(reader.view > at);
             let mut above = self.state.graph.views.remove(place);
-            let asked = |_: &Database, _: &NamedView| Ok(());
             let done = self
-                .pass_on(old, (reader.atom, -1), &mut above, budget, asked)
-                .and_then(|()| self.pass_on(&new, (reader.atom, 1), &mut above, budget, asked));
+                .pass_on(old, (reader.atom, -1), &mut above, budget)
+                .and_then(|()| self.pass_on(&new, (reader.atom, 1), &mut above, budget));
             self.state.graph.views.insert(place, above);
             self.state.graph.views.insert(at, new);
             done?;

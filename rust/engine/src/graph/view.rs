@@ -1,10 +1,12 @@
 //! A view by its name: the query as it came, the atoms that it reads, and what maintains it.
 
+use std::any::Any;
 use std::borrow::Cow;
 
 use ringview_core::{Budget, Dictionary, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
+use ringview_rows::RowMap;
 use ringview_view::{Answer, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
 use super::log::{Follower, Log};
@@ -153,6 +155,11 @@ impl NamedView {
             self.kept.memory_usage()
         };
         kept + self.log.as_ref().map_or(0, Log::memory_usage)
+    }
+
+    /// The map that it is, where it keeps no rows.
+    pub(crate) fn row_map(&self) -> Option<&RowMap> {
+        (&*self.kept as &dyn Any).downcast_ref()
     }
 
     /// What can be read of it.

@@ -15,7 +15,7 @@ use crate::bind::computed::{Computed, Having};
 use crate::bind::expr::{Expr, Kind, Predicate};
 use crate::bind::nested::Where;
 use crate::graph::order::OrderNode;
-use crate::logical::{Function, Representation};
+use crate::logical::{Function, Representation, Rows};
 
 /// A variable's position in [`Bound::variables`].
 pub type VarId = usize;
@@ -62,6 +62,9 @@ pub struct Bound {
     pub measures: Vec<PlanOutput>,
     /// Which groups are rows of the result; all where absent.
     pub having: Option<Having>,
+    /// How rows are computed one by one, where the query is no join.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Rows>,
     /// How the rows of the join are kept, where the result is they and not groups.
     pub bag: Option<Representation>,
     /// Whether each row of a join that is kept factorised is there once.
@@ -222,6 +225,11 @@ pub enum OutputKind {
     Distinct {
         /// Which companion holds the values.
         companion: usize,
+    },
+    /// Computed from one row of what the query reads.
+    Row {
+        /// Whether it may be NULL.
+        nullable: bool,
     },
     /// Computed from the plan's measures.
     Computed {

@@ -108,6 +108,7 @@ impl Deriver<'_> {
             outputs,
             measures: Vec::new(),
             having: None,
+            rows: None,
             bag: None,
             distinct: false,
             features: None,

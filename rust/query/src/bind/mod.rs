@@ -10,6 +10,7 @@
 //! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
 //! | `nested`, `subquery/` | conditions that compare across atoms and with queries within: what they are, how they are bound |
+//! | `rows` | queries that compute row by row |
 //! | `seen` | what a bound query is to those that read its result |
 //! | `companion`, `features` | the values and categories that stand beside, as queries of their own |
 
@@ -29,6 +30,7 @@ pub mod nested;
 mod order;
 pub(crate) mod predicate;
 pub(crate) mod reads;
+mod rows;
 mod scalar;
 mod seen;
 mod subquery;
@@ -61,6 +63,9 @@ use crate::logical::{ColumnRef, Output, Query, Representation};
 /// # Errors
 /// What is unknown, of the wrong type, or means nothing: each names it.
 pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
+    if let Some(rows) = &query.rows {
+        return rows::bind_rows(query, rows, catalog);
+    }
     check_shape(query)?;
     let tables = tables(query, catalog)?;
     let query = &features::without_nulls(query);
@@ -104,6 +109,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
         outputs: shown.outputs,
         measures: shown.measures,
         having: shown.having,
+        rows: None,
         bag,
         distinct: factorised && query.bag.is_some_and(|bag| bag.distinct),
         features: shown.features,

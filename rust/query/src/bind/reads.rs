@@ -118,6 +118,13 @@ impl Bound {
     /// # Errors
     /// `Unsupported` where there is one.
     pub fn refuse_condition(&self, who: &str) -> Result<()> {
+        if self.rows.is_some() {
+            return Err(Error::Unsupported {
+                what: "a query that computes row by row".to_owned(),
+                why: format!("{who} joined by equality"),
+                instead: "leave engine= out".to_owned(),
+            });
+        }
         if self.condition.is_none() {
             return Ok(());
         }

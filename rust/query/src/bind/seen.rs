@@ -68,6 +68,7 @@ impl Bound {
             OutputKind::Sum { nonnull, .. } | OutputKind::Avg { nonnull, .. } => {
                 !grouped || *nonnull != 0
             }
+            OutputKind::Row { nullable } => *nullable,
             _ => true,
         }
     }

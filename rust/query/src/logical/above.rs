@@ -61,6 +61,7 @@ impl Query {
             condition: None,
             group_by,
             outputs,
+            rows: None,
             bag: self.bag,
             having,
             order: None,

@@ -11,6 +11,7 @@ mod above;
 mod block;
 mod exponents;
 mod expression;
+mod rows;
 mod subquery_expr;
 mod unnest;
 
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use exponents::Exponents;
 pub use expression::{ColumnRef, Comparison, Condition, Function, Literal, Measure, Scalar};
+pub use rows::{Branch, Ordering, Rank, Rows, SortKey};
 
 /// A join with group-by aggregates.
 ///
@@ -59,6 +61,9 @@ pub struct Query {
     /// condition chooses: the columns that tell those apart tell its rows apart, too.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_chosen: bool,
+    /// Rows that are computed one by one, in the place of a join: then there are atoms, and nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Rows>,
     /// Rows of the join itself, each as often as it is there, in the place of groups; absent for
     /// groups.
     #[serde(default)]

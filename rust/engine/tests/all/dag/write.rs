@@ -55,6 +55,7 @@ impl Q {
             condition: None,
             group_by: Vec::new(),
             outputs: Vec::new(),
+            rows: None,
             bag: None,
             having: None,
             order: None,

@@ -122,7 +122,9 @@ fn multiplied(value: &Value, relations: usize) -> Result<Vec<Product>, Why> {
         factors[of.first().copied().unwrap_or(0)] = Some(value.clone());
         return Ok(vec![(1, factors)]);
     }
-    let both = |a: &Value, b: &Value| Ok((multiplied(a, relations)?, multiplied(b, relations)?));
+    let both = |a: &Value, b: &Value| -> Result<_, Why> {
+        Ok((multiplied(a, relations)?, multiplied(b, relations)?))
+    };
     match value {
         Value::Plus(a, b) | Value::Minus(a, b) => {
             let (mut all, more) = both(a, b)?;

@@ -258,6 +258,7 @@ fn of_rows(query: &Bound, columns: &Schema) -> Result<Bound> {
             .map(output)
             .collect(),
         measures: Vec::new(),
+        rows: None,
         having: None,
         bag: (!query.distinct).then_some(Representation::Listing),
         distinct: false,

@@ -32,6 +32,7 @@ fn one(filter: &str) -> Query {
         joins: Vec::new(),
         group_by: Vec::new(),
         outputs: vec![aggregate("n", Function::Count, None)],
+        rows: None,
         bag: None,
         having: None,
         order: None,

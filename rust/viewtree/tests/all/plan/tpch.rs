@@ -56,6 +56,7 @@ fn query(
             .collect(),
         group_by: Vec::new(),
         outputs,
+        rows: None,
         bag: None,
         having: None,
         order: None,

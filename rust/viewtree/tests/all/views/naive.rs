@@ -104,6 +104,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         joins,
         group_by,
         outputs,
+        rows: None,
         bag: None,
         having: None,
         order: None,

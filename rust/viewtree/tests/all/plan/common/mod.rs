@@ -84,6 +84,7 @@ impl Tables {
                 .collect(),
             group_by: Vec::new(),
             outputs: vec![aggregate("count", Function::Count, None)],
+            rows: None,
             bag: None,
             having: None,
             order: None,

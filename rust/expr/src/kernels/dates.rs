@@ -1,0 +1,136 @@
+//! Dates: the last day of a month, and how many boundaries of a part lie between two moments.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, Int64Array, PrimitiveArray};
+use arrow_schema::{DataType, TimeUnit};
+use chrono::{DateTime, Datelike, Months, NaiveDate};
+use datafusion_common::{DataFusionError, Result, ScalarValue};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+
+const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+const DAY: i64 = 86_400_000_000;
+
+/// `last_day`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LastDay {
+    signature: Signature,
+}
+
+impl Default for LastDay {
+    fn default() -> Self {
+        Self {
+            signature: Signature::uniform(1, vec![DataType::Date32], Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for LastDay {
+    fn name(&self) -> &str {
+        "last_day"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Date32)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let days = args.args[0].to_array(args.number_rows)?;
+        let days = days.as_primitive::<Date32Type>();
+        let last: PrimitiveArray<Date32Type> = days.unary_opt(|day| {
+            let first = Date32Type::to_naive_date_opt(day)?.with_day(1)?;
+            let next = first.checked_add_months(Months::new(1))?;
+            Some(Date32Type::from_naive_date(next.pred_opt()?))
+        });
+        Ok(ColumnarValue::Array(Arc::new(last)))
+    }
+}
+
+/// `date_diff`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct DateDiff {
+    signature: Signature,
+}
+
+impl Default for DateDiff {
+    fn default() -> Self {
+        Self {
+            signature: Signature::exact(
+                vec![DataType::Utf8, MOMENT, MOMENT],
+                Volatility::Immutable,
+            ),
+        }
+    }
+}
+
+impl ScalarUDFImpl for DateDiff {
+    fn name(&self) -> &str {
+        "date_diff"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let ColumnarValue::Scalar(ScalarValue::Utf8(Some(part))) = &args.args[0] else {
+            return Err(DataFusionError::Plan(
+                "date_diff takes a constant part, as in 'day'".to_owned(),
+            ));
+        };
+        let number = boundary(part)?;
+        let (from, to) = (
+            args.args[1].to_array(args.number_rows)?,
+            args.args[2].to_array(args.number_rows)?,
+        );
+        let from = from.as_primitive::<TimestampMicrosecondType>();
+        let to = to.as_primitive::<TimestampMicrosecondType>();
+        let pairs = (0..from.len()).map(|row| {
+            let is_known = from.is_valid(row) && to.is_valid(row);
+            is_known
+                .then(|| Some(number(to.value(row))? - number(from.value(row))?))
+                .flatten()
+        });
+        let counted: PrimitiveArray<Int64Type> = pairs.collect::<Int64Array>();
+        Ok(ColumnarValue::Array(Arc::new(counted)))
+    }
+}
+
+/// The number of the part that a moment lies in, counted from any moment.
+type Number = Box<dyn Fn(i64) -> Option<i64>>;
+
+fn boundary(part: &str) -> Result<Number> {
+    let of = |ticks: i64| -> Number { Box::new(move |moment| Some(moment.div_euclid(ticks))) };
+    let date = |of: fn(NaiveDate) -> i64| -> Number {
+        Box::new(move |moment| Some(of(DateTime::from_timestamp_micros(moment)?.date_naive())))
+    };
+    let part = part.to_lowercase();
+    Ok(match part.trim_end_matches('s') {
+        "microsecond" => of(1),
+        "millisecond" => of(1_000),
+        "second" => of(1_000_000),
+        "minute" => of(60_000_000),
+        "hour" => of(3_600_000_000),
+        "day" => of(DAY),
+        // The epoch was a Thursday; weeks begin on Mondays.
+        "week" => Box::new(|moment| Some((moment.div_euclid(DAY) + 3).div_euclid(7))),
+        "month" => date(|day| i64::from(day.year()) * 12 + i64::from(day.month0())),
+        "quarter" => date(|day| i64::from(day.year()) * 4 + i64::from(day.month0() / 3)),
+        "year" => date(|day| i64::from(day.year())),
+        other => {
+            return Err(DataFusionError::Plan(format!(
+                "date_diff knows no part {other:?}"
+            )));
+        }
+    })
+}

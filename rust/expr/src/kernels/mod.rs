@@ -1,0 +1,41 @@
+//! Functions that DataFusion lacks, as kernels over Arrow.
+//!
+//! Invariant: NULL where an argument is NULL. Cost: one pass.
+
+mod dates;
+mod numbers;
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion_expr::ScalarUDF;
+
+/// All of them.
+pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
+    vec![last_day(), round_even()]
+}
+
+macro_rules! function {
+    ($(#[$doc:meta])* $name:ident, $made:expr) => {
+        $(#[$doc])*
+        pub(crate) fn $name() -> Arc<ScalarUDF> {
+            static MADE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl($made)));
+            Arc::clone(&MADE)
+        }
+    };
+}
+
+function!(
+    /// `date_diff(part, from, to)`: boundaries of a part that lie between two moments.
+    date_diff,
+    dates::DateDiff::default()
+);
+function!(
+    /// `last_day(date)`: the last day of its month.
+    last_day,
+    dates::LastDay::default()
+);
+function!(
+    /// `round_even(x)`: the nearest integer, ties to the even one.
+    round_even,
+    numbers::RoundEven::default()
+);

@@ -1,0 +1,44 @@
+//! Numbers.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_schema::DataType;
+use datafusion_common::Result;
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+
+/// `round_even`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RoundEven {
+    signature: Signature,
+}
+
+impl Default for RoundEven {
+    fn default() -> Self {
+        Self {
+            signature: Signature::exact(vec![DataType::Float64], Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for RoundEven {
+    fn name(&self) -> &str {
+        "round_even"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let values = args.args[0].to_array(args.number_rows)?;
+        let values = values.as_primitive::<Float64Type>();
+        let rounded = values.unary::<_, Float64Type>(f64::round_ties_even);
+        Ok(ColumnarValue::Array(Arc::new(rounded)))
+    }
+}

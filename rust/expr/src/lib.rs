@@ -1,0 +1,24 @@
+//! Row expressions: SQL over the columns of one row, with DuckDB's meaning, evaluated over Arrow.
+//!
+//! Invariant: an expression is a function of its row alone. Functions that read a clock, or draw random numbers, are
+//! not known here, so a row that is deleted computes what it computed when it was inserted. Cost: binding is linear in
+//! the text; evaluation is one pass of vector kernels a node of the expression.
+//!
+//! Parsing, types, coercion and the kernels are DataFusion's. Its meaning is DuckDB's where the two differ: `meaning`
+//! rewrites the bound expression before types are coerced.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `projection` | a filter and columns over a row: bound, typed, evaluated |
+//! | `parser` | text to a bound expression; errors |
+//! | `functions` | the functions that a text may call |
+//! | `meaning` | what DuckDB means where DataFusion means something else |
+//! | `kernels/` | functions that DataFusion lacks |
+
+mod functions;
+mod kernels;
+mod meaning;
+mod parser;
+mod projection;
+
+pub use projection::{Projected, Projection, common_type};

@@ -1,0 +1,220 @@
+//! DuckDB's meaning, where DataFusion's is another.
+//!
+//! `/` is a double, `//` an integer, `^` a power; date - date is a number of days, date + interval a timestamp; a cast to
+//! an integer rounds; a part of a date is a 64-bit integer; and DuckDB has names of its own. Invariant: a node is
+//! rewritten once, its operands before it, so their types are known. Cost: O(1) a node.
+
+use arrow_schema::{DataType, TimeUnit};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::expr::{BinaryExpr, Cast, ScalarFunction, TryCast};
+use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit, try_cast, when};
+use datafusion_functions::{core, datetime, math, regex};
+
+use crate::kernels;
+
+/// Names that stand for something else.
+pub(crate) const NAMES: &[&str] = &[
+    "century",
+    "date_diff",
+    "datediff",
+    "day",
+    "dayname",
+    "dayofmonth",
+    "dayofweek",
+    "dayofyear",
+    "decade",
+    "epoch",
+    "hour",
+    "if",
+    "ifnull",
+    "isodow",
+    "isoyear",
+    "len",
+    "millennium",
+    "minute",
+    "mod",
+    "month",
+    "monthname",
+    "quarter",
+    "regexp_matches",
+    "second",
+    "sign",
+    "strftime",
+    "strlen",
+    "strptime",
+    "time_bucket",
+    "week",
+    "weekday",
+    "weekofyear",
+    "year",
+];
+
+const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+/// What a node means, its operands meant already.
+pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
+    match node {
+        Expr::BinaryExpr(binary) => operator(binary, schema),
+        Expr::Cast(Cast { expr, field }) => {
+            let to = microseconds(field.data_type());
+            Ok(cast(rounded(*expr, &to, schema)?, to))
+        }
+        Expr::TryCast(TryCast { expr, field }) => {
+            let to = microseconds(field.data_type());
+            Ok(try_cast(rounded(*expr, &to, schema)?, to))
+        }
+        Expr::ScalarFunction(call) => function(call, schema),
+        other => Ok(other),
+    }
+}
+
+fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
+    let types = (left.get_type(schema)?, right.get_type(schema)?);
+    let is_day = |of: &DataType| matches!(of, DataType::Date32);
+    let is_interval = |of: &DataType| matches!(of, DataType::Interval(_));
+    let (left, right) = (*left, *right);
+    let days = |of: Expr| cast(of, DataType::Int32);
+    Ok(match (op, &types.0, &types.1) {
+        (Operator::Divide, _, _) => binary_expr(double(left), op, double(right)),
+        (Operator::IntegerDivide, one, other) if one.is_integer() && other.is_integer() => {
+            binary_expr(left, Operator::Divide, right)
+        }
+        (Operator::BitwiseXor, _, _) => math::power().call(vec![double(left), double(right)]),
+        (Operator::Minus, one, other) if is_day(one) && is_day(other) => binary_expr(
+            cast(days(left), DataType::Int64),
+            op,
+            cast(days(right), DataType::Int64),
+        ),
+        (Operator::Plus | Operator::Minus, one, other) if is_day(one) && other.is_integer() => {
+            cast(binary_expr(days(left), op, days(right)), DataType::Date32)
+        }
+        (Operator::Plus, one, other) if one.is_integer() && is_day(other) => {
+            cast(binary_expr(days(left), op, days(right)), DataType::Date32)
+        }
+        (Operator::Plus | Operator::Minus, one, other) if is_day(one) && is_interval(other) => {
+            binary_expr(cast(left, MOMENT), op, right)
+        }
+        (Operator::Plus, one, other) if is_interval(one) && is_day(other) => {
+            binary_expr(left, op, cast(right, MOMENT))
+        }
+        _ => binary_expr(left, op, right),
+    })
+}
+
+fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+    let part = |part: &str, of: Expr| datetime::date_part().call(vec![lit(part), of]);
+    let counted = |of: Expr| cast(of, DataType::Int64);
+    let name = func.name().to_owned();
+    Ok(match (name.as_str(), args.len()) {
+        ("date_part", 2) => {
+            let is_epoch = text_of(&args[0]).is_some_and(|part| part.eq_ignore_ascii_case("epoch"));
+            let found = func.call(args);
+            if is_epoch {
+                double(found)
+            } else {
+                counted(found)
+            }
+        }
+        ("epoch", 1) => double(part("epoch", args.remove(0))),
+        ("dayofmonth", 1) => counted(part("day", args.remove(0))),
+        ("dayofweek" | "weekday", 1) => counted(part("dow", args.remove(0))),
+        ("dayofyear", 1) => counted(part("doy", args.remove(0))),
+        ("weekofyear", 1) => counted(part("week", args.remove(0))),
+        (
+            "century" | "day" | "decade" | "hour" | "isodow" | "isoyear" | "millennium" | "minute"
+            | "month" | "quarter" | "second" | "week" | "year",
+            1,
+        ) => counted(part(&name, args.remove(0))),
+        ("date_trunc", 2) => {
+            if args[1].get_type(schema)? == DataType::Date32 {
+                args[1] = cast(args[1].clone(), MOMENT);
+            }
+            func.call(args)
+        }
+        ("date_diff" | "datediff", 3) => {
+            let from = cast(args[1].clone(), MOMENT);
+            kernels::date_diff().call(vec![args[0].clone(), from, cast(args[2].clone(), MOMENT)])
+        }
+        ("time_bucket", 2 | 3) => time_bucket(args, schema)?,
+        ("monthname", 1) => datetime::to_char().call(vec![args.remove(0), lit("%B")]),
+        ("dayname", 1) => datetime::to_char().call(vec![args.remove(0), lit("%A")]),
+        ("strftime", 2) => datetime::to_char().call(args),
+        ("strptime", 2) => cast(
+            datetime::to_timestamp_micros(&ConfigOptions::default()).call(args),
+            MOMENT,
+        ),
+        (
+            "character_length" | "strpos" | "ascii" | "levenshtein" | "octet_length" | "bit_length",
+            _,
+        ) => counted(func.call(args)),
+        ("len" | "strlen", 1) => {
+            counted(datafusion_functions::unicode::character_length().call(args))
+        }
+        ("regexp_matches", 2 | 3) => regex::regexp_like().call(args),
+        ("ifnull", 2) => core::coalesce().call(args),
+        ("if", 3) => {
+            let (otherwise, then) = (args.remove(2), args.remove(1));
+            when(args.remove(0), then).otherwise(otherwise)?
+        }
+        ("mod", 2) => {
+            let right = args.remove(1);
+            binary_expr(args.remove(0), Operator::Modulo, right)
+        }
+        ("sign", 1) => cast(
+            math::signum().call(vec![double(args.remove(0))]),
+            DataType::Int8,
+        ),
+        _ => func.call(args),
+    })
+}
+
+/// DuckDB counts from Monday 2000-01-03, months from 2000-01-01; a bucket of days is a day.
+fn time_bucket(mut args: Vec<Expr>, schema: &DFSchema) -> Result<Expr> {
+    let is_day = args[1].get_type(schema)? == DataType::Date32;
+    if args.len() == 2 {
+        let months = matches!(
+            &args[0],
+            Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(of)), _) if of.months != 0
+        );
+        args.push(lit(if months { "2000-01-01" } else { "2000-01-03" }));
+    }
+    args[1] = cast(args[1].clone(), MOMENT);
+    args[2] = cast(args[2].clone(), MOMENT);
+    let found = datetime::date_bin().call(args);
+    Ok(cast(found, if is_day { DataType::Date32 } else { MOMENT }))
+}
+
+/// What a cast to integers takes: doubles go to the nearest, ties to the even; decimals away from zero.
+fn rounded(of: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
+    let from = of.get_type(schema)?;
+    if !to.is_integer() {
+        return Ok(of);
+    }
+    Ok(match from {
+        DataType::Float32 | DataType::Float64 => kernels::round_even().call(vec![double(of)]),
+        DataType::Decimal128(_, scale) if scale > 0 => math::round().call(vec![of]),
+        _ => of,
+    })
+}
+
+/// TIMESTAMP counts microseconds.
+fn microseconds(of: &DataType) -> DataType {
+    match of {
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+            DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+        }
+        other => other.clone(),
+    }
+}
+
+fn double(of: Expr) -> Expr {
+    cast(of, DataType::Float64)
+}
+
+fn text_of(of: &Expr) -> Option<&str> {
+    match of {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
+        _ => None,
+    }
+}

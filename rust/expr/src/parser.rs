@@ -1,0 +1,179 @@
+//! Text to a bound, typed expression.
+//!
+//! Invariant: names are spelt as the schema spells them. A number with a point is a decimal, one with an exponent a
+//! double. Cost: linear in the text; its depth is limited by the parser.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{DFSchema, DataFusionError, TableReference};
+use datafusion_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion_expr::simplify::SimplifyContext;
+use datafusion_expr::{
+    AggregateUDF, Expr, ExprSchemable, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF,
+};
+use datafusion_optimizer::simplify_expressions::ExprSimplifier;
+use datafusion_sql::parser::DFParserBuilder;
+use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
+use datafusion_sql::sqlparser::ast::{self, VisitMut, VisitorMut};
+use datafusion_sql::sqlparser::dialect::DuckDbDialect;
+use ringview_core::{Error, Result};
+use std::ops::ControlFlow;
+
+use crate::functions::{Functions, known};
+use crate::meaning;
+
+/// An expression of a text over the columns of a schema, with DuckDB's types.
+///
+/// # Errors
+/// `Value` for a text that is no expression; `UnknownColumn`; `Unsupported` for an unknown function; `Type`.
+pub(crate) fn bound(text: &str, schema: &DFSchema) -> Result<Expr> {
+    let context = Context::default();
+    let failed = |problem| refusal(text, schema, problem);
+    let mut parsed = DFParserBuilder::new(text)
+        .with_dialect(&DuckDbDialect {})
+        .build()
+        .and_then(|mut parser| parser.parse_into_expr())
+        .map_err(failed)?;
+    let _ = VisitMut::visit(&mut parsed.expr, &mut Doubles);
+    let options = ParserOptions::new()
+        .with_parse_float_as_decimal(true)
+        .with_enable_ident_normalization(false)
+        .with_map_string_types_to_utf8view(false);
+    let planner = SqlToRel::new_with_options(&context, options);
+    let planned = planner
+        .sql_to_expr(parsed.expr, schema, &mut PlannerContext::new())
+        .map_err(failed)?;
+    let meant = planned.transform_up(|node| meaning::of(node, schema).map(Transformed::yes));
+    let simplifier = ExprSimplifier::new(
+        SimplifyContext::builder()
+            .with_schema(Arc::new(schema.clone()))
+            .build(),
+    );
+    let coerced = meant
+        .and_then(|meant| simplifier.coerce(meant.data, schema))
+        .and_then(|coerced| simplifier.simplify(coerced));
+    let coerced = coerced.map_err(failed)?;
+    match coerced.get_type(schema).map_err(failed)? {
+        // NULL of no type: DuckDB makes it an integer.
+        DataType::Null => coerced.cast_to(&DataType::Int32, schema).map_err(failed),
+        _ => Ok(coerced),
+    }
+}
+
+/// Makes numbers with an exponent doubles: the planner would make decimals of them.
+struct Doubles;
+
+impl VisitorMut for Doubles {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        let ast::Expr::Value(value) = expr else {
+            return ControlFlow::Continue(());
+        };
+        let ast::Value::Number(digits, _) = &value.value else {
+            return ControlFlow::Continue(());
+        };
+        if !digits.contains(['e', 'E']) {
+            return ControlFlow::Continue(());
+        }
+        let text = ast::Value::SingleQuotedString(digits.replace('_', ""));
+        *expr = ast::Expr::Cast {
+            kind: ast::CastKind::Cast,
+            expr: Box::new(ast::Expr::value(text)),
+            data_type: ast::DataType::Double(ast::ExactNumberInfo::None),
+            array: false,
+            format: None,
+        };
+        ControlFlow::Continue(())
+    }
+}
+
+/// What the planner may look up: functions, and nothing else.
+#[derive(Default)]
+struct Context {
+    functions: Functions,
+    options: ConfigOptions,
+}
+
+impl ContextProvider for Context {
+    fn get_table_source(
+        &self,
+        name: TableReference,
+    ) -> datafusion_common::Result<Arc<dyn TableSource>> {
+        Err(DataFusionError::Plan(format!(
+            "a row expression reads no table, and this names {name}"
+        )))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &self.functions.planners
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.functions.get(name)
+    }
+
+    fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, _name: &str) -> Option<Arc<AggregateUDF>> {
+        None
+    }
+
+    fn get_window_meta(&self, _name: &str) -> Option<Arc<WindowUDF>> {
+        None
+    }
+
+    fn get_variable_type(&self, _names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &self.options
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        known()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Why a text is no expression over a schema.
+fn refusal(text: &str, schema: &DFSchema, problem: DataFusionError) -> Error {
+    let problem = problem.find_root();
+    if let DataFusionError::SchemaError(schema_error, _) = problem
+        && let datafusion_common::SchemaError::FieldNotFound { field, .. } = &**schema_error
+    {
+        return Error::UnknownColumn {
+            table: String::new(),
+            column: field.name.clone(),
+            known: schema
+                .fields()
+                .iter()
+                .map(|field| field.name().clone())
+                .collect(),
+        };
+    }
+    let message = problem.strip_backtrace();
+    let message = message.lines().next().unwrap_or_default();
+    let message = message.split_once(": ").map_or(message, |(_, rest)| rest);
+    Error::Value {
+        place: format!("the expression {text}"),
+        problem: message.to_owned(),
+    }
+}

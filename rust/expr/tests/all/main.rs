@@ -1,0 +1,2 @@
+//! Expressions.
+mod duck;

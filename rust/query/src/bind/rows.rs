@@ -1,0 +1,130 @@
+//! Binding of queries that compute row by row: expressions get types, columns of a union a common one.
+//!
+//! Invariant: an atom's `columns` are those that its expressions read; an output of such a query is of kind `Row`. Cost:
+//! linear in the texts.
+
+use std::sync::Arc;
+
+use ringview_core::{Error, Result, Schema, Type};
+use ringview_expr::{Projection, common_type};
+
+use crate::bind::bound::{Bound, Catalog, OutputKind, PlanAtom, PlanOutput, TableInfo};
+use crate::logical::{Branch, Ordering, Query, Representation, Rows};
+
+/// Binds a query that computes rows.
+///
+/// # Errors
+/// Those of the expressions; `Value` for a shape that fits no atoms; `Type` for a union of types that have nothing in
+/// common; `UnknownColumn`.
+pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Result<Bound> {
+    let tables = super::atoms::tables(query, catalog)?;
+    let (read, outputs) = match rows {
+        Rows::Map { names, branches } => map(names, branches, &tables)?,
+        Rows::Ordered(ordering) => ordered(ordering, &tables)?,
+    };
+    let atom =
+        |((atom, table), columns): ((&crate::logical::Atom, TableInfo), Vec<usize>)| PlanAtom {
+            table: atom.table.clone(),
+            alias: atom.alias.clone(),
+            filter: None,
+            columns,
+            join_columns_not_null: Vec::new(),
+            is_static: table.is_static,
+            unique: table.unique,
+            schema: table.schema,
+            rows: table.rows,
+        };
+    Ok(Bound {
+        atoms: query.atoms.iter().zip(tables).zip(read).map(atom).collect(),
+        inner: Vec::new(),
+        condition: None,
+        variables: Vec::new(),
+        terms: Vec::new(),
+        outputs,
+        measures: Vec::new(),
+        having: None,
+        rows: Some(rows.clone()),
+        bag: Some(Representation::Listing),
+        distinct: false,
+        features: None,
+        companions: Vec::new(),
+        order: None,
+        epsilons: Vec::new(),
+    })
+}
+
+/// The columns that are read, by atom, and what is shown.
+type Shown = (Vec<Vec<usize>>, Vec<PlanOutput>);
+
+fn map(names: &[String], branches: &[Branch], tables: &[TableInfo]) -> Result<Shown> {
+    if branches.len() != tables.len() || branches.iter().any(|one| one.columns.len() != names.len())
+    {
+        return Err(shape(
+            "each atom needs a branch, and each branch a column for each name",
+        ));
+    }
+    let mut read = Vec::with_capacity(tables.len());
+    let mut columns: Vec<(Option<Type>, bool)> = vec![(None, false); names.len()];
+    for (branch, table) in branches.iter().zip(tables) {
+        let made = projection(branch, &table.schema)?;
+        let own = branch.computed().zip(made.types()).zip(made.nullable());
+        for (((at, _), ty), &may) in own {
+            let (known, nullable) = &mut columns[at];
+            let both = match known.as_ref() {
+                Some(known) => common_type(known, ty).ok_or_else(|| Error::Type {
+                    place: format!("column {:?} of a union", names[at]),
+                    expected: known.to_string(),
+                    found: ty.to_string(),
+                })?,
+                None => ty.clone(),
+            };
+            (*known, *nullable) = (Some(both), *nullable | may);
+        }
+        for (column, (_, nullable)) in branch.columns.iter().zip(&mut columns) {
+            *nullable |= column.is_none();
+        }
+        read.push(made.inputs().to_vec());
+    }
+    let output = |(name, (ty, nullable)): (&String, (Option<Type>, bool))| PlanOutput {
+        name: name.clone(),
+        ty: ty.unwrap_or(Type::Int32),
+        kind: OutputKind::Row { nullable },
+    };
+    Ok((read, names.iter().zip(columns).map(output).collect()))
+}
+
+fn ordered(ordering: &Ordering, tables: &[TableInfo]) -> Result<Shown> {
+    let [table] = tables else {
+        return Err(shape("an order is of the rows of one atom"));
+    };
+    let schema: &Arc<Schema> = &table.schema;
+    let keys = ordering.order.iter().map(|key| &key.column);
+    let mut read = Vec::new();
+    for name in ordering.names.iter().chain(&ordering.partition).chain(keys) {
+        read.push(schema.index_of(name)?);
+    }
+    let output = |(name, &at): (&String, &usize)| PlanOutput {
+        name: name.clone(),
+        ty: schema.fields()[at].ty.clone(),
+        kind: OutputKind::Row {
+            nullable: schema.fields()[at].nullable,
+        },
+    };
+    let outputs = ordering.names.iter().zip(&read).map(output).collect();
+    read.sort_unstable();
+    read.dedup();
+    Ok((vec![read], outputs))
+}
+
+/// The projection of a branch.
+fn projection(branch: &Branch, schema: &Schema) -> Result<Projection> {
+    let columns: Vec<&str> = branch.computed().map(|(_, text)| text).collect();
+    Projection::bind(branch.filter.as_deref(), &columns, schema)
+}
+
+fn shape(problem: &str) -> Error {
+    Error::Value {
+        place: "the rows of the query".to_owned(),
+        problem: problem.to_owned(),
+    }
+}

@@ -1,0 +1,93 @@
+//! What a query computes row by row, in the place of a join: projections, filters, unions, and the first rows in an
+//! order.
+//!
+//! Invariant: none beyond its shape. Expressions are SQL over the columns of one atom's table, names quoted and spelt as
+//! the table spells them: the form in which a definition is kept. `bind` gives them types.
+
+use serde::{Deserialize, Serialize};
+
+/// How rows are computed from rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Rows {
+    /// The union, as Z-sets, of what each atom's rows compute.
+    Map {
+        /// The names of the columns.
+        names: Vec<String>,
+        /// What is computed, by atom.
+        branches: Vec<Branch>,
+    },
+    /// The rows of the one atom in an order: all, or the first of each partition.
+    Ordered(Ordering),
+}
+
+/// A projection and a filter of the rows of one atom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Branch {
+    /// Which rows take part; all where absent.
+    #[serde(default)]
+    pub filter: Option<String>,
+    /// The columns; NULL where absent, of the type that the other branches give it.
+    pub columns: Vec<Option<String>>,
+    /// Whether its rows are taken away from those of the other branches, not added.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub minus: bool,
+}
+
+impl Branch {
+    /// The columns that are computed, by their places.
+    pub fn computed(&self) -> impl Iterator<Item = (usize, &str)> {
+        let columns = self.columns.iter().enumerate();
+        columns.filter_map(|(at, column)| Some((at, column.as_deref()?)))
+    }
+}
+
+/// Rows in an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ordering {
+    /// The columns that are shown.
+    pub names: Vec<String>,
+    /// Columns whose values tell the partitions apart; none for one partition of all rows.
+    #[serde(default)]
+    pub partition: Vec<String>,
+    /// The order within a partition; rows that are equal in it come in an order of their own that does not change.
+    pub order: Vec<SortKey>,
+    /// How the rows of a partition are numbered.
+    #[serde(default)]
+    pub rank: Rank,
+    /// Rows of these numbers, counted from 0, are left out: those below.
+    #[serde(default)]
+    pub skip: u64,
+    /// How many numbers take part behind those; all where absent.
+    #[serde(default)]
+    pub keep: Option<u64>,
+}
+
+/// A column that rows are ordered by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SortKey {
+    /// Which.
+    pub column: String,
+    /// From the greatest to the least.
+    #[serde(default)]
+    pub descending: bool,
+    /// Whether NULL comes before all values.
+    #[serde(default)]
+    pub nulls_first: bool,
+}
+
+/// How rows that are equal in an order are numbered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rank {
+    /// Each row has a number of its own.
+    #[default]
+    RowNumber,
+    /// They share a number, and as many numbers are skipped behind them.
+    Rank,
+    /// They share a number, and none is skipped.
+    DenseRank,
+}

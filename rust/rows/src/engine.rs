@@ -1,0 +1,94 @@
+//! The planner: queries that compute row by row, and nothing else.
+//!
+//! Invariant: every such query has a plan, since `bind` has typed it. Cost: that of binding its expressions.
+
+use ringview_core::{Error, Result};
+use ringview_explain::{Choice, Explanation};
+use ringview_query::{Bound, Rows};
+use ringview_view::{Candidate, Cost, Engine, Refusal, View};
+
+use crate::map::RowMap;
+use crate::ordered::Ordered;
+
+/// The engine `rows`.
+#[derive(Debug, Default)]
+pub struct RowBlocks;
+
+struct Plan(Bound);
+
+impl Engine for RowBlocks {
+    fn name(&self) -> &str {
+        "rows"
+    }
+
+    fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal> {
+        if query.rows.is_some() {
+            return Ok(Box::new(Plan(query.clone())));
+        }
+        Err(Refusal::from(Error::Unsupported {
+            what: "a join or an aggregate by the engine \"rows\"".to_owned(),
+            why: "it computes row by row".to_owned(),
+            instead: "leave the engine out".to_owned(),
+        })
+        .silent())
+    }
+}
+
+impl Candidate for Plan {
+    fn change(&self) -> Cost {
+        match self.0.rows {
+            Some(Rows::Ordered(_)) => Cost::Logarithmic,
+            _ => Cost::Constant,
+        }
+    }
+
+    fn space(&self) -> f64 {
+        match self.0.rows {
+            Some(Rows::Ordered(_)) => 1.0,
+            _ => 0.0,
+        }
+    }
+
+    fn explanation(&self) -> Explanation {
+        described(&self.0)
+    }
+
+    fn make(self: Box<Self>) -> Result<Box<dyn View>> {
+        let Plan(query) = *self;
+        Ok(match &query.rows {
+            Some(Rows::Ordered(ordering)) => Box::new(Ordered::new(&query, ordering.clone())?),
+            _ => Box::new(RowMap::new(&query)?),
+        })
+    }
+}
+
+/// How such a query is kept.
+pub(crate) fn described(query: &Bound) -> Explanation {
+    let (because, form) = match &query.rows {
+        Some(Rows::Ordered(ordering)) => {
+            let kept = match (ordering.keep, ordering.partition.is_empty()) {
+                (None, _) => "all of them are shown".to_owned(),
+                (Some(keep), true) => format!("the first {keep} are shown"),
+                (Some(keep), false) => format!("the first {keep} of each partition are shown"),
+            };
+            (
+                format!("rows are kept in their order, O(log n) a row that changes; {kept}"),
+                ("ordered rows", "a search tree of rows in each partition"),
+            )
+        }
+        _ => (
+            "each row is computed from one row, so nothing is kept: a change is handed on"
+                .to_owned(),
+            ("nothing", "rows are computed as they change"),
+        ),
+    };
+    let choice = |name: &str, because: &str| Choice {
+        name: name.to_owned(),
+        because: because.to_owned(),
+    };
+    Explanation {
+        engine: choice("rows", &because),
+        form: choice(form.0, form.1),
+        ..Explanation::default()
+    }
+}

@@ -1,0 +1,216 @@
+//! Projections and filters of the rows of each atom, and the union of what they compute.
+//!
+//! A map of rows is linear over Z-sets: the delta of the result is the map of the delta. So a block of this kind keeps
+//! no rows. Invariant: between transactions nothing is pending. Cost: one pass of vector kernels a node of the
+//! expressions over the rows that change.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+use arrow_select::concat::concat;
+use ringview_core::{
+    Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Schema, decode,
+};
+use ringview_explain::Explanation;
+use ringview_expr::Projection;
+use ringview_query::{Bound, Rows};
+use ringview_view::answer::Cells;
+use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
+
+use crate::engine::described;
+
+/// A block that computes rows from rows and keeps none.
+#[derive(Debug)]
+pub struct RowMap {
+    branches: Vec<(Projection, Arc<Schema>)>,
+    schema: SchemaRef,
+    explanation: Explanation,
+    pending: Vec<Delta>,
+    steps: u64,
+}
+
+impl RowMap {
+    /// The map of a bound query.
+    ///
+    /// # Errors
+    /// Those of its expressions; `Value` for a query of another kind.
+    pub fn new(query: &Bound) -> Result<Self> {
+        let Some(Rows::Map { branches, .. }) = &query.rows else {
+            return Err(Error::Value {
+                place: "a map of rows".to_owned(),
+                problem: "the query is none".to_owned(),
+            });
+        };
+        let types = || {
+            query
+                .outputs
+                .iter()
+                .map(|output| output.ty.clone())
+                .collect()
+        };
+        let mut made = Vec::with_capacity(branches.len());
+        for (branch, atom) in branches.iter().zip(&query.atoms) {
+            let columns: Vec<&str> = branch.columns.iter().map(String::as_str).collect();
+            let projection = Projection::bind(branch.filter.as_deref(), &columns, &atom.schema)?;
+            made.push((projection.widened(types()), Arc::clone(&atom.schema)));
+        }
+        let fields = query.outputs.iter();
+        let fields = fields.map(|output| ArrowField::new(&output.name, output.ty.to_arrow(), true));
+        Ok(Self {
+            branches: made,
+            schema: Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>())),
+            explanation: described(query),
+            pending: Vec::new(),
+            steps: 0,
+        })
+    }
+
+    /// What rows of an atom compute, in the columns that are wanted. O(rows).
+    ///
+    /// # Errors
+    /// Those of a row that cannot be computed.
+    pub fn delta(&self, rows: RowDelta<'_>, wanted: &[bool]) -> Result<Delta> {
+        let (projection, schema) = &self.branches[rows.atom];
+        let batch = rows.batch;
+        let input = |&at: &usize| {
+            let column = batch.column(at);
+            let valid = column.valid.as_deref();
+            decode(
+                &schema.fields()[at].ty,
+                &column.words,
+                &column.high,
+                valid,
+                rows.dictionary,
+            )
+        };
+        let inputs = projection
+            .inputs()
+            .iter()
+            .map(input)
+            .collect::<Result<Vec<ArrayRef>>>()?;
+        let made = projection.evaluate(inputs, batch.rows)?;
+        let passes = |row: &usize| made.passes.as_ref().is_none_or(|mask| mask.value(*row));
+        let passing = (0..batch.rows).filter(passes);
+        let columns = made.columns.into_iter().zip(wanted);
+        let columns = columns.map(|(column, wanted)| wanted.then_some(Cells::Array(column)));
+        Ok(Delta {
+            columns: columns.collect(),
+            multiplicity: passing
+                .map(|row| rows.sign * batch.multiplicity(row))
+                .collect(),
+        })
+    }
+}
+
+impl View for RowMap {
+    fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        self.steps += rows.batch.rows as u64;
+        let all = vec![true; self.schema.fields().len()];
+        let delta = self.delta(rows, cx.wanted.unwrap_or(&all))?;
+        if !delta.is_empty() {
+            self.pending.push(delta);
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self, _cx: &Context<'_, '_>) -> Result<Delta> {
+        concatenated(std::mem::take(&mut self.pending))
+    }
+
+    fn commit(&mut self, _dictionary: &Dictionary) {
+        self.pending.clear();
+    }
+
+    fn rollback(&mut self) {
+        self.pending.clear();
+    }
+
+    fn answer(&self) -> &dyn Answer {
+        self
+    }
+
+    fn explanation(&self) -> Explanation {
+        self.explanation.clone()
+    }
+
+    fn memory_usage(&self) -> usize {
+        size_of::<Self>()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn check(&self) {
+        assert!(self.pending.is_empty(), "a transaction left rows behind");
+    }
+}
+
+/// Several deltas as one.
+fn concatenated(mut deltas: Vec<Delta>) -> Result<Delta> {
+    if deltas.len() <= 1 {
+        return Ok(deltas.pop().unwrap_or_default());
+    }
+    let column = |at: usize| {
+        let arrays = deltas.iter().map(|delta| match &delta.columns[at] {
+            Some(Cells::Array(array)) => Some(&**array),
+            _ => None,
+        });
+        let Some(arrays) = arrays.collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
+        let whole = concat(&arrays).map_err(|problem| Error::Value {
+            place: "the rows of a block".to_owned(),
+            problem: problem.to_string(),
+        })?;
+        Ok(Some(Cells::Array(whole)))
+    };
+    Ok(Delta {
+        columns: (0..deltas[0].columns.len())
+            .map(column)
+            .collect::<Result<_>>()?,
+        multiplicity: deltas
+            .iter()
+            .flat_map(|delta| delta.multiplicity.iter().copied())
+            .collect(),
+    })
+}
+
+/// It keeps no strings.
+impl HoldsStrings for RowMap {
+    fn mark_strings(&self, _held: &mut LiveIds) {}
+
+    fn string_words(&self) -> usize {
+        0
+    }
+
+    fn forget_strings(&mut self, _gone: &FreedIds) {}
+}
+
+/// Whoever reads such a block reads what it maps, and maps it: see [`RowMap::delta`].
+impl Answer for RowMap {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
+        Err(kept_nowhere())
+    }
+
+    fn rows(&self, _dictionary: &Dictionary, _budget: &Budget<'_>) -> Result<RecordBatch> {
+        Err(kept_nowhere())
+    }
+
+    fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {
+        Err(kept_nowhere())
+    }
+}
+
+fn kept_nowhere() -> Error {
+    Error::Unsupported {
+        what: "reading a block of computed rows".to_owned(),
+        why: "its rows are kept nowhere".to_owned(),
+        instead: "read the view that it belongs to".to_owned(),
+    }
+}

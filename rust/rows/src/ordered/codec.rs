@@ -1,0 +1,134 @@
+//! Rows as bytes that compare as the rows do.
+//!
+//! Invariant: the bytes of two rows in an order compare as the rows do in it; the bytes of what is shown are equal
+//! exactly where the rows are. Cost: O(bytes). The encoding is arrow-row's.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::{ArrowError, DataType, SchemaRef, SortOptions};
+use ringview_core::{Error, Result, decode};
+use ringview_query::{Ordering, PlanAtom};
+use ringview_view::RowDelta;
+
+/// A row of a partition: where it stands in the order, then what is shown of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Row {
+    pub(crate) order: Box<[u8]>,
+    pub(crate) shown: Box<[u8]>,
+}
+
+impl Row {
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.order.len() + self.shown.len()
+    }
+}
+
+/// The bytes of a partition's values.
+pub(crate) type PartitionKey = Box<[u8]>;
+
+/// Columns of a table and their encoding.
+#[derive(Debug)]
+struct Fields {
+    columns: Vec<usize>,
+    converter: RowConverter,
+}
+
+/// How the rows of one atom are encoded.
+#[derive(Debug)]
+pub(crate) struct Codec {
+    atom: PlanAtom,
+    partition: Fields,
+    order: Fields,
+    shown: Fields,
+    schema: SchemaRef,
+}
+
+impl Codec {
+    /// The encoding of the rows of an atom; `schema` has what is shown.
+    pub(crate) fn new(ordering: &Ordering, atom: &PlanAtom, schema: SchemaRef) -> Result<Self> {
+        let plain = |name: &String| (name.clone(), SortOptions::default());
+        let keys = ordering.order.iter().map(|key| {
+            let options = SortOptions {
+                descending: key.descending,
+                nulls_first: key.nulls_first,
+            };
+            (key.column.clone(), options)
+        });
+        let fields = |columns: Vec<(String, SortOptions)>| -> Result<Fields> {
+            let mut found = Fields {
+                columns: Vec::new(),
+                converter: converter(Vec::new())?,
+            };
+            let mut sorted = Vec::with_capacity(columns.len());
+            for (name, options) in columns {
+                let at = atom.schema.index_of(&name)?;
+                let ty: DataType = atom.schema.fields()[at].ty.to_arrow();
+                found.columns.push(at);
+                sorted.push(SortField::new_with_options(ty, options));
+            }
+            found.converter = converter(sorted)?;
+            Ok(found)
+        };
+        Ok(Self {
+            partition: fields(ordering.partition.iter().map(plain).collect())?,
+            order: fields(keys.collect())?,
+            shown: fields(ordering.names.iter().map(plain).collect())?,
+            atom: atom.clone(),
+            schema,
+        })
+    }
+
+    /// The rows of a batch, each with its partition.
+    pub(crate) fn encode(&self, rows: &RowDelta<'_>) -> Result<Vec<(PartitionKey, Row)>> {
+        let bytes = |fields: &Fields| -> Result<Vec<Box<[u8]>>> {
+            if fields.columns.is_empty() {
+                return Ok(vec![Box::default(); rows.batch.rows]);
+            }
+            let array = |&at: &usize| {
+                let column = rows.batch.column(at);
+                let ty = &self.atom.schema.fields()[at].ty;
+                decode(
+                    ty,
+                    &column.words,
+                    &column.high,
+                    column.valid.as_deref(),
+                    rows.dictionary,
+                )
+            };
+            let arrays = fields
+                .columns
+                .iter()
+                .map(array)
+                .collect::<Result<Vec<ArrayRef>>>()?;
+            let made = fields.converter.convert_columns(&arrays).map_err(refused)?;
+            Ok(made.iter().map(|row| Box::from(row.data())).collect())
+        };
+        let (partitions, order) = (bytes(&self.partition)?, bytes(&self.order)?);
+        let rows = order.into_iter().zip(bytes(&self.shown)?);
+        let rows = rows.map(|(order, shown)| Row { order, shown });
+        Ok(partitions.into_iter().zip(rows).collect())
+    }
+
+    /// What is shown of some rows, as columns.
+    pub(crate) fn decode<'r>(&self, rows: impl Iterator<Item = &'r Row>) -> Result<RecordBatch> {
+        let parser = self.shown.converter.parser();
+        let rows: Vec<&Row> = rows.collect();
+        let rows = rows.iter().map(|row| parser.parse(&row.shown));
+        let columns = self.shown.converter.convert_rows(rows).map_err(refused)?;
+        RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(refused)
+    }
+}
+
+fn converter(fields: Vec<SortField>) -> Result<RowConverter> {
+    RowConverter::new(fields).map_err(refused)
+}
+
+fn refused(problem: ArrowError) -> Error {
+    Error::Value {
+        place: "the order of a view's rows".to_owned(),
+        problem: problem.to_string(),
+    }
+}
