@@ -24,6 +24,7 @@ __all__ = [
     "__version__",
     "count_triangles",
     "merge_samples",
+    "lower_sql",
     "output_schema",
 ]
 
@@ -342,6 +343,9 @@ def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
 
 def merge_samples(parts: Sequence[tuple[int, int]], k: int, seed: int) -> list[list[int]]:
     """Which of the rows drawn from each part of a join are k of the whole, by their places."""
+
+def lower_sql(sql: str, tables: Sequence[tuple[str, _Schema]]) -> str:
+    """The query in JSON of a SELECT, lowered to blocks: expressions over rows, outer joins, order."""
 
 def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:
     """The columns that a view of a query in JSON would have, over what its atoms read.

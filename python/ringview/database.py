@@ -192,7 +192,7 @@ class Database(Durable, Changeable):
                 raise ExistsError(f"the view {name!r} exists already with other SQL: {old.sql}")
             return old
         own = name if name in self.views else None
-        query = self._query(sql, order, representation, nulls, own, epsilon)
+        query = self._query(sql, order, representation, nulls, own, epsilon, in_blocks=True)
         before = self.views.get(name)
         try:
             self._native.create_view(name, query, sql, create_or_replace, engine)
@@ -233,7 +233,7 @@ class Database(Durable, Changeable):
             n0["r[a]<br/>count, 2 sums"]
         <BLANKLINE>
         """
-        query = self._query(sql, order, representation, epsilon=epsilon)
+        query = self._query(sql, order, representation, epsilon=epsilon, in_blocks=True)
         return self._native.plan(query, format, engine)
 
     def drop_table(self, name: str) -> None:
@@ -373,6 +373,7 @@ class Database(Durable, Changeable):
         nulls: str | None = None,
         own: str | None = None,
         epsilon: Epsilon | None = None,
+        in_blocks: bool = False,
     ) -> str:
         """The logical query of `sql`, as the engine takes it."""
         import json
@@ -382,7 +383,7 @@ class Database(Durable, Changeable):
         from .sql.thresholds import with_thresholds
 
         catalog = Schemas({**dict(self.tables.items()), **dict(self.views.items())})
-        query = translate(sql, catalog, order, representation, own)
+        query = translate(sql, catalog, order, representation, own, in_blocks=in_blocks)
         if nulls is not None:
             query = treat_nulls(query, nulls)
         return json.dumps(query if epsilon is None else with_thresholds(query, epsilon))

@@ -14,12 +14,14 @@ refused with its line, its column and what to do instead. No algorithm of mainte
 | grouped | expressions over aggregates and groups |
 | select | SELECT, GROUP BY, HAVING |
 | rows | SELECT of plain columns |
+| in_blocks | an order above a query; texts that are lowered to blocks |
 | order, thresholds | a variable order; epsilon by relation |
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NoReturn
 
 import pyarrow as pa
@@ -28,6 +30,7 @@ from sqlglot import exp
 from ..arrow import Kind
 from ..errors import InvalidValueError, UnsupportedError
 from .blocks import Blocks, Reads, Selects
+from .in_blocks import lowered, sorted_above
 from .joins import Joins
 from .names import Scope
 from .order import Order, order
@@ -44,6 +47,8 @@ def translate(
     order: Order | None = None,
     representation: str | None = None,
     own: str | None = None,
+    *,
+    in_blocks: bool = False,
 ) -> Json:
     """The logical query of a SELECT, as JSON data.
 
@@ -54,6 +59,8 @@ def translate(
         order: A variable order to use: names of columns, nested; chosen by cost if None.
         representation: How the rows of a join are kept: "factorised" or "listing"; chosen if None.
         own: A view of the catalog that the text defines anew, so that FROM cannot name it.
+        in_blocks: Whether parts that no engine keeps may be computed by blocks around those that
+            one keeps: expressions over rows, outer joins, unions, an order.
 
     Returns:
         `atoms`, `joins`, `group_by`, `outputs`, `order`, `bag` for the rows of a join, `condition`
@@ -75,7 +82,7 @@ def translate(
     """
     text = Text(sql)
     try:
-        query = _translate(text, catalog, order, own)
+        query = _translated(text, catalog, order, own, in_blocks)
     except RecursionError:
         raise UnsupportedError(
             "the query is nested too deeply; compute parts of it into columns"
@@ -132,10 +139,35 @@ def _represent(query: Json, representation: str) -> None:
     query["bag"]["representation"] = representation
 
 
-def _translate(
-    text: Text, catalog: Mapping[str, pa.Schema], given: Order | None, own: str | None
+def _translated(
+    text: Text,
+    catalog: Mapping[str, pa.Schema],
+    given: Order | None,
+    own: str | None,
+    in_blocks: bool,
 ) -> Json:
-    tree = text.tree()
+    """The query as an engine takes it; in blocks where it needs them, and may have them."""
+    try:
+        return _translate(text, catalog, given, own)
+    except UnsupportedError as refusal:
+        if given is not None or not in_blocks:
+            raise
+        found = sorted_above(text, partial(_translate, catalog=catalog, given=None, own=own))
+        if found is None:
+            found = lowered(text.text, catalog, own)
+        if found is None:
+            raise refusal from None
+        return found
+
+
+def _translate(
+    text: Text,
+    catalog: Mapping[str, pa.Schema],
+    given: Order | None,
+    own: str | None,
+    tree: exp.Expr | None = None,
+) -> Json:
+    tree = text.tree() if tree is None else tree
     if not isinstance(tree, exp.Select):
         _refuse_statement(tree, text)
     check_clauses(tree, text.refuse, inner=False)

@@ -40,6 +40,29 @@ pub(crate) fn output_schema(
     Ok(Columns::new(arrow_schema::Schema::new(columns)))
 }
 
+/// The query in JSON of a SELECT over tables, views and their columns, lowered to blocks: what needs expressions
+/// over rows, outer joins, unions, or an order.
+///
+/// >>> import json, pyarrow as pa
+/// >>> from ringview._native import lower_sql
+/// >>> query = lower_sql("SELECT year(d) AS y FROM r", [("r", pa.schema({"d": pa.date32()}))])
+/// >>> [output["name"] for output in json.loads(query)["outputs"]]
+/// ['y']
+#[pyfunction]
+pub(crate) fn lower_sql(
+    py: Python<'_>,
+    sql: &str,
+    tables: Vec<(String, Bound<'_, PyAny>)>,
+) -> PyResult<String> {
+    let mut known = BTreeMap::new();
+    for (name, source) in tables {
+        known.insert(name, table(&schema(&source)?).or_raise(py)?);
+    }
+    let names: Vec<String> = known.keys().cloned().collect();
+    let query = ringview_sql::translate(sql, &names, &Tables(known)).or_raise(py)?;
+    query.to_json().or_raise(py)
+}
+
 fn columns(query: &Query, tables: &Tables) -> Result<Vec<Field>> {
     let bound = bind(query, tables)?;
     let seen = bound.as_table(None)?;

@@ -21,4 +21,6 @@ mod meaning;
 mod parser;
 mod projection;
 
+pub use functions::{Functions, known as known_functions};
+pub use parser::{Doubles, options};
 pub use projection::{Projected, Projection, common_type};

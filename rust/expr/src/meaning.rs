@@ -8,8 +8,10 @@ use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::{BinaryExpr, Cast, ScalarFunction, TryCast};
+use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit, try_cast, when};
 use datafusion_functions::{core, datetime, math, regex};
+use datafusion_sql::sqlparser::ast::BinaryOperator;
 
 use crate::kernels;
 
@@ -66,6 +68,30 @@ pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
         }
         Expr::ScalarFunction(call) => function(call, schema),
         other => Ok(other),
+    }
+}
+
+/// Arithmetic of dates, planned at once: whoever asks the library for its type is refused.
+#[derive(Debug)]
+pub(crate) struct Dates;
+
+impl ExprPlanner for Dates {
+    fn plan_binary_op(
+        &self,
+        raw: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let op = match raw.op {
+            BinaryOperator::Plus => Operator::Plus,
+            BinaryOperator::Minus => Operator::Minus,
+            _ => return Ok(PlannerResult::Original(raw)),
+        };
+        let days = [&raw.left, &raw.right].map(|side| side.get_type(schema));
+        if !days.iter().any(|of| matches!(of, Ok(DataType::Date32))) {
+            return Ok(PlannerResult::Original(raw));
+        }
+        let binary = BinaryExpr::new(Box::new(raw.left), op, Box::new(raw.right));
+        operator(binary, schema).map(PlannerResult::Planned)
     }
 }
 

@@ -16,7 +16,7 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::simplify_expressions::ExprSimplifier;
 use datafusion_sql::parser::DFParserBuilder;
-use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
+use datafusion_sql::planner::{NullOrdering, ParserOptions, PlannerContext, SqlToRel};
 use datafusion_sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 use datafusion_sql::sqlparser::dialect::DuckDbDialect;
 use ringview_core::{Error, Result};
@@ -38,11 +38,7 @@ pub(crate) fn bound(text: &str, schema: &DFSchema) -> Result<Expr> {
         .and_then(|mut parser| parser.parse_into_expr())
         .map_err(failed)?;
     let _ = VisitMut::visit(&mut parsed.expr, &mut Doubles);
-    let options = ParserOptions::new()
-        .with_parse_float_as_decimal(true)
-        .with_enable_ident_normalization(false)
-        .with_map_string_types_to_utf8view(false);
-    let planner = SqlToRel::new_with_options(&context, options);
+    let planner = SqlToRel::new_with_options(&context, options());
     let planned = planner
         .sql_to_expr(parsed.expr, schema, &mut PlannerContext::new())
         .map_err(failed)?;
@@ -63,8 +59,19 @@ pub(crate) fn bound(text: &str, schema: &DFSchema) -> Result<Expr> {
     }
 }
 
+/// How a text is read: names as they are spelt, numbers with a point as decimals.
+#[must_use]
+pub fn options() -> ParserOptions {
+    ParserOptions::new()
+        .with_parse_float_as_decimal(true)
+        .with_enable_ident_normalization(false)
+        .with_map_string_types_to_utf8view(false)
+        .with_default_null_ordering(NullOrdering::NullsLast)
+}
+
 /// Makes numbers with an exponent doubles: the planner would make decimals of them.
-struct Doubles;
+#[derive(Debug)]
+pub struct Doubles;
 
 impl VisitorMut for Doubles {
     type Break = ();

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow_select::concat::concat;
 use ringview_core::{
@@ -14,7 +14,7 @@ use ringview_core::{
 };
 use ringview_explain::Explanation;
 use ringview_expr::Projection;
-use ringview_query::{Bound, Rows};
+use ringview_query::{Bound, Branch, PlanOutput, Rows};
 use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
@@ -23,11 +23,21 @@ use crate::engine::described;
 /// A block that computes rows from rows and keeps none.
 #[derive(Debug)]
 pub struct RowMap {
-    branches: Vec<(Projection, Arc<Schema>)>,
+    branches: Vec<Mapped>,
     schema: SchemaRef,
     explanation: Explanation,
     pending: Vec<Delta>,
     steps: u64,
+}
+
+/// What is computed of the rows of one atom.
+#[derive(Debug)]
+struct Mapped {
+    projection: Projection,
+    /// By column of the result: the column of the projection; NULL where absent.
+    columns: Vec<Option<usize>>,
+    sign: i64,
+    schema: Arc<Schema>,
 }
 
 impl RowMap {
@@ -42,23 +52,13 @@ impl RowMap {
                 problem: "the query is none".to_owned(),
             });
         };
-        let types = || {
-            query
-                .outputs
-                .iter()
-                .map(|output| output.ty.clone())
-                .collect()
-        };
-        let mut made = Vec::with_capacity(branches.len());
-        for (branch, atom) in branches.iter().zip(&query.atoms) {
-            let columns: Vec<&str> = branch.columns.iter().map(String::as_str).collect();
-            let projection = Projection::bind(branch.filter.as_deref(), &columns, &atom.schema)?;
-            made.push((projection.widened(types()), Arc::clone(&atom.schema)));
-        }
+        let branches = branches.iter().zip(&query.atoms);
         let fields = query.outputs.iter();
         let fields = fields.map(|output| ArrowField::new(&output.name, output.ty.to_arrow(), true));
         Ok(Self {
-            branches: made,
+            branches: branches
+                .map(|(branch, atom)| Mapped::new(branch, &atom.schema, &query.outputs))
+                .collect::<Result<_>>()?,
             schema: Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>())),
             explanation: described(query),
             pending: Vec::new(),
@@ -71,35 +71,52 @@ impl RowMap {
     /// # Errors
     /// Those of a row that cannot be computed.
     pub fn delta(&self, rows: RowDelta<'_>, wanted: &[bool]) -> Result<Delta> {
-        let (projection, schema) = &self.branches[rows.atom];
+        let mapped = &self.branches[rows.atom];
         let batch = rows.batch;
-        let input = |&at: &usize| {
-            let column = batch.column(at);
-            let valid = column.valid.as_deref();
-            decode(
-                &schema.fields()[at].ty,
-                &column.words,
-                &column.high,
-                valid,
-                rows.dictionary,
-            )
-        };
-        let inputs = projection
-            .inputs()
-            .iter()
-            .map(input)
-            .collect::<Result<Vec<ArrayRef>>>()?;
-        let made = projection.evaluate(inputs, batch.rows)?;
+        let inputs = mapped.projection.inputs().iter();
+        let inputs = inputs.map(|&at| mapped.input(at, rows));
+        let inputs = inputs.collect::<Result<Vec<ArrayRef>>>()?;
+        let made = mapped.projection.evaluate(inputs, batch.rows)?;
         let passes = |row: &usize| made.passes.as_ref().is_none_or(|mask| mask.value(*row));
-        let passing = (0..batch.rows).filter(passes);
-        let columns = made.columns.into_iter().zip(wanted);
-        let columns = columns.map(|(column, wanted)| wanted.then_some(Cells::Array(column)));
+        let sign = mapped.sign * rows.sign;
+        let multiplicity = (0..batch.rows).filter(passes);
+        let multiplicity: Vec<i64> = multiplicity
+            .map(|row| sign * batch.multiplicity(row))
+            .collect();
+        let fields = self.schema.fields().iter().zip(&mapped.columns);
+        let columns = fields.zip(wanted).map(|((field, place), &wanted)| {
+            wanted.then(|| match place {
+                Some(at) => Cells::Array(Arc::clone(&made.columns[*at])),
+                None => Cells::Array(new_null_array(field.data_type(), multiplicity.len())),
+            })
+        });
         Ok(Delta {
             columns: columns.collect(),
-            multiplicity: passing
-                .map(|row| rows.sign * batch.multiplicity(row))
-                .collect(),
+            multiplicity,
         })
+    }
+}
+
+impl Mapped {
+    fn new(branch: &Branch, schema: &Arc<Schema>, outputs: &[PlanOutput]) -> Result<Self> {
+        let texts: Vec<&str> = branch.computed().map(|(_, text)| text).collect();
+        let projection = Projection::bind(branch.filter.as_deref(), &texts, schema)?;
+        let types = branch.computed().map(|(at, _)| outputs[at].ty.clone());
+        let mut computed = 0..;
+        let place = |column: &Option<String>| column.as_ref().and_then(|_| computed.next());
+        Ok(Self {
+            projection: projection.widened(types.collect()),
+            columns: branch.columns.iter().map(place).collect(),
+            sign: if branch.minus { -1 } else { 1 },
+            schema: Arc::clone(schema),
+        })
+    }
+
+    /// A column of the rows as an array.
+    fn input(&self, at: usize, rows: RowDelta<'_>) -> Result<ArrayRef> {
+        let (column, ty) = (rows.batch.column(at), &self.schema.fields()[at].ty);
+        let valid = column.valid.as_deref();
+        decode(ty, &column.words, &column.high, valid, rows.dictionary)
     }
 }
 

@@ -1,0 +1,99 @@
+//! SQL to the logical query: DataFusion parses and binds a text, and its plan is lowered to blocks.
+//!
+//! Invariant: the query means what DuckDB means by the text; what has no lowering is refused. Nothing here knows how a
+//! block is kept. Cost: linear in the text, and the binding of each block.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
+//! | `names` | names are found without case; what has no AS is named by its own text |
+//! | `text` | a bound expression as the text that a block keeps |
+//! | `lower/` | relational operators to blocks |
+
+mod context;
+mod lower;
+mod names;
+mod text;
+
+use datafusion_common::DataFusionError;
+use datafusion_sql::parser::{DFParserBuilder, Statement};
+use datafusion_sql::planner::SqlToRel;
+use datafusion_sql::sqlparser::ast;
+use datafusion_sql::sqlparser::dialect::DuckDbDialect;
+use ringview_core::{Error, Result};
+use ringview_query::{Catalog, Query};
+
+use context::Context;
+use lower::Lowering;
+
+/// The query of a SELECT over the tables of a catalog, of which `known` are the names.
+///
+/// # Errors
+/// `Value` for a text that is no SELECT; `UnknownTable`, `UnknownColumn`; `Unsupported` for what cannot be kept.
+pub fn translate(text: &str, known: &[String], catalog: &dyn Catalog) -> Result<Query> {
+    let mut statement = parsed(text)?;
+    let context = Context::new(known, catalog)?;
+    names::settle(&mut statement, &context);
+    let planner = SqlToRel::new_with_options(&context, ringview_expr::options());
+    let plan = planner
+        .sql_statement_to_plan(statement)
+        .map_err(|problem| refusal(&problem))?;
+    Lowering::new(catalog, known).query(&plan)
+}
+
+fn parsed(text: &str) -> Result<ast::Statement> {
+    let statements = DFParserBuilder::new(text)
+        .with_dialect(&DuckDbDialect {})
+        .build()
+        .and_then(|mut parser| parser.parse_statements())
+        .map_err(|problem| refusal(&problem))?;
+    let mut statements = statements.into_iter();
+    match (statements.next(), statements.next()) {
+        (Some(Statement::Statement(statement)), None)
+            if matches!(*statement, ast::Statement::Query(_)) =>
+        {
+            Ok(*statement)
+        }
+        _ => Err(Error::Value {
+            place: "the text".to_owned(),
+            problem: "a view is one SELECT; write SELECT .. FROM ..".to_owned(),
+        }),
+    }
+}
+
+/// A problem of the library as an error.
+fn refusal(problem: &DataFusionError) -> Error {
+    let problem = problem.find_root();
+    if let DataFusionError::SchemaError(inner, _) = problem
+        && let datafusion_common::SchemaError::FieldNotFound {
+            field,
+            valid_fields,
+        } = &**inner
+    {
+        return Error::UnknownColumn {
+            table: field
+                .relation
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+            column: field.name.clone(),
+            known: valid_fields
+                .iter()
+                .map(|field| field.name.clone())
+                .collect(),
+        };
+    }
+    let message = problem.strip_backtrace();
+    let message = message.lines().next().unwrap_or_default();
+    let message = message.split_once(": ").map_or(message, |(_, rest)| rest);
+    unsupported(message)
+}
+
+/// What cannot be kept.
+fn unsupported(what: &str) -> Error {
+    Error::Unsupported {
+        what: "this SQL".to_owned(),
+        why: what.to_owned(),
+        instead: "compute that part from what you read".to_owned(),
+    }
+}

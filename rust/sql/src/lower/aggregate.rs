@@ -1,0 +1,301 @@
+//! GROUP BY and DISTINCT.
+//!
+//! Invariant: an aggregate that an engine does not know is written with those that it knows. Cost: O(aggregates).
+
+use datafusion_common::ScalarValue;
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::{Aggregate, Expr, Operator, binary_expr, lit, when};
+use ringview_core::Result;
+use ringview_query::{Bag, Function, Measure, Output, Query, Rows};
+
+use super::pending::{Pending, of_atom};
+use super::settle::{Settled, Wanted, branch, scalar};
+use super::{Lowering, computing, free};
+use crate::{refusal, unsupported};
+
+/// An aggregate as an engine computes it.
+struct Call {
+    function: Function,
+    arguments: Vec<Expr>,
+    /// Whether what it computes is 1 for TRUE.
+    is_truth: bool,
+}
+
+impl Lowering<'_> {
+    /// The groups of an aggregation.
+    pub(crate) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Pending> {
+        let rows = self.relation(&aggregate.input)?;
+        let schema = aggregate.input.schema();
+        let calls = aggregate
+            .aggr_expr
+            .iter()
+            .map(|expr| call(&rows.meant(expr, schema)?));
+        let calls = calls.collect::<Result<Vec<Call>>>()?;
+        if let [Expr::GroupingSet(sets)] = &aggregate.group_expr[..] {
+            return self.grouping_sets(&rows, sets, &calls, aggregate);
+        }
+        let groups = aggregate
+            .group_expr
+            .iter()
+            .map(|expr| rows.meant(expr, schema));
+        let groups = groups.collect::<Result<Vec<Expr>>>()?;
+        self.groups(rows, groups, &calls)
+    }
+
+    fn groups(
+        &mut self,
+        mut rows: Pending,
+        mut groups: Vec<Expr>,
+        calls: &[Call],
+    ) -> Result<Pending> {
+        let shown = groups.len();
+        let outer = std::mem::take(&mut rows.outer);
+        if !outer.is_empty()
+            && calls
+                .iter()
+                .any(|call| matches!(call.function, Function::Count | Function::CountDistinct))
+        {
+            return Err(unsupported(
+                "a correlated COUNT is not kept here: over no rows it is 0",
+            ));
+        }
+        groups.extend(outer.iter().map(|(_, inner)| inner.clone()));
+        let mut wanted = Wanted::columns(&groups);
+        for call in calls {
+            let is_sum = matches!(call.function, Function::Sum | Function::Avg);
+            let arguments = call.arguments.iter();
+            wanted.extend(arguments.map(|expr| Wanted {
+                expr: expr.clone(),
+                is_column: !is_sum,
+            }));
+        }
+        rows.columns = Vec::new();
+        let settled = self.settle(rows, wanted)?;
+        let (query, names) = grouped(&settled, groups.len(), calls)?;
+        let name = self.emit("groups", query)?;
+        let column = |at: usize| of_atom(0, &names[at]);
+        let mut columns: Vec<Expr> = (0..shown).map(column).collect();
+        for (at, call) in calls.iter().enumerate() {
+            let value = column(groups.len() + at);
+            columns.push(if call.is_truth {
+                binary_expr(value, Operator::Eq, lit(1i64))
+            } else {
+                value
+            });
+        }
+        let keys = (shown..).map(column);
+        let outer = outer
+            .into_iter()
+            .zip(keys)
+            .map(|((around, _), key)| (around, key));
+        Ok(Pending {
+            atoms: vec![name],
+            columns,
+            outer: outer.collect(),
+            ..Pending::default()
+        })
+    }
+
+    /// One block for each set of groups, and their union.
+    fn grouping_sets(
+        &mut self,
+        rows: &Pending,
+        sets: &datafusion_expr::expr::GroupingSet,
+        calls: &[Call],
+        aggregate: &Aggregate,
+    ) -> Result<Pending> {
+        use datafusion_expr::expr::GroupingSet;
+        let subsets: Vec<Vec<Expr>> = match sets {
+            GroupingSet::GroupingSets(sets) => sets.clone(),
+            GroupingSet::Rollup(all) => {
+                (0..=all.len()).rev().map(|to| all[..to].to_vec()).collect()
+            }
+            GroupingSet::Cube(all) if all.len() < 8 => (0..1u32 << all.len())
+                .map(|set| {
+                    let in_set = all.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+                    in_set.map(|(_, expr)| expr.clone()).collect()
+                })
+                .collect(),
+            GroupingSet::Cube(_) => {
+                return Err(unsupported("a CUBE of so many columns is not kept"));
+            }
+        };
+        let all: Vec<Expr> = sets.distinct_expr().into_iter().cloned().collect();
+        let schema = aggregate.input.schema();
+        let (mut tables, mut branches) = (Vec::new(), Vec::new());
+        for subset in subsets {
+            let groups = subset
+                .iter()
+                .map(|expr| rows.meant(expr, schema))
+                .collect::<Result<Vec<_>>>()?;
+            let found = self.groups(rows.clone(), groups, calls)?;
+            let mut columns: Vec<Expr> = Vec::new();
+            for expr in &all {
+                let at = subset.iter().position(|other| other == expr);
+                columns.push(at.map_or(Expr::Literal(ScalarValue::Null, None), |at| {
+                    found.columns[at].clone()
+                }));
+            }
+            columns.extend(found.columns[subset.len()..].iter().cloned());
+            tables.push(found.atoms[0].clone());
+            branches.push(branch(&[], columns, false)?);
+        }
+        // GROUPING(..) reads the number of the set, which no block has.
+        let names: Vec<String> = (0..all.len() + calls.len())
+            .map(|at| format!("column {at}"))
+            .collect();
+        let name = self.emit(
+            "sets",
+            computing(
+                &tables,
+                Rows::Map {
+                    names: names.clone(),
+                    branches,
+                },
+            ),
+        )?;
+        let mut rows = Pending::over(&name, &names);
+        // Behind the groups, the binder has a column for the number of the set.
+        rows.columns
+            .insert(all.len(), Expr::Literal(ScalarValue::Null, None));
+        Ok(rows)
+    }
+
+    /// The different rows, as a block; and what it calls the columns.
+    pub(crate) fn distinct(&mut self, mut rows: Pending) -> Result<(String, Vec<String>)> {
+        let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
+        let settled = self.settle(rows, wanted)?;
+        let (query, names) = grouped(&settled, settled.wanted.len(), &[])?;
+        let query = Query {
+            bag: Some(Bag {
+                representation: None,
+                distinct: true,
+            }),
+            ..query
+        };
+        Ok((self.emit("distinct", query)?, names))
+    }
+}
+
+/// The query of groups and aggregates, and the names of its columns.
+fn grouped(settled: &Settled, groups: usize, calls: &[Call]) -> Result<(Query, Vec<String>)> {
+    let mut names: Vec<String> = Vec::new();
+    let (mut group_by, mut outputs) = (Vec::new(), Vec::new());
+    for at in 0..groups {
+        let column = settled.column(at);
+        let name = free(&column.column, &|name| {
+            names.iter().any(|other| other == name)
+        });
+        names.push(name.clone());
+        if !group_by.contains(&column) {
+            group_by.push(column.clone());
+        }
+        outputs.push(Output::Group { name, column });
+    }
+    let mut next = groups;
+    for (at, call) in calls.iter().enumerate() {
+        let name = free(&format!("aggregate {at}"), &|name| {
+            names.iter().any(|other| other == name)
+        });
+        names.push(name.clone());
+        let arguments = settled.wanted[next..next + call.arguments.len()]
+            .iter()
+            .map(scalar);
+        let mut arguments = arguments.collect::<Result<Vec<_>>>()?;
+        next += call.arguments.len();
+        outputs.push(if arguments.len() < 2 {
+            Output::Aggregate {
+                name,
+                function: call.function,
+                argument: arguments.pop(),
+            }
+        } else {
+            Output::Expression {
+                name,
+                value: Measure::Aggregate {
+                    function: call.function,
+                    arguments,
+                },
+            }
+        });
+    }
+    Ok((
+        Query {
+            group_by,
+            outputs,
+            ..settled.query()
+        },
+        names,
+    ))
+}
+
+/// What an aggregate is to an engine.
+fn call(expr: &Expr) -> Result<Call> {
+    let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else {
+        return Err(unsupported("this aggregate is not kept"));
+    };
+    if !params.order_by.is_empty() || params.null_treatment.is_some() {
+        return Err(unsupported("ORDER BY within an aggregate is not kept"));
+    }
+    let name = func.name();
+    let mut arguments = params.args.clone();
+    let truth = |condition: &Expr, otherwise: Option<Expr>| {
+        let mut of = when(condition.clone(), lit(1i64));
+        match otherwise {
+            Some(otherwise) => of
+                .when(Expr::Not(Box::new(condition.clone())), otherwise)
+                .end(),
+            None => of.end(),
+        }
+    };
+    if name == "count" && matches!(arguments[..], [Expr::Literal(..)] | []) {
+        arguments.clear();
+    }
+    if let ("count_if" | "countif", [condition]) = (name, &arguments[..]) {
+        arguments = vec![truth(condition, None).map_err(|problem| refusal(&problem))?];
+    }
+    if let ("bool_and" | "bool_or", [condition]) = (name, &arguments[..]) {
+        arguments = vec![truth(condition, Some(lit(0i64))).map_err(|problem| refusal(&problem))?];
+    }
+    if let Some(filter) = &params.filter {
+        if arguments.is_empty() {
+            arguments.push(lit(1i64));
+        }
+        for argument in &mut arguments {
+            let chosen = when(*filter.clone(), argument.clone()).end();
+            *argument = chosen.map_err(|problem| refusal(&problem))?;
+        }
+    }
+    let function = match name {
+        "sum" => Function::Sum,
+        "count" if params.distinct => Function::CountDistinct,
+        "count" | "count_if" | "countif" => Function::Count,
+        "avg" | "mean" => Function::Avg,
+        "min" | "bool_and" | "any_value" => Function::Min,
+        "max" | "bool_or" => Function::Max,
+        "var_pop" => Function::VarPop,
+        "var_samp" | "variance" => Function::VarSamp,
+        "stddev_pop" => Function::StddevPop,
+        "stddev" | "stddev_samp" => Function::StddevSamp,
+        "covar_pop" => Function::CovarPop,
+        "covar_samp" => Function::CovarSamp,
+        "corr" => Function::Corr,
+        "regr_slope" => Function::RegrSlope,
+        "regr_intercept" => Function::RegrIntercept,
+        "regr_r2" => Function::RegrR2,
+        "regr_count" => Function::RegrCount,
+        other => return Err(unsupported(&format!("the aggregate {other} is not kept"))),
+    };
+    let is_idempotent = matches!(
+        function,
+        Function::Min | Function::Max | Function::CountDistinct
+    );
+    if params.distinct && !is_idempotent {
+        return Err(unsupported(&format!("{name}(DISTINCT ..) is not kept")));
+    }
+    Ok(Call {
+        function,
+        arguments,
+        is_truth: name.starts_with("bool_"),
+    })
+}

@@ -1,0 +1,266 @@
+//! ORDER BY, LIMIT and OFFSET, and the first rows of each partition.
+//!
+//! Invariant: the order is kept where it is the result's, or where it chooses rows; elsewhere rows come in any order.
+//! Cost: O(columns).
+
+use datafusion_common::DFSchema;
+use datafusion_expr::expr::BinaryExpr;
+use datafusion_expr::{Expr, LogicalPlan, Operator, SortExpr, WindowFunctionDefinition, lit};
+use ringview_core::Result;
+use ringview_query::{Ordering, Query, Rank, Rows, SortKey};
+
+use super::pending::{Pending, integer, of_atom, ranking};
+use super::settle::branch;
+use super::{Lowering, computing, free};
+use crate::unsupported;
+
+/// Rows, what they are ordered by, and which of them are shown.
+pub(crate) struct Sorted {
+    rows: Pending,
+    by: Vec<(Expr, bool, bool)>,
+    skip: u64,
+    keep: Option<u64>,
+}
+
+impl Sorted {
+    /// How many columns are shown.
+    pub(crate) fn columns(&self) -> usize {
+        self.rows.columns.len()
+    }
+}
+
+impl Lowering<'_> {
+    /// The rows of a plan that sorts or cuts its result; none of another.
+    pub(crate) fn ordered_plan(&mut self, plan: &LogicalPlan) -> Result<Option<Sorted>> {
+        let (skip, keep, input) = match plan {
+            LogicalPlan::Limit(limit) => {
+                let number = |of: &Option<Box<Expr>>| match of.as_deref() {
+                    None => Ok(None),
+                    Some(expr) => {
+                        let found = integer(expr).and_then(|value| u64::try_from(value).ok());
+                        found
+                            .map(Some)
+                            .ok_or_else(|| unsupported("LIMIT and OFFSET take constant numbers"))
+                    }
+                };
+                (
+                    number(&limit.skip)?.unwrap_or(0),
+                    number(&limit.fetch)?,
+                    &*limit.input,
+                )
+            }
+            other => (0, None, other),
+        };
+        let is_cut = matches!(plan, LogicalPlan::Limit(_));
+        let (shown, sort) = match input {
+            LogicalPlan::Sort(sort) => (None, Some(sort)),
+            LogicalPlan::Projection(projection) => match &*projection.input {
+                LogicalPlan::Sort(sort) => (Some(&projection.expr), Some(sort)),
+                _ => (None, None),
+            },
+            _ => (None, None),
+        };
+        let Some(sort) = sort else {
+            if !is_cut {
+                return Ok(None);
+            }
+            let rows = self.relation(input)?;
+            return Ok(Some(Sorted {
+                rows,
+                by: Vec::new(),
+                skip,
+                keep,
+            }));
+        };
+        let mut rows = self.relation(&sort.input)?;
+        let schema = sort.input.schema();
+        let by = keys(&rows, &sort.expr, schema)?;
+        if let Some(shown) = shown {
+            let columns = shown.iter().map(|expr| rows.meant(expr, schema));
+            rows.columns = columns.collect::<Result<_>>()?;
+        }
+        Ok(Some(Sorted {
+            rows,
+            by,
+            skip,
+            keep,
+        }))
+    }
+
+    /// The query of sorted rows under these names.
+    pub(crate) fn ordered(&mut self, sorted: Sorted, names: &[String]) -> Result<Query> {
+        let Sorted {
+            mut rows,
+            by,
+            skip,
+            keep,
+        } = sorted;
+        let width = rows.columns.len();
+        rows.columns
+            .extend(by.iter().map(|(expr, _, _)| expr.clone()));
+        let order = by
+            .iter()
+            .map(|(_, descending, nulls_first)| (*descending, *nulls_first));
+        let (table, mut all) = self.named_rows(rows, names)?;
+        let keys = all.split_off(width).into_iter().zip(order);
+        let keys = keys.map(|(column, (descending, nulls_first))| SortKey {
+            column,
+            descending,
+            nulls_first,
+        });
+        let ordering = Ordering {
+            names: names.to_vec(),
+            partition: Vec::new(),
+            order: keys.collect(),
+            rank: Rank::RowNumber,
+            skip,
+            keep,
+        };
+        Ok(computing(&[table], Rows::Ordered(ordering)))
+    }
+
+    /// A block whose first columns have these names; the names of all of its columns.
+    fn named_rows(&mut self, rows: Pending, names: &[String]) -> Result<(String, Vec<String>)> {
+        let is_plain = rows.atoms.len() == 1 && rows.outer.is_empty() && rows.ranks.is_empty();
+        let (table, filters, columns) = if is_plain {
+            (rows.atoms[0].clone(), rows.filters, rows.columns)
+        } else {
+            let (table, stored) = self.single(rows)?;
+            (
+                table,
+                Vec::new(),
+                stored.iter().map(|name| of_atom(0, name)).collect(),
+            )
+        };
+        let mut all: Vec<String> = names.to_vec();
+        for _ in names.len()..columns.len() {
+            all.push(free("key", &|name| all.iter().any(|other| other == name)));
+        }
+        let branches = vec![branch(&filters, columns, false)?];
+        let rows = Rows::Map {
+            names: all.clone(),
+            branches,
+        };
+        Ok((self.emit("computed", computing(&[table], rows))?, all))
+    }
+
+    /// The first rows of each partition, by a condition on their numbers.
+    pub(crate) fn first_of_each(&mut self, mut rows: Pending, condition: &Expr) -> Result<Pending> {
+        let (number, keep) = upper(condition).ok_or_else(|| {
+            unsupported(
+                "the number of a row chooses the first ones: write ROW_NUMBER() OVER (..) <= 3",
+            )
+        })?;
+        let chosen = rows.ranks[number].clone();
+        rows.ranks = Vec::new();
+        let shown: Vec<Option<Expr>> = rows
+            .columns
+            .iter()
+            .map(|column| ranking(column).is_none().then(|| column.clone()))
+            .collect();
+        rows.columns = shown.iter().flatten().cloned().collect();
+        let width = rows.columns.len();
+        rows.columns.extend(chosen.partition.iter().cloned());
+        rows.columns
+            .extend(chosen.order.iter().map(|(expr, _, _)| expr.clone()));
+        let names: Vec<String> = (0..width).map(|at| format!("column {at}")).collect();
+        let (table, all) = self.named_rows(rows, &names)?;
+        let (partition, order) = all[width..].split_at(chosen.partition.len());
+        let order =
+            order
+                .iter()
+                .zip(&chosen.order)
+                .map(|(column, (_, descending, nulls_first))| SortKey {
+                    column: column.clone(),
+                    descending: *descending,
+                    nulls_first: *nulls_first,
+                });
+        let ordering = Ordering {
+            names: names.clone(),
+            partition: partition.to_vec(),
+            order: order.collect(),
+            rank: chosen.rank,
+            skip: 0,
+            keep: Some(keep),
+        };
+        let name = self.emit("first", computing(&[table], Rows::Ordered(ordering)))?;
+        let mut found = Pending::over(&name, &names);
+        let mut columns = std::mem::take(&mut found.columns).into_iter();
+        for column in shown {
+            // Which number a row has is known where there is one alone.
+            let only = if keep == 1 {
+                lit(1i64)
+            } else {
+                super::of_rank(0)
+            };
+            found
+                .columns
+                .push(column.and_then(|_| columns.next()).unwrap_or(only));
+        }
+        Ok(found)
+    }
+}
+
+/// A window function that numbers rows.
+pub(crate) fn numbered(
+    rows: &Pending,
+    expr: &Expr,
+    schema: &DFSchema,
+) -> Result<super::pending::Ranking> {
+    let expr = match expr {
+        Expr::Alias(alias) => &*alias.expr,
+        other => other,
+    };
+    let refused = || {
+        unsupported(
+            "of window functions ROW_NUMBER, RANK and DENSE_RANK choose rows; others are not kept",
+        )
+    };
+    let Expr::WindowFunction(window) = expr else {
+        return Err(refused());
+    };
+    let WindowFunctionDefinition::WindowUDF(function) = &window.fun else {
+        return Err(refused());
+    };
+    let rank = match function.name() {
+        "row_number" => Rank::RowNumber,
+        "rank" => Rank::Rank,
+        "dense_rank" => Rank::DenseRank,
+        _ => return Err(refused()),
+    };
+    let partition = window
+        .params
+        .partition_by
+        .iter()
+        .map(|expr| rows.meant(expr, schema));
+    Ok(super::pending::Ranking {
+        rank,
+        partition: partition.collect::<Result<_>>()?,
+        order: keys(rows, &window.params.order_by, schema)?,
+    })
+}
+
+/// What rows are sorted by.
+fn keys(rows: &Pending, by: &[SortExpr], schema: &DFSchema) -> Result<Vec<(Expr, bool, bool)>> {
+    let key = |sort: &SortExpr| Ok((rows.meant(&sort.expr, schema)?, !sort.asc, sort.nulls_first));
+    by.iter().map(key).collect()
+}
+
+/// Up to which number a condition chooses rows, and of which window function.
+fn upper(condition: &Expr) -> Option<(usize, u64)> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else {
+        return None;
+    };
+    let (number, op, bound) = match (ranking(left), ranking(right)) {
+        (Some(number), None) => (number, *op, integer(right)?),
+        (None, Some(number)) => (number, op.swap()?, integer(left)?),
+        _ => return None,
+    };
+    let keep = match op {
+        Operator::LtEq => bound,
+        Operator::Lt => bound - 1,
+        Operator::Eq if bound == 1 => 1,
+        _ => return None,
+    };
+    Some((number, u64::try_from(keep).unwrap_or(0)))
+}

@@ -1,0 +1,216 @@
+//! Rows that are no block yet: a join of tables and blocks, filters over it, and columns.
+//!
+//! Invariant: a column of an expression is qualified by the number of the atom that has it. Operators are folded into
+//! this form as long as they fit; it becomes a block where they no longer do. Cost: O(size of the expressions).
+
+use std::collections::BTreeSet;
+
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, DFSchema, ScalarValue, TableReference};
+use datafusion_expr::{Expr, Operator};
+use ringview_core::Result;
+use ringview_query::Rank;
+
+use crate::refusal;
+
+/// The qualifier of the number that a window function gives a row.
+const RANK: &str = "rank";
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pending {
+    /// Names of tables and blocks.
+    pub(crate) atoms: Vec<String>,
+    /// Expressions over one atom each that must be equal.
+    pub(crate) equal: Vec<(Expr, Expr)>,
+    /// Conditions, all of which must hold.
+    pub(crate) filters: Vec<Expr>,
+    /// What each row has.
+    pub(crate) columns: Vec<Expr>,
+    /// How rows are numbered: columns may name a number.
+    pub(crate) ranks: Vec<Ranking>,
+    /// Of a correlated subquery: an expression of the query around, and that of this one which equals it.
+    pub(crate) outer: Vec<(Expr, Expr)>,
+}
+
+/// A window function that numbers rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranking {
+    pub(crate) rank: Rank,
+    pub(crate) partition: Vec<Expr>,
+    /// With whether it descends, and whether NULL comes first.
+    pub(crate) order: Vec<(Expr, bool, bool)>,
+}
+
+impl Pending {
+    /// Some columns of one table or block.
+    pub(crate) fn over<'n>(name: &str, columns: impl IntoIterator<Item = &'n String>) -> Self {
+        Self {
+            atoms: vec![name.to_owned()],
+            columns: columns
+                .into_iter()
+                .map(|column| of_atom(0, column))
+                .collect(),
+            ..Self::default()
+        }
+    }
+
+    /// An expression over the rows of a plan, over the atoms.
+    pub(crate) fn meant(&self, expr: &Expr, schema: &DFSchema) -> Result<Expr> {
+        substituted(expr, schema, &self.columns)
+    }
+
+    /// The same with the atoms of another behind its own; the other's columns as they are called then.
+    pub(crate) fn join(&mut self, other: Pending) -> Result<Vec<Expr>> {
+        let by = self.atoms.len();
+        let moved = |expr: Expr| moved(expr, by);
+        self.atoms.extend(other.atoms);
+        for (left, right) in other.equal {
+            self.equal.push((moved(left)?, moved(right)?));
+        }
+        for filter in other.filters {
+            self.filters.push(moved(filter)?);
+        }
+        other.columns.into_iter().map(moved).collect()
+    }
+
+    /// Adds a condition: an equality of two atoms, or a filter.
+    pub(crate) fn restrict(&mut self, condition: Expr) {
+        for shared in shared_by_arms(&condition) {
+            self.restrict(shared);
+        }
+        if let Expr::BinaryExpr(binary) = &condition
+            && binary.op == Operator::Eq
+        {
+            let sides = (atoms_of(&binary.left), atoms_of(&binary.right));
+            if sides.0.len() == 1 && sides.1.len() == 1 && sides.0 != sides.1 {
+                self.equal
+                    .push((*binary.left.clone(), *binary.right.clone()));
+                return;
+            }
+        }
+        self.filters.push(condition);
+    }
+}
+
+/// The conditions that hold in each arm of an OR.
+fn shared_by_arms(condition: &Expr) -> Vec<Expr> {
+    let mut arms = Vec::new();
+    split(condition, Operator::Or, &mut arms);
+    let Some((first, rest)) = arms.split_first().filter(|(_, rest)| !rest.is_empty()) else {
+        return Vec::new();
+    };
+    let conjuncts = |arm: &Expr| {
+        let mut found = Vec::new();
+        split(arm, Operator::And, &mut found);
+        found
+    };
+    let rest: Vec<Vec<Expr>> = rest.iter().map(conjuncts).collect();
+    let mut shared = conjuncts(first);
+    shared.retain(|one| rest.iter().all(|arm| arm.contains(one)));
+    shared
+}
+
+/// The operands of a chain of AND or OR.
+pub(crate) fn split(condition: &Expr, by: Operator, into: &mut Vec<Expr>) {
+    match condition {
+        Expr::BinaryExpr(binary) if binary.op == by => {
+            split(&binary.left, by, into);
+            split(&binary.right, by, into);
+        }
+        Expr::Alias(alias) => split(&alias.expr, by, into),
+        other => into.push(other.clone()),
+    }
+}
+
+/// A column of an atom.
+pub(crate) fn of_atom(atom: usize, name: &str) -> Expr {
+    Expr::Column(Column::new(
+        Some(TableReference::bare(atom.to_string())),
+        name,
+    ))
+}
+
+/// The number that a window function gives a row.
+pub(crate) fn of_rank(number: usize) -> Expr {
+    Expr::Column(Column::new(
+        Some(TableReference::bare(RANK)),
+        number.to_string(),
+    ))
+}
+
+/// Which atom and which of its columns an expression is, if it is one alone.
+pub(crate) fn place(expr: &Expr) -> Option<(usize, &str)> {
+    let Expr::Column(column) = expr else {
+        return None;
+    };
+    let atom = column.relation.as_ref()?.table().parse().ok()?;
+    Some((atom, &column.name))
+}
+
+/// The number of the window function that an expression is.
+pub(crate) fn ranking(expr: &Expr) -> Option<usize> {
+    let Expr::Column(column) = expr else {
+        return None;
+    };
+    let is_rank = column.relation.as_ref()?.table() == RANK;
+    is_rank.then(|| column.name.parse().ok()).flatten()
+}
+
+/// The atoms that an expression reads.
+pub(crate) fn atoms_of(expr: &Expr) -> BTreeSet<usize> {
+    let columns = expr.column_refs();
+    let atoms = columns
+        .iter()
+        .filter_map(|column| column.relation.as_ref()?.table().parse().ok());
+    atoms.collect()
+}
+
+/// Whether something in an expression is so.
+pub(crate) fn any(expr: &Expr, holds: impl Fn(&Expr) -> bool) -> bool {
+    expr.exists(|node| Ok(holds(node))).unwrap_or(true)
+}
+
+/// An expression over the rows of a plan, each column replaced by what it is.
+pub(crate) fn substituted(expr: &Expr, schema: &DFSchema, columns: &[Expr]) -> Result<Expr> {
+    mapped(expr.clone(), &mut |node| match node {
+        Expr::Column(column) => {
+            let at = schema.index_of_column(&column)?;
+            Ok(Transformed::yes(columns[at].clone()))
+        }
+        Expr::Alias(alias) => Ok(Transformed::yes(*alias.expr)),
+        other => Ok(Transformed::no(other)),
+    })
+}
+
+/// An expression with other columns.
+pub(crate) fn renamed(expr: Expr, names: &dyn Fn(usize, &str) -> Option<Expr>) -> Result<Expr> {
+    mapped(expr, &mut |node| {
+        let found = place(&node).and_then(|(atom, name)| names(atom, name));
+        Ok(found.map_or(Transformed::no(node), Transformed::yes))
+    })
+}
+
+/// The same over atoms that stand further behind.
+fn moved(expr: Expr, by: usize) -> Result<Expr> {
+    renamed(expr, &|atom, name| Some(of_atom(atom + by, name)))
+}
+
+fn mapped(
+    expr: Expr,
+    each: &mut dyn FnMut(Expr) -> datafusion_common::Result<Transformed<Expr>>,
+) -> Result<Expr> {
+    let found = expr
+        .transform_up(each)
+        .map_err(|problem| refusal(&problem))?;
+    Ok(found.data)
+}
+
+/// A constant integer.
+pub(crate) fn integer(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Literal(ScalarValue::Int64(Some(value)), _) => Some(*value),
+        Expr::Literal(ScalarValue::UInt64(Some(value)), _) => i64::try_from(*value).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,524 @@
+//! Pending rows to atoms with plain columns, and to queries.
+//!
+//! What is computed of one atom's row is computed below the join; sums of products of several atoms' columns are the
+//! engine's; anything else over several atoms is computed above the join's rows. Invariant: what comes out joins the
+//! same rows. Cost: O(expressions * columns).
+
+use std::collections::BTreeSet;
+
+use arrow_schema::DataType;
+use datafusion_common::ScalarValue;
+use datafusion_expr::expr::BinaryExpr;
+use datafusion_expr::utils::conjunction;
+use datafusion_expr::{Expr, Operator};
+use ringview_core::Result;
+use ringview_query::{Branch, ColumnRef, Literal, Output, Query, Rows, Scalar};
+
+use super::pending::{Pending, any, atoms_of, of_atom, place, ranking, renamed};
+use super::{BAG, Lowering, computing, over};
+use crate::text::text;
+use crate::unsupported;
+
+/// Atoms that join, and expressions over their columns.
+pub(crate) struct Settled {
+    pub(crate) atoms: Vec<String>,
+    joins: Vec<Vec<ColumnRef>>,
+    pub(crate) wanted: Vec<Expr>,
+}
+
+/// What is wanted of rows, and in which form.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    pub(crate) expr: Expr,
+    /// Whether it must be a column; else it may be a sum of products.
+    pub(crate) is_column: bool,
+}
+
+impl Wanted {
+    /// Columns.
+    pub(crate) fn columns(of: &[Expr]) -> Vec<Self> {
+        of.iter()
+            .map(|expr| Self {
+                expr: expr.clone(),
+                is_column: true,
+            })
+            .collect()
+    }
+}
+
+/// What is computed of the rows of one atom.
+#[derive(Default)]
+struct Computed {
+    filters: Vec<Expr>,
+    exprs: Vec<Expr>,
+}
+
+impl Settled {
+    /// The query of the join, without outputs.
+    pub(crate) fn query(&self) -> Query {
+        Query {
+            joins: self.joins.clone(),
+            ..over(&self.atoms)
+        }
+    }
+
+    /// The column of an atom that a wanted expression is.
+    pub(crate) fn column(&self, at: usize) -> ColumnRef {
+        let (atom, name) = place(&self.wanted[at]).unwrap_or_default();
+        ColumnRef {
+            atom,
+            column: name.to_owned(),
+        }
+    }
+}
+
+impl Lowering<'_> {
+    /// The atoms of rows, and what is wanted of them.
+    pub(crate) fn settle(&mut self, rows: Pending, wanted: Vec<Wanted>) -> Result<Settled> {
+        if !rows.outer.is_empty() {
+            return Err(unsupported(
+                "a subquery that is correlated in this place is not kept",
+            ));
+        }
+        let all = wanted.iter().map(|one| &one.expr).chain(&rows.filters);
+        if all
+            .into_iter()
+            .any(|expr| any(expr, |node| ranking(node).is_some()))
+        {
+            return Err(unsupported(
+                "a window function is kept where its number chooses the first rows: QUALIFY ROW_NUMBER() OVER (..) <= 3",
+            ));
+        }
+        let mut computed: Vec<Computed> = rows.atoms.iter().map(|_| Computed::default()).collect();
+        let mut above = Vec::new();
+        for filter in &rows.filters {
+            let atoms = atoms_of(filter);
+            match atoms.len() {
+                0 | 1 => computed[atoms.first().copied().unwrap_or(0)]
+                    .filters
+                    .push(filter.clone()),
+                _ => above.push(filter.clone()),
+            }
+        }
+        if !above.is_empty() || !wanted.iter().all(Wanted::is_below) {
+            return self.settle_above(rows, above, wanted);
+        }
+        let mut exprs = Vec::with_capacity(wanted.len());
+        for one in wanted {
+            exprs.push(self.leaves(one.expr, one.is_column, &rows.atoms, &mut computed)?);
+        }
+        let mut equal = Vec::with_capacity(rows.equal.len());
+        for (left, right) in rows.equal {
+            let left = self.leaves(left, true, &rows.atoms, &mut computed)?;
+            equal.push((left, self.leaves(right, true, &rows.atoms, &mut computed)?));
+        }
+        let mut read = vec![BTreeSet::new(); rows.atoms.len()];
+        for expr in exprs
+            .iter()
+            .chain(equal.iter().flat_map(|(left, right)| [left, right]))
+        {
+            for column in expr.column_refs() {
+                if let Some((atom, name)) = place(&Expr::Column(column.clone())) {
+                    read[atom].insert(name.to_owned());
+                }
+            }
+        }
+        let mut atoms = rows.atoms;
+        for ((atom, computed), read) in atoms.iter_mut().zip(&computed).zip(&read) {
+            if !computed.filters.is_empty() || !computed.exprs.is_empty() {
+                *atom = self.mapped(atom, computed, read)?;
+            }
+        }
+        let reference = |expr: &Expr| {
+            let (atom, column) = place(expr).unwrap_or_default();
+            ColumnRef {
+                atom,
+                column: column.to_owned(),
+            }
+        };
+        let joins = equal
+            .iter()
+            .map(|(left, right)| vec![reference(left), reference(right)]);
+        Ok(Settled {
+            joins: joins.collect(),
+            atoms,
+            wanted: exprs,
+        })
+    }
+
+    /// The same over the rows of the join, where something is computed of several atoms.
+    fn settle_above(
+        &mut self,
+        rows: Pending,
+        above: Vec<Expr>,
+        wanted: Vec<Wanted>,
+    ) -> Result<Settled> {
+        let all = wanted.iter().map(|one| &one.expr).chain(&above);
+        let columns: BTreeSet<(usize, String)> = all
+            .flat_map(Expr::column_refs)
+            .filter_map(|column| {
+                let expr = Expr::Column(column.clone());
+                place(&expr).map(|(atom, name)| (atom, name.to_owned()))
+            })
+            .collect();
+        let columns: Vec<(usize, String)> = columns.into_iter().collect();
+        let below = Pending {
+            filters: rows
+                .filters
+                .iter()
+                .filter(|filter| !above.contains(filter))
+                .cloned()
+                .collect(),
+            columns: columns
+                .iter()
+                .map(|(atom, name)| of_atom(*atom, name))
+                .collect(),
+            ..rows
+        };
+        let (name, stored) = self.single(below)?;
+        let shown = |atom: usize, column: &str| {
+            let at = columns.iter().position(|(a, c)| *a == atom && c == column);
+            at.map(|at| of_atom(0, &stored[at]))
+        };
+        let filters = above.into_iter().map(|filter| renamed(filter, &shown));
+        let rows = Pending {
+            atoms: vec![name],
+            filters: filters.collect::<Result<_>>()?,
+            ..Pending::default()
+        };
+        let wanted = wanted.into_iter().map(|one| {
+            Ok(Wanted {
+                expr: renamed(one.expr, &shown)?,
+                ..one
+            })
+        });
+        let wanted = wanted.collect::<Result<_>>()?;
+        self.settle(rows, wanted)
+    }
+
+    /// An expression over plain columns: what is no sum of products is computed below.
+    fn leaves(
+        &self,
+        expr: Expr,
+        is_column: bool,
+        atoms: &[String],
+        computed: &mut [Computed],
+    ) -> Result<Expr> {
+        if place(&expr).is_some() {
+            return Ok(expr);
+        }
+        if !is_column {
+            if self.is_polynomial(&expr, atoms)? {
+                return Ok(expr);
+            }
+            if atoms_of(&expr).len() > 1 {
+                return Ok(match expr {
+                    Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                        Expr::BinaryExpr(BinaryExpr {
+                            left: Box::new(self.leaves(*left, false, atoms, computed)?),
+                            op,
+                            right: Box::new(self.leaves(*right, false, atoms, computed)?),
+                        })
+                    }
+                    Expr::Negative(of) => {
+                        Expr::Negative(Box::new(self.leaves(*of, false, atoms, computed)?))
+                    }
+                    other => other,
+                });
+            }
+        }
+        let atom = atoms_of(&expr).first().copied().unwrap_or(0);
+        let own = &mut computed[atom].exprs;
+        let at = own
+            .iter()
+            .position(|known| *known == expr)
+            .unwrap_or_else(|| {
+                own.push(expr);
+                own.len() - 1
+            });
+        Ok(of_atom(atom, &called(at)))
+    }
+
+    /// Whether an expression is a sum of products of numbers.
+    fn is_polynomial(&self, expr: &Expr, atoms: &[String]) -> Result<bool> {
+        Ok(match expr {
+            Expr::Column(_) => match place(expr) {
+                Some((atom, name)) => self.column(&atoms[atom], name)?.0.to_arrow().is_numeric(),
+                None => false,
+            },
+            Expr::Literal(..) => literal(expr).is_some(),
+            Expr::Negative(of) => self.is_polynomial(of, atoms)?,
+            Expr::BinaryExpr(binary) if is_arithmetic(binary.op) => {
+                self.is_polynomial(&binary.left, atoms)?
+                    && self.is_polynomial(&binary.right, atoms)?
+            }
+            _ => false,
+        })
+    }
+
+    /// The block that computes something of the rows of an atom.
+    fn mapped(
+        &mut self,
+        atom: &str,
+        computed: &Computed,
+        read: &BTreeSet<String>,
+    ) -> Result<String> {
+        let made = (0..computed.exprs.len()).map(called);
+        let names: Vec<String> = made.clone().filter(|name| read.contains(name)).collect();
+        let plain = read
+            .iter()
+            .filter(|name| !made.clone().any(|made| made == **name));
+        let plain: Vec<String> = plain.cloned().collect();
+        let mut columns = Vec::new();
+        for name in &plain {
+            columns.push(Some(text(&bare(of_atom(0, name))?)?));
+        }
+        for (expr, _) in computed
+            .exprs
+            .iter()
+            .zip(made.clone())
+            .filter(|(_, name)| read.contains(name))
+        {
+            columns.push(Some(text(&bare(expr.clone())?)?));
+        }
+        let mut names: Vec<String> = plain.into_iter().chain(names).collect();
+        if names.is_empty() {
+            // Rows of no columns are counted: they need one.
+            (names, columns) = (vec!["row".to_owned()], vec![Some("1".to_owned())]);
+        }
+        let branch = Branch {
+            filter: filter_text(&computed.filters)?,
+            columns,
+            minus: false,
+        };
+        let rows = Rows::Map {
+            names,
+            branches: vec![branch],
+        };
+        self.emit("computed", computing(&[atom.to_owned()], rows))
+    }
+
+    /// One table or block that has the columns of rows, and what it calls them.
+    pub(crate) fn single(&mut self, mut rows: Pending) -> Result<(String, Vec<String>)> {
+        let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
+        let settled = self.settle(rows, wanted)?;
+        let names = |settled: &Settled| {
+            (0..settled.wanted.len())
+                .map(|at| settled.column(at).column)
+                .collect()
+        };
+        if let [only] = &settled.atoms[..] {
+            return Ok((only.clone(), names(&settled)));
+        }
+        let stored: Vec<String> = (0..settled.wanted.len())
+            .map(|at| format!("column {at}"))
+            .collect();
+        let query = listed(&settled, &stored);
+        Ok((self.emit("rows", query)?, stored))
+    }
+
+    /// The query of rows that are shown under these names.
+    pub(crate) fn shown(&mut self, mut rows: Pending, names: &[String]) -> Result<Query> {
+        let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
+        let settled = self.settle(rows, wanted)?;
+        Ok(self
+            .inlined(&settled, names)
+            .unwrap_or_else(|| listed(&settled, names)))
+    }
+
+    /// The groups that the last block has, under other names, where that is all that is shown.
+    fn inlined(&mut self, settled: &Settled, names: &[String]) -> Option<Query> {
+        let block = self.blocks.last()?;
+        let is_it = settled.atoms[..] == [block.name.clone()];
+        if !is_it || block.query.rows.is_some() || block.query.bag.is_some() {
+            return None;
+        }
+        let output = |(at, name): (usize, &String)| {
+            let column = settled.column(at).column;
+            let found = block
+                .query
+                .outputs
+                .iter()
+                .find(|output| output.name() == column);
+            found.map(|output| named(output.clone(), name))
+        };
+        let outputs = names
+            .iter()
+            .enumerate()
+            .map(output)
+            .collect::<Option<Vec<Output>>>()?;
+        let block = self.blocks.pop()?;
+        Some(Query {
+            outputs,
+            ..block.query
+        })
+    }
+
+    /// The union of several plans.
+    pub(crate) fn union(&mut self, union: &datafusion_expr::Union) -> Result<Pending> {
+        let names: Vec<String> = (0..union.schema.fields().len())
+            .map(|at| format!("column {at}"))
+            .collect();
+        let (mut tables, mut branches) = (Vec::new(), Vec::new());
+        for input in &union.inputs {
+            let rows = self.relation(input)?;
+            let is_plain = rows.atoms.len() == 1 && rows.outer.is_empty() && rows.ranks.is_empty();
+            let (table, filters, columns) = if is_plain {
+                (rows.atoms[0].clone(), rows.filters, rows.columns)
+            } else {
+                let (table, stored) = self.single(rows)?;
+                (
+                    table,
+                    Vec::new(),
+                    stored.iter().map(|name| of_atom(0, name)).collect(),
+                )
+            };
+            tables.push(table);
+            branches.push(branch(&filters, columns, false)?);
+        }
+        let name = self.emit(
+            "union",
+            computing(
+                &tables,
+                Rows::Map {
+                    names: names.clone(),
+                    branches,
+                },
+            ),
+        )?;
+        Ok(Pending::over(&name, &names))
+    }
+}
+
+impl Wanted {
+    /// Whether it is computed of one atom's rows, or a sum of products of what is.
+    fn is_below(&self) -> bool {
+        fn is_sum(expr: &Expr) -> bool {
+            match expr {
+                _ if atoms_of(expr).len() <= 1 => true,
+                Expr::BinaryExpr(binary) => {
+                    is_arithmetic(binary.op) && is_sum(&binary.left) && is_sum(&binary.right)
+                }
+                Expr::Negative(of) => is_sum(of),
+                _ => false,
+            }
+        }
+        atoms_of(&self.expr).len() <= 1 || (!self.is_column && is_sum(&self.expr))
+    }
+}
+
+fn is_arithmetic(op: Operator) -> bool {
+    matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply)
+}
+
+/// What a block calls the expressions that it computes.
+fn called(number: usize) -> String {
+    format!("computed {number}")
+}
+
+/// A branch of a union over one table.
+pub(crate) fn branch(filters: &[Expr], columns: Vec<Expr>, minus: bool) -> Result<Branch> {
+    let columns = columns.into_iter().map(|column| match &column {
+        Expr::Literal(value, _) if value.is_null() && value.data_type() == DataType::Null => {
+            Ok(None)
+        }
+        _ => text(&bare(column)?).map(Some),
+    });
+    Ok(Branch {
+        filter: filter_text(filters)?,
+        columns: columns.collect::<Result<_>>()?,
+        minus,
+    })
+}
+
+fn filter_text(filters: &[Expr]) -> Result<Option<String>> {
+    let whole = conjunction(filters.iter().cloned());
+    whole.map(|filter| text(&bare(filter)?)).transpose()
+}
+
+/// Names without the atom in front.
+fn bare(expr: Expr) -> Result<Expr> {
+    renamed(expr, &|_, name| {
+        Some(Expr::Column(datafusion_common::Column::new_unqualified(
+            name,
+        )))
+    })
+}
+
+/// The rows of a join as a query.
+fn listed(settled: &Settled, names: &[String]) -> Query {
+    let mut group_by: Vec<ColumnRef> = Vec::new();
+    let mut outputs = Vec::with_capacity(names.len());
+    for (at, name) in names.iter().enumerate() {
+        let column = settled.column(at);
+        if !group_by.contains(&column) {
+            group_by.push(column.clone());
+        }
+        outputs.push(Output::Group {
+            name: name.clone(),
+            column,
+        });
+    }
+    Query {
+        group_by,
+        outputs,
+        bag: Some(BAG),
+        ..settled.query()
+    }
+}
+
+/// An output under another name.
+fn named(mut output: Output, called: &str) -> Output {
+    match &mut output {
+        Output::Group { name, .. }
+        | Output::Aggregate { name, .. }
+        | Output::Expression { name, .. }
+        | Output::Cofactor { name, .. } => called.clone_into(name),
+    }
+    output
+}
+
+/// A sum of products as the engines take it.
+pub(crate) fn scalar(expr: &Expr) -> Result<Scalar> {
+    let both = |left: &Expr, right: &Expr| -> Result<(Box<Scalar>, Box<Scalar>)> {
+        Ok((Box::new(scalar(left)?), Box::new(scalar(right)?)))
+    };
+    Ok(match expr {
+        Expr::Column(_) => {
+            let (atom, column) = place(expr).unwrap_or_default();
+            Scalar::Column {
+                atom,
+                column: column.to_owned(),
+            }
+        }
+        Expr::Negative(of) => Scalar::Negate {
+            operand: Box::new(scalar(of)?),
+        },
+        Expr::BinaryExpr(binary) => {
+            let (left, right) = both(&binary.left, &binary.right)?;
+            match binary.op {
+                Operator::Plus => Scalar::Add { left, right },
+                Operator::Minus => Scalar::Subtract { left, right },
+                _ => Scalar::Multiply { left, right },
+            }
+        }
+        other => Scalar::Literal {
+            value: literal(other).ok_or_else(|| unsupported("this constant is not kept"))?,
+        },
+    })
+}
+
+/// A number.
+fn literal(expr: &Expr) -> Option<Literal> {
+    let Expr::Literal(value, _) = expr else {
+        return None;
+    };
+    Some(match value {
+        ScalarValue::Int64(Some(value)) => Literal::Int(*value),
+        ScalarValue::Float64(Some(value)) => Literal::Float(*value),
+        ScalarValue::Decimal128(Some(_), _, scale) if *scale >= 0 => {
+            Literal::Decimal(value.to_string())
+        }
+        _ => return None,
+    })
+}
