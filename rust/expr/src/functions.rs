@@ -119,7 +119,7 @@ impl ScalarUDFImpl for Renamed {
             "strptime" => DataType::Timestamp(TimeUnit::Microsecond, None),
             "regexp_matches" => DataType::Boolean,
             "epoch" => DataType::Float64,
-            "ifnull" | "mod" => types.first().ok_or_else(|| self.unmeant())?.clone(),
+            "ifnull" | "int_divide" | "mod" => types.first().ok_or_else(|| self.unmeant())?.clone(),
             "if" | "time_bucket" => types.get(1).ok_or_else(|| self.unmeant())?.clone(),
             _ => DataType::Int64,
         })

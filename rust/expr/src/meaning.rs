@@ -13,6 +13,7 @@ use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit, try
 use datafusion_functions::{core, datetime, math, regex};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 
+use crate::functions::Functions;
 use crate::kernels;
 
 /// Names that stand for something else.
@@ -30,6 +31,7 @@ pub(crate) const NAMES: &[&str] = &[
     "hour",
     "if",
     "ifnull",
+    "int_divide",
     "isodow",
     "isoyear",
     "len",
@@ -84,6 +86,12 @@ impl ExprPlanner for Dates {
         let op = match raw.op {
             BinaryOperator::Plus => Operator::Plus,
             BinaryOperator::Minus => Operator::Minus,
+            BinaryOperator::DuckIntegerDivide => {
+                let call = Functions::default().get("int_divide");
+                let call =
+                    call.map(|divide| divide.call(vec![raw.left.clone(), raw.right.clone()]));
+                return Ok(call.map_or(PlannerResult::Original(raw), PlannerResult::Planned));
+            }
             _ => return Ok(PlannerResult::Original(raw)),
         };
         let days = [&raw.left, &raw.right].map(|side| side.get_type(schema));
@@ -103,9 +111,6 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Re
     let days = |of: Expr| cast(of, DataType::Int32);
     Ok(match (op, &types.0, &types.1) {
         (Operator::Divide, _, _) => binary_expr(double(left), op, double(right)),
-        (Operator::IntegerDivide, one, other) if one.is_integer() && other.is_integer() => {
-            binary_expr(left, Operator::Divide, right)
-        }
         (Operator::BitwiseXor, _, _) => math::power().call(vec![double(left), double(right)]),
         (Operator::Minus, one, other) if is_day(one) && is_day(other) => binary_expr(
             cast(days(left), DataType::Int64),
@@ -183,6 +188,28 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
             let (otherwise, then) = (args.remove(2), args.remove(1));
             when(args.remove(0), then).otherwise(otherwise)?
         }
+        ("round", 1 | 2) => {
+            let places = args.get(1).map_or(Some(0), integer_of);
+            match (args[0].get_type(schema)?, places) {
+                // Its type is said, for the library tells it from what it is given before and after coercion.
+                (DataType::Decimal128(precision, scale), Some(places))
+                    if (0..scale).contains(&places) =>
+                {
+                    let digits = precision
+                        .saturating_sub((scale - places) as u8)
+                        .saturating_add(1);
+                    cast(
+                        func.call(args),
+                        DataType::Decimal128(digits.min(38), places),
+                    )
+                }
+                _ => func.call(args),
+            }
+        }
+        ("int_divide", 2) => {
+            let right = args.remove(1);
+            binary_expr(args.remove(0), Operator::Divide, right)
+        }
         ("mod", 2) => {
             let right = args.remove(1);
             binary_expr(args.remove(0), Operator::Modulo, right)
@@ -241,6 +268,13 @@ fn double(of: Expr) -> Expr {
 fn text_of(of: &Expr) -> Option<&str> {
     match of {
         Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
+        _ => None,
+    }
+}
+
+fn integer_of(of: &Expr) -> Option<i8> {
+    match of {
+        Expr::Literal(ScalarValue::Int64(Some(value)), _) => i8::try_from(*value).ok(),
         _ => None,
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, TableAlias,
-    TableFactor, VisitMut, VisitorMut,
+    Expr, Ident, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
+    TableAlias, TableFactor, VisitMut, VisitorMut,
 };
 use ringview_expr::Doubles;
 
@@ -79,6 +79,13 @@ impl VisitorMut for Names {
             self.alias(&mut table.alias);
         }
         if let SetExpr::Select(select) = &mut *query.body {
+            for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
+                join.join_operator = match join.join_operator.clone() {
+                    JoinOperator::Semi(on) => JoinOperator::LeftSemi(on),
+                    JoinOperator::Anti(on) => JoinOperator::LeftAnti(on),
+                    other => other,
+                };
+            }
             for item in &mut select.projection {
                 match item {
                     SelectItem::ExprWithAlias { alias, .. } => self.settle(alias),

@@ -69,7 +69,7 @@ impl Partition {
             let from = first.max(ordering.skip);
             let to = end.map_or(behind, |end| behind.min(end));
             match ordering.rank {
-                Rank::RowNumber => (from < to).then_some((row, (to - from) as i64)),
+                Rank::RowNumber => (from < to).then(|| (row, (to - from) as i64)),
                 // All copies of a row have one number.
                 _ => (first >= ordering.skip).then(|| (row, self.rows[row])),
             }

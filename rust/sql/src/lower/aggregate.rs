@@ -5,10 +5,11 @@
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::{Aggregate, Expr, Operator, binary_expr, lit, when};
+use datafusion_functions::core;
 use ringview_core::Result;
 use ringview_query::{Bag, Function, Measure, Output, Query, Rows};
 
-use super::pending::{Pending, of_atom};
+use super::pending::{Pending, integer, of_atom};
 use super::settle::{Settled, Wanted, branch, scalar};
 use super::{Lowering, computing, free};
 use crate::{refusal, unsupported};
@@ -50,15 +51,6 @@ impl Lowering<'_> {
     ) -> Result<Pending> {
         let shown = groups.len();
         let outer = std::mem::take(&mut rows.outer);
-        if !outer.is_empty()
-            && calls
-                .iter()
-                .any(|call| matches!(call.function, Function::Count | Function::CountDistinct))
-        {
-            return Err(unsupported(
-                "a correlated COUNT is not kept here: over no rows it is 0",
-            ));
-        }
         groups.extend(outer.iter().map(|(_, inner)| inner.clone()));
         let mut wanted = Wanted::columns(&groups);
         for call in calls {
@@ -77,10 +69,12 @@ impl Lowering<'_> {
         let mut columns: Vec<Expr> = (0..shown).map(column).collect();
         for (at, call) in calls.iter().enumerate() {
             let value = column(groups.len() + at);
-            columns.push(if call.is_truth {
-                binary_expr(value, Operator::Eq, lit(1i64))
-            } else {
-                value
+            let is_count = matches!(call.function, Function::Count | Function::CountDistinct);
+            columns.push(match (call.is_truth, is_count && !outer.is_empty()) {
+                (true, _) => binary_expr(value, Operator::Eq, lit(1i64)),
+                // Where no row is correlated there is no group, and the count is 0.
+                (_, true) => core::coalesce().call(vec![value, lit(0i64)]),
+                _ => value,
             });
         }
         let keys = (shown..).map(column);
@@ -248,7 +242,9 @@ fn call(expr: &Expr) -> Result<Call> {
             None => of.end(),
         }
     };
-    if name == "count" && matches!(arguments[..], [Expr::Literal(..)] | []) {
+    #[expect(deprecated)]
+    let is_star = |of: &Expr| matches!(of, Expr::Wildcard { .. }) || integer(of).is_some();
+    if name == "count" && !params.distinct && arguments.iter().all(is_star) {
         arguments.clear();
     }
     if let ("count_if" | "countif", [condition]) = (name, &arguments[..]) {

@@ -173,7 +173,7 @@ impl Lowering<'_> {
         self.single(rows)
     }
 
-    fn outer(
+    pub(crate) fn outer(
         &mut self,
         left: Pending,
         right: Pending,

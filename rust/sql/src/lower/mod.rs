@@ -34,6 +34,8 @@ pub(crate) struct Lowering<'c> {
     known: &'c [String],
     blocks: Vec<Block>,
     infos: BTreeMap<String, TableInfo>,
+    /// How many columns were computed so far.
+    computed: usize,
 }
 
 /// Tables, views, and the blocks so far.
@@ -53,6 +55,7 @@ impl<'c> Lowering<'c> {
             known,
             blocks: Vec::new(),
             infos: BTreeMap::new(),
+            computed: 0,
         }
     }
 
@@ -94,16 +97,8 @@ impl<'c> Lowering<'c> {
             // Rows of a subquery come in any order.
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.relation(&sort.input),
             LogicalPlan::Projection(projection) => {
-                let mut rows = self.relation(&projection.input)?;
-                let schema = projection.input.schema();
-                let columns = projection.expr.iter().map(|expr| rows.meant(expr, schema));
-                rows.columns = columns.collect::<Result<_>>()?;
-                for column in rows.columns.clone() {
-                    if any(&column, |node| matches!(node, Expr::ScalarSubquery(_))) {
-                        return Err(unsupported("a subquery in SELECT is not kept"));
-                    }
-                }
-                Ok(rows)
+                let rows = self.relation(&projection.input)?;
+                self.projected(rows, &projection.expr, projection.input.schema())
             }
             LogicalPlan::Filter(filter) => {
                 let mut rows = self.relation(&filter.input)?;
@@ -136,6 +131,7 @@ impl<'c> Lowering<'c> {
                 let (name, columns) = self.distinct(rows)?;
                 Ok(Pending::over(&name, &columns))
             }
+            LogicalPlan::Distinct(Distinct::On(on)) => self.distinct_on(on),
             LogicalPlan::Join(join) => self.join(join),
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::Limit(_) | LogicalPlan::Sort(_) => match self.ordered_plan(plan)? {

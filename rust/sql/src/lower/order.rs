@@ -5,11 +5,13 @@
 
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::BinaryExpr;
-use datafusion_expr::{Expr, LogicalPlan, Operator, SortExpr, WindowFunctionDefinition, lit};
+use datafusion_expr::{
+    DistinctOn, Expr, LogicalPlan, Operator, SortExpr, WindowFunctionDefinition, lit,
+};
 use ringview_core::Result;
 use ringview_query::{Ordering, Query, Rank, Rows, SortKey};
 
-use super::pending::{Pending, integer, of_atom, ranking};
+use super::pending::{Pending, Ranking, integer, of_atom, ranking};
 use super::settle::branch;
 use super::{Lowering, computing, free};
 use crate::unsupported;
@@ -144,6 +146,21 @@ impl Lowering<'_> {
         Ok((self.emit("computed", computing(&[table], rows))?, all))
     }
 
+    /// The first row of each partition.
+    pub(crate) fn distinct_on(&mut self, on: &DistinctOn) -> Result<Pending> {
+        let mut rows = self.relation(&on.input)?;
+        let schema = on.input.schema();
+        let partition = on.on_expr.iter().map(|expr| rows.meant(expr, schema));
+        let ranking = Ranking {
+            rank: Rank::RowNumber,
+            partition: partition.collect::<Result<_>>()?,
+            order: keys(&rows, on.sort_expr.as_deref().unwrap_or_default(), schema)?,
+        };
+        let columns = on.select_expr.iter().map(|expr| rows.meant(expr, schema));
+        rows.columns = columns.collect::<Result<_>>()?;
+        self.first(rows, ranking, 1)
+    }
+
     /// The first rows of each partition, by a condition on their numbers.
     pub(crate) fn first_of_each(&mut self, mut rows: Pending, condition: &Expr) -> Result<Pending> {
         let (number, keep) = upper(condition).ok_or_else(|| {
@@ -153,6 +170,10 @@ impl Lowering<'_> {
         })?;
         let chosen = rows.ranks[number].clone();
         rows.ranks = Vec::new();
+        self.first(rows, chosen, keep)
+    }
+
+    fn first(&mut self, mut rows: Pending, chosen: Ranking, keep: u64) -> Result<Pending> {
         let shown: Vec<Option<Expr>> = rows
             .columns
             .iter()
@@ -202,11 +223,7 @@ impl Lowering<'_> {
 }
 
 /// A window function that numbers rows.
-pub(crate) fn numbered(
-    rows: &Pending,
-    expr: &Expr,
-    schema: &DFSchema,
-) -> Result<super::pending::Ranking> {
+pub(crate) fn numbered(rows: &Pending, expr: &Expr, schema: &DFSchema) -> Result<Ranking> {
     let expr = match expr {
         Expr::Alias(alias) => &*alias.expr,
         other => other,
@@ -233,7 +250,7 @@ pub(crate) fn numbered(
         .partition_by
         .iter()
         .map(|expr| rows.meant(expr, schema));
-    Ok(super::pending::Ranking {
+    Ok(Ranking {
         rank,
         partition: partition.collect::<Result<_>>()?,
         order: keys(rows, &window.params.order_by, schema)?,

@@ -50,7 +50,8 @@ impl Wanted {
 #[derive(Default)]
 struct Computed {
     filters: Vec<Expr>,
-    exprs: Vec<Expr>,
+    /// With the name of its column.
+    exprs: Vec<(Expr, String)>,
 }
 
 impl Settled {
@@ -198,7 +199,7 @@ impl Lowering<'_> {
 
     /// An expression over plain columns: what is no sum of products is computed below.
     fn leaves(
-        &self,
+        &mut self,
         expr: Expr,
         is_column: bool,
         atoms: &[String],
@@ -229,14 +230,15 @@ impl Lowering<'_> {
         }
         let atom = atoms_of(&expr).first().copied().unwrap_or(0);
         let own = &mut computed[atom].exprs;
-        let at = own
-            .iter()
-            .position(|known| *known == expr)
-            .unwrap_or_else(|| {
-                own.push(expr);
-                own.len() - 1
-            });
-        Ok(of_atom(atom, &called(at)))
+        let known = own.iter().find(|(known, _)| *known == expr);
+        let name = known.map(|(_, name)| name.clone()).unwrap_or_else(|| {
+            // No block of the text has another column of this name.
+            self.computed += 1;
+            let name = format!("computed {}", self.computed);
+            own.push((expr, name.clone()));
+            name
+        });
+        Ok(of_atom(atom, &name))
     }
 
     /// Whether an expression is a sum of products of numbers.
@@ -263,25 +265,21 @@ impl Lowering<'_> {
         computed: &Computed,
         read: &BTreeSet<String>,
     ) -> Result<String> {
-        let made = (0..computed.exprs.len()).map(called);
-        let names: Vec<String> = made.clone().filter(|name| read.contains(name)).collect();
-        let plain = read
-            .iter()
-            .filter(|name| !made.clone().any(|made| made == **name));
-        let plain: Vec<String> = plain.cloned().collect();
-        let mut columns = Vec::new();
-        for name in &plain {
+        let is_made = |name: &String| computed.exprs.iter().any(|(_, made)| made == name);
+        let mut names = Vec::with_capacity(read.len());
+        let mut columns = Vec::with_capacity(read.len());
+        for name in read.iter().filter(|name| !is_made(name)) {
+            names.push(name.clone());
             columns.push(Some(text(&bare(of_atom(0, name))?)?));
         }
-        for (expr, _) in computed
+        for (expr, name) in computed
             .exprs
             .iter()
-            .zip(made.clone())
             .filter(|(_, name)| read.contains(name))
         {
+            names.push(name.clone());
             columns.push(Some(text(&bare(expr.clone())?)?));
         }
-        let mut names: Vec<String> = plain.into_iter().chain(names).collect();
         if names.is_empty() {
             // Rows of no columns are counted: they need one.
             (names, columns) = (vec!["row".to_owned()], vec![Some("1".to_owned())]);
@@ -409,11 +407,6 @@ impl Wanted {
 
 fn is_arithmetic(op: Operator) -> bool {
     matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply)
-}
-
-/// What a block calls the expressions that it computes.
-fn called(number: usize) -> String {
-    format!("computed {number}")
 }
 
 /// A branch of a union over one table.

@@ -3,14 +3,14 @@
 //! Invariant: a subquery is correlated by equalities alone. NOT IN is kept where neither side may be NULL. Cost: that of
 //! the joins.
 
-use datafusion_common::DFSchema;
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, JoinType};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 
 use super::Lowering;
-use super::pending::{Pending, any, of_atom, place};
+use super::pending::{Pending, any, of_atom, place, renamed};
 use crate::{refusal, unsupported};
 
 /// What of the query around equals what of this one.
@@ -87,22 +87,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A comparison with values of subqueries.
-    fn compared(
-        &mut self,
-        mut rows: Pending,
-        condition: Expr,
-        schema: &DFSchema,
-    ) -> Result<Pending> {
-        let mut subqueries = Vec::new();
-        condition
-            .apply(|node| {
-                if let Expr::ScalarSubquery(subquery) = node {
-                    subqueries.push(subquery.clone());
-                }
-                Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
-            })
-            .map_err(|problem| refusal(&problem))?;
+    /// A condition with values of subqueries.
+    fn compared(&mut self, rows: Pending, condition: Expr, schema: &DFSchema) -> Result<Pending> {
         if any(&condition, |node| {
             matches!(
                 node,
@@ -113,32 +99,143 @@ impl Lowering<'_> {
                 "EXISTS, IN, ANY or ALL within a condition is not kept here",
             ));
         }
-        let mut values = Vec::new();
+        let (mut rows, mut conditions) = self.with_values(rows, vec![condition], schema)?;
+        conditions
+            .drain(..)
+            .for_each(|condition| rows.restrict(condition));
+        Ok(rows)
+    }
+
+    /// Rows with other columns, some of which may have values of subqueries.
+    pub(crate) fn projected(
+        &mut self,
+        rows: Pending,
+        exprs: &[Expr],
+        schema: &DFSchema,
+    ) -> Result<Pending> {
+        let columns = exprs.iter().map(|expr| rows.meant(expr, schema));
+        let columns = columns.collect::<Result<Vec<Expr>>>()?;
+        let (mut rows, columns) = self.with_values(rows, columns, schema)?;
+        rows.columns = columns;
+        Ok(rows)
+    }
+
+    /// Rows joined with the values of the subqueries of some expressions, and the expressions over those.
+    fn with_values(
+        &mut self,
+        mut rows: Pending,
+        mut exprs: Vec<Expr>,
+        schema: &DFSchema,
+    ) -> Result<(Pending, Vec<Expr>)> {
+        let mut subqueries = Vec::new();
+        for expr in &exprs {
+            expr.apply(|node| {
+                if let Expr::ScalarSubquery(subquery) = node {
+                    subqueries.push(subquery.clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+            .map_err(|problem| refusal(&problem))?;
+        }
         for subquery in &subqueries {
             let mut inner = self.relation(&subquery.subquery)?;
             let keys = correlated(&mut inner, &rows, schema)?;
-            let mut value = inner.clone();
-            value.columns.truncate(1);
-            value
-                .columns
-                .extend(keys.iter().map(|(_, key)| key.clone()));
-            let (name, stored) = self.single(value)?;
-            let atom = rows.atoms.len();
-            rows.atoms.push(name);
-            for ((around, _), key) in keys.into_iter().zip(&stored[1..]) {
-                rows.equal.push((around, of_atom(atom, key)));
+            let value = if keys.is_empty() {
+                if !self.is_one_row(&inner) {
+                    return Err(unsupported(
+                        "a subquery that is compared is one row: aggregate it",
+                    ));
+                }
+                let value = Pending {
+                    columns: vec![inner.columns[0].clone()],
+                    ..inner
+                };
+                let (name, stored) = self.single(value)?;
+                rows.atoms.push(name);
+                of_atom(rows.atoms.len() - 1, &stored[0])
+            } else {
+                let width = rows.columns.len();
+                // What the expressions read stands behind the columns, so that it comes through the join.
+                let read: Vec<Expr> = exprs
+                    .iter()
+                    .flat_map(Expr::column_refs)
+                    .cloned()
+                    .map(Expr::Column)
+                    .collect();
+                rows.columns.extend(read.iter().cloned());
+                let (joined, value) = self.looked_up(rows, inner, keys)?;
+                rows = joined;
+                let moved = |expr: Expr| {
+                    renamed(expr, &|atom, name| {
+                        let at = read
+                            .iter()
+                            .position(|one| place(one) == Some((atom, name)))?;
+                        Some(rows.columns[width + at].clone())
+                    })
+                };
+                exprs = exprs.into_iter().map(moved).collect::<Result<_>>()?;
+                rows.columns.truncate(width);
+                value
+            };
+            for expr in &mut exprs {
+                let made = std::mem::take(expr).transform_up(|node| match &node {
+                    Expr::ScalarSubquery(other) if other == subquery => {
+                        Ok(Transformed::yes(value.clone()))
+                    }
+                    _ => Ok(Transformed::no(node)),
+                });
+                *expr = made.map_err(|problem| refusal(&problem))?.data;
             }
-            values.push(of_atom(atom, &stored[0]));
         }
-        let mut values = values.into_iter();
-        let compared = condition.transform_up(|node| match node {
-            Expr::ScalarSubquery(_) => Ok(values
-                .next()
-                .map_or(Transformed::no(node), Transformed::yes)),
-            other => Ok(Transformed::no(other)),
-        });
-        rows.restrict(compared.map_err(|problem| refusal(&problem))?.data);
-        Ok(rows)
+        Ok((rows, exprs))
+    }
+
+    /// Each row with the value that a correlated subquery has for it: a left join with its groups.
+    fn looked_up(
+        &mut self,
+        rows: Pending,
+        inner: Pending,
+        keys: Vec<(Expr, Expr)>,
+    ) -> Result<(Pending, Expr)> {
+        let groups = match &inner.atoms[..] {
+            [name] if inner.filters.is_empty() && self.is_grouped(name) => name.clone(),
+            _ => {
+                return Err(unsupported(
+                    "a correlated subquery is one row: aggregate it",
+                ));
+            }
+        };
+        let value = inner.columns[0].clone();
+        let read: Vec<String> = value
+            .column_refs()
+            .iter()
+            .map(|column| column.name.clone())
+            .collect();
+        let width = rows.columns.len();
+        let right = Pending::over(&groups, &read);
+        let mut joined = self.outer(rows, right, keys, JoinType::Left)?;
+        let values = joined.columns.split_off(width);
+        let value = renamed(value, &|_, name| {
+            let at = read.iter().position(|one| one == name)?;
+            Some(values[at].clone())
+        })?;
+        Ok((joined, value))
+    }
+
+    /// Whether rows are those of an aggregate without groups.
+    fn is_one_row(&self, rows: &Pending) -> bool {
+        let [name] = &rows.atoms[..] else {
+            return false;
+        };
+        let block = self.blocks.iter().find(|block| block.name == *name);
+        let is_ungrouped = block.is_some_and(|block| block.query.group_by.is_empty());
+        is_ungrouped && rows.filters.is_empty() && self.is_grouped(name)
+    }
+
+    /// Whether a block has groups, so that its keys tell its rows apart.
+    fn is_grouped(&self, name: &str) -> bool {
+        let block = self.blocks.iter().find(|block| block.name == name);
+        block.is_some_and(|block| block.query.rows.is_none() && block.query.bag.is_none())
     }
 
     fn may_be_null(&self, expr: &Expr, rows: &Pending) -> Result<bool> {
