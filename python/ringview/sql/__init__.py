@@ -28,7 +28,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from ..arrow import Kind
-from ..errors import InvalidValueError, UnsupportedError
+from ..errors import InvalidValueError, QueryError, TypeMismatchError, UnsupportedError
 from .blocks import Blocks, Reads, Selects
 from .in_blocks import lowered, sorted_above
 from .joins import Joins
@@ -149,7 +149,7 @@ def _translated(
     """The query as an engine takes it; in blocks where it needs them, and may have them."""
     try:
         return _translate(text, catalog, given, own)
-    except UnsupportedError as refusal:
+    except (QueryError, TypeMismatchError, UnsupportedError) as refusal:
         if given is not None or not in_blocks:
             raise
         found = sorted_above(text, partial(_translate, catalog=catalog, given=None, own=own))

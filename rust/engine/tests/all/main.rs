@@ -11,6 +11,7 @@ mod keyed;
 mod limits;
 mod months;
 mod refusals;
+mod rows;
 mod sample_state;
 mod samples;
 mod transactions;

@@ -1,2 +1,4 @@
-//! Expressions.
-mod duck;
+//! What expressions mean, and what is refused.
+
+mod meaning;
+mod refused;

@@ -231,6 +231,7 @@ fn outputs(plan: &Plan) {
                 }
             }
             OutputKind::Computed { .. } => {}
+            OutputKind::Row { .. } => panic!("a block that works row by row has no tree"),
         }
     }
 }
