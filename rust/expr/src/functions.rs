@@ -5,15 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use arrow_schema::{DataType, TimeUnit};
-use datafusion_common::DataFusionError;
 use datafusion_expr::planner::ExprPlanner;
-use datafusion_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion_expr::{ScalarUDF, Volatility};
 
 use crate::kernels;
-use crate::meaning::{self, NAMES};
+use crate::meaning;
+use crate::renamed::{NAMES, Renamed};
 
 /// Functions of DataFusion whose results have types that no column has, or that say something of types.
 const LEFT_OUT: [&str; 8] = [
@@ -80,55 +77,5 @@ impl Functions {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         KNOWN.get(&name.to_lowercase()).cloned()
-    }
-}
-
-/// A name of DuckDB's that `meaning` replaces by what it stands for, before anything asks for its type.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Renamed {
-    name: &'static str,
-    signature: Signature,
-}
-
-impl Renamed {
-    fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            signature: Signature::variadic_any(Volatility::Immutable),
-        }
-    }
-
-    fn unmeant(&self) -> DataFusionError {
-        DataFusionError::Plan(format!("{} does not take these arguments", self.name))
-    }
-}
-
-impl ScalarUDFImpl for Renamed {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    /// Close to the type of what it stands for, for whoever asks before that is known.
-    fn return_type(&self, types: &[DataType]) -> datafusion_common::Result<DataType> {
-        Ok(match self.name {
-            "dayname" | "monthname" | "strftime" => DataType::Utf8,
-            "strptime" => DataType::Timestamp(TimeUnit::Microsecond, None),
-            "regexp_matches" => DataType::Boolean,
-            "epoch" => DataType::Float64,
-            "ifnull" | "int_divide" | "mod" => types.first().ok_or_else(|| self.unmeant())?.clone(),
-            "if" | "time_bucket" => types.get(1).ok_or_else(|| self.unmeant())?.clone(),
-            _ => DataType::Int64,
-        })
-    }
-
-    fn invoke_with_args(
-        &self,
-        _args: ScalarFunctionArgs,
-    ) -> datafusion_common::Result<ColumnarValue> {
-        Err(self.unmeant())
     }
 }

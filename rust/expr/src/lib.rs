@@ -13,6 +13,7 @@
 //! | `parser` | text to a bound expression; errors |
 //! | `functions` | the functions that a text may call |
 //! | `meaning` | what DuckDB means where DataFusion means something else |
+//! | `renamed` | names of DuckDB's that stand for something else |
 //! | `kernels/` | functions that DataFusion lacks |
 
 mod functions;
@@ -20,6 +21,7 @@ mod kernels;
 mod meaning;
 mod parser;
 mod projection;
+mod renamed;
 
 pub use functions::{Functions, known as known_functions};
 pub use parser::{Doubles, options};

@@ -13,46 +13,8 @@ use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit, try
 use datafusion_functions::{core, datetime, math, regex};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 
-use crate::functions::Functions;
 use crate::kernels;
-
-/// Names that stand for something else.
-pub(crate) const NAMES: &[&str] = &[
-    "century",
-    "date_diff",
-    "datediff",
-    "day",
-    "dayname",
-    "dayofmonth",
-    "dayofweek",
-    "dayofyear",
-    "decade",
-    "epoch",
-    "hour",
-    "if",
-    "ifnull",
-    "int_divide",
-    "isodow",
-    "isoyear",
-    "len",
-    "millennium",
-    "minute",
-    "mod",
-    "month",
-    "monthname",
-    "quarter",
-    "regexp_matches",
-    "second",
-    "sign",
-    "strftime",
-    "strlen",
-    "strptime",
-    "time_bucket",
-    "week",
-    "weekday",
-    "weekofyear",
-    "year",
-];
+use crate::renamed::int_divide;
 
 const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
@@ -87,10 +49,7 @@ impl ExprPlanner for Dates {
             BinaryOperator::Plus => Operator::Plus,
             BinaryOperator::Minus => Operator::Minus,
             BinaryOperator::DuckIntegerDivide => {
-                let call = Functions::default().get("int_divide");
-                let call =
-                    call.map(|divide| divide.call(vec![raw.left.clone(), raw.right.clone()]));
-                return Ok(call.map_or(PlannerResult::Original(raw), PlannerResult::Planned));
+                return Ok(PlannerResult::Planned(int_divide(raw.left, raw.right)));
             }
             _ => return Ok(PlannerResult::Original(raw)),
         };

@@ -3,10 +3,11 @@
 //! Invariant: every such query has a plan, since `bind` has typed it. Cost: that of binding its expressions.
 
 use ringview_core::{Error, Result};
-use ringview_explain::{Choice, Explanation};
+use ringview_explain::Explanation;
 use ringview_query::{Bound, Rows};
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
+use crate::explained::described;
 use crate::map::RowMap;
 use crate::ordered::Ordered;
 
@@ -59,36 +60,5 @@ impl Candidate for Plan {
             Some(Rows::Ordered(ordering)) => Box::new(Ordered::new(&query, ordering.clone())?),
             _ => Box::new(RowMap::new(&query)?),
         })
-    }
-}
-
-/// How such a query is kept.
-pub(crate) fn described(query: &Bound) -> Explanation {
-    let (because, form) = match &query.rows {
-        Some(Rows::Ordered(ordering)) => {
-            let kept = match (ordering.keep, ordering.partition.is_empty()) {
-                (None, _) => "all of them are shown".to_owned(),
-                (Some(keep), true) => format!("the first {keep} are shown"),
-                (Some(keep), false) => format!("the first {keep} of each partition are shown"),
-            };
-            (
-                format!("rows are kept in their order, O(log n) a row that changes; {kept}"),
-                ("ordered rows", "a search tree of rows in each partition"),
-            )
-        }
-        _ => (
-            "each row is computed from one row, so nothing is kept: a change is handed on"
-                .to_owned(),
-            ("nothing", "rows are computed as they change"),
-        ),
-    };
-    let choice = |name: &str, because: &str| Choice {
-        name: name.to_owned(),
-        because: because.to_owned(),
-    };
-    Explanation {
-        engine: choice("rows", &because),
-        form: choice(form.0, form.1),
-        ..Explanation::default()
     }
 }

@@ -8,10 +8,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `engine` | the planner: a bound query to one of the two |
+//! | `explained` | what is told of a block |
 //! | `map` | [`RowMap`]: projections and filters of each atom's rows, their union |
 //! | `ordered/` | [`Ordered`]: rows in an order, the first of each partition |
 
 mod engine;
+mod explained;
 mod map;
 mod ordered;
 

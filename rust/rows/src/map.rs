@@ -18,7 +18,7 @@ use ringview_query::{Bound, Branch, PlanOutput, Rows};
 use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
-use crate::engine::described;
+use crate::explained::described;
 
 /// A block that computes rows from rows and keeps none.
 #[derive(Debug)]

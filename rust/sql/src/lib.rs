@@ -6,16 +6,17 @@
 //! | file | holds |
 //! |---|---|
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
+//! | `error` | problems of the library as ours |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `text` | a bound expression as the text that a block keeps |
 //! | `lower/` | relational operators to blocks |
 
 mod context;
+mod error;
 mod lower;
 mod names;
 mod text;
 
-use datafusion_common::DataFusionError;
 use datafusion_sql::parser::{DFParserBuilder, Statement};
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
@@ -24,6 +25,7 @@ use ringview_core::{Error, Result};
 use ringview_query::{Catalog, Query};
 
 use context::Context;
+use error::refusal;
 use lower::Lowering;
 
 /// The query of a SELECT over the tables of a catalog, of which `known` are the names.
@@ -58,42 +60,5 @@ fn parsed(text: &str) -> Result<ast::Statement> {
             place: "the text".to_owned(),
             problem: "a view is one SELECT; write SELECT .. FROM ..".to_owned(),
         }),
-    }
-}
-
-/// A problem of the library as an error.
-fn refusal(problem: &DataFusionError) -> Error {
-    let problem = problem.find_root();
-    if let DataFusionError::SchemaError(inner, _) = problem
-        && let datafusion_common::SchemaError::FieldNotFound {
-            field,
-            valid_fields,
-        } = &**inner
-    {
-        return Error::UnknownColumn {
-            table: field
-                .relation
-                .as_ref()
-                .map(ToString::to_string)
-                .unwrap_or_default(),
-            column: field.name.clone(),
-            known: valid_fields
-                .iter()
-                .map(|field| field.name.clone())
-                .collect(),
-        };
-    }
-    let message = problem.strip_backtrace();
-    let message = message.lines().next().unwrap_or_default();
-    let message = message.split_once(": ").map_or(message, |(_, rest)| rest);
-    unsupported(message)
-}
-
-/// What cannot be kept.
-fn unsupported(what: &str) -> Error {
-    Error::Unsupported {
-        what: "this SQL".to_owned(),
-        why: what.to_owned(),
-        instead: "compute that part from what you read".to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use datafusion_sql::unparser::Unparser;
 use datafusion_sql::unparser::dialect::{Dialect, IntervalStyle};
 use ringview_core::Result;
 
-use crate::refusal;
+use crate::error::refusal;
 
 /// Names are quoted, and nothing else is a dialect's.
 struct Quoted;

@@ -22,7 +22,7 @@ use ringview_query::{Bound, Ordering};
 use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
-use crate::engine::described;
+use crate::explained::described;
 use codec::{Codec, PartitionKey, Row};
 use partition::{Partition, Shown};
 

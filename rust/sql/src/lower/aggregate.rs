@@ -11,8 +11,8 @@ use ringview_query::{Bag, Function, Measure, Output, Query, Rows};
 
 use super::pending::{Pending, integer, of_atom};
 use super::settle::{Settled, Wanted, branch, scalar};
-use super::{Lowering, computing, free};
-use crate::{refusal, unsupported};
+use super::state::{Lowering, computing, free};
+use crate::error::{refusal, unsupported};
 
 /// An aggregate as an engine computes it.
 struct Call {

@@ -11,8 +11,8 @@ use ringview_query::Rows;
 
 use super::pending::{Pending, any, atoms_of, of_atom, place, split};
 use super::settle::branch;
-use super::{Lowering, computing};
-use crate::unsupported;
+use super::state::{Lowering, computing};
+use crate::error::unsupported;
 
 /// A side of a join as one block: its name, its columns and its keys.
 struct Side {

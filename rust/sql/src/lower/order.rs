@@ -11,10 +11,10 @@ use datafusion_expr::{
 use ringview_core::Result;
 use ringview_query::{Ordering, Query, Rank, Rows, SortKey};
 
-use super::pending::{Pending, Ranking, integer, of_atom, ranking};
+use super::pending::{Pending, Ranking, integer, of_atom, of_rank, ranking};
 use super::settle::branch;
-use super::{Lowering, computing, free};
-use crate::unsupported;
+use super::state::{Lowering, computing, free};
+use crate::error::unsupported;
 
 /// Rows, what they are ordered by, and which of them are shown.
 pub(crate) struct Sorted {
@@ -209,11 +209,7 @@ impl Lowering<'_> {
         let mut columns = std::mem::take(&mut found.columns).into_iter();
         for column in shown {
             // Which number a row has is known where there is one alone.
-            let only = if keep == 1 {
-                lit(1i64)
-            } else {
-                super::of_rank(0)
-            };
+            let only = if keep == 1 { lit(1i64) } else { of_rank(0) };
             found
                 .columns
                 .push(column.and_then(|_| columns.next()).unwrap_or(only));

@@ -11,7 +11,7 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 use ringview_query::Rank;
 
-use crate::refusal;
+use crate::error::refusal;
 
 /// The qualifier of the number that a window function gives a row.
 const RANK: &str = "rank";

@@ -15,9 +15,9 @@ use ringview_core::Result;
 use ringview_query::{Branch, ColumnRef, Literal, Output, Query, Rows, Scalar};
 
 use super::pending::{Pending, any, atoms_of, of_atom, place, ranking, renamed};
-use super::{BAG, Lowering, computing, over};
+use super::state::{BAG, Lowering, computing, over};
+use crate::error::unsupported;
 use crate::text::text;
-use crate::unsupported;
 
 /// Atoms that join, and expressions over their columns.
 pub(crate) struct Settled {

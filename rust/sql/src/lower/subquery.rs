@@ -9,9 +9,9 @@ use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 
-use super::Lowering;
 use super::pending::{Pending, any, of_atom, place, renamed};
-use crate::{refusal, unsupported};
+use super::state::Lowering;
+use crate::error::{refusal, unsupported};
 
 /// What of the query around equals what of this one.
 pub(crate) fn correlation(condition: &Expr) -> Result<(Expr, Expr)> {

@@ -1,0 +1,37 @@
+//! What is told of a block that works row by row.
+//!
+//! Invariant: it says what is kept. Cost: none.
+
+use ringview_explain::{Choice, Explanation};
+use ringview_query::{Bound, Rows};
+
+/// How such a query is kept.
+pub(crate) fn described(query: &Bound) -> Explanation {
+    let (because, form) = match &query.rows {
+        Some(Rows::Ordered(ordering)) => {
+            let kept = match (ordering.keep, ordering.partition.is_empty()) {
+                (None, _) => "all of them are shown".to_owned(),
+                (Some(keep), true) => format!("the first {keep} are shown"),
+                (Some(keep), false) => format!("the first {keep} of each partition are shown"),
+            };
+            (
+                format!("rows are kept in their order, O(log n) a row that changes; {kept}"),
+                ("ordered rows", "a search tree of rows in each partition"),
+            )
+        }
+        _ => (
+            "each row is computed from one row, so nothing is kept: a change is handed on"
+                .to_owned(),
+            ("nothing", "rows are computed as they change"),
+        ),
+    };
+    let choice = |name: &str, because: &str| Choice {
+        name: name.to_owned(),
+        because: because.to_owned(),
+    };
+    Explanation {
+        engine: choice("rows", &because),
+        form: choice(form.0, form.1),
+        ..Explanation::default()
+    }
+}

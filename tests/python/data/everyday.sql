@@ -1,0 +1,109 @@
+-- What people ask of tables r(a, b, s, d, p, f, ts) and s(a, c, t), a query a line; "--" begins a remark.
+SELECT a, b FROM r WHERE a > 1
+SELECT * FROM s
+SELECT * EXCLUDE (c) FROM s
+SELECT DISTINCT s FROM r
+SELECT a + b AS x, upper(s) AS u, CASE WHEN b > 0 THEN 'pos' WHEN b < 0 THEN 'neg' ELSE 'zero' END AS sign FROM r
+SELECT COALESCE(b, 0) AS b0, NULLIF(a, 2) AS a2, GREATEST(a, b) AS g, LEAST(a, b) AS l FROM r
+SELECT CAST(p AS DOUBLE) AS pd, CAST(f AS INTEGER) AS fi, TRY_CAST(s AS INTEGER) AS si FROM r
+SELECT date_trunc('month', d) AS m, year(d) AS y, EXTRACT(day FROM ts) AS dd FROM r
+SELECT d + INTERVAL 1 MONTH AS next, d - DATE '2024-01-01' AS days, date_diff('day', d, DATE '2024-03-01') AS dd FROM r
+SELECT strftime(d, '%Y-%m') AS ym, dayname(d) AS dn FROM r WHERE d IS NOT NULL
+SELECT s || '!' AS e, length(s) AS n, substring(s, 1, 1) AS f, replace(s, 'y', 'z') AS z, trim(s) AS t FROM r
+SELECT s LIKE 'y%' AS l, s ILIKE 'X' AS i, regexp_matches(s, '^[a-z]') AS m, starts_with(s, 'y') AS w FROM r
+SELECT a / 2 AS h, a // 2 AS q, a % 2 AS r, round(f, 1) AS o, abs(b) AS c, a ^ 2 AS sq FROM r
+SELECT a & 1 AS bit, a | 4 AS orr FROM r
+SELECT COUNT(*) FROM r
+SELECT COUNT(*) AS n, SUM(b) AS t, AVG(p) AS m, MIN(d) AS lo, MAX(ts) AS hi FROM r
+SELECT a, COUNT(*) AS n FROM r GROUP BY a
+SELECT a, COUNT(*) AS n FROM r GROUP BY a ORDER BY n DESC, a LIMIT 2
+SELECT a, SUM(b) AS t FROM r GROUP BY a HAVING SUM(b) > 1 ORDER BY a
+SELECT a % 2 AS odd, COUNT(*) AS n FROM r GROUP BY 1
+SELECT a % 2 AS odd, s, SUM(p) AS t FROM r GROUP BY ALL
+SELECT date_trunc('month', ts) AS m, SUM(f) AS t FROM r GROUP BY date_trunc('month', ts)
+SELECT CASE WHEN b > 0 THEN 'pos' ELSE 'other' END AS k, COUNT(*) AS n, SUM(b) AS t FROM r GROUP BY k
+SELECT year(d) AS y, month(d) AS m, COUNT(DISTINCT s) AS n FROM r GROUP BY y, m ORDER BY y, m
+SELECT s, SUM(CASE WHEN b > 0 THEN 1 ELSE 0 END) AS pos, COUNT(*) FILTER (WHERE b < 0) AS neg FROM r GROUP BY s
+SELECT s, SUM(b) FILTER (WHERE a = 1) AS one, SUM(b) FILTER (WHERE a = 2) AS two FROM r GROUP BY s
+SELECT a, SUM(b) * 1.0 / COUNT(*) AS mean, ROUND(AVG(f), 2) AS m FROM r GROUP BY a
+SELECT SUM(b) - MIN(b) AS x, COUNT(*) + 1 AS n FROM r
+SELECT a, MAX(b) - MIN(b) AS spread FROM r GROUP BY a HAVING MAX(b) <> MIN(b) AND COUNT(*) > 1
+SELECT a, bool_or(b > 1) AS o, bool_and(b > 1) AS al, count_if(b > 0) AS c FROM r GROUP BY a
+SELECT a, s, SUM(b) AS t FROM r GROUP BY ROLLUP (a, s)
+SELECT a, s, COUNT(*) AS n, GROUPING(a) AS ga FROM r GROUP BY CUBE (a, s)
+SELECT a, s, COUNT(*) AS n FROM r GROUP BY GROUPING SETS ((a), (s), ())
+SELECT a, COUNT(DISTINCT s) AS n, COUNT(DISTINCT b) AS m, SUM(b) AS t FROM r GROUP BY a
+SELECT r.a, s.c FROM r JOIN s ON r.a = s.a
+SELECT r.a, s.c FROM r JOIN s USING (a) WHERE r.b > s.c
+SELECT r.a, SUM(r.b * s.c) AS t FROM r JOIN s ON r.a = s.a GROUP BY r.a
+SELECT s.t, COUNT(*) AS n FROM r, s WHERE r.a = s.a AND (r.b > 1 OR s.c = 0) GROUP BY s.t
+SELECT r.a, r.b, s.t FROM r LEFT JOIN s ON r.a = s.a
+SELECT r.a, COUNT(s.a) AS n FROM r LEFT JOIN s ON r.a = s.a AND s.c > 0 GROUP BY r.a
+SELECT s.a, SUM(r.b) AS t FROM r RIGHT JOIN s ON r.a = s.a GROUP BY s.a
+SELECT r.a AS ra, s.a AS sa, r.b, s.c FROM r FULL JOIN s ON r.a = s.a
+SELECT COALESCE(r.a, s.a) AS k, COUNT(*) AS n FROM r FULL JOIN s ON r.a = s.a GROUP BY 1
+SELECT r.a, COALESCE(s.t, 'none') AS t FROM r LEFT JOIN s ON r.a = s.a WHERE s.t IS NULL OR s.t <> 'x'
+SELECT a, b FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.a)
+SELECT a, b FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.a = r.a AND s.c > 0)
+SELECT a, b FROM r WHERE a IN (SELECT a FROM s WHERE c > 0)
+SELECT a, b FROM r WHERE a NOT IN (SELECT c FROM s)
+SELECT a FROM r WHERE b > (SELECT AVG(c) FROM s)
+SELECT a, b FROM r WHERE b = (SELECT MAX(b) FROM r AS o WHERE o.a = r.a)
+SELECT a, (SELECT COUNT(*) FROM s WHERE s.a = r.a) AS n FROM r
+SELECT a, b, (SELECT SUM(c) FROM s) AS t FROM r
+SELECT r.a FROM r SEMI JOIN s ON r.a = s.a
+SELECT r.a FROM r ANTI JOIN s ON r.a = s.a
+SELECT a FROM r UNION SELECT a FROM s
+SELECT a, s FROM r UNION ALL SELECT a, t FROM s
+SELECT a FROM r INTERSECT SELECT a FROM s
+SELECT a FROM r EXCEPT SELECT a FROM s
+SELECT a FROM r INTERSECT ALL SELECT a FROM s
+SELECT a FROM r EXCEPT ALL SELECT a FROM s
+SELECT x, COUNT(*) AS n FROM (SELECT a AS x FROM r UNION ALL SELECT a FROM s) GROUP BY x
+WITH t AS (SELECT a, SUM(b) AS v FROM r GROUP BY a) SELECT COUNT(*) AS n, MAX(v) AS hi FROM t
+WITH t AS (SELECT a, SUM(b) AS v FROM r GROUP BY a) SELECT x.a, x.v - y.v AS d FROM t x JOIN t y ON x.a = y.a + 1
+SELECT a, b, s FROM r ORDER BY b DESC NULLS LAST, a, s, d, p, f, ts LIMIT 3
+SELECT a, b, s FROM r ORDER BY b, a, s, d, p, f, ts LIMIT 3 OFFSET 2
+SELECT a, b FROM r ORDER BY a, b
+SELECT DISTINCT a FROM r ORDER BY a DESC LIMIT 2
+SELECT DISTINCT ON (a) a, b, s FROM r ORDER BY a, b DESC, s, d, p, f, ts
+SELECT a, b FROM r QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b DESC, s, d, p, f, ts) = 1
+SELECT a, b FROM (SELECT a, b, RANK() OVER (PARTITION BY a ORDER BY b) AS k FROM r) WHERE k <= 2
+SELECT a, b FROM r QUALIFY DENSE_RANK() OVER (ORDER BY b DESC) <= 2
+SELECT a, b FROM r WHERE (a, b) IN ((1, 2), (2, 5))
+SELECT a, b FROM r WHERE b BETWEEN 0 AND 2 AND s IN ('x', 'yy') AND NOT (a = 1)
+SELECT a, AVG(b) AS m, STDDEV(b) AS sd, VAR_POP(b) AS v FROM r GROUP BY a
+SELECT CORR(a, b) AS c, REGR_SLOPE(b, a) AS k FROM r
+SELECT a, MEDIAN(b) AS m, QUANTILE_CONT(f, 0.25) AS q FROM r GROUP BY a
+SELECT a, STRING_AGG(s, ', ' ORDER BY s) AS names FROM r GROUP BY a
+SELECT a, ARG_MAX(s, p ORDER BY s) AS best FROM r WHERE s IS NOT NULL GROUP BY a
+SELECT a, FIRST(b ORDER BY b) AS f, LAST(b ORDER BY b) AS l FROM r WHERE b IS NOT NULL GROUP BY a
+SELECT a, BIT_AND(a) AS x, BIT_OR(a) AS y, BIT_XOR(a) AS z FROM r GROUP BY a
+SELECT a, b, SUM(b) OVER (PARTITION BY a) AS t FROM r
+SELECT a, b, b * 100.0 / SUM(b) OVER () AS share FROM r WHERE b > 0
+SELECT a, b, ROW_NUMBER() OVER (PARTITION BY a ORDER BY b, s, d, p, f, ts) AS n FROM r
+SELECT a, b, RANK() OVER (ORDER BY b) AS k, DENSE_RANK() OVER (ORDER BY b) AS dk FROM r
+SELECT a, b, LAG(b) OVER (PARTITION BY a ORDER BY b, s, d, p, f, ts) AS before, LEAD(b, 1, -1) OVER (PARTITION BY a ORDER BY b, s, d, p, f, ts) AS after FROM r
+SELECT a, b, SUM(b) OVER (PARTITION BY a ORDER BY b) AS running FROM r
+SELECT a, b, AVG(b) OVER (PARTITION BY a ORDER BY b, s, d, p, f, ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS moving FROM r
+SELECT a, SUM(b) AS t, SUM(SUM(b)) OVER () AS whole FROM r GROUP BY a
+SELECT a, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS k FROM r GROUP BY a
+SELECT r.* REPLACE (a + 1 AS a) FROM r
+SELECT x AS y, y * 2 AS z FROM (SELECT a AS x FROM r WHERE a IS NOT NULL)
+SELECT v.x, COUNT(r.a) AS n FROM (VALUES (1, 'one'), (2, 'two'), (7, 'seven')) AS v(x, name) LEFT JOIN r ON r.a = v.x GROUP BY v.x
+SELECT a, b FROM r WHERE a > ALL (SELECT c FROM s WHERE c < 2)
+SELECT a, b FROM r WHERE a = ANY (SELECT c FROM s)
+SELECT a, b FROM r WHERE a IN (SELECT a FROM s) OR b > 2
+SELECT a, EXISTS (SELECT 1 FROM s WHERE s.a = r.a) AS has FROM r
+SELECT a, CASE WHEN EXISTS (SELECT 1 FROM s WHERE s.a = r.a AND s.c = 1) THEN 'yes' ELSE 'no' END AS k FROM r
+SELECT a, SUM(b) AS t FROM r WHERE d >= DATE '2024-01-01' AND d < DATE '2024-01-01' + INTERVAL '2 months' GROUP BY a
+SELECT time_bucket(INTERVAL '7 days', d) AS w, COUNT(*) AS n FROM r GROUP BY w ORDER BY w
+SELECT s, COUNT(*) AS n FROM r GROUP BY s HAVING COUNT(*) > (SELECT COUNT(*) FROM s) / 10
+SELECT a, SUM(DISTINCT b) AS t, AVG(DISTINCT b) AS m FROM r GROUP BY a
+SELECT r.a, r.b FROM r JOIN s ON r.a = s.a AND r.b > s.c ORDER BY 1, 2
+SELECT r1.a, COUNT(*) AS n FROM r r1 JOIN r r2 ON r1.a = r2.a AND r1.b < r2.b GROUP BY r1.a
+SELECT r.a, s.c FROM r CROSS JOIN s WHERE r.b > s.c
+SELECT r.a, s.c FROM r LEFT JOIN s ON r.a = s.a AND r.b > s.c
+SELECT MODE(b) AS m, PRODUCT(b) AS p FROM r WHERE b = 2
+SELECT a, ANY_VALUE(a) AS x FROM r GROUP BY a
+SELECT a, b FROM r WHERE b IS DISTINCT FROM 2 AND a IS NOT DISTINCT FROM 1

@@ -1,0 +1,148 @@
+"""Everyday SQL against DuckDB: a list of what people ask, and random queries of several shapes.
+
+A view is compared after every batch of inserts and deletes; a batch that fails leaves it as it
+was. Rows that are ordered come in their order. What DuckDB takes and no view takes is counted:
+it is at most one query in twenty.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import everyday
+import pyarrow as pa
+import pytest
+import ringview as rv
+from everyday import SCHEMAS
+from oracle import Oracle, comparable
+
+QUERIES = [
+    line
+    for line in (Path(__file__).parent / "data" / "everyday.sql").read_text().splitlines()
+    if not line.startswith("--")
+]
+# What is not taken; the list shrinks.
+REFUSED: set[str] = set()
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def database(held: Rows) -> rv.Database:
+    db = rv.Database()
+    for table, schema in SCHEMAS.items():
+        db.create_table(table, schema)
+        db.insert(table, pa.Table.from_pylist(held[table], schema=schema))
+    return db
+
+
+def taken(db: rv.Database, name: str, sql: str) -> rv.View | None:
+    """The view of a query, or None if it is refused with a reason."""
+    try:
+        return db.create_view(name, sql)
+    except rv.errors.RingviewError as refusal:
+        assert str(refusal)
+        return None
+
+
+def play(db: rv.Database, held: Rows, rng: random.Random) -> None:
+    """A transaction of rows that come and go; one in four is begun twice, and fails first."""
+    next_held = {table: list(rows) for table, rows in held.items()}
+    come, gone = {}, {}
+    for table, rows in next_held.items():
+        often = rng.randrange(min(4, len(rows) + 1))
+        gone[table] = [rows.pop(rng.randrange(len(rows))) for _ in range(often)]
+        come[table] = everyday.rows(rng, table, rng.randrange(4)) + gone[table][:1]
+        rows.extend(come[table])
+
+    def change(fails: bool) -> None:
+        with db.transaction() as tx:
+            for table, schema in SCHEMAS.items():
+                tx.delete(table, pa.Table.from_pylist(gone[table], schema=schema))
+                tx.insert(table, pa.Table.from_pylist(come[table], schema=schema))
+            if fails:
+                tx.delete("s", [{"a": 99, "c": 99, "t": "not there"}])
+
+    if rng.random() < 0.25:
+        with pytest.raises(rv.errors.OverDeleteError):
+            change(True)
+    change(False)
+    held.update(next_held)
+
+
+def same(view: rv.View, sql: str, oracle: Oracle, held: Rows) -> None:
+    expected = oracle.query(sql, held)
+    found = view.to_arrow()
+    assert comparable(found) == comparable(expected), sql
+    is_ordered = sql.upper().rpartition(")")[2].find("ORDER BY") >= 0
+    if is_ordered:
+        for at in range(len(found)):
+            assert comparable(found.slice(at, 1)) == comparable(expected.slice(at, 1)), sql
+
+
+def expects(sql: str, oracle: Oracle, held: Rows) -> bool:
+    """Whether DuckDB takes a query."""
+    try:
+        oracle.query(sql, held)
+    except duckdb.Error:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_what_people_ask(part: int) -> None:
+    rng = random.Random(part)
+    oracle = Oracle(SCHEMAS)
+    held = {table: everyday.rows(rng, table, 9) for table in SCHEMAS}
+    db = database(held)
+    asked = QUERIES[part::6]
+    views = {sql: taken(db, f"v{at}", sql) for at, sql in enumerate(asked)}
+    assert {sql for sql, view in views.items() if view is None} == REFUSED & set(asked)
+    for _ in range(8):
+        for sql, view in views.items():
+            if view is not None:
+                same(view, sql, oracle, held)
+        play(db, held, rng)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_queries(seed: int) -> None:
+    assert share_taken(seed, 60) >= 0.95
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_many_random_queries(seed: int) -> None:
+    assert share_taken(seed, 400) >= 0.95
+
+
+def share_taken(seed: int, number: int) -> float:
+    """How many of the queries that DuckDB takes are views, each compared after every batch."""
+    rng = random.Random(seed)
+    oracle = Oracle(SCHEMAS)
+    asked = refused = 0
+    while asked < number:
+        held = {table: everyday.rows(rng, table, 7) for table in SCHEMAS}
+        db = database(held)
+        views = {}
+        for at in range(20):
+            sql = everyday.Queries(rng).one()
+            if not expects(sql, oracle, held):
+                continue
+            asked += 1
+            view = taken(db, f"v{at}", sql)
+            if view is None:
+                refused += 1
+            else:
+                views[sql] = view
+        for _ in range(4):
+            for sql, view in views.items():
+                if expects(sql, oracle, held):
+                    same(view, sql, oracle, held)
+            try:
+                play(db, held, rng)
+            except (rv.errors.RingviewError, OverflowError):
+                # A row that a query cannot compute undoes the batch; DuckDB fails over such rows, too.
+                break
+    return 1 - refused / asked
