@@ -107,7 +107,7 @@ _NUMBERS: dict[str, list[Any]] = {
     "suppkey": [1, 2, 3, 4],
     "partkey": [1, 2, 3, 4, 5],
     "custkey": [1, 2, 3, 4],
-    "orderkey": [1, 2, 3, 4, 5],
+    "orderkey": list(range(1, 13)),
     "size": [1, 3, 5, 9, 15],
     "availqty": [0, 1, 40],
     "shippriority": [0],
@@ -155,6 +155,14 @@ def row(rng: random.Random, table: str) -> dict[str, Any]:
         found["name"] = _REGIONS[found["regionkey"]]
     if table == "nation":
         found["name"] = _NATIONS[found["nationkey"]]
+        found["regionkey"] = found["nationkey"] % len(_REGIONS)
+    if table == "customer":
+        found["custkey"] = rng.randrange(1, 9)
+    if table == "lineitem":
+        # Most are committed to after they are shipped, and come some days later or sooner than that.
+        day = dt.timedelta(days=1)
+        found["commitdate"] = found["shipdate"] + rng.choice([-3, 3, 9]) * day
+        found["receiptdate"] = found["shipdate"] + rng.choice([1, 5, 12]) * day
     return {f"{PREFIX[table]}_{name}": value for name, value in found.items()}
 
 

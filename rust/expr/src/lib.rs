@@ -14,6 +14,7 @@
 //! | `functions` | the functions that a text may call |
 //! | `meaning` | what DuckDB means where DataFusion means something else |
 //! | `renamed` | names of DuckDB's that stand for something else |
+//! | `types` | types that meet |
 //! | `kernels/` | functions that DataFusion lacks |
 
 mod functions;
@@ -22,7 +23,8 @@ mod meaning;
 mod parser;
 mod projection;
 mod renamed;
+mod types;
 
 pub use functions::{Functions, known as known_functions};
-pub use parser::{Doubles, options};
+pub use parser::{Doubles, options, settings};
 pub use projection::{Projected, Projection, common_type};

@@ -7,14 +7,17 @@
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DFSchema, Result, ScalarValue};
-use datafusion_expr::expr::{BinaryExpr, Cast, ScalarFunction, TryCast};
+use datafusion_expr::expr::{BinaryExpr, Case, Cast, InList, ScalarFunction, TryCast};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit, try_cast, when};
+use datafusion_expr::{
+    Between, Expr, ExprSchemable, Operator, binary_expr, cast, lit, try_cast, when,
+};
 use datafusion_functions::{core, datetime, math, regex};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 
 use crate::kernels;
 use crate::renamed::int_divide;
+use crate::types;
 
 const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
@@ -24,15 +27,77 @@ pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
         Expr::BinaryExpr(binary) => operator(binary, schema),
         Expr::Cast(Cast { expr, field }) => {
             let to = microseconds(field.data_type());
-            Ok(cast(rounded(*expr, &to, schema)?, to))
+            let is_narrower =
+                to == DataType::Float32 && expr.get_type(schema)? == DataType::Float64;
+            let of = if is_narrower {
+                kernels::in_float32().call(vec![*expr])
+            } else {
+                rounded(*expr, &to, schema)?
+            };
+            Ok(cast(of, to))
         }
         Expr::TryCast(TryCast { expr, field }) => {
             let to = microseconds(field.data_type());
             Ok(try_cast(rounded(*expr, &to, schema)?, to))
         }
         Expr::ScalarFunction(call) => function(call, schema),
+        Expr::InList(of) => {
+            let mut all = vec![*of.expr];
+            all.extend(of.list);
+            let mut all = types::compared(all, schema)?;
+            let expr = Box::new(all.remove(0));
+            Ok(Expr::InList(InList {
+                expr,
+                list: all,
+                ..of
+            }))
+        }
+        Expr::Between(of) => {
+            let [expr, low, high] =
+                three(types::compared(vec![*of.expr, *of.low, *of.high], schema)?);
+            Ok(Expr::Between(Between {
+                expr,
+                low,
+                high,
+                ..of
+            }))
+        }
+        Expr::Case(of) => case(of, schema),
         other => Ok(other),
     }
+}
+
+fn three(of: Vec<Expr>) -> [Box<Expr>; 3] {
+    let mut of = of.into_iter().map(Box::new);
+    std::array::from_fn(|_| {
+        of.next()
+            .unwrap_or_else(|| Box::new(lit(ScalarValue::Null)))
+    })
+}
+
+fn case(of: Case, schema: &DFSchema) -> Result<Expr> {
+    let (whens, thens): (Vec<Expr>, Vec<Expr>) = of
+        .when_then_expr
+        .into_iter()
+        .map(|(when, then)| (*when, *then))
+        .unzip();
+    let (operand, whens) = match of.expr {
+        Some(operand) => {
+            let mut all = vec![*operand];
+            all.extend(whens);
+            let mut all = types::compared(all, schema)?;
+            (Some(Box::new(all.remove(0))), all)
+        }
+        None => (None, whens),
+    };
+    let mut results = thens;
+    let has_else = of.else_expr.is_some();
+    results.extend(of.else_expr.map(|otherwise| *otherwise));
+    let mut results = types::alike(results, schema)?;
+    let otherwise = has_else.then(|| results.pop().map(Box::new)).flatten();
+    let arms = whens.into_iter().zip(results);
+    let arms = arms.map(|(when, then)| (Box::new(when), Box::new(then)));
+    Ok(Expr::Case(Case::new(operand, arms.collect(), otherwise)))
 }
 
 /// Arithmetic of dates, planned at once: whoever asks the library for its type is refused.
@@ -88,8 +153,33 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Re
         (Operator::Plus, one, other) if is_interval(one) && is_day(other) => {
             binary_expr(left, op, cast(right, MOMENT))
         }
+        (
+            Operator::Eq
+            | Operator::NotEq
+            | Operator::Lt
+            | Operator::LtEq
+            | Operator::Gt
+            | Operator::GtEq
+            | Operator::IsDistinctFrom
+            | Operator::IsNotDistinctFrom,
+            _,
+            _,
+        ) => {
+            let mut all = types::compared(vec![left, right], schema)?.into_iter();
+            pair(&mut all, op)
+        }
+        (Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Modulo, _, _) => {
+            let mut all = types::alike(vec![left, right], schema)?.into_iter();
+            pair(&mut all, op)
+        }
         _ => binary_expr(left, op, right),
     })
+}
+
+fn pair(of: &mut dyn Iterator<Item = Expr>, op: Operator) -> Expr {
+    let mut next = || of.next().unwrap_or_else(|| lit(ScalarValue::Null));
+    let left = next();
+    binary_expr(left, op, next())
 }
 
 fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
@@ -142,10 +232,14 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
             counted(datafusion_functions::unicode::character_length().call(args))
         }
         ("regexp_matches", 2 | 3) => regex::regexp_like().call(args),
-        ("ifnull", 2) => core::coalesce().call(args),
+        ("ifnull", 2) => core::coalesce().call(types::alike(args, schema)?),
+        ("coalesce" | "greatest" | "least" | "nullif", _) => func.call(types::alike(args, schema)?),
         ("if", 3) => {
-            let (otherwise, then) = (args.remove(2), args.remove(1));
-            when(args.remove(0), then).otherwise(otherwise)?
+            let results = types::alike(args.split_off(1), schema)?;
+            let mut results = results.into_iter();
+            let mut next = || results.next().unwrap_or_else(|| lit(ScalarValue::Null));
+            let then = next();
+            when(args.remove(0), then).otherwise(next())?
         }
         ("round", 1 | 2) => {
             let places = args.get(1).map_or(Some(0), integer_of);

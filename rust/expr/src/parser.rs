@@ -5,16 +5,20 @@
 
 use std::sync::Arc;
 
-use arrow_schema::DataType;
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Schema};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, DataFusionError, TableReference};
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion_expr::simplify::SimplifyContext;
 use datafusion_expr::{
     AggregateUDF, Expr, ExprSchemable, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF,
 };
 use datafusion_optimizer::simplify_expressions::ExprSimplifier;
+use datafusion_physical_expr::create_physical_expr;
 use datafusion_sql::parser::DFParserBuilder;
 use datafusion_sql::planner::{NullOrdering, ParserOptions, PlannerContext, SqlToRel};
 use datafusion_sql::sqlparser::ast::{self, VisitMut, VisitorMut};
@@ -52,11 +56,44 @@ pub(crate) fn bound(text: &str, schema: &DFSchema) -> Result<Expr> {
         .and_then(|meant| simplifier.coerce(meant.data, schema))
         .and_then(|coerced| simplifier.simplify(coerced));
     let coerced = coerced.map_err(failed)?;
+    computable(&coerced, schema).map_err(failed)?;
     match coerced.get_type(schema).map_err(failed)? {
         // NULL of no type: DuckDB makes it an integer.
         DataType::Null => coerced.cast_to(&DataType::Int32, schema).map_err(failed),
         _ => Ok(coerced),
     }
+}
+
+/// Refuses constants that have no value, as a cast that fails: the simplifier leaves them to the first row.
+fn computable(expr: &Expr, schema: &DFSchema) -> datafusion_common::Result<()> {
+    let is_constant = |of: &Expr| matches!(of, Expr::Literal(..));
+    let mut problem = None;
+    expr.apply(|node| {
+        let is_left = match node {
+            Expr::Cast(cast) => is_constant(&cast.expr),
+            Expr::ScalarFunction(call) => {
+                !call.args.is_empty() && call.args.iter().all(is_constant)
+            }
+            _ => false,
+        };
+        if is_left {
+            let made = create_physical_expr(
+                node,
+                schema,
+                &ExecutionProps::new(),
+                &PhysicalPlanningContext::default(),
+            )?;
+            let row = RecordBatchOptions::new().with_row_count(Some(1));
+            let none = RecordBatch::try_new_with_options(Schema::empty().into(), Vec::new(), &row)?;
+            problem = made.evaluate(&none).err();
+        }
+        Ok(if problem.is_some() {
+            TreeNodeRecursion::Stop
+        } else {
+            TreeNodeRecursion::Continue
+        })
+    })?;
+    problem.map_or(Ok(()), Err)
 }
 
 /// How a text is read: names as they are spelt, numbers with a point as decimals.
@@ -98,11 +135,27 @@ impl VisitorMut for Doubles {
     }
 }
 
+/// What holds for all texts: a moment with a time zone is one of UTC.
+#[must_use]
+pub fn settings() -> ConfigOptions {
+    let mut settings = ConfigOptions::default();
+    settings.execution.time_zone = Some("UTC".to_owned());
+    settings
+}
+
 /// What the planner may look up: functions, and nothing else.
-#[derive(Default)]
 struct Context {
     functions: Functions,
     options: ConfigOptions,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self {
+            functions: Functions::default(),
+            options: settings(),
+        }
+    }
 }
 
 impl ContextProvider for Context {

@@ -15,11 +15,11 @@ use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, HigherOrderUDF, PartitionEvaluator, ScalarUDF,
     Signature, TableSource, Volatility, WindowUDF, WindowUDFImpl,
 };
-use ringview_expr::{Functions, known_functions};
+use ringview_expr::{Functions, known_functions, settings};
 use ringview_query::Catalog;
 
 /// The aggregates, as the binder knows them.
-pub(crate) const AGGREGATES: [&str; 24] = [
+pub(crate) const AGGREGATES: [&str; 25] = [
     "any_value",
     "avg",
     "bool_and",
@@ -29,6 +29,7 @@ pub(crate) const AGGREGATES: [&str; 24] = [
     "count_if",
     "covar_pop",
     "covar_samp",
+    "grouping",
     "max",
     "mean",
     "min",
@@ -66,7 +67,7 @@ impl Context {
         Ok(Self {
             tables,
             functions: Functions::default(),
-            options: ConfigOptions::default(),
+            options: settings(),
         })
     }
 }
@@ -173,7 +174,7 @@ impl AggregateUDFImpl for Aggregate {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(match (self.name, types.first()) {
             ("min" | "max" | "any_value", Some(ty)) => ty.clone(),
-            ("count" | "count_if" | "countif" | "regr_count", _) => DataType::Int64,
+            ("count" | "count_if" | "countif" | "grouping" | "regr_count", _) => DataType::Int64,
             ("bool_and" | "bool_or", _) => DataType::Boolean,
             ("sum", Some(ty)) if ty.is_integer() => DataType::Decimal128(38, 0),
             ("sum", Some(DataType::Decimal128(_, scale))) => DataType::Decimal128(38, *scale),

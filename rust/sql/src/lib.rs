@@ -8,13 +8,17 @@
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
 //! | `error` | problems of the library as ours |
 //! | `names` | names are found without case; what has no AS is named by its own text |
+//! | `syntax` | what the parser reads otherwise than DuckDB |
+//! | `aliases` | names of outputs that are used beside them |
 //! | `text` | a bound expression as the text that a block keeps |
 //! | `lower/` | relational operators to blocks |
 
+mod aliases;
 mod context;
 mod error;
 mod lower;
 mod names;
+mod syntax;
 mod text;
 
 use datafusion_sql::parser::{DFParserBuilder, Statement};
@@ -28,6 +32,9 @@ use context::Context;
 use error::refusal;
 use lower::Lowering;
 
+/// How many names of outputs a text may use beside them.
+const MOST_ALIASES: usize = 100;
+
 /// The query of a SELECT over the tables of a catalog, of which `known` are the names.
 ///
 /// # Errors
@@ -37,9 +44,22 @@ pub fn translate(text: &str, known: &[String], catalog: &dyn Catalog) -> Result<
     let context = Context::new(known, catalog)?;
     names::settle(&mut statement, &context);
     let planner = SqlToRel::new_with_options(&context, ringview_expr::options());
-    let plan = planner
-        .sql_statement_to_plan(statement)
-        .map_err(|problem| refusal(&problem))?;
+    let mut left = MOST_ALIASES;
+    let plan = loop {
+        match planner.sql_statement_to_plan(statement.clone()) {
+            Ok(plan) => break plan,
+            Err(problem) => {
+                let refused = refusal(&problem);
+                let Error::UnknownColumn { column, .. } = &refused else {
+                    return Err(refused);
+                };
+                left -= 1;
+                if left == 0 || !aliases::replace(&mut statement, column) {
+                    return Err(refused);
+                }
+            }
+        }
+    };
     Lowering::new(catalog, known).query(&plan)
 }
 

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
-    TableAlias, TableFactor, VisitMut, VisitorMut,
+    Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, TableAlias,
+    TableFactor, VisitMut, VisitorMut,
 };
 use ringview_expr::Doubles;
 
 use crate::context::Context;
+use crate::syntax::Syntax;
 
 /// Spells names alike, and names the outputs.
 pub(crate) fn settle(statement: &mut Statement, context: &Context) {
@@ -20,6 +21,7 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) {
         name_outputs(query);
     }
     let _ = VisitMut::visit(statement, &mut Doubles);
+    let _ = VisitMut::visit(statement, &mut Syntax);
     let mut names = Names {
         spelt: BTreeMap::new(),
     };
@@ -79,13 +81,6 @@ impl VisitorMut for Names {
             self.alias(&mut table.alias);
         }
         if let SetExpr::Select(select) = &mut *query.body {
-            for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
-                join.join_operator = match join.join_operator.clone() {
-                    JoinOperator::Semi(on) => JoinOperator::LeftSemi(on),
-                    JoinOperator::Anti(on) => JoinOperator::LeftAnti(on),
-                    other => other,
-                };
-            }
             for item in &mut select.projection {
                 match item {
                     SelectItem::ExprWithAlias { alias, .. } => self.settle(alias),

@@ -102,7 +102,7 @@ fn a_name_overrides_the_costs() {
     let unknown = db.create_view_with("w", query, Some("none"), &mut unpolled);
     let message = unknown.unwrap_err().to_string();
     assert!(
-        message.contains("viewtree, epsilon, rpai, dear, unable"),
+        message.contains("viewtree, epsilon, rpai, rows, dear, unable"),
         "{message}"
     );
     assert_eq!(db.views(), ["v"]);

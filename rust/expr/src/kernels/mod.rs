@@ -39,3 +39,8 @@ function!(
     round_even,
     numbers::RoundEven::default()
 );
+function!(
+    /// `in_float32(x)`: the same, which fails where a float32 cannot hold it.
+    in_float32,
+    numbers::InFloat32::default()
+);

@@ -1,11 +1,13 @@
-//! Numbers.
+//! Numbers: rounding, and doubles that must fit a float32.
+//!
+//! Invariant: NULL where the argument is. Cost: one pass.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_schema::DataType;
-use datafusion_common::Result;
+use datafusion_common::{Result, exec_err};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
 /// `round_even`.
@@ -40,5 +42,43 @@ impl ScalarUDFImpl for RoundEven {
         let values = values.as_primitive::<Float64Type>();
         let rounded = values.unary::<_, Float64Type>(f64::round_ties_even);
         Ok(ColumnarValue::Array(Arc::new(rounded)))
+    }
+}
+
+/// `in_float32`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct InFloat32 {
+    signature: Signature,
+}
+
+impl Default for InFloat32 {
+    fn default() -> Self {
+        Self {
+            signature: Signature::exact(vec![DataType::Float64], Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for InFloat32 {
+    fn name(&self) -> &str {
+        "in_float32"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let values = args.args[0].to_array(args.number_rows)?;
+        let too_large = |value: f64| value.is_finite() && (value as f32).is_infinite();
+        let found = values.as_primitive::<Float64Type>();
+        if let Some(value) = found.iter().flatten().find(|&value| too_large(value)) {
+            return exec_err!("{value} does not fit FLOAT");
+        }
+        Ok(ColumnarValue::Array(values))
     }
 }

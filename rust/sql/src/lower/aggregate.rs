@@ -27,20 +27,51 @@ impl Lowering<'_> {
     pub(crate) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Pending> {
         let rows = self.relation(&aggregate.input)?;
         let schema = aggregate.input.schema();
-        let calls = aggregate
-            .aggr_expr
-            .iter()
-            .map(|expr| call(&rows.meant(expr, schema)?));
+        let groupings: Vec<Option<&[Expr]>> = aggregate.aggr_expr.iter().map(grouping).collect();
+        let calls = aggregate.aggr_expr.iter().zip(&groupings);
+        let calls = calls
+            .filter(|(_, grouping)| grouping.is_none())
+            .map(|(expr, _)| call(&rows.meant(expr, schema)?));
         let calls = calls.collect::<Result<Vec<Call>>>()?;
         if let [Expr::GroupingSet(sets)] = &aggregate.group_expr[..] {
-            return self.grouping_sets(&rows, sets, &calls, aggregate);
+            return self.grouping_sets(&rows, sets, (&calls, &groupings), aggregate);
         }
-        let groups = aggregate
-            .group_expr
-            .iter()
-            .map(|expr| rows.meant(expr, schema));
+        // The binder's schema has an expression once that groups twice.
+        let mut sets: Vec<Expr> = Vec::new();
+        for expr in &aggregate.group_expr {
+            if !sets.contains(expr) {
+                sets.push(expr.clone());
+            }
+        }
+        let groups = sets.iter().map(|expr| rows.meant(expr, schema));
         let groups = groups.collect::<Result<Vec<Expr>>>()?;
-        self.groups(rows, groups, &calls)
+        let mut found = self.groups(rows, groups, &calls)?;
+        let values = found.columns.split_off(sets.len());
+        found
+            .columns
+            .extend(with_groupings(values, &groupings, &sets));
+        Ok(found)
+    }
+
+    /// The groups of rows by keys: the keys, how many rows there are, and other aggregates.
+    pub(crate) fn tallied(
+        &mut self,
+        rows: Pending,
+        keys: Vec<Expr>,
+        others: &[(Function, Expr)],
+    ) -> Result<Pending> {
+        let call = |function, arguments| Call {
+            function,
+            arguments,
+            is_truth: false,
+        };
+        let mut calls = vec![call(Function::Count, Vec::new())];
+        calls.extend(
+            others
+                .iter()
+                .map(|(of, value)| call(*of, vec![value.clone()])),
+        );
+        self.groups(rows, keys, &calls)
     }
 
     fn groups(
@@ -95,7 +126,7 @@ impl Lowering<'_> {
         &mut self,
         rows: &Pending,
         sets: &datafusion_expr::expr::GroupingSet,
-        calls: &[Call],
+        (calls, groupings): (&[Call], &[Option<&[Expr]>]),
         aggregate: &Aggregate,
     ) -> Result<Pending> {
         use datafusion_expr::expr::GroupingSet;
@@ -130,12 +161,12 @@ impl Lowering<'_> {
                     found.columns[at].clone()
                 }));
             }
-            columns.extend(found.columns[subset.len()..].iter().cloned());
+            let values = found.columns[subset.len()..].to_vec();
+            columns.extend(with_groupings(values, groupings, &subset));
             tables.push(found.atoms[0].clone());
             branches.push(branch(&[], columns, false)?);
         }
-        // GROUPING(..) reads the number of the set, which no block has.
-        let names: Vec<String> = (0..all.len() + calls.len())
+        let names: Vec<String> = (0..all.len() + groupings.len())
             .map(|at| format!("column {at}"))
             .collect();
         let name = self.emit(
@@ -169,6 +200,27 @@ impl Lowering<'_> {
         };
         Ok((self.emit("distinct", query)?, names))
     }
+}
+
+/// The columns of GROUPING(..), if that is what is computed.
+fn grouping(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Alias(alias) => grouping(&alias.expr),
+        Expr::AggregateFunction(of) if of.func.name() == "grouping" => Some(&of.params.args),
+        _ => None,
+    }
+}
+
+/// Aggregates, and among them for each GROUPING(..) which of its columns a set of groups lacks, the first the highest bit.
+fn with_groupings(values: Vec<Expr>, groupings: &[Option<&[Expr]>], set: &[Expr]) -> Vec<Expr> {
+    let mut values = values.into_iter();
+    let one = |grouping: &Option<&[Expr]>| match grouping {
+        Some(of) => Some(lit(of.iter().fold(0i64, |bits, column| {
+            bits * 2 + i64::from(!set.contains(column))
+        }))),
+        None => values.next(),
+    };
+    groupings.iter().filter_map(one).collect()
 }
 
 /// The query of groups and aggregates, and the names of its columns.

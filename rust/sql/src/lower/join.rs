@@ -5,27 +5,15 @@
 //! of the joins; S and the inner join are kept.
 
 use datafusion_common::{DFSchema, ScalarValue};
-use datafusion_expr::{Expr, Join, JoinType, Operator};
+use datafusion_expr::{Expr, Join, JoinType, LogicalPlan, Operator};
 use ringview_core::Result;
-use ringview_query::Rows;
+use ringview_query::{Branch, Rows};
 
-use super::pending::{Pending, any, atoms_of, of_atom, place, split};
+use super::pairs::{Conditions, Side, null_safe, pairs};
+use super::pending::{Pending, any, atoms_of, is_nested, of_atom, place, renamed, split};
 use super::settle::branch;
 use super::state::{Lowering, computing};
-use crate::error::unsupported;
-
-/// A side of a join as one block: its name, its columns and its keys.
-struct Side {
-    name: String,
-    columns: Vec<String>,
-    keys: Vec<String>,
-}
-
-impl Side {
-    fn rows(&self) -> Pending {
-        Pending::over(&self.name, &self.columns)
-    }
-}
+use crate::error::{refusal, unsupported};
 
 impl Lowering<'_> {
     /// The rows of a join.
@@ -48,59 +36,55 @@ impl Lowering<'_> {
             return self.inner(left, right, keys, (&conditions, &join.schema));
         }
         if join.null_equality == datafusion_common::NullEquality::NullEqualsNull {
+            // INTERSECT and EXCEPT are joins to the binder; with ALL they would count rows.
+            if !matches!(*join.left, LogicalPlan::Distinct(_)) {
+                return Err(unsupported("INTERSECT ALL and EXCEPT ALL are not kept"));
+            }
             null_safe(&mut keys);
         }
-        // Conditions on the side that may be missing choose its rows; those on both must be equalities.
-        let mut own = Vec::new();
-        for condition in &conditions {
-            if any(condition, |node| {
-                matches!(
-                    node,
-                    Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_)
-                )
-            }) {
+        // Conditions on a side that may be missing choose its rows; what is no equality of both sides is asked of pairs.
+        let (mut own, mut pairs) = (Vec::new(), Vec::new());
+        let kept = |of_left: bool| match join.join_type {
+            JoinType::Left | JoinType::LeftAnti => of_left,
+            JoinType::Right => !of_left,
+            JoinType::LeftSemi => false,
+            _ => true,
+        };
+        for condition in conditions {
+            if any(&condition, is_nested) {
                 return Err(unsupported("a subquery in ON of an outer join is not kept"));
             }
             let is_of = |schema: &DFSchema| {
-                condition
-                    .column_refs()
-                    .iter()
-                    .all(|column| schema.has_column(column))
+                let columns = condition.column_refs();
+                columns.iter().all(|column| schema.has_column(column))
             };
             match (is_of(schemas.0), is_of(schemas.1)) {
-                (true, _) => own.push((true, left.meant(condition, schemas.0)?)),
-                (_, true) => own.push((false, right.meant(condition, schemas.1)?)),
-                _ => keys.push(equality(condition, (&left, &right), schemas)?),
+                (true, _) if !kept(true) => own.push((true, left.meant(&condition, schemas.0)?)),
+                (_, true) if !kept(false) => own.push((false, right.meant(&condition, schemas.1)?)),
+                _ => match equality(&condition, (&left, &right), schemas)? {
+                    Some(pair) => keys.push(pair),
+                    None => pairs.push(condition),
+                },
             }
         }
-        let chosen = |of_left: bool| {
-            own.iter()
-                .filter(move |(side, _)| *side == of_left)
-                .map(|(_, one)| one.clone())
+        for (of_left, condition) in own {
+            let side = if of_left { &mut left } else { &mut right };
+            side.filters.push(condition);
+        }
+        let both = left_and_right(&join.left, &join.right)?;
+        let conditions = Conditions {
+            all: &pairs,
+            schema: Some(&both),
         };
         match join.join_type {
             JoinType::Left | JoinType::Right | JoinType::Full => {
-                let is_full = join.join_type == JoinType::Full;
-                let is_left = join.join_type == JoinType::Left;
-                if (is_full && !own.is_empty())
-                    || own.iter().any(|(of_left, _)| *of_left == is_left)
-                {
-                    return Err(unsupported(
-                        "a condition on the side of an outer join that is kept whole is not kept",
-                    ));
-                }
-                left.filters.extend(chosen(true));
-                right.filters.extend(chosen(false));
-                self.outer(left, right, keys, join.join_type)
+                self.outer(left, right, keys, join.join_type, &conditions)
             }
-            JoinType::LeftSemi => {
-                left.filters.extend(chosen(true));
-                right.filters.extend(chosen(false));
-                self.semi(left, right, keys)
-            }
-            JoinType::LeftAnti if chosen(true).next().is_none() => {
-                right.filters.extend(chosen(false));
-                self.anti(left, right, keys)
+            JoinType::LeftSemi if pairs.is_empty() => self.semi(left, right, keys),
+            JoinType::LeftAnti if pairs.is_empty() => self.anti(left, right, keys),
+            JoinType::LeftSemi | JoinType::LeftAnti => {
+                let negated = join.join_type == JoinType::LeftAnti;
+                self.partnered_pairs(left, right, keys, &conditions, negated)
             }
             other => Err(unsupported(&format!("a {other} join is not kept"))),
         }
@@ -121,8 +105,7 @@ impl Lowering<'_> {
         let columns = left.join(right)?;
         left.columns.extend(columns);
         for (one, other) in keys {
-            let other =
-                super::pending::renamed(other, &|atom, name| Some(of_atom(atom + by, name)))?;
+            let other = renamed(other, &|atom, name| Some(of_atom(atom + by, name)))?;
             left.restrict(datafusion_expr::binary_expr(one, Operator::Eq, other));
         }
         debug_assert!(width <= left.columns.len());
@@ -134,7 +117,11 @@ impl Lowering<'_> {
     }
 
     /// One block of a side, with the keys that it joins by.
-    fn side(&mut self, mut rows: Pending, keys: impl Iterator<Item = Expr>) -> Result<Side> {
+    pub(crate) fn side(
+        &mut self,
+        mut rows: Pending,
+        keys: impl Iterator<Item = Expr>,
+    ) -> Result<Side> {
         let width = rows.columns.len();
         rows.columns.extend(keys);
         let (name, mut columns) = self.single(rows)?;
@@ -179,6 +166,7 @@ impl Lowering<'_> {
         right: Pending,
         keys: Vec<(Expr, Expr)>,
         kind: JoinType,
+        conditions: &Conditions<'_>,
     ) -> Result<Pending> {
         if keys.is_empty() {
             return Err(unsupported(
@@ -189,56 +177,77 @@ impl Lowering<'_> {
         let left = self.side(left, one.into_iter())?;
         let right = self.side(right, other.into_iter())?;
         let width = left.columns.len() + right.columns.len();
-        let mut inner = left.rows();
-        inner.atoms.push(right.name.clone());
-        inner
-            .columns
-            .extend(right.columns.iter().map(|name| of_atom(1, name)));
-        let pairs = left.keys.iter().zip(&right.keys);
-        inner.equal = pairs
-            .map(|(key, other)| (of_atom(0, key), of_atom(1, other)))
-            .collect();
-        let (joined, shown) = self.single(inner)?;
-        let mut tables = vec![joined];
+        let (mut inner, seen) = pairs(&left, &right, conditions)?;
+        let read = |atom: usize| seen[atom].iter().map(move |name| of_atom(atom, name));
+        inner.columns.extend(read(0).chain(read(1)));
+        let (joined, mut shown) = self.single(inner)?;
+        let mut own = [shown.split_off(width), Vec::new()];
+        own[1] = own[0].split_off(seen[0].len());
+        let mut tables = vec![joined.clone()];
         let plain = shown.iter().map(|name| of_atom(0, name)).collect();
         let mut branches = vec![branch(&[], plain, false)?];
         let null = || Expr::Literal(ScalarValue::Null, None);
-        let mut alone =
-            |lowering: &mut Self, one: &Side, other: &Side, is_left: bool| -> Result<()> {
-                let (partnered, stored) = lowering.partnered(one, other)?;
-                for (name, columns, minus) in [
-                    (one.name.clone(), &one.columns, false),
-                    (partnered, &stored, true),
-                ] {
-                    let own = columns.iter().map(|name| of_atom(0, name));
-                    let missing = std::iter::repeat_with(null).take(width - columns.len());
-                    let all: Vec<Expr> = if is_left {
-                        own.chain(missing).collect()
-                    } else {
-                        missing.chain(own).collect()
-                    };
-                    tables.push(name);
-                    branches.push(branch(&[], all, minus)?);
-                }
-                Ok(())
+        for (at, one, other) in [(0, &left, &right), (1, &right, &left)] {
+            let is_whole = match kind {
+                JoinType::Left => at == 0,
+                JoinType::Right => at == 1,
+                _ => true,
             };
-        if kind != JoinType::Right {
-            alone(self, &left, &right, true)?;
+            if !is_whole {
+                continue;
+            }
+            let (partnered, stored) = if conditions.all.is_empty() {
+                self.partnered(one, other)?
+            } else {
+                self.partnered_in(one, &seen[at], (&joined, &own[at]))?
+            };
+            for (name, columns, minus) in [
+                (one.name.clone(), &one.columns, false),
+                (partnered, &stored, true),
+            ] {
+                let own = columns.iter().map(|name| of_atom(0, name));
+                let missing = std::iter::repeat_with(null).take(width - columns.len());
+                let all: Vec<Expr> = if at == 0 {
+                    own.chain(missing).collect()
+                } else {
+                    missing.chain(own).collect()
+                };
+                tables.push(name);
+                branches.push(branch(&[], all, minus)?);
+            }
         }
-        if kind != JoinType::Left {
-            alone(self, &right, &left, false)?;
-        }
+        self.summed("outer", &tables, branches, width)
+    }
+
+    /// The rows of a side, without some of them.
+    pub(crate) fn without(
+        &mut self,
+        of: &Side,
+        (name, stored): (String, Vec<String>),
+    ) -> Result<Pending> {
+        let columns = |names: &[String]| names.iter().map(|name| of_atom(0, name)).collect();
+        let branches = vec![
+            branch(&[], columns(&of.columns), false)?,
+            branch(&[], columns(&stored), true)?,
+        ];
+        let tables = [of.name.clone(), name];
+        self.summed("without", &tables, branches, of.columns.len())
+    }
+
+    /// A block that adds up branches.
+    fn summed(
+        &mut self,
+        name: &str,
+        tables: &[String],
+        branches: Vec<Branch>,
+        width: usize,
+    ) -> Result<Pending> {
         let names: Vec<String> = (0..width).map(|at| format!("column {at}")).collect();
-        let name = self.emit(
-            "outer",
-            computing(
-                &tables,
-                Rows::Map {
-                    names: names.clone(),
-                    branches,
-                },
-            ),
-        )?;
+        let rows = Rows::Map {
+            names: names.clone(),
+            branches,
+        };
+        let name = self.emit(name, computing(tables, rows))?;
         Ok(Pending::over(&name, &names))
     }
 
@@ -298,56 +307,41 @@ impl Lowering<'_> {
             },
             other.into_iter(),
         )?;
-        let (partnered, stored) = self.partnered(&left, &right)?;
-        let columns = |names: &[String]| names.iter().map(|name| of_atom(0, name)).collect();
-        let branches = vec![
-            branch(&[], columns(&left.columns), false)?,
-            branch(&[], columns(&stored), true)?,
-        ];
-        let names: Vec<String> = (0..left.columns.len())
-            .map(|at| format!("column {at}"))
-            .collect();
-        let tables = [left.name, partnered];
-        let name = self.emit(
-            "without",
-            computing(
-                &tables,
-                Rows::Map {
-                    names: names.clone(),
-                    branches,
-                },
-            ),
-        )?;
-        Ok(Pending::over(&name, &names))
+        let partnered = self.partnered(&left, &right)?;
+        self.without(&left, partnered)
     }
 }
 
-/// The two sides of an equality of both sides of a join.
+/// The columns of both sides of a join.
+fn left_and_right(left: &LogicalPlan, right: &LogicalPlan) -> Result<DFSchema> {
+    left.schema()
+        .join(right.schema())
+        .map_err(|problem| refusal(&problem))
+}
+
+/// The two sides of a condition that is an equality of both sides of a join.
 fn equality(
     condition: &Expr,
     (left, right): (&Pending, &Pending),
     (of_left, of_right): (&DFSchema, &DFSchema),
-) -> Result<(Expr, Expr)> {
-    let refused = || unsupported("ON of an outer join compares both sides by equality alone");
+) -> Result<Option<(Expr, Expr)>> {
     let Expr::BinaryExpr(binary) = condition else {
-        return Err(refused());
+        return Ok(None);
     };
     let is_of = |expr: &Expr, schema: &DFSchema| {
-        expr.column_refs()
-            .iter()
-            .all(|column| schema.has_column(column))
+        let columns = expr.column_refs();
+        !columns.is_empty() && columns.iter().all(|column| schema.has_column(column))
     };
-    if binary.op != Operator::Eq {
-        return Err(refused());
-    }
     let (one, other) = (&*binary.left, &*binary.right);
-    if is_of(one, of_left) && is_of(other, of_right) {
-        return Ok((left.meant(one, of_left)?, right.meant(other, of_right)?));
-    }
-    if is_of(one, of_right) && is_of(other, of_left) {
-        return Ok((left.meant(other, of_left)?, right.meant(one, of_right)?));
-    }
-    Err(refused())
+    Ok(match binary.op {
+        Operator::Eq if is_of(one, of_left) && is_of(other, of_right) => {
+            Some((left.meant(one, of_left)?, right.meant(other, of_right)?))
+        }
+        Operator::Eq if is_of(one, of_right) && is_of(other, of_left) => {
+            Some((left.meant(other, of_left)?, right.meant(one, of_right)?))
+        }
+        _ => None,
+    })
 }
 
 /// An equality whose left side is of one atom.
@@ -358,20 +352,4 @@ fn single_atom(one: Expr, other: Expr) -> Result<(Expr, Expr)> {
         ));
     }
     Ok((one, other))
-}
-
-/// NULL equals NULL: it is told by a column of its own.
-fn null_safe(keys: &mut Vec<(Expr, Expr)>) {
-    let texts = |of: &Expr| {
-        let text = datafusion_expr::cast(of.clone(), arrow_schema::DataType::Utf8);
-        datafusion_expr::when(of.clone().is_null(), datafusion_expr::lit("")).otherwise(text)
-    };
-    let mut told = Vec::new();
-    for (one, other) in keys.iter() {
-        told.push((one.clone().is_null(), other.clone().is_null()));
-        if let (Ok(one), Ok(other)) = (texts(one), texts(other)) {
-            told.push((one, other));
-        }
-    }
-    *keys = told;
 }

@@ -10,23 +10,30 @@
 //! | `state` | the blocks so far |
 //! | `settle` | pending rows to atoms with plain columns |
 //! | `aggregate` | GROUP BY, DISTINCT |
+//! | `pairs` | joins whose pairs must meet conditions |
+//! | `constant` | VALUES |
+//! | `truth` | EXISTS, IN, ANY and ALL as values |
+//! | `subquery` | subqueries in conditions, and as values |
 //! | `join` | inner and outer joins, those of EXISTS and IN |
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
 
 mod aggregate;
+mod constant;
 mod join;
 mod order;
+mod pairs;
 mod pending;
 mod settle;
 mod state;
 mod subquery;
+mod truth;
 
 use datafusion_expr::{Distinct, Expr, LogicalPlan};
 use ringview_core::Result;
 use ringview_query::Query;
 
 use crate::error::unsupported;
-use pending::{Pending, any, of_rank, ranking, split};
+use pending::{Pending, any, is_nested, of_rank, ranking, split};
 pub(crate) use state::Lowering;
 use state::free;
 
@@ -103,9 +110,13 @@ impl Lowering<'_> {
                 let (name, columns) = self.distinct(rows)?;
                 Ok(Pending::over(&name, &columns))
             }
-            LogicalPlan::Distinct(Distinct::On(on)) => self.distinct_on(on),
+            LogicalPlan::Distinct(Distinct::On(on)) => Ok(self.distinct_on(on)?.0),
             LogicalPlan::Join(join) => self.join(join),
             LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::Values(values) => self.values(&values.values),
+            LogicalPlan::EmptyRelation(empty) if empty.produce_one_row => {
+                self.values(&[Vec::new()])
+            }
             LogicalPlan::Limit(_) | LogicalPlan::Sort(_) => match self.ordered_plan(plan)? {
                 Some(ordered) => {
                     let names: Vec<String> = (0..ordered.columns())
@@ -131,22 +142,16 @@ impl Lowering<'_> {
         if any(&condition, |node| ranking(node).is_some()) {
             return self.first_of_each(rows, &condition);
         }
-        let is_nested = |node: &Expr| {
-            matches!(
-                node,
-                Expr::Exists(_)
-                    | Expr::InSubquery(_)
-                    | Expr::ScalarSubquery(_)
-                    | Expr::SetComparison(_)
-            )
-        };
         if any(&condition, is_nested) {
             return self.nested(rows, condition, schema);
         }
         if any(&condition, |node| {
             matches!(node, Expr::OuterReferenceColumn(..))
         }) {
-            rows.outer.push(subquery::correlation(&condition)?);
+            match subquery::correlation(&condition) {
+                Some(pair) => rows.outer.push(pair),
+                None => rows.around.push(condition),
+            }
             return Ok(rows);
         }
         rows.restrict(condition);

@@ -6,7 +6,7 @@
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::{
-    DistinctOn, Expr, LogicalPlan, Operator, SortExpr, WindowFunctionDefinition, lit,
+    Distinct, DistinctOn, Expr, LogicalPlan, Operator, SortExpr, WindowFunctionDefinition, lit,
 };
 use ringview_core::Result;
 use ringview_query::{Ordering, Query, Rank, Rows, SortKey};
@@ -53,6 +53,17 @@ impl Lowering<'_> {
             }
             other => (0, None, other),
         };
+        if let LogicalPlan::Distinct(Distinct::On(on)) = input
+            && on.sort_expr.is_some()
+        {
+            let (rows, by) = self.distinct_on(on)?;
+            return Ok(Some(Sorted {
+                rows,
+                by,
+                skip,
+                keep,
+            }));
+        }
         let is_cut = matches!(plan, LogicalPlan::Limit(_));
         let (shown, sort) = match input {
             LogicalPlan::Sort(sort) => (None, Some(sort)),
@@ -123,7 +134,7 @@ impl Lowering<'_> {
 
     /// A block whose first columns have these names; the names of all of its columns.
     fn named_rows(&mut self, rows: Pending, names: &[String]) -> Result<(String, Vec<String>)> {
-        let is_plain = rows.atoms.len() == 1 && rows.outer.is_empty() && rows.ranks.is_empty();
+        let is_plain = rows.is_plain();
         let (table, filters, columns) = if is_plain {
             (rows.atoms[0].clone(), rows.filters, rows.columns)
         } else {
@@ -146,8 +157,11 @@ impl Lowering<'_> {
         Ok((self.emit("computed", computing(&[table], rows))?, all))
     }
 
-    /// The first row of each partition.
-    pub(crate) fn distinct_on(&mut self, on: &DistinctOn) -> Result<Pending> {
+    /// The first row of each partition, and what they are ordered by.
+    pub(crate) fn distinct_on(
+        &mut self,
+        on: &DistinctOn,
+    ) -> Result<(Pending, Vec<(Expr, bool, bool)>)> {
         let mut rows = self.relation(&on.input)?;
         let schema = on.input.schema();
         let partition = on.on_expr.iter().map(|expr| rows.meant(expr, schema));
@@ -158,7 +172,16 @@ impl Lowering<'_> {
         };
         let columns = on.select_expr.iter().map(|expr| rows.meant(expr, schema));
         rows.columns = columns.collect::<Result<_>>()?;
-        self.first(rows, ranking, 1)
+        let width = rows.columns.len();
+        let mut order = ranking.order.clone();
+        rows.columns
+            .extend(order.iter().map(|(expr, _, _)| expr.clone()));
+        let mut found = self.first(rows, ranking, 1)?;
+        let keys = found.columns.split_off(width);
+        for ((expr, _, _), key) in order.iter_mut().zip(keys) {
+            *expr = key;
+        }
+        Ok((found, order))
     }
 
     /// The first rows of each partition, by a condition on their numbers.

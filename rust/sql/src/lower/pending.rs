@@ -31,6 +31,8 @@ pub(crate) struct Pending {
     pub(crate) ranks: Vec<Ranking>,
     /// Of a correlated subquery: an expression of the query around, and that of this one which equals it.
     pub(crate) outer: Vec<(Expr, Expr)>,
+    /// Of a correlated subquery: its other conditions on the query around, whose columns are outer references.
+    pub(crate) around: Vec<Expr>,
 }
 
 /// A window function that numbers rows.
@@ -53,6 +55,12 @@ impl Pending {
                 .collect(),
             ..Self::default()
         }
+    }
+
+    /// Whether they are computed row by row from one table or block.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_free = self.outer.is_empty() && self.around.is_empty();
+        self.atoms.len() == 1 && is_free && self.ranks.is_empty()
     }
 
     /// An expression over the rows of a plan, over the atoms.
@@ -169,6 +177,14 @@ pub(crate) fn atoms_of(expr: &Expr) -> BTreeSet<usize> {
 /// Whether something in an expression is so.
 pub(crate) fn any(expr: &Expr, holds: impl Fn(&Expr) -> bool) -> bool {
     expr.exists(|node| Ok(holds(node))).unwrap_or(true)
+}
+
+/// Whether an expression is a subquery, or compared with one.
+pub(crate) fn is_nested(node: &Expr) -> bool {
+    matches!(
+        node,
+        Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_)
+    )
 }
 
 /// An expression over the rows of a plan, each column replaced by what it is.

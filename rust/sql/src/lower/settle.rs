@@ -76,7 +76,7 @@ impl Settled {
 impl Lowering<'_> {
     /// The atoms of rows, and what is wanted of them.
     pub(crate) fn settle(&mut self, rows: Pending, wanted: Vec<Wanted>) -> Result<Settled> {
-        if !rows.outer.is_empty() {
+        if !rows.outer.is_empty() || !rows.around.is_empty() {
             return Err(unsupported(
                 "a subquery that is correlated in this place is not kept",
             ));
@@ -360,7 +360,7 @@ impl Lowering<'_> {
         let (mut tables, mut branches) = (Vec::new(), Vec::new());
         for input in &union.inputs {
             let rows = self.relation(input)?;
-            let is_plain = rows.atoms.len() == 1 && rows.outer.is_empty() && rows.ranks.is_empty();
+            let is_plain = rows.is_plain();
             let (table, filters, columns) = if is_plain {
                 (rows.atoms[0].clone(), rows.filters, rows.columns)
             } else {

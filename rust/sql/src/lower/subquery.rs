@@ -1,31 +1,30 @@
 //! Subqueries in conditions: EXISTS and IN as joins with different keys, one value as a join with its block.
 //!
-//! Invariant: a subquery is correlated by equalities alone. NOT IN is kept where neither side may be NULL. Cost: that of
-//! the joins.
+//! Invariant: a subquery is correlated by equalities; EXISTS and IN by other conditions beside them. Cost: that of the
+//! joins.
 
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion_common::{DFSchema, JoinType};
+use datafusion_common::{Column, DFSchema, JoinType, TableReference};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 
-use super::pending::{Pending, any, of_atom, place, renamed};
+use super::pairs::Conditions;
+use super::pending::{Pending, any, is_nested, of_atom, place, renamed};
 use super::state::Lowering;
 use crate::error::{refusal, unsupported};
 
-/// What of the query around equals what of this one.
-pub(crate) fn correlation(condition: &Expr) -> Result<(Expr, Expr)> {
-    let refused =
-        || unsupported("a subquery that is correlated otherwise than by equality is not kept here");
+/// What of the query around equals what of this one, if a condition says that and no more.
+pub(crate) fn correlation(condition: &Expr) -> Option<(Expr, Expr)> {
     let Expr::BinaryExpr(binary) = condition else {
-        return Err(refused());
+        return None;
     };
     let is_outer = |expr: &Expr| any(expr, |node| matches!(node, Expr::OuterReferenceColumn(..)));
     let (one, other) = ((*binary.left).clone(), (*binary.right).clone());
     match (binary.op, is_outer(&one), is_outer(&other)) {
-        (Operator::Eq, true, false) if one.column_refs().is_empty() => Ok((one, other)),
-        (Operator::Eq, false, true) if other.column_refs().is_empty() => Ok((other, one)),
-        _ => Err(refused()),
+        (Operator::Eq, true, false) if one.column_refs().is_empty() => Some((one, other)),
+        (Operator::Eq, false, true) if other.column_refs().is_empty() => Some((other, one)),
+        _ => None,
     }
 }
 
@@ -58,11 +57,11 @@ impl Lowering<'_> {
     fn exists(&mut self, rows: Pending, exists: &Exists, schema: &DFSchema) -> Result<Pending> {
         let mut inner = self.relation(&exists.subquery.subquery)?;
         let keys = correlated(&mut inner, &rows, schema)?;
-        if exists.negated {
-            self.anti(rows, inner, keys)
-        } else {
-            self.semi(rows, inner, keys)
+        if keys.is_empty() {
+            let node = Expr::Exists(exists.clone());
+            return self.compared(rows, node, schema);
         }
+        self.chosen(rows, inner, keys, exists.negated, schema)
     }
 
     fn within(&mut self, rows: Pending, within: &InSubquery, schema: &DFSchema) -> Result<Pending> {
@@ -70,17 +69,31 @@ impl Lowering<'_> {
         let mut keys = correlated(&mut inner, &rows, schema)?;
         let looked = (*within.expr).clone();
         let there = inner.columns[0].clone();
-        if within.negated {
-            for (expr, of) in [(&looked, &rows), (&there, &inner)] {
-                if self.may_be_null(expr, of)? {
-                    return Err(unsupported(
-                        "NOT IN with a side that may be NULL is not kept here: NULL among the values makes it unknown for all rows; write NOT EXISTS",
-                    ));
-                }
-            }
+        if within.negated
+            && (self.may_be_null(&looked, &rows)? || self.may_be_null(&there, &inner)?)
+        {
+            // NULL makes it unknown, not false.
+            let node = Expr::InSubquery(within.clone());
+            return self.compared(rows, node, schema);
         }
         keys.push((looked, there));
-        if within.negated {
+        self.chosen(rows, inner, keys, within.negated, schema)
+    }
+
+    /// Rows that have a partner, or none.
+    fn chosen(
+        &mut self,
+        rows: Pending,
+        mut inner: Pending,
+        keys: Vec<(Expr, Expr)>,
+        negated: bool,
+        schema: &DFSchema,
+    ) -> Result<Pending> {
+        let conditions = std::mem::take(&mut inner.around);
+        if !conditions.is_empty() {
+            return self.partnered_where(rows, inner, keys, (&conditions, schema), negated);
+        }
+        if negated {
             self.anti(rows, inner, keys)
         } else {
             self.semi(rows, inner, keys)
@@ -89,16 +102,6 @@ impl Lowering<'_> {
 
     /// A condition with values of subqueries.
     fn compared(&mut self, rows: Pending, condition: Expr, schema: &DFSchema) -> Result<Pending> {
-        if any(&condition, |node| {
-            matches!(
-                node,
-                Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_)
-            )
-        }) {
-            return Err(unsupported(
-                "EXISTS, IN, ANY or ALL within a condition is not kept here",
-            ));
-        }
         let (mut rows, mut conditions) = self.with_values(rows, vec![condition], schema)?;
         conditions
             .drain(..)
@@ -127,99 +130,96 @@ impl Lowering<'_> {
         mut exprs: Vec<Expr>,
         schema: &DFSchema,
     ) -> Result<(Pending, Vec<Expr>)> {
-        let mut subqueries = Vec::new();
-        for expr in &exprs {
-            expr.apply(|node| {
-                if let Expr::ScalarSubquery(subquery) = node {
-                    subqueries.push(subquery.clone());
+        while let Some(node) = innermost(&exprs)? {
+            // The columns of a node move with the rows, so its value takes its place at the end.
+            replace(&mut exprs, &node, &value_of_node())?;
+            let value = match &node {
+                Expr::ScalarSubquery(subquery) => {
+                    let mut inner = self.relation(&subquery.subquery)?;
+                    let keys = correlated(&mut inner, &rows, schema)?;
+                    self.scalar_value(&mut rows, &mut exprs, inner, keys)?
                 }
-                Ok(TreeNodeRecursion::Continue)
-            })
-            .map_err(|problem| refusal(&problem))?;
-        }
-        for subquery in &subqueries {
-            let mut inner = self.relation(&subquery.subquery)?;
-            let keys = correlated(&mut inner, &rows, schema)?;
-            let value = if keys.is_empty() {
-                if !self.is_one_row(&inner) {
-                    return Err(unsupported(
-                        "a subquery that is compared is one row: aggregate it",
-                    ));
-                }
-                let value = Pending {
-                    columns: vec![inner.columns[0].clone()],
-                    ..inner
-                };
-                let (name, stored) = self.single(value)?;
-                rows.atoms.push(name);
-                of_atom(rows.atoms.len() - 1, &stored[0])
-            } else {
-                let width = rows.columns.len();
-                // What the expressions read stands behind the columns, so that it comes through the join.
-                let read: Vec<Expr> = exprs
-                    .iter()
-                    .flat_map(Expr::column_refs)
-                    .cloned()
-                    .map(Expr::Column)
-                    .collect();
-                rows.columns.extend(read.iter().cloned());
-                let (joined, value) = self.looked_up(rows, inner, keys)?;
-                rows = joined;
-                let moved = |expr: Expr| {
-                    renamed(expr, &|atom, name| {
-                        let at = read
-                            .iter()
-                            .position(|one| place(one) == Some((atom, name)))?;
-                        Some(rows.columns[width + at].clone())
-                    })
-                };
-                exprs = exprs.into_iter().map(moved).collect::<Result<_>>()?;
-                rows.columns.truncate(width);
-                value
+                _ => self.truth(&mut rows, &mut exprs, &node, schema)?,
             };
-            for expr in &mut exprs {
-                let made = std::mem::take(expr).transform_up(|node| match &node {
-                    Expr::ScalarSubquery(other) if other == subquery => {
-                        Ok(Transformed::yes(value.clone()))
-                    }
-                    _ => Ok(Transformed::no(node)),
-                });
-                *expr = made.map_err(|problem| refusal(&problem))?.data;
-            }
+            replace(&mut exprs, &value_of_node(), &value)?;
         }
         Ok((rows, exprs))
     }
 
-    /// Each row with the value that a correlated subquery has for it: a left join with its groups.
-    fn looked_up(
+    /// The one value of a subquery for each row.
+    fn scalar_value(
         &mut self,
-        rows: Pending,
+        rows: &mut Pending,
+        exprs: &mut Vec<Expr>,
         inner: Pending,
         keys: Vec<(Expr, Expr)>,
-    ) -> Result<(Pending, Expr)> {
-        let groups = match &inner.atoms[..] {
-            [name] if inner.filters.is_empty() && self.is_grouped(name) => name.clone(),
-            _ => {
-                return Err(unsupported(
-                    "a correlated subquery is one row: aggregate it",
-                ));
-            }
+    ) -> Result<Expr> {
+        let is_known = if keys.is_empty() {
+            self.is_one_row(&inner)
+        } else {
+            matches!(&inner.atoms[..], [name] if inner.filters.is_empty() && self.is_grouped(name))
         };
+        if !is_known {
+            return Err(unsupported(
+                "a subquery that stands for a value is one row: aggregate it",
+            ));
+        }
         let value = inner.columns[0].clone();
-        let read: Vec<String> = value
-            .column_refs()
-            .iter()
-            .map(|column| column.name.clone())
-            .collect();
+        let values = self.looked_up(rows, exprs, inner, keys, vec![value])?;
+        Ok(values[0].clone())
+    }
+
+    /// Each row with values of the one row of a block that has its keys; NULL where there is none.
+    ///
+    /// The rows may become those of a join, so expressions over them are brought along.
+    pub(crate) fn looked_up(
+        &mut self,
+        rows: &mut Pending,
+        exprs: &mut Vec<Expr>,
+        block: Pending,
+        keys: Vec<(Expr, Expr)>,
+        values: Vec<Expr>,
+    ) -> Result<Vec<Expr>> {
+        if keys.is_empty() {
+            let one = Pending {
+                columns: values,
+                ..block
+            };
+            let (name, stored) = self.single(one)?;
+            rows.atoms.push(name);
+            let atom = rows.atoms.len() - 1;
+            return Ok(stored.iter().map(|name| of_atom(atom, name)).collect());
+        }
+        let read = |of: &[Expr]| -> Vec<Expr> {
+            let columns = of.iter().flat_map(Expr::column_refs);
+            let columns = columns.cloned().map(Expr::Column);
+            columns.filter(|column| place(column).is_some()).collect()
+        };
         let width = rows.columns.len();
-        let right = Pending::over(&groups, &read);
-        let mut joined = self.outer(rows, right, keys, JoinType::Left)?;
-        let values = joined.columns.split_off(width);
-        let value = renamed(value, &|_, name| {
-            let at = read.iter().position(|one| one == name)?;
-            Some(values[at].clone())
-        })?;
-        Ok((joined, value))
+        // What the expressions read stands behind the columns, so that it comes through the join.
+        let around = read(exprs);
+        rows.columns.extend(around.iter().cloned());
+        let own = read(&values);
+        let right = Pending {
+            columns: own.clone(),
+            ..block
+        };
+        let left = std::mem::take(rows);
+        let mut joined = self.outer(left, right, keys, JoinType::Left, &Conditions::none())?;
+        let mut found = joined.columns.split_off(width);
+        let there = found.split_off(around.len());
+        let replaced = |expr: Expr, by: &[Expr], with: &[Expr]| {
+            renamed(expr, &|atom, name| {
+                let at = by.iter().position(|one| place(one) == Some((atom, name)))?;
+                Some(with[at].clone())
+            })
+        };
+        *rows = joined;
+        for expr in exprs.iter_mut() {
+            *expr = replaced(std::mem::take(expr), &around, &found)?;
+        }
+        let values = values.into_iter();
+        values.map(|value| replaced(value, &own, &there)).collect()
     }
 
     /// Whether rows are those of an aggregate without groups.
@@ -238,7 +238,7 @@ impl Lowering<'_> {
         block.is_some_and(|block| block.query.rows.is_none() && block.query.bag.is_none())
     }
 
-    fn may_be_null(&self, expr: &Expr, rows: &Pending) -> Result<bool> {
+    pub(crate) fn may_be_null(&self, expr: &Expr, rows: &Pending) -> Result<bool> {
         Ok(match place(expr) {
             Some((atom, name)) => self.column(&rows.atoms[atom], name)?.1,
             None => true,
@@ -247,15 +247,59 @@ impl Lowering<'_> {
 }
 
 /// The equalities of a subquery with the query around, taken from it.
-fn correlated(inner: &mut Pending, rows: &Pending, schema: &DFSchema) -> Result<Vec<(Expr, Expr)>> {
+pub(crate) fn correlated(
+    inner: &mut Pending,
+    rows: &Pending,
+    schema: &DFSchema,
+) -> Result<Vec<(Expr, Expr)>> {
     let mut keys = Vec::new();
     for (around, key) in std::mem::take(&mut inner.outer) {
-        let around = around.transform_up(|node| match node {
-            Expr::OuterReferenceColumn(_, column) => Ok(Transformed::yes(Expr::Column(column))),
-            other => Ok(Transformed::no(other)),
-        });
-        let around = around.map_err(|problem| refusal(&problem))?.data;
-        keys.push((rows.meant(&around, schema)?, key));
+        keys.push((rows.meant(&inside(around)?, schema)?, key));
     }
     Ok(keys)
+}
+
+/// An expression with references to the query around as columns of it.
+pub(crate) fn inside(expr: Expr) -> Result<Expr> {
+    let made = expr.transform_up(|node| match node {
+        Expr::OuterReferenceColumn(_, column) => Ok(Transformed::yes(Expr::Column(column))),
+        other => Ok(Transformed::no(other)),
+    });
+    Ok(made.map_err(|problem| refusal(&problem))?.data)
+}
+
+/// A subquery within some expressions that has none within its own operands.
+fn innermost(exprs: &[Expr]) -> Result<Option<Expr>> {
+    let mut last = None;
+    for expr in exprs {
+        expr.apply(|node| {
+            if is_nested(node) {
+                // Operands come behind what they are of.
+                last = Some(node.clone());
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .map_err(|problem| refusal(&problem))?;
+    }
+    Ok(last)
+}
+
+/// Stands for the value of a subquery until that is known.
+fn value_of_node() -> Expr {
+    Expr::Column(Column::new(Some(TableReference::bare("value")), "value"))
+}
+
+/// Puts an expression in the place of another.
+fn replace(exprs: &mut [Expr], node: &Expr, by: &Expr) -> Result<()> {
+    for expr in exprs {
+        let made = std::mem::take(expr).transform_up(|other| {
+            Ok(if other == *node {
+                Transformed::yes(by.clone())
+            } else {
+                Transformed::no(other)
+            })
+        });
+        *expr = made.map_err(|problem| refusal(&problem))?.data;
+    }
+    Ok(())
 }
