@@ -9,8 +9,33 @@ use super::Index;
 use super::hub::Part;
 use super::node::Kind;
 use super::record::MOST;
+use super::whole::Whole;
 
 impl Index {
+    /// How many positions all results have. The first call is linear in the keys of a hub.
+    ///
+    /// # Errors
+    /// `Overflow` if there are more than 2^126.
+    pub fn len_upper(&mut self) -> Result<u128> {
+        if self.whole.is_none() {
+            let (mut whole, hub) = (Whole::default(), &self.hubs[self.root]);
+            let keys: Vec<u32> = (0..hub.keys.len() as u32).collect();
+            let (steps, fits) = whole.update(hub, &mut self.lists, &keys);
+            self.steps += steps;
+            if !fits {
+                return Err(Self::too_large());
+            }
+            self.whole = Some(whole);
+        }
+        Ok(self.positions().unwrap_or_default())
+    }
+
+    /// The same, if they were asked for before.
+    #[must_use]
+    pub fn positions(&self) -> Option<u128> {
+        self.whole.as_ref().map(|whole| whole.record.count)
+    }
+
     /// How many positions the results of a linked tuple have.
     ///
     /// # Errors

@@ -24,7 +24,7 @@
 //! | `lists` | many lists in one array |
 //! | `record` | groups of one key in buckets |
 //! | `hub`, `node` | a join key; a relation |
-//! | `change`, `spread` | tuples come and go; what that moves elsewhere |
+//! | `change`, `spread`, `scratch` | tuples come and go; what that moves elsewhere |
 //! | `whole` | all results |
 //! | `count`, `find` | how many results; the one at a position |
 //! | `rows` | from words to a tuple, for deletes |
@@ -40,6 +40,7 @@ pub(crate) mod lists;
 mod node;
 mod record;
 mod rows;
+mod scratch;
 mod spread;
 mod whole;
 
@@ -51,7 +52,7 @@ use hub::{Hub, Part};
 use lists::Lists;
 use node::{Kind, Node, Slot};
 use rows::TupleWords;
-use spread::Spread;
+use scratch::Scratch;
 use whole::Whole;
 
 /// The index of a join.
@@ -83,7 +84,7 @@ pub struct Index {
     /// A count passed its limit: only what was linked is known, until `rebuild`.
     broken: bool,
     /// Room for what a change moves, while it does.
-    spread: Spread,
+    scratch: Scratch,
     /// The numbers of keys, while tuples come.
     numbers: Vec<u32>,
 }
@@ -116,7 +117,7 @@ impl Index {
             whole: None,
             steps: 0,
             broken: false,
-            spread: Spread::default(),
+            scratch: Scratch::default(),
             numbers: Vec::new(),
         };
         for (node, atom) in atoms.iter().enumerate() {
@@ -196,7 +197,7 @@ impl Index {
             + rows.map(TupleWords::memory_usage).sum::<usize>()
             + self.lists.memory_usage()
             + self.whole.as_ref().map_or(0, Whole::memory_usage)
-            + self.spread.memory_usage()
+            + self.scratch.memory_usage()
             + self.numbers.capacity() * 4
     }
 

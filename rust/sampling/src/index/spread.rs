@@ -9,6 +9,7 @@ use ringview_core::prefetch;
 use super::Index;
 use super::hub::{Part, Told};
 use super::record::{MOST, ZERO};
+use super::scratch::Move;
 
 /// How many groups ahead what they touch is asked for: their spots, then records, then places.
 const AHEAD: [usize; 3] = [12, 8, 4];
@@ -42,29 +43,6 @@ impl Powers {
             log if log <= u32::from(MOST) => Some(log as u8),
             _ => None,
         }
-    }
-}
-
-/// A group, and the weight of what it is told by one hub.
-#[derive(Clone, Copy, Debug)]
-struct Move {
-    group: u32,
-    before: u8,
-    now: u8,
-}
-
-/// Room for what moves.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Spread {
-    told: Vec<Vec<Told>>,
-    moves: Vec<Vec<Move>>,
-}
-
-impl Spread {
-    pub(super) fn memory_usage(&self) -> usize {
-        let told: usize = self.told.iter().map(Vec::capacity).sum();
-        let moves: usize = self.moves.iter().map(Vec::capacity).sum();
-        (told + moves) * size_of::<Told>()
     }
 }
 
@@ -105,20 +83,24 @@ impl Index {
         }
         let mut dirty = self.hubs[hub].take_dirty();
         if hub == self.root {
-            self.reweigh_whole(&dirty);
+            if let Some(whole) = &mut self.whole {
+                let (steps, fits) = whole.update(&self.hubs[hub], &mut self.lists, &dirty);
+                self.steps += steps;
+                self.broken |= !fits;
+            }
         }
         for at in 0..self.hubs[hub].members.len() {
             let member = self.hubs[hub].members[at];
             if at == came || matches!(member.part, Part::Leaf(_)) {
                 continue;
             }
-            let mut told = self.spread.told.pop().unwrap_or_default();
+            let mut told = self.scratch.told.pop().unwrap_or_default();
             self.broken |= !self.hubs[hub].tell(at, &dirty, &mut told);
             if !told.is_empty() && !self.broken {
                 self.move_groups(member.node, member.at, &told);
             }
             told.clear();
-            self.spread.told.push(told);
+            self.scratch.told.push(told);
         }
         dirty.clear();
         self.hubs[hub].dirty = dirty;
@@ -126,7 +108,7 @@ impl Index {
 
     /// A hub told a relation something new of some keys: their groups move at its other hubs.
     fn move_groups(&mut self, node: usize, came: usize, told: &[Told]) {
-        let mut moves = self.spread.moves.pop().unwrap_or_default();
+        let mut moves = self.scratch.moves.pop().unwrap_or_default();
         let slot = &self.nodes[node].slots[came];
         let hub = &self.hubs[slot.hub];
         let part = hub.members[slot.member].part;
@@ -156,7 +138,7 @@ impl Index {
             self.pass_on(slot.hub, slot.member);
         }
         moves.clear();
-        self.spread.moves.push(moves);
+        self.scratch.moves.push(moves);
     }
 
     #[inline]

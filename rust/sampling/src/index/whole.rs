@@ -4,10 +4,8 @@
 //! the hub's relations have for it; it is rounded as what a hub tells is. Cost: O(1) a key that changes, and
 //! nothing at all until somebody asks.
 
-use ringview_core::Result;
-
-use super::Index;
-use super::lists::NONE;
+use super::hub::Hub;
+use super::lists::{Lists, NONE};
 use super::record::{MOST, Record, ZERO, rounded};
 
 /// All results.
@@ -19,68 +17,41 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    pub(super) fn memory_usage(&self) -> usize {
-        self.places.capacity() * 4 + self.exponents.capacity()
-    }
-}
-
-impl Index {
-    /// How many positions all results have. The first call is linear in the keys of a hub.
-    ///
-    /// # Errors
-    /// `Overflow` if there are more than 2^126.
-    pub fn len_upper(&mut self) -> Result<u128> {
-        if self.whole.is_none() {
-            self.whole = Some(Whole::default());
-            let keys: Vec<u32> = (0..self.hubs[self.root].keys.len() as u32).collect();
-            self.reweigh_whole(&keys);
-            if self.broken {
-                // Nothing else is wrong.
-                self.broken = false;
-                self.whole = None;
-                return Err(Self::too_large());
-            }
-        }
-        Ok(self.positions().unwrap_or_default())
-    }
-
-    /// The same, if they were asked for before.
-    #[must_use]
-    pub fn positions(&self) -> Option<u128> {
-        self.whole.as_ref().map(|whole| whole.record.count)
-    }
-
-    /// What the root's relations have for these keys changed.
-    pub(super) fn reweigh_whole(&mut self, keys: &[u32]) {
-        let Some(whole) = &mut self.whole else { return };
-        let hub = &self.hubs[self.root];
-        whole.places.resize(hub.keys.len(), NONE);
-        whole.exponents.resize(hub.keys.len(), ZERO);
+    /// The counts of these keys of the hub by which all results are listed have changed. Returns the
+    /// number of groups moved, and whether all counts fit.
+    pub(super) fn update(&mut self, hub: &Hub, lists: &mut Lists, keys: &[u32]) -> (u64, bool) {
+        self.places.resize(hub.keys.len(), NONE);
+        self.exponents.resize(hub.keys.len(), ZERO);
+        let (mut steps, mut fits) = (0, true);
         for &key in keys {
             let product = hub.product(key, None);
-            let held = &mut whole.exponents[key as usize];
+            let held = &mut self.exponents[key as usize];
             let now = rounded(*held, product.unwrap_or(1 << MOST));
             let before = std::mem::replace(held, now);
-            self.broken |= product.is_none();
+            fits &= product.is_some();
             if before == now {
                 continue;
             }
-            let place = whole.places[key as usize];
-            let (places, steps) = (&mut whole.places, &mut self.steps);
-            let mut told = |key: u32, place| {
-                *steps += 1;
+            let place = self.places[key as usize];
+            let places = &mut self.places;
+            let mut moved = |key: u32, place| {
+                steps += 1;
                 places[key as usize] = place;
             };
-            let (record, lists) = (&mut whole.record, &mut self.lists);
-            let fits = match (before, now) {
-                (ZERO, _) => record.put(lists, now, key, &mut told),
+            let record = &mut self.record;
+            fits &= match (before, now) {
+                (ZERO, _) => record.put(lists, now, key, &mut moved),
                 (_, ZERO) => {
-                    record.take(lists, before, place, &mut told);
+                    record.take(lists, before, place, &mut moved);
                     true
                 }
-                moved => record.shift(lists, moved, place, &mut told),
+                exponents => record.shift(lists, exponents, place, &mut moved),
             };
-            self.broken |= !fits;
         }
+        (steps, fits)
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        self.places.capacity() * 4 + self.exponents.capacity()
     }
 }

@@ -22,20 +22,22 @@
 //! | `places` | what is held, and what a transaction wrote over |
 //! | `events` | which tuples a transaction brought and took |
 //! | `draw` | draws from the whole join |
+//! | `walk` | [`Walk`]: positions in random order |
 
 mod draw;
 mod events;
 mod offer;
 mod places;
+mod walk;
 
 use ringview_core::{Budget, Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::index::Search;
 use crate::{Atom, Index, Law};
-pub(crate) use draw::Walk;
 use events::Events;
 use places::Places;
+pub(crate) use walk::Walk;
 
 /// So many tuples are linked before what they bring is looked at.
 const TOGETHER: usize = 4096;

@@ -3,7 +3,7 @@
 //! Invariant: every path has the rows that are there, and how often a row is there beyond once stands beside. Cost:
 //! O(paths) expected a row.
 
-use super::super::numbers::Numbers;
+use crate::bags::numbers::Numbers;
 use super::partners::{Ids, Partners};
 
 /// Rows by their ids.

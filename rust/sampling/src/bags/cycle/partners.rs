@@ -11,7 +11,7 @@ use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
 use ringview_core::{prefetch, random_hasher};
 
-use super::super::numbers::Numbers;
+use crate::bags::numbers::Numbers;
 use crate::index::lists::{List, Lists};
 
 const NONE: u32 = u32::MAX;

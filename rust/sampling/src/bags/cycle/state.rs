@@ -4,7 +4,7 @@
 
 use ringview_core::{Budget, Result};
 
-use super::super::ground::{Ground, Tell};
+use crate::bags::ground::{Ground, Tell};
 use super::part::Part;
 use super::partners::Ids;
 use super::steps::{Meet, Projection, Step};

@@ -5,7 +5,7 @@
 //! was. Cost: O(1) expected a row and path; the places that only removals need are
 //! made, linear in the part, by the first of these.
 
-use super::super::numbers::Numbers;
+use crate::bags::numbers::Numbers;
 
 const NONE: u32 = u32::MAX;
 
