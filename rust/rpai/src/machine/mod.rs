@@ -15,6 +15,8 @@
 //! | `indexed/` | the optimised form: sums of products of relations, each filtered by indexes |
 //! | `keyed/` | queries that fall into parts by keys |
 //! | `general/` | the general algorithm: free and bound maps, combinations of rows, aggregates |
+//! | `state` | [`Machine`] and what it is made of, as data |
+//! | `optimised`, `partitioned`, `part` | queries kept by an index, or in parts; what belongs to a key |
 //! | `description` | how a query is maintained, for explanations |
 
 mod description;
@@ -27,6 +29,7 @@ mod part_groups;
 mod partitioned;
 mod query;
 mod recognise;
+mod state;
 mod store;
 
 use std::sync::Arc;
@@ -35,35 +38,16 @@ use ringview_core::{Batch, Budget, Error, Result, Type};
 
 use general::General;
 use indexed::selector::with_scratch;
-use optimised::Indexed;
-use partitioned::Partitioned;
 use query::row::{Row, RowAt};
 use query::scope::{Nowhere, simple};
+use state::{Indexed, Partitioned, State};
 
 pub use description::{Description, Strategy};
 pub use general::{Group, GroupDelta};
 pub use query::number::{Kind, Quantity};
 pub use query::plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
 pub use query::row::Cell;
-
-/// What keeps a query.
-#[derive(Clone, Debug)]
-enum State {
-    Indexed(Indexed),
-    Partitioned(Box<Partitioned>),
-    General(Box<General>),
-}
-
-/// A query that is kept up to date.
-#[derive(Clone, Debug)]
-pub struct Machine {
-    plan: Arc<Plan>,
-    /// Of each table, the columns of doubles that the query reads.
-    reals: Arc<[Vec<usize>]>,
-    state: State,
-    /// Why the optimisation does not keep it as it stands.
-    why: Option<&'static str>,
-}
+pub use state::Machine;
 
 /// Rows of a table, with verdicts on them.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +70,7 @@ impl Machine {
     }
 
     /// One that is not kept in parts: it is itself the part of a key.
-    fn in_one(plan: Plan) -> Self {
+    pub(super) fn in_one(plan: Plan) -> Self {
         Self::made(plan, false)
     }
 
@@ -212,7 +196,12 @@ impl Machine {
     }
 
     #[inline]
-    fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Budget<'_>)) -> Result<()> {
+    pub(super) fn change(
+        &mut self,
+        table: usize,
+        row: &RowAt<'_>,
+        times: (i64, &Budget<'_>),
+    ) -> Result<()> {
         self.state.change(table, row, times)
     }
 
@@ -242,7 +231,7 @@ impl Machine {
     }
 
     /// All rows of a machine that never commits go at once.
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         match &mut self.state {
             State::Indexed(indexed) => indexed.clear(),
             _ => self.rollback(),
@@ -320,7 +309,7 @@ impl Machine {
         self.value(&Budget::free())
     }
 
-    fn value(&mut self, budget: &Budget<'_>) -> Result<Cell> {
+    pub(super) fn value(&mut self, budget: &Budget<'_>) -> Result<Cell> {
         let block = &self.plan.block;
         if let State::Indexed(indexed) = &mut self.state {
             return with_scratch::<Cell, 4, _>(indexed.len(), |all| {
@@ -333,7 +322,7 @@ impl Machine {
     }
 
     /// Whether no row can take part for want of rows of one of these tables.
-    fn lacks(&self, tables: &[bool]) -> bool {
+    pub(super) fn lacks(&self, tables: &[bool]) -> bool {
         match &self.state {
             State::Indexed(indexed) => indexed.lacks(tables, &self.plan.block.relations),
             _ => false,
@@ -341,7 +330,7 @@ impl Machine {
     }
 
     /// Whether it holds nothing.
-    fn is_vacant(&self) -> bool {
+    pub(super) fn is_vacant(&self) -> bool {
         match &self.state {
             State::Indexed(indexed) => indexed.is_vacant(),
             State::Partitioned(parts) => parts.is_vacant(),
@@ -373,7 +362,12 @@ impl Machine {
 
 impl State {
     #[inline]
-    fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Budget<'_>)) -> Result<()> {
+    pub(super) fn change(
+        &mut self,
+        table: usize,
+        row: &RowAt<'_>,
+        times: (i64, &Budget<'_>),
+    ) -> Result<()> {
         match self {
             State::Indexed(indexed) => indexed.change(table, row, times),
             State::Partitioned(parts) => {

@@ -6,19 +6,11 @@
 
 use ringview_core::{Budget, Result};
 
-use crate::machine::Machine;
-use crate::machine::indexed::memo::Memo;
 use crate::machine::indexed::selector::Selector;
 use crate::machine::query::plan::{Plan, Value};
 use crate::machine::query::row::{Cell, RowAt};
 use crate::machine::query::scope::{Nowhere, simple};
-
-#[derive(Clone, Debug)]
-pub(crate) struct Indexed {
-    selector: Selector,
-    closed: Vec<(usize, Machine)>,
-    memo: Option<Box<Memo>>,
-}
+use crate::machine::state::{Indexed, Machine};
 
 impl Indexed {
     /// Without rows; of a machine that is one of many, each with few rows, nothing is remembered.

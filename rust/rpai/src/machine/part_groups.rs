@@ -11,9 +11,9 @@ use crate::machine::general::accumulator::Accumulator;
 use crate::machine::general::{Group, GroupDelta};
 use crate::machine::keyed::shape::own;
 use crate::machine::part::results;
-use crate::machine::partitioned::{Partitioned, Touched};
 use crate::machine::query::plan::Aggregate;
 use crate::machine::query::row::Row;
+use crate::machine::state::{Partitioned, Touched};
 use crate::machine::store::packed::unpack_cells;
 
 impl Partitioned {

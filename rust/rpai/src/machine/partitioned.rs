@@ -13,63 +13,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ringview_core::{Batch, Budget, Result, empty};
-use ringview_relation::{ABSENT, KeyScratch, Keys, Part as Table};
+use ringview_relation::{ABSENT, Keys};
 
-use crate::machine::Machine;
 use crate::machine::general::Group;
 use crate::machine::general::accumulator::Accumulator;
 use crate::machine::keyed::shape::{Route, Shape, Total};
-use crate::machine::part::{Evaluator, FEW, Many, Part, RESULT, load};
+use crate::machine::part::{FEW, RESULT, load};
 use crate::machine::query::number::Quantity;
 use crate::machine::query::plan::Plan;
 use crate::machine::query::row::{Cell, Row, RowAt};
-use crate::machine::store::packed::{PackedRows, pack_cells};
-
-/// A part that rows or its evaluation changed since the last commit, with its packed rows at that
-/// time.
-#[derive(Clone, Debug)]
-pub(crate) struct Touched {
-    pub(crate) slot: u32,
-    pub(crate) was: PackedRows,
-    had_machine: bool,
-}
+use crate::machine::state::{Evaluator, Machine, Many, Part, Partitioned, Scratch, Touched};
+use crate::machine::store::packed::pack_cells;
 
 /// Marks of a part: whether rows came since it was evaluated, whether it is among the touched, and
 /// whether an index was walked when it was evaluated.
 const STALE: u8 = 1;
 const TOUCHED: u8 = 2;
 const WALKED: u8 = 4;
-
-#[derive(Clone, Debug)]
-pub(crate) struct Partitioned {
-    pub(crate) shape: Arc<Shape>,
-    /// The machine of a part, without rows.
-    empty: Arc<Machine>,
-    /// The keys; parts and marks stand beside them by slot.
-    pub(crate) keys: Table,
-    pub(crate) parts: Vec<Part>,
-    marks: Vec<u8>,
-    evaluator: Box<Evaluator>,
-    /// Where a group may be of several parts.
-    pub(crate) groups: BTreeMap<Row, Total>,
-    stale: Vec<u32>,
-    pub(crate) touched: Vec<Touched>,
-    /// What groups were at the last commit.
-    pub(crate) old_groups: BTreeMap<Row, Option<Total>>,
-    /// Whether keys that are not there can have no result.
-    is_frozen: bool,
-    scratch: Scratch,
-}
-
-/// Memory for a batch.
-#[derive(Clone, Debug, Default)]
-struct Scratch {
-    columns: Vec<Vec<u64>>,
-    rows: Vec<(usize, i64)>,
-    slots: Vec<u32>,
-    keys: KeyScratch,
-    body: Vec<u8>,
-}
 
 impl Partitioned {
     /// The parts of a query; `None` where it does not fall into such, or keys are not exact.

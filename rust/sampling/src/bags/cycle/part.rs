@@ -3,8 +3,8 @@
 //! Invariant: every path has the rows that are there, and how often a row is there beyond once stands beside. Cost:
 //! O(paths) expected a row.
 
-use crate::bags::numbers::Numbers;
 use super::partners::{Ids, Partners};
+use crate::bags::numbers::Numbers;
 
 /// Rows by their ids.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@
 
 use ringview_core::{Budget, Result};
 
-use crate::bags::ground::{Ground, Tell};
 use super::part::Part;
 use super::partners::Ids;
 use super::steps::{Meet, Projection, Step};
+use crate::bags::ground::{Ground, Tell};
 
 /// What is read while a change is followed.
 #[derive(Clone, Debug)]
