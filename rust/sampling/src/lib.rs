@@ -8,7 +8,7 @@
 //! | `random` | the one generator, and exact draws from it |
 //! | `law` | what a reservoir remembers beside its items: how many to pass over, where the next goes, and who comes for one that died |
 //! | `reservoir` | [`Reservoir`]: k items of a stream of batches, skipping what need not be looked at |
-//! | `room` | room for long arrays |
+//! | `capacity` | capacity of long arrays |
 //! | `shape` | [`Atom`]: what a join looks like to the index; its join tree |
 //! | `index/` | [`Index`]: how many results there are, nearly, and which stands at a position |
 //! | `held` | which places of a sample hold a tuple, for deletes |
@@ -19,13 +19,13 @@
 //! | `view/` | [`Samples`], [`SampleView`]: the same as a view of the database |
 
 mod bags;
+mod capacity;
 mod held;
 mod index;
 mod law;
 mod merge;
 mod random;
 mod reservoir;
-mod room;
 mod sample;
 mod shape;
 mod view;

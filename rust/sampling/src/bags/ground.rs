@@ -95,7 +95,7 @@ impl Ground {
     #[inline]
     pub(super) fn enter(&mut self, part: usize, row: &[u64], ids: &mut Vec<u32>) {
         for &(variable, column) in &self.plan.parts[part].variables {
-            ids.push(self.values[variable].enter(row, &[column]));
+            ids.push(self.values[variable].acquire(row, &[column]));
         }
     }
 
@@ -114,7 +114,7 @@ impl Ground {
     /// A row that came and was undone, or one that left and stays away: its values are one row's fewer.
     pub(super) fn leave(&mut self, part: usize, ids: &[u32]) {
         for (&(variable, _), &id) in self.plan.parts[part].variables.iter().zip(ids) {
-            self.values[variable].leave(id);
+            self.values[variable].release(id);
         }
     }
 

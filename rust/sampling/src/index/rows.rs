@@ -1,8 +1,7 @@
-//! From the words of a row to a tuple that has them: what a delete needs.
+//! From the words of a row to a tuple that has them, for deletes.
 //!
-//! Invariant: the tuples of equal rows are a chain, the last that came first; the table holds the first of
-//! each chain. Which of equal tuples a delete takes has nothing to do with what is sampled. Cost: O(1) expected;
-//! nothing at all until the first delete.
+//! Invariant: the tuples of equal rows are a chain, the youngest first; the table holds the first of each chain. Which of
+//! equal tuples a delete takes is independent of the sample. Cost: O(1) expected; nothing at all until the first delete.
 
 use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
@@ -31,7 +30,7 @@ impl TupleWords {
         }
     }
 
-    /// Room for so many tuples.
+    /// Reserves places for so many tuples.
     pub(super) fn fit(&mut self, tuples: usize) {
         if self.next.len() < tuples {
             self.next.resize(tuples, NONE);

@@ -2,9 +2,9 @@
 //!
 //! Invariant: each is empty between two changes. Cost: none; they keep their capacity.
 
-use super::hub::Told;
+use super::key_node::WeightChange;
 
-/// A group, and the weight of what it is told by one hub.
+/// A group, and the exponent that changed at one of its key nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
     pub(super) group: u32,
@@ -15,14 +15,14 @@ pub(super) struct Move {
 /// Buffers for what a change moves, one for each relation on its way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
-    pub(super) told: Vec<Vec<Told>>,
+    pub(super) changes: Vec<Vec<WeightChange>>,
     pub(super) moves: Vec<Vec<Move>>,
 }
 
 impl Scratch {
     pub(super) fn memory_usage(&self) -> usize {
-        let told: usize = self.told.iter().map(Vec::capacity).sum();
+        let changes: usize = self.changes.iter().map(Vec::capacity).sum();
         let moves: usize = self.moves.iter().map(Vec::capacity).sum();
-        (told + moves) * size_of::<Told>()
+        (changes + moves) * size_of::<WeightChange>()
     }
 }

@@ -53,7 +53,7 @@ impl SampleView {
     }
 
     /// Whether there is room for the copies that come: each is a row of its own, which may be held by itself.
-    fn has_room(&self, rows: &RowDelta<'_>, width: usize) -> Result<()> {
+    fn has_capacity(&self, rows: &RowDelta<'_>, width: usize) -> Result<()> {
         let copies = (0..self.selection.len()).map(|at| self.times(rows, at, 1).max(0) as u64);
         let coming = copies.fold(0, u64::saturating_add);
         let needed = coming.saturating_mul(BYTES + 8 * width as u64);
@@ -72,7 +72,7 @@ impl SampleView {
     fn come(&mut self, rows: &RowDelta<'_>, width: usize, budget: &Budget<'_>) -> Result<()> {
         // Who died is replaced before anybody comes; here it hears an interrupt.
         self.sample.settle(budget)?;
-        self.has_room(rows, width)?;
+        self.has_capacity(rows, width)?;
         let mut words = std::mem::take(&mut self.rows);
         words.clear();
         let mut count = 0;

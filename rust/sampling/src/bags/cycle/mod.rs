@@ -106,7 +106,7 @@ impl Cycle {
         let Scratch { ids, new, .. } = &mut self.scratch;
         ids.clear();
         new.clear();
-        if !self.state.parts[part].has_room() {
+        if !self.state.parts[part].has_capacity() {
             return Err(Error::Memory {
                 what: "a relation of a sampled cycle".to_owned(),
                 needed: self.state.memory_usage() as u64,

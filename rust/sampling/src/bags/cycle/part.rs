@@ -115,8 +115,8 @@ impl Part {
     }
 
     /// Whether there is room for as many again.
-    pub(super) fn has_room(&self) -> bool {
-        self.paths.iter().all(Partners::has_room)
+    pub(super) fn has_capacity(&self) -> bool {
+        self.paths.iter().all(Partners::has_capacity)
     }
 
     pub(super) fn memory_usage(&self) -> usize {

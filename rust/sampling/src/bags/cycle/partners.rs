@@ -267,8 +267,8 @@ impl Partners {
     }
 
     /// Whether every list could double.
-    pub(super) fn has_room(&self) -> bool {
-        self.lists.has_room()
+    pub(super) fn has_capacity(&self) -> bool {
+        self.lists.has_capacity()
     }
 
     pub(super) fn memory_usage(&self) -> usize {

@@ -8,7 +8,7 @@ const LONG: usize = 1 << 12;
 
 /// Makes room for so many values more.
 #[inline]
-pub(crate) fn make_room<T>(list: &mut Vec<T>, values: usize) {
+pub(crate) fn reserve<T>(list: &mut Vec<T>, values: usize) {
     if list.capacity() - list.len() < values {
         grow(list, values);
     }
