@@ -6,7 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use ringview_engine::{ReservoirLaw as Law, SampledPart};
+use ringview_engine::{ReservoirState, SampledPart};
 
 use crate::errors::OrRaise;
 

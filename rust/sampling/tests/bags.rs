@@ -120,7 +120,7 @@ proptest! {
         let mut tables = Tables(vec![Vec::new(); relations.len()]);
         let budget = Budget::free();
         for step in 0..24 {
-            let before = (held(relations, &sample), tables.clone(), sample.sample().law().clone());
+            let before = (held(relations, &sample), tables.clone(), sample.sample().state().clone());
             for _ in 0..6 {
                 let at = random.below(relations.len() as u128) as usize;
                 let table = &mut tables.0[at];
@@ -137,7 +137,7 @@ proptest! {
             }
             let missing = vec![0; relations[0].columns];
             prop_assert!(relations[0].columns == 0 || !sample.delete(0, &missing, &budget).unwrap());
-            sample.settle(&budget).unwrap();
+            sample.prepare(&budget).unwrap();
             sample.check();
             let results = tables.join(relations);
             prop_assert_eq!(sample.sample().index().results(), results.len() as u128);
@@ -149,7 +149,7 @@ proptest! {
                 sample.rollback();
                 tables = before.1;
                 prop_assert_eq!(held(relations, &sample), before.0);
-                prop_assert_eq!(sample.sample().law(), &before.2);
+                prop_assert_eq!(sample.sample().state(), &before.2);
             } else {
                 sample.commit();
             }
@@ -161,7 +161,7 @@ proptest! {
                 prop_assert!(sample.delete(at, row, &budget).unwrap());
             }
         }
-        sample.settle(&budget).unwrap();
+        sample.prepare(&budget).unwrap();
         sample.commit();
         prop_assert_eq!((sample.sample().len(), sample.sample().index().results()), (0, 0));
         let mut words_left = 0;
@@ -230,7 +230,7 @@ fn sampled(relations: &[Relation], phases: &[Vec<Change>], k: u64, seed: u64) ->
                 false => sample.insert(*at, row, &budget).unwrap(),
             }
         }
-        sample.settle(&budget).unwrap();
+        sample.prepare(&budget).unwrap();
         sample.commit();
     }
     held(relations, &sample)

@@ -167,12 +167,12 @@ impl<P: Predicate> QuerySample<P> {
         (&mut self.bags, &self.readers, cascade)
     }
 
-    /// Ends what a transaction changes. See [`JoinSample::settle`].
+    /// Ends what a transaction changes. See [`JoinSample::prepare`].
     ///
     /// # Errors
     /// As there.
-    pub fn settle(&mut self, budget: &Budget<'_>) -> Result<()> {
-        self.sample.settle(budget)
+    pub fn prepare(&mut self, budget: &Budget<'_>) -> Result<()> {
+        self.sample.prepare(budget)
     }
 
     /// Ends a transaction.

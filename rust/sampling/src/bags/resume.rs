@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use super::ground::{Code, Source};
 use super::{QuerySample, Relations};
-use crate::sample::{Met, Predicate};
-use crate::{Index, Law};
+use crate::sample::{Counters, Predicate};
+use crate::{Index, ReservoirState};
 
 /// A sample without the rows of its tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    pub(crate) law: Law,
-    pub(crate) met: Met,
+    pub(crate) state: ReservoirState,
+    pub(crate) met: Counters,
     /// By relation of the acyclic join: the tuples that are held.
     pub(crate) tuples: Vec<Tuples>,
     /// By place, which of these in each relation.
@@ -90,9 +90,9 @@ impl<P: Predicate> QuerySample<P> {
                 }));
             }
         }
-        let (law, met) = (self.sample.law().clone(), self.sample.met());
+        let (state, met) = (self.sample.state().clone(), self.sample.counters());
         Kept {
-            law,
+            state,
             met,
             tuples,
             results,
@@ -112,8 +112,10 @@ impl<P: Predicate> QuerySample<P> {
     /// it cannot be that.
     pub(crate) fn go_on(&mut self, kept: &Kept) -> Option<()> {
         let atoms = self.sample.index().atoms();
-        let all = usize::try_from(kept.law.held()).ok()?.checked_mul(atoms)?;
-        let sound = kept.law.is_of(self.sample.law().k())
+        let all = usize::try_from(kept.state.held())
+            .ok()?
+            .checked_mul(atoms)?;
+        let sound = kept.state.is_of(self.sample.state().k())
             && (kept.tuples.len(), kept.results.len()) == (atoms, all);
         if !sound {
             return None;
@@ -130,7 +132,7 @@ impl<P: Predicate> QuerySample<P> {
         if !differ || !results.chunks(atoms).all(|result| self.joins(result)) {
             return None;
         }
-        self.sample.resume((kept.law.clone(), kept.met), results);
+        self.sample.resume((kept.state.clone(), kept.met), results);
         Some(())
     }
 

@@ -116,7 +116,7 @@ impl Index {
         for (at, edge) in node.edges.iter().enumerate() {
             self.key_nodes[edge.key_node]
                 .keys
-                .leave(node.key(tuple, at));
+                .release(node.key(tuple, at));
         }
         node.forget(tuple);
     }

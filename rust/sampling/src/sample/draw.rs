@@ -1,7 +1,7 @@
-//! Draws from the whole join, apart from the sample.
+//! Draws from the whole join, independent of the sample.
 //!
-//! Invariant: a draw looks at positions of all results in random order, and passes by the dummies, so that all
-//! results have equal chances whatever the dummies. Cost: O(log N) a position, of which a constant share are results.
+//! Invariant: a draw looks at positions of all results in random order, and passes over dummies, so that all results have
+//! equal chances whatever the dummies. Cost: O(log N) a position, of which a constant share are results.
 
 use ringview_core::{Budget, Error, Result};
 
@@ -11,11 +11,11 @@ use crate::index::Search;
 use crate::{Index, Random};
 
 impl<P: Predicate> JoinSample<P> {
-    /// Draws `m` results of the whole join, one after the other; each is told to `take`. With
+    /// Draws `m` results of the whole join, one after the other; `take` is called with each. With
     /// replacement every draw has all results; without, those not drawn yet, and it ends when there are no more.
     ///
     /// # Errors
-    /// `Value` if there is no result to draw with replacement; what the predicate and the budget say.
+    /// `Value` if there is no result to draw with replacement; the errors of the predicate and the budget.
     pub fn draw(
         &mut self,
         m: u64,

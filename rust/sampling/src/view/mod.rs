@@ -144,11 +144,11 @@ impl View for SampleView {
     }
 
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        self.sample.settle(cx.budget)?;
+        self.sample.prepare(cx.budget)?;
         let Some(wanted) = cx.wanted else {
             return Ok(Delta::default());
         };
-        let (old, new) = self.sample.sample().moved();
+        let (old, new) = self.sample.sample().delta();
         let mut changed: BTreeMap<Vec<u64>, i64> = BTreeMap::new();
         let old = old.iter().map(|result| (result, -1));
         for (result, sign) in old.chain(new.iter().map(|result| (result, 1))) {
@@ -184,8 +184,8 @@ impl View for SampleView {
     }
 
     fn steps(&self) -> u64 {
-        let met = self.sample.sample().met();
-        self.sample.steps() + met.came + met.dummies
+        let met = self.sample.sample().counters();
+        self.sample.steps() + met.admitted + met.dummies
     }
 
     fn check(&self) {
@@ -196,7 +196,7 @@ impl View for SampleView {
 impl SampleView {
     fn size(&self) -> String {
         let sample = self.sample.sample();
-        let (law, met) = (sample.law(), sample.met());
+        let (state, met) = (sample.state(), sample.counters());
         let held = self.sample.sample().len();
         let positions = sample.positions().unwrap_or_default();
         let joined = sample.index().results();
@@ -214,10 +214,10 @@ impl SampleView {
         format!(
             "{held} of {joined} results held{chosen}, k = {}; {positions} positions, {:.0}% of them results; \
              so far {} results came in, {} died, {} dummies were met",
-            law.k(),
+            state.k(),
             100.0 * share,
-            met.came,
-            met.died,
+            met.admitted,
+            met.deleted,
             met.dummies
         )
     }

@@ -71,7 +71,7 @@ impl SampleView {
     /// The rows that come, so many together that an interrupt is heard.
     fn come(&mut self, rows: &RowDelta<'_>, width: usize, budget: &Budget<'_>) -> Result<()> {
         // Who died is replaced before anybody comes; here it hears an interrupt.
-        self.sample.settle(budget)?;
+        self.sample.prepare(budget)?;
         self.has_capacity(rows, width)?;
         let mut words = std::mem::take(&mut self.rows);
         words.clear();

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the bounds hold for certain. Without a condition the count is exact, and so it is where all that the
 //! condition chooses are held, or all positions can be looked at. Else the largest key `w` held says about how many
-//! there are: it is the k-th least of as many uniform numbers (see `law`), so `(k - 1) / w` has the right mean
+//! there are: it is the k-th least of as many uniform numbers (see `state`), so `(k - 1) / w` has the right mean
 //! and an error of one in the square root of k. Cost: O(N), or O(positions) up to [`FEW`].
 
 use std::fmt;
@@ -44,10 +44,10 @@ impl SampleView {
         match self.chosen {
             Chosen::All => JoinSize::Exact(all),
             // Who has room has all.
-            Chosen::Where(_) if sample.law().held() < sample.law().k() => JoinSize::Exact(held),
+            Chosen::Where(_) if sample.state().held() < sample.state().k() => JoinSize::Exact(held),
             Chosen::Where(_) => match self.counted() {
                 Ok(Some(count)) => JoinSize::Exact(count),
-                _ => JoinSize::Between(held, all, sample.law().w()),
+                _ => JoinSize::Between(held, all, sample.state().w()),
             },
         }
     }

@@ -1,33 +1,29 @@
-//! What a reservoir remembers beside its items: how many to pass over, and where the next one goes.
+//! The state of a reservoir without its items: how many items to pass over, and the place of the next.
 //!
-//! Think of a key for each real item, uniform in (0, 1]. The reservoir holds the k items of the smallest
-//! keys. Invariant, once it is full: `w` is the largest key held, so its law is Beta(k, r - k + 1) for r
-//! real items, whatever is held; `q` more items are passed over until one has a key below w, a geometric
-//! number, drawn for real items and dummies alike, because whether an item is a dummy has nothing to do
-//! with its key (Algorithm 1 and Theorem 3.1). Who comes in takes the place of the largest, which is
-//! any of those held with equal chances, and the largest of k keys below w is the new w.
+//! Think of a key for each real item, uniform in (0, 1]. The reservoir holds the k items of the smallest keys. Invariant,
+//! once it is full: `w` is the largest key held, so its law is Beta(k, r - k + 1) for r real items, whatever is held; `q`
+//! more items are passed over until one has a key below w. `q` is geometric, drawn for real items and dummies alike, because
+//! an item's key is independent of whether it is a dummy (Algorithm 1 and Theorem 3.1). A new item replaces that of the
+//! largest key, which is any of those held with equal chances. The largest of k keys below w is the new w.
 //!
-//! When real items leave, some of those held may die. The others, and those outside, keep their keys: the
-//! keys outside are uniform above w. So the next smallest of them is found by walking up: of M items not
-//! yet met, the smallest key is the least of M uniform numbers above the last one, and belongs to any of
-//! them with equal chances. Those that are dummies, or held already, are met and passed by: keys are invented for
-//! them too, and tell nothing. The key of the k-th item held is the new w.
+//! A delete may take items out of the reservoir. The others, and those outside, keep their keys: the keys outside are uniform
+//! above w. So a walk upward finds the next smallest of them: of M items not yet met, the smallest key is the least of M
+//! uniform numbers above the last one, and belongs to any of them with equal chances. Dummies, and items held already, are
+//! met and passed over: their keys are invented and mean nothing. The key of the k-th item held is the new w.
 //!
-//! Why that is exact: let S be the k smallest of r independent uniform keys and w the largest of
-//! these. (S, w) has S uniform among the sets of k, w ~ Beta(k, r - k + 1) independent of S, and given both,
-//! the keys outside S are independent and uniform above w. Items that leave are chosen without regard to
-//! keys. Given (S, w) and what leaves, the keys of the survivors lie below w, all others above; so
-//! the k smallest of what is left are the survivors and the smallest of the others, in that
-//! order, which is what the walk draws from their conditional law. Where nobody held leaves, neither S nor w change, and
-//! both are what they are for the smaller r. Where fewer than k are left all are held, no key matters
-//! any more, and none is known: when k are held again w is the largest of k fresh keys. Whatever the steps, (S, w) has after each the law
-//! that it has for the r items of then. What comes in must wait until the walk is done, for who is held
-//! by then decides whose place it takes.
+//! Why that is exact: let S be the k smallest of r independent uniform keys and w the largest of these. (S, w) has S uniform
+//! among the sets of k, w ~ Beta(k, r - k + 1) independent of S, and given both, the keys outside S are independent and
+//! uniform above w. Deleted items are chosen without regard to keys. Given (S, w) and the deleted items, the keys of the
+//! survivors lie below w, all others above. So the k smallest of the rest are the survivors and the smallest of the others, in
+//! that order, which the walk draws from their conditional law. If no held item is deleted, neither S nor w change, and both
+//! are those of the smaller r. If fewer than k are left, all are held, no key matters any more, and none is fixed: when k
+//! are held again, w is the largest of k fresh keys. Whatever the steps, (S, w) has after each the law for the r items of that
+//! moment. Inserts wait until the walk is done, because the place of a new item depends on the items held by then.
 //!
-//! Many stops may be sought at once, with the w of then: each item has a key below it with that chance. Later, when
-//! w has fallen to w', the key of one of them is below w' with the chance w' / w, whatever else is known, and it is a stop,
-//! or it is passed over. So the law is the same, and no more than one in eight is sought in vain, because w
-//! falls by a share of 1/k a stop.
+//! Many stops may be looked up at once, with one w: each item has a key below it with that chance. Later, when w has fallen
+//! to w', the key of one of them is below w' with the chance w' / w, whatever else is given, and it is a stop, or it is
+//! passed over. So the law is the same, and no more than one look-up in eight is in vain, because w falls by a share of
+//! 1/k a stop.
 //!
 //! Cost: O(k + k log(r / k)) stops over r real items (Theorem 3.2), O(1) each.
 
@@ -39,21 +35,21 @@ use crate::random::{Random, Skip};
 /// Beyond this a k is not exact as a double.
 const MOST: u64 = 1 << 53;
 
-/// One in so many of those held may leave before what was sought is told of.
+/// One in so many of those held may be replaced before the stops looked up are examined.
 const AT_ONCE: u64 = 8;
 const MOST_AT_ONCE: u64 = 1024;
 
-/// What is sought on behalf of a law as it was.
+/// The state by which stops are looked up ahead.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scout {
+pub(crate) struct Lookahead {
     w: f64,
-    most: u64,
+    limit: u64,
 }
 
-impl Scout {
-    /// How many items may be sought before they are told of.
-    pub(crate) fn most(self) -> u64 {
-        self.most
+impl Lookahead {
+    /// How many stops may be looked up before they are examined.
+    pub(crate) fn limit(self) -> u64 {
+        self.limit
     }
 }
 
@@ -70,7 +66,7 @@ impl Scout {
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Law {
+pub struct ReservoirState {
     k: u64,
     held: u64,
     /// 1 until the reservoir is full: every key is below.
@@ -81,19 +77,19 @@ pub struct Law {
     random: Random,
 }
 
-impl Law {
-    /// The law of a reservoir for `k` items.
+impl ReservoirState {
+    /// The state of an empty reservoir for `k` items.
     ///
     /// # Errors
     /// `Value` if k is 0 or more than 2^53.
-    pub fn new(k: u64, seed: u64) -> Result<Law> {
+    pub fn new(k: u64, seed: u64) -> Result<ReservoirState> {
         if k == 0 || k > MOST {
             return Err(Error::Value {
                 place: "the size k of a sample".to_owned(),
                 problem: format!("it is 1 to 2^53, not {k}"),
             });
         }
-        Ok(Law {
+        Ok(ReservoirState {
             k,
             held: 0,
             w: 1.0,
@@ -103,7 +99,7 @@ impl Law {
         })
     }
 
-    /// Whether it can be that of a reservoir of k items between two transactions.
+    /// Whether it can be the state of a reservoir of k items between two transactions.
     pub(crate) fn is_of(&self, k: u64) -> bool {
         let begun = match self.full {
             true => self.held == k && self.w > 0.0 && self.w <= 1.0,
@@ -149,7 +145,7 @@ impl Law {
     }
 
     /// Of so many items, how many are passed over before one that must be looked at, for which `stop` is
-    /// called next; None if it is none of them. Notes that they were passed.
+    /// called next; None if there is none among them. Passes them.
     pub fn advance(&mut self, items: u128) -> Option<u128> {
         let mut left = items;
         loop {
@@ -165,26 +161,26 @@ impl Law {
         }
     }
 
-    /// Notes the item that comes after those to be passed over. Tells the place that it takes, if it
-    /// is real: the next free one, or that of an item that leaves.
+    /// Notes the item behind those to be passed over. Returns its place, if it is real: the next free one, or that of
+    /// the item that it replaces.
     ///
     /// # Panics
     /// If items are still to be passed over.
     pub fn stop(&mut self, real: bool) -> Option<u64> {
-        assert!(self.skip.items == 0, "an item came too early");
-        let place = real.then(|| self.take_in());
+        assert!(self.skip.items == 0, "an item was offered too early");
+        let place = real.then(|| self.admit());
         if self.full {
             self.skip = self.random.failures(self.w);
         }
         place
     }
 
-    /// Notes that an item that was held is gone.
-    pub(crate) fn lose(&mut self) {
+    /// Notes that a held item was deleted.
+    pub(crate) fn remove(&mut self) {
         self.held -= 1;
     }
 
-    /// Whether items outside must be found for those that are gone, before anything else comes.
+    /// Whether items outside must replace deleted ones before any insert.
     pub(crate) fn is_short(&self) -> bool {
         self.full && self.held < self.k
     }
@@ -196,8 +192,8 @@ impl Law {
         self.random.below(items)
     }
 
-    /// Notes that the item just met is held now.
-    pub(crate) fn gain(&mut self) {
+    /// Notes that the item just met is held.
+    pub(crate) fn add(&mut self) {
         self.held += 1;
     }
 
@@ -211,19 +207,19 @@ impl Law {
         }
     }
 
-    /// What is sought now, on behalf of the law as it is.
-    pub(crate) fn scout(&self) -> Scout {
-        let most = match self.full {
+    /// The state for looking up stops now.
+    pub(crate) fn lookahead(&self) -> Lookahead {
+        let limit = match self.full {
             true => (self.k / AT_ONCE).clamp(1, MOST_AT_ONCE),
             false => (self.k - self.held).min(MOST_AT_ONCE),
         };
-        Scout { w: self.w, most }
+        Lookahead { w: self.w, limit }
     }
 
-    /// Of so many items, how many are passed over before one at which the reservoir might stop; None if it
-    /// is none of them. Notes that they were passed, and that one too.
+    /// Of so many items, how many are passed over before one at which the reservoir might stop; None if there is none
+    /// among them. Passes them and that one.
     #[inline]
-    pub(crate) fn seek(&mut self, items: u128) -> Option<u128> {
+    pub(crate) fn skip(&mut self, items: u128) -> Option<u128> {
         let passed = self.advance(items);
         if passed.is_some() && self.full {
             self.skip = self.random.failures(self.w);
@@ -231,24 +227,24 @@ impl Law {
         passed
     }
 
-    /// Whether the reservoir stops at the next item that was sought: its key is below w, given that it was below w
-    /// when it was sought.
+    /// Whether the reservoir stops at the next stop looked up: its key is below w, given that it was below the w of the
+    /// look-up.
     #[inline]
-    pub(crate) fn stops(&mut self, scout: Scout) -> bool {
-        self.w == scout.w || self.random.unit() * scout.w <= self.w
+    pub(crate) fn accepts(&mut self, lookahead: Lookahead) -> bool {
+        self.w == lookahead.w || self.random.unit() * lookahead.w <= self.w
     }
 
-    /// Notes that all items sought were met. Where w is another by now, how many items are passed over is drawn anew:
-    /// of those behind the last one met nothing is known but that they come.
-    pub(crate) fn end_scout(&mut self, scout: Scout) {
-        if self.full && self.w != scout.w {
+    /// Notes that all stops looked up were examined. If w has changed, the next skip is drawn anew: the keys behind the
+    /// last stop are independent of all so far.
+    pub(crate) fn end_lookahead(&mut self, lookahead: Lookahead) {
+        if self.full && self.w != lookahead.w {
             self.skip = self.random.failures(self.w);
         }
     }
 
-    /// The place of a real item that comes in: the next free one, or that of an item that leaves.
+    /// The place of a real item that is admitted: the next free one, or that of the item that it replaces.
     #[inline]
-    pub(crate) fn take_in(&mut self) -> u64 {
+    pub(crate) fn admit(&mut self) -> u64 {
         let place = if self.held < self.k {
             self.held += 1;
             self.held - 1
