@@ -19,7 +19,7 @@ use crate::errors::OrRaise;
 #[pyclass(frozen, module = "ringview._native")]
 #[derive(Debug)]
 pub(crate) struct ReservoirLaw {
-    law: Mutex<Law>,
+    law: Mutex<ReservoirState>,
 }
 
 impl ReservoirLaw {
@@ -34,7 +34,7 @@ impl ReservoirLaw {
     /// For k items, with a seed of the random numbers.
     #[new]
     fn new(py: Python<'_>, k: u64, seed: u64) -> PyResult<ReservoirLaw> {
-        let law = Mutex::new(Law::new(k, seed).or_raise(py)?);
+        let law = Mutex::new(ReservoirState::new(k, seed).or_raise(py)?);
         Ok(ReservoirLaw { law })
     }
 

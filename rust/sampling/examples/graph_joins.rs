@@ -180,7 +180,7 @@ fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<
         sample.memory_usage(),
         sample.sample().index().results(),
         sample.sample().len(),
-        met.came,
+        met.admitted,
         met.dummies,
         sample.steps(),
         quantile(0.5),

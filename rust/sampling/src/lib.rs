@@ -29,7 +29,7 @@ mod state;
 mod view;
 mod weighted;
 
-pub use bags::{Place, QuerySample, Relation, Relations, Told};
+pub use bags::{BagDescription, QuerySample, Relation, Relations, WordRef};
 pub use index::Index;
 pub use merge::{SampledPart, merge_samples};
 pub use random::Random;

@@ -49,7 +49,7 @@ fn held<P: Predicate>(relations: &[Relation], sample: &QuerySample<P>) -> Vec<Ro
         let row = |(at, relation): (usize, &Relation)| {
             let words = 0..relation.columns;
             words
-                .map(|word| sample.word(result, sample.place(at, word)))
+                .map(|word| sample.word(result, sample.word_ref(at, word)))
                 .collect()
         };
         relations.iter().enumerate().map(row).collect()
@@ -80,7 +80,7 @@ fn plans_are_as_expected() {
     let plan = |name: &str| {
         let found = Relations::new(&query(name)).unwrap();
         let width = found.ghd().map(|ghd| ghd.width.to_string());
-        (found.atoms().len(), width, found.told().to_vec())
+        (found.atoms().len(), width, found.descriptions().to_vec())
     };
     let triangle = plan("triangle");
     assert_eq!((triangle.0, triangle.1), (1, Some("3/2".to_owned())));
@@ -326,7 +326,7 @@ fn predicates_find_what_is_carried() {
             }
             relations[at].carried = vec![column];
             let planned = Relations::new(&relations).unwrap();
-            let place = planned.place(at, column);
+            let place = planned.word_ref(at, column);
             let even = Even(place.atom(), place.word().expect("a word that is carried"));
             let mut sample = QuerySample::of(planned, (1000, 1), even).unwrap();
             let mut tables = Tables(vec![Vec::new(); relations.len()]);

@@ -68,7 +68,7 @@ fn what_is_too_large_is_refused_and_undone() {
 fn same<P: Predicate>(a: &JoinSample<P>, b: &JoinSample<P>) {
     a.check();
     assert_eq!(a.state(), b.state());
-    assert_eq!(a.met(), b.met());
+    assert_eq!(a.counters(), b.counters());
     assert!(a.results().eq(b.results()));
 }
 

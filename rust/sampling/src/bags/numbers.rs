@@ -74,7 +74,7 @@ impl Numbers {
         self.len - 1
     }
 
-    /// Lets the row of a number be found.
+    /// Links a number, so that its row is found.
     pub(super) fn link(&mut self, number: u32) {
         let found = hash(&self.hasher, self.row(number));
         let Numbers {
@@ -88,7 +88,7 @@ impl Numbers {
         table.insert_unique(found, number, of);
     }
 
-    /// Lets it be found no more.
+    /// Unlinks a number.
     pub(super) fn unlink(&mut self, number: u32) {
         let found = hash(&self.hasher, self.row(number));
         if let Ok(entry) = self.table.find_entry(found, |&other| other == number) {

@@ -33,7 +33,7 @@ use ringview_view::answer::Cells;
 use ringview_view::read::Selection;
 use ringview_view::{Answer, Context, Delta, RowDelta, View};
 
-use crate::{Place, QuerySample, Relations};
+use crate::{QuerySample, Relations, WordRef};
 use condition::{Chosen, Condition, Words};
 pub use plan::Samples;
 use shape::Shape;
@@ -47,7 +47,7 @@ pub struct SampleView {
     /// Which results count, as the sample has it.
     chosen: Chosen,
     /// Where the words of a row are in results.
-    places: Vec<Place>,
+    places: Vec<WordRef>,
     /// What it says of itself, as far as that does not move.
     told: Explanation,
     selection: Selection,
@@ -73,7 +73,9 @@ impl SampleView {
         let places = shape.words.iter();
         Ok(SampleView {
             chosen,
-            places: places.map(|&(of, word)| sample.place(of, word)).collect(),
+            places: places
+                .map(|&(of, word)| sample.word_ref(of, word))
+                .collect(),
             shape,
             sample,
             told,
@@ -119,7 +121,7 @@ impl SampleView {
 /// A condition that finds what it reads in the rows of the acyclic join.
 fn placed(condition: Where, shape: &Shape, relations: &Relations) -> Condition {
     let word = |(relation, word): (usize, usize)| {
-        let place = relations.place(relation, word);
+        let place = relations.word_ref(relation, word);
         // What a condition reads is carried.
         (place.atom(), place.word().unwrap_or_default())
     };

@@ -11,7 +11,7 @@ use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use super::SampleView;
 use super::shape::{Reading, Shape};
-use crate::{Relations, Told};
+use crate::{BagDescription, Relations};
 
 /// A sample to be: how large, and the seed of its random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +130,9 @@ impl Samples {
 
 /// What a change of a relation costs.
 fn cost(relation: usize, relations: &Relations) -> String {
-    let of = |bag: &&Told| bag.joins.contains(&relation) || bag.narrows.contains(&relation);
-    let bags = relations.told().iter().filter(of);
+    let of =
+        |bag: &&BagDescription| bag.joins.contains(&relation) || bag.narrows.contains(&relation);
+    let bags = relations.descriptions().iter().filter(of);
     let dearest = bags.filter_map(|bag| bag.width).max();
     let log = "O(log N) amortised where rows come, and where counts shrink slowly";
     let first = match dearest {
@@ -152,7 +153,7 @@ fn combined(shape: &Shape, relations: &Relations) -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     let mut text = String::new();
-    for bag in relations.told() {
+    for bag in relations.descriptions() {
         let joins = named(&bag.joins);
         text += &match bag.width {
             None => format!("; {joins} are kept as one relation, combined by their unique keys"),

@@ -12,7 +12,7 @@ use ringview_view::fields::Aspect;
 use serde::{Deserialize, Serialize};
 
 use super::SampleView;
-use crate::bags::Kept;
+use crate::bags::SampleState;
 
 /// The first byte.
 const VERSION: u8 = 1;
@@ -20,7 +20,7 @@ const VERSION: u8 = 1;
 /// What is kept, words of strings being places in `strings`.
 #[derive(Serialize, Deserialize)]
 struct State {
-    kept: Kept,
+    sample: SampleState,
     strings: Vec<String>,
 }
 
@@ -30,17 +30,17 @@ impl SampleView {
     /// # Errors
     /// `Memory` if there is no room for it.
     pub fn to_bytes(&self, dictionary: &Dictionary) -> Result<Vec<u8>> {
-        let mut kept = self.sample.kept();
+        let mut sample = self.sample.state();
         let mut strings: Vec<String> = Vec::new();
         let mut known: BTreeMap<u64, u64> = BTreeMap::new();
-        self.each_text(&mut kept, &mut |word| {
+        self.each_text(&mut sample, &mut |word| {
             let next = strings.len() as u64;
             *known.entry(word).or_insert_with(|| {
                 strings.push(dictionary.get(word).unwrap_or_default().to_owned());
                 next
             })
         });
-        let bytes = postcard::to_extend(&State { kept, strings }, vec![VERSION]);
+        let bytes = postcard::to_extend(&State { sample, strings }, vec![VERSION]);
         bytes.map_err(|problem| Error::Snapshot {
             problem: format!("a sample that cannot be written: {problem}"),
         })
@@ -63,26 +63,29 @@ impl SampleView {
                 "is of version {version}, and this is version {VERSION}"
             )));
         }
-        let State { mut kept, strings } = match postcard::take_from_bytes(rest) {
+        let State {
+            mut sample,
+            strings,
+        } = match postcard::take_from_bytes(rest) {
             Ok((state, [])) => state,
             _ => return Err(refused("is damaged")),
         };
         let mut unknown = false;
-        self.each_text(&mut kept, &mut |place| {
+        self.each_text(&mut sample, &mut |place| {
             let text = strings.get(usize::try_from(place).unwrap_or(usize::MAX));
             let id = text.and_then(|text| dictionary.id(text));
             unknown |= id.is_none();
             id.unwrap_or_default().into()
         });
-        let done = (!unknown).then(|| self.sample.go_on(&kept)).flatten();
+        let done = (!unknown).then(|| self.sample.resume(&sample)).flatten();
         done.ok_or_else(|| refused("is not of these rows, or of another query"))
     }
 
     /// Puts another word in the place of each that stands for a string; what is NULL stays.
-    fn each_text(&self, kept: &mut Kept, other: &mut dyn FnMut(u64) -> u64) {
-        for (atom, tuples) in kept.tuples.iter_mut().enumerate() {
-            let of = self.sample.relations().behind_tuple(atom);
-            let texts = self.texts_behind(&of);
+    fn each_text(&self, sample: &mut SampleState, other: &mut dyn FnMut(u64) -> u64) {
+        for (atom, tuples) in sample.tuples.iter_mut().enumerate() {
+            let of = self.sample.relations().words_of_tuple(atom);
+            let texts = self.texts_of(&of);
             if texts.is_empty() || of.len() * tuples.count != tuples.words.len() {
                 continue;
             }
@@ -97,7 +100,7 @@ impl SampleView {
     }
 
     /// Which of the words behind a tuple are strings, each with the one that says whether it is NULL.
-    fn texts_behind(&self, of: &[(usize, usize)]) -> Vec<(usize, Option<usize>)> {
+    fn texts_of(&self, of: &[(usize, usize)]) -> Vec<(usize, Option<usize>)> {
         let mut texts = Vec::new();
         for (at, &(relation, word)) in of.iter().enumerate() {
             let Some(reading) = self.shape.readings.get(relation) else {

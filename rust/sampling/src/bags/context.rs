@@ -1,4 +1,4 @@
-//! What every bag stands on: what it is to be, and the ids of the values of its variables.
+//! The plan of a bag, and the ids of the values of its variables.
 //!
 //! Invariant: a value has an id as long as a row has it. Cost: O(1) expected a value, 8 bytes or so each.
 
@@ -6,41 +6,41 @@ use ringview_core::Result;
 
 use crate::index::keys::Keys;
 
-/// What a bag is to be.
+/// The plan of a bag.
 #[derive(Clone, Debug)]
 pub(super) struct BagPlan {
-    pub(super) parts: Vec<PartPlan>,
+    pub(super) inputs: Vec<InputPlan>,
     /// How many variables there are; the first ones are outer.
     pub(super) variables: usize,
     pub(super) outer: usize,
-    /// Further words that are needed as they are: of which part, and which of its further words.
+    /// Further words that are carried as they are: of which input, and which of its further words.
     pub(super) carried: Vec<(usize, usize)>,
     pub(super) codes: Vec<Code>,
-    /// What its relations are to each other.
+    /// The kind of join.
     pub(super) kind: Kind,
 }
 
-/// What the relations of a bag are to each other.
+/// The kind of join of a bag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A cycle: all that counts is which ids are in a row, and that it is there.
+    /// A cycle: rows are sets of ids, each once.
     Cycle,
-    /// One meets all others by their keys: a row has whole rows of them, as often as they are there.
+    /// One relation joins all others by their keys: rows have all words, as often as they are there.
     Keys,
 }
 
 /// A relation in a bag.
 #[derive(Clone, Debug)]
-pub(super) struct PartPlan {
-    /// Where its rows come from.
+pub(super) struct InputPlan {
+    /// The source of its rows.
     pub(super) source: Source,
-    /// Of each of its variables: the bag's number of it, and the column of the rows that come.
+    /// Of each of its variables: the bag's number of it, and the column of a row.
     pub(super) variables: Vec<(usize, usize)>,
-    /// Columns of further words that are kept.
+    /// Columns of further words.
     pub(super) words: Vec<usize>,
 }
 
-/// Where rows come from.
+/// A source of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// A relation of the query.
@@ -49,59 +49,59 @@ pub(super) enum Source {
     Bag(usize),
 }
 
-/// What stands behind the outer variables of a bag's row.
+/// A code, behind the outer variables of a bag's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
     /// The id of a variable.
     Value(usize),
-    /// The number of a part's row.
+    /// The number of an input's row.
     Row(usize),
 }
 
-/// Who is told a row of a bag, and how many copies of it come, or leave.
-pub(super) type Tell<'a> = dyn FnMut(&[u64], u64) -> Result<()> + 'a;
+/// Receives a row of a bag, and how many copies of it are inserted, or deleted.
+pub(super) type Emit<'a> = dyn FnMut(&[u64], u64) -> Result<()> + 'a;
 
 impl BagPlan {
-    /// Where the codes begin in a row.
+    /// The first word of the codes in a row.
     pub(super) fn codes_at(&self) -> usize {
         self.outer + self.carried.len()
     }
 
-    /// The words of a part's rows.
-    pub(super) fn width(&self, part: usize) -> usize {
-        self.parts[part].variables.len() + self.parts[part].words.len()
+    /// The words of an input's rows.
+    pub(super) fn width(&self, input: usize) -> usize {
+        self.inputs[input].variables.len() + self.inputs[input].words.len()
     }
 }
 
-/// What every bag stands on: its plan, and the ids of the values of its variables, each as long as a row has it.
+/// See the module.
 #[derive(Clone, Debug)]
-pub(super) struct Ground {
+pub(super) struct Context {
     pub(super) plan: BagPlan,
     pub(super) values: Vec<Keys>,
 }
 
-impl Ground {
-    /// Asks for the ids of a row that will come.
+impl Context {
+    /// Prefetches the ids of a row that will be inserted.
     #[inline]
-    pub(super) fn prefetch(&self, part: usize, row: &[u64]) {
-        for &(variable, column) in &self.plan.parts[part].variables {
+    pub(super) fn prefetch(&self, input: usize, row: &[u64]) {
+        for &(variable, column) in &self.plan.inputs[input].variables {
             if column < row.len() {
                 self.values[variable].prefetch(row, &[column]);
             }
         }
     }
 
-    /// Appends the ids of a row of a part that comes.
+    /// Appends the ids of a row that is inserted.
     #[inline]
-    pub(super) fn enter(&mut self, part: usize, row: &[u64], ids: &mut Vec<u32>) {
-        for &(variable, column) in &self.plan.parts[part].variables {
+    pub(super) fn acquire(&mut self, input: usize, row: &[u64], ids: &mut Vec<u32>) {
+        for &(variable, column) in &self.plan.inputs[input].variables {
             ids.push(self.values[variable].acquire(row, &[column]));
         }
     }
 
     /// Appends the ids of a row; false if it has a value that no row has.
-    pub(super) fn find(&self, part: usize, row: &[u64], ids: &mut Vec<u32>) -> bool {
-        self.plan.parts[part]
+    pub(super) fn find(&self, input: usize, row: &[u64], ids: &mut Vec<u32>) -> bool {
+        self.plan.inputs[input]
             .variables
             .iter()
             .all(|&(variable, column)| {
@@ -111,19 +111,19 @@ impl Ground {
             })
     }
 
-    /// A row that came and was undone, or one that left and stays away: its values are one row's fewer.
-    pub(super) fn leave(&mut self, part: usize, ids: &[u32]) {
-        for (&(variable, _), &id) in self.plan.parts[part].variables.iter().zip(ids) {
+    /// Releases the ids of a row whose insert was undone, or whose delete was committed.
+    pub(super) fn release(&mut self, input: usize, ids: &[u32]) {
+        for (&(variable, _), &id) in self.plan.inputs[input].variables.iter().zip(ids) {
             self.values[variable].release(id);
         }
     }
 
-    /// The row of the bag of these ids, with what is carried, and where parts have codes the rows that were chosen.
+    /// Writes the row of the bag of these ids, with carried words, and the rows behind codes.
     #[inline]
     pub(super) fn write(
         &self,
         bound: &[u32],
-        (carried, chosen): (&[u64], &[u32]),
+        (carried, rows): (&[u64], &[u32]),
         out: &mut Vec<u64>,
     ) {
         out.clear();
@@ -132,7 +132,7 @@ impl Ground {
         out.extend(carried);
         let code = |code: &Code| match *code {
             Code::Value(variable) => u64::from(bound[variable]),
-            Code::Row(part) => u64::from(chosen[part]),
+            Code::Row(input) => u64::from(rows[input]),
         };
         for pair in self.plan.codes.chunks(2) {
             out.push(code(&pair[0]) | pair.get(1).map_or(0, code) << 32);
