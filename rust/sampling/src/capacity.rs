@@ -1,12 +1,12 @@
-//! Room for long arrays of which there is one a relation.
+//! Capacity of long arrays of which there is one a relation.
 //!
-//! Invariant: an array that grows has an eighth to spare at most, once it is long. Cost: eight moves a value instead of
-//! two, which the system does by pages where arrays are long.
+//! Invariant: an array that grows has an eighth to spare at most, once it is long. Cost: eight moves a value instead of two,
+//! which the system does by pages where arrays are long.
 
-/// From here on little is spared.
+/// From here on capacity grows by an eighth.
 const LONG: usize = 1 << 12;
 
-/// Makes room for so many values more.
+/// Reserves capacity for so many values more.
 #[inline]
 pub(crate) fn reserve<T>(list: &mut Vec<T>, values: usize) {
     if list.capacity() - list.len() < values {

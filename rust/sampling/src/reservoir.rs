@@ -1,8 +1,8 @@
 //! k items of a stream of batches, each set of k with equal chances, without replacement.
 //!
 //! Invariant: after every batch the reservoir holds k of the real items so far, or all if they are
-//! fewer; the samples after two batches are those after the two as one. Cost: see `state`; what is passed over is never looked
-//! at, so a batch need only know how long it is and what stands where (Algorithms 4 and 5).
+//! fewer; the samples after two batches are those after the two as one. Cost: see `state`; items passed over are never
+//! looked at, so a batch needs only a length and access by position (Algorithms 4 and 5).
 
 use ringview_core::Result;
 
@@ -19,7 +19,7 @@ pub trait Items {
     /// Passes over so many items, fewer than remain, and takes the one behind them: None for a dummy.
     ///
     /// # Errors
-    /// Whatever keeps it from telling what stands there.
+    /// Whatever keeps it from reading the item.
     fn skip(&mut self, items: u128) -> Result<Option<Self::Item>>;
 
     /// The next item, of which there must be one: None for a dummy.
@@ -90,7 +90,7 @@ impl<T> Reservoir<T> {
     /// Takes a batch that follows those before.
     ///
     /// # Errors
-    /// What the batch says; the reservoir is then as before.
+    /// Those of the batch; the reservoir is then as before.
     pub fn offer(&mut self, batch: &mut impl Items<Item = T>) -> Result<()> {
         let mut state = self.state.clone();
         let mut came = Vec::new();

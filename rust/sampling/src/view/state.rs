@@ -1,9 +1,9 @@
-//! A sample as bytes, and a sample that goes on from them.
+//! A sample as bytes, and a sample that resumes from them.
 //!
-//! Invariant: the bytes begin with a version; they hold what a sample has drawn and what it will draw from, its
-//! generator with them, but no row that it does not hold. A sample of the same query that has the same rows
-//! is that sample when it has read them: the same rows in the same places, and the same random numbers to come. Bytes that are anything else are refused, and nothing has
-//! changed. Cost: O(k) to write; O(N) to read.
+//! Invariant: the bytes begin with a version; they hold the results of a sample and the state of its reservoir, generator
+//! included, but no other rows. A sample of the same query over the same rows that has read them is that sample: the same rows
+//! in the same places, and the same random numbers to come. All other bytes are refused, and nothing has changed. Cost:
+//! O(k) to write; O(N) to read.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::bags::SampleState;
 /// The first byte.
 const VERSION: u8 = 1;
 
-/// What is kept, words of strings being places in `strings`.
+/// The state; words of strings are indexes of `strings`.
 #[derive(Serialize, Deserialize)]
 struct State {
     sample: SampleState,
@@ -28,14 +28,14 @@ impl SampleView {
     /// The state of the sample beside the rows of its tables, between transactions.
     ///
     /// # Errors
-    /// `Memory` if there is no room for it.
+    /// `Memory` if there is no memory for it.
     pub fn to_bytes(&self, dictionary: &Dictionary) -> Result<Vec<u8>> {
         let mut sample = self.sample.state();
         let mut strings: Vec<String> = Vec::new();
-        let mut known: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut numbers: BTreeMap<u64, u64> = BTreeMap::new();
         self.each_text(&mut sample, &mut |word| {
             let next = strings.len() as u64;
-            *known.entry(word).or_insert_with(|| {
+            *numbers.entry(word).or_insert_with(|| {
                 strings.push(dictionary.get(word).unwrap_or_default().to_owned());
                 next
             })
@@ -46,8 +46,8 @@ impl SampleView {
         })
     }
 
-    /// Goes on from the state of a sample of the same query over the same rows. Right after it was made: who follows
-    /// is not told.
+    /// Resumes from the state of a sample of the same query over the same rows. Right after it was made: followers get no
+    /// delta.
     ///
     /// # Errors
     /// `Snapshot` for bytes that are no such state; the sample is then as before.
@@ -81,7 +81,7 @@ impl SampleView {
         done.ok_or_else(|| refused("is not of these rows, or of another query"))
     }
 
-    /// Puts another word in the place of each that stands for a string; what is NULL stays.
+    /// Replaces each word of a string, unless it is NULL.
     fn each_text(&self, sample: &mut SampleState, other: &mut dyn FnMut(u64) -> u64) {
         for (atom, tuples) in sample.tuples.iter_mut().enumerate() {
             let of = self.sample.relations().words_of_tuple(atom);
@@ -99,7 +99,7 @@ impl SampleView {
         }
     }
 
-    /// Which of the words behind a tuple are strings, each with the one that says whether it is NULL.
+    /// The words behind a tuple that are strings, each with the one for NULL.
     fn texts_of(&self, of: &[(usize, usize)]) -> Vec<(usize, Option<usize>)> {
         let mut texts = Vec::new();
         for (at, &(relation, word)) in of.iter().enumerate() {
