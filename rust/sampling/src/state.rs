@@ -56,13 +56,13 @@ impl Lookahead {
 /// The state of a reservoir without its items.
 ///
 /// ```
-/// use ringview_sampling::Law;
-/// let mut law = Law::new(2, 7)?;
-/// assert_eq!(law.to_pass(), 0);
-/// assert_eq!(law.stop(true), Some(0));
-/// assert_eq!(law.stop(false), None); // a dummy takes no place
-/// assert_eq!(law.stop(true), Some(1));
-/// assert_eq!(law.held(), 2);
+/// use ringview_sampling::ReservoirState;
+/// let mut state = ReservoirState::new(2, 7)?;
+/// assert_eq!(state.to_pass(), 0);
+/// assert_eq!(state.stop(true), Some(0));
+/// assert_eq!(state.stop(false), None); // a dummy takes no place
+/// assert_eq!(state.stop(true), Some(1));
+/// assert_eq!(state.held(), 2);
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -24,11 +24,11 @@ use crate::sample::{All, JoinSample, Predicate};
 /// for (relation, edge) in [(0, [1, 2]), (1, [2, 3]), (2, [3, 1]), (1, [2, 4])] {
 ///     sample.insert(relation, &edge, &budget)?;
 /// }
-/// sample.settle(&budget)?;
+/// sample.prepare(&budget)?;
 /// sample.commit();
 /// assert_eq!(sample.sample().len(), 1);
 /// let result = sample.sample().results().next().unwrap();
-/// let c = sample.place(1, 1);
+/// let c = sample.word_ref(1, 1);
 /// assert_eq!(sample.word(result, c), 3);
 /// # Ok::<(), ringview_core::Error>(())
 /// ```

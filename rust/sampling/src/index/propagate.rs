@@ -82,13 +82,11 @@ impl Index {
             return;
         }
         let mut dirty = self.key_nodes[key_node].take_dirty();
-        if key_node == self.root {
-            if let Some(all_results) = &mut self.all_results {
-                let (steps, fits) =
-                    all_results.update(&self.key_nodes[key_node], &mut self.lists, &dirty);
-                self.steps += steps;
-                self.broken |= !fits;
-            }
+        if let (true, Some(all_results)) = (key_node == self.root, &mut self.all_results) {
+            let (steps, fits) =
+                all_results.update(&self.key_nodes[key_node], &mut self.lists, &dirty);
+            self.steps += steps;
+            self.broken |= !fits;
         }
         for at in 0..self.key_nodes[key_node].members.len() {
             let member = self.key_nodes[key_node].members[at];

@@ -85,7 +85,7 @@ pub struct Counters {
 ///     sample.insert(0, &[value % 2, value])?;
 ///     sample.insert(1, &[value % 2, value])?;
 /// }
-/// sample.settle(&Budget::free())?;
+/// sample.prepare(&Budget::free())?;
 /// sample.commit();
 /// assert_eq!(sample.len(), 3); // of 50
 /// # Ok::<(), ringview_core::Error>(())
