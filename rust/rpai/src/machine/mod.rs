@@ -1,8 +1,8 @@
-//! Queries kept fresh: which algorithm keeps one, rows in, results out.
+//! Maintained queries: the choice of an algorithm, rows in, results out.
 //!
-//! Invariant: after each change the result is the query over all rows that came and did not go. A
+//! Invariant: after each change the result is the query over all rows inserted and not deleted. A
 //! transaction is any number of changes, then `commit`, or `rollback`, which undoes them by the
-//! inverse of each: the state is a function of the rows that are there, so it is then what it was.
+//! inverse of each: the state is a function of the rows that are there, so it is then as before.
 //! After an error only `rollback` may follow. Cost: O(log n) a row and a result where the
 //! aggregate-index optimisation applies, by keys of their own where the query falls into such
 //! parts; else O(n^k) a result over k relations, each of its blocks O(log n) where it is one of
@@ -16,7 +16,7 @@
 //! | `keyed/` | queries that fall into parts by keys |
 //! | `general/` | the general algorithm: free and bound maps, combinations of rows, aggregates |
 //! | `state` | [`Machine`] and what it is made of, as data |
-//! | `optimised`, `partitioned`, `part` | queries kept by an index, or in parts; what belongs to a key |
+//! | `optimised`, `partitioned`, `part` | queries maintained by indexes, or in parts; the rows of a key |
 //! | `description` | how a query is maintained, for explanations |
 
 mod description;
@@ -69,7 +69,7 @@ impl Machine {
         Self::made(plan, true)
     }
 
-    /// One that is not kept in parts: it is itself the part of a key.
+    /// One without parts: it is itself the part of a key.
     pub(super) fn in_one(plan: Plan) -> Self {
         Self::made(plan, false)
     }
@@ -114,7 +114,7 @@ impl Machine {
         }
     }
 
-    /// How it is kept. O(keys) where there are any.
+    /// How it is maintained. O(keys) where there are any.
     #[must_use]
     pub fn description(&self) -> Description {
         let (strategy, parts, walked) = match &self.state {
@@ -136,7 +136,7 @@ impl Machine {
         }
     }
 
-    /// Whether aggregates go up and down now, so that the optimisation walks an index.
+    /// Whether aggregates are not monotone now, so that the optimisation walks an index.
     #[must_use]
     pub fn walks(&self) -> bool {
         match &self.state {
@@ -146,10 +146,10 @@ impl Machine {
         }
     }
 
-    /// Takes rows of a table.
+    /// Applies rows of a table.
     ///
     /// # Errors
-    /// `Overflow`; `Value` for a double that is no number; what the budget says. Only `rollback` may
+    /// `Overflow`; `Value` for a double that is no number; the errors of the budget. Only `rollback` may
     /// follow.
     pub fn take(&mut self, table: usize, rows: Rows<'_>, budget: &Budget<'_>) -> Result<()> {
         let Self {
@@ -205,14 +205,14 @@ impl Machine {
         self.state.change(table, row, times)
     }
 
-    /// Static tables have all their rows.
-    pub fn seal(&mut self, is_static: &[bool]) {
+    /// Freezes static tables, which have all their rows.
+    pub fn freeze(&mut self, is_static: &[bool]) {
         if let State::Partitioned(parts) = &mut self.state {
             parts.freeze(is_static);
         }
     }
 
-    /// What came since the last commit stays.
+    /// Keeps the changes since the last commit.
     pub fn commit(&mut self) {
         match &mut self.state {
             State::Indexed(indexed) => indexed.commit(),
@@ -221,7 +221,7 @@ impl Machine {
         }
     }
 
-    /// What came since the last commit goes. O(rows log n).
+    /// Undoes the changes since the last commit. O(rows log n).
     pub fn rollback(&mut self) {
         match &mut self.state {
             State::Indexed(indexed) => indexed.rollback(),
@@ -230,7 +230,7 @@ impl Machine {
         }
     }
 
-    /// All rows of a machine that never commits go at once.
+    /// Removes all rows of a machine that never commits.
     pub(super) fn clear(&mut self) {
         match &mut self.state {
             State::Indexed(indexed) => indexed.clear(),
@@ -241,7 +241,7 @@ impl Machine {
     /// The groups with their aggregates; one without a key where there is no GROUP BY.
     ///
     /// # Errors
-    /// `Overflow` if a result does not fit; what the budget says.
+    /// `Overflow` if a result does not fit; the errors of the budget.
     pub fn groups(&mut self, budget: &Budget<'_>) -> Result<Vec<Group>> {
         match &mut self.state {
             State::Indexed(indexed) => {
@@ -254,8 +254,8 @@ impl Machine {
         }
     }
 
-    /// The aggregates of a query that has one group by nature, where an index tells them: whether
-    /// it does. Nothing is allocated where `into` has room.
+    /// The aggregates of a query that has one group by nature, where an index maintains them; returns
+    /// whether it does. Nothing is allocated where `into` has capacity.
     ///
     /// # Errors
     /// As `groups`.
@@ -268,7 +268,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// The groups that moved since the last commit, at least.
+    /// The groups changed since the last commit, at least.
     ///
     /// # Errors
     /// As `groups`.
@@ -379,7 +379,7 @@ impl State {
     }
 }
 
-/// Whether the doubles of a row have a place in an order.
+/// Checks that the doubles of a row are ordered.
 fn check(columns: &[usize], row: &RowAt<'_>) -> Result<()> {
     for &column in columns {
         let number = row.quantity(column);

@@ -2,7 +2,7 @@
 //!
 //! Invariant: closed values, by the numbers of their blocks, are maintained by machines of their own,
 //! which have taken the same rows. Cost: O(log n) a change and a result; of several relations only
-//! those are read of which rows have come since.
+//! those are read whose rows changed since.
 
 use ringview_core::{Budget, Result};
 
@@ -31,7 +31,7 @@ impl Indexed {
         }
     }
 
-    /// A row of a table comes or goes. After an error only `rollback` may follow.
+    /// Inserts or deletes a row of a table. After an error only `rollback` may follow.
     #[inline]
     pub(crate) fn change(
         &mut self,
@@ -62,7 +62,7 @@ impl Indexed {
         closed.for_each(|(_, machine)| machine.rollback());
     }
 
-    /// All rows go at once, for good.
+    /// Removes all rows, for good.
     pub(crate) fn clear(&mut self) {
         if let Some(memo) = &mut self.memo {
             memo.forget();

@@ -1,4 +1,4 @@
-//! What belongs to a key: few rows, packed, or a machine.
+//! The rows of a key: few, packed, or in a machine.
 //!
 //! Invariant: the groups of a part's result, when it was last evaluated, are among its packed rows.
 //! Cost: a part of few rows is loaded into a machine that all share, O(rows), for its result.
@@ -24,7 +24,7 @@ impl Default for Part {
 }
 
 impl Part {
-    /// What is packed of it: of one with a machine only its result.
+    /// Its packed rows: of one with a machine only its result.
     pub(crate) fn packed(&self) -> &PackedRows {
         match self {
             Part::Few(rows) => rows,

@@ -1,6 +1,8 @@
-//! What a query is maintained by, as data: machines hold parts and closed values, which hold machines.
+//! The state of a maintained query, as data: machines hold parts and closed values, which hold
+//! machines.
 //!
-//! Invariant: types alone, so that the files that maintain them need not import each other. Cost: none.
+//! Invariant: types alone, so that the files that maintain them need not import each other. Cost:
+//! none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,18 +18,18 @@ use crate::machine::query::plan::Plan;
 use crate::machine::query::row::Row;
 use crate::machine::store::packed::PackedRows;
 
-/// A query that is kept up to date.
+/// A maintained query.
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub(super) plan: Arc<Plan>,
     /// Of each table, the columns of doubles that the query reads.
     pub(super) reals: Arc<[Vec<usize>]>,
     pub(super) state: State,
-    /// Why the optimisation does not keep it as it stands.
+    /// Why the optimisation does not maintain it as a whole.
     pub(super) why: Option<&'static str>,
 }
 
-/// What keeps a query.
+/// The algorithm that maintains a query, and its state.
 #[derive(Clone, Debug)]
 pub(super) enum State {
     Indexed(Indexed),
@@ -35,6 +37,7 @@ pub(super) enum State {
     General(Box<General>),
 }
 
+/// See `optimised`.
 #[derive(Clone, Debug)]
 pub(super) struct Indexed {
     pub(super) selector: Selector,
@@ -42,12 +45,13 @@ pub(super) struct Indexed {
     pub(super) memo: Option<Box<Memo>>,
 }
 
+/// See `partitioned`.
 #[derive(Clone, Debug)]
 pub(super) struct Partitioned {
     pub(super) shape: Arc<Shape>,
     /// The machine of a part, without rows.
     pub(super) empty: Arc<Machine>,
-    /// The keys; parts and marks stand beside them by slot.
+    /// The keys; parts and marks are by slot, too.
     pub(super) keys: Table,
     pub(super) parts: Vec<Part>,
     pub(super) marks: Vec<u8>,
@@ -56,7 +60,7 @@ pub(super) struct Partitioned {
     pub(super) groups: BTreeMap<Row, Total>,
     pub(super) stale: Vec<u32>,
     pub(super) touched: Vec<Touched>,
-    /// What groups were at the last commit.
+    /// Groups at the last commit, of those changed since.
     pub(super) old_groups: BTreeMap<Row, Option<Total>>,
     /// Whether keys that are not there can have no result.
     pub(super) is_frozen: bool,
@@ -82,7 +86,7 @@ pub(super) struct Touched {
     pub(super) had_machine: bool,
 }
 
-/// What belongs to a key.
+/// The rows of a key.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     /// Its rows, and the groups of its result when it was last evaluated.

@@ -52,7 +52,7 @@ impl Plan {
     }
 
     /// The same in words.
-    fn cost_words(&self, description: &Description) -> String {
+    fn cost_text(&self, description: &Description) -> String {
         let product = self.product();
         match description.strategy {
             Strategy::Indexed => "O(log N), the result included".to_owned(),
@@ -91,7 +91,7 @@ impl Plan {
             Strategy::PartitionedGeneral => "free and bound maps by key",
             Strategy::General => "free and bound maps",
         };
-        let cost = self.cost_words(description);
+        let cost = self.cost_text(description);
         let change = |atom: &ringview_query::PlanAtom| ChangeFacts {
             relation: atom.alias.clone(),
             is_static: atom.is_static,

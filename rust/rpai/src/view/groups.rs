@@ -171,7 +171,7 @@ impl Maintainer for Groups {
 
     fn freeze(&mut self) {
         let is_static: Vec<bool> = self.readers.iter().map(|reader| reader.is_static).collect();
-        self.machine.seal(&is_static);
+        self.machine.freeze(&is_static);
     }
 
     fn prepare(&mut self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {

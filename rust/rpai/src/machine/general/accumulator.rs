@@ -1,4 +1,4 @@
-//! An aggregate as rows come and go.
+//! An aggregate under inserts and deletes.
 //!
 //! Invariant: sums of exact numbers are exact, of doubles expansions; MIN and MAX keep their values
 //! as an ordered multiset, so that deletes find the next. Cost: O(1), O(log n) for MIN and MAX.
@@ -99,7 +99,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// What it is now.
+    /// Its value.
     pub(crate) fn value(&self, what: &Aggregate) -> Result<Cell> {
         if matches!(what, Aggregate::Count | Aggregate::Counted(_)) {
             return Ok(Cell(Some(Quantity::int(self.count))));

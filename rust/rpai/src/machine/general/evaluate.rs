@@ -1,4 +1,4 @@
-//! Combinations of rows of a block, and what blocks within are for each.
+//! Combinations of rows of a block, and the values of subqueries for each.
 //!
 //! Invariant: relations are taken in an order in which as many as can be are found by an index:
 //! equal to something that is bound by then. Each condition is looked at once all its relations are
@@ -152,7 +152,7 @@ impl Evaluation<'_, '_> {
         })
     }
 
-    /// The value of a block within a scope, from its free map.
+    /// The value of a subquery a scope, from its free map.
     fn block(&self, block: &Block, scope: &dyn Scope) -> Result<Cell> {
         let binding: Row = {
             let free = self.free.borrow();
@@ -350,7 +350,7 @@ pub(crate) fn influences(block: &Block, table: usize) -> Option<Vec<Influence>> 
     Some(all)
 }
 
-/// An equality of a relation of a block with a column of the block around it.
+/// An equality of a relation of a block with a column of the outer block.
 fn equal(one: &Condition, relation: usize) -> Option<Influence> {
     let Condition::Compare(Value::Column(a), Comparison::Eq, Value::Column(b)) = one else {
         return None;

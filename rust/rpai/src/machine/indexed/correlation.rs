@@ -1,6 +1,6 @@
 //! A comparison of something closed with an aggregate that grows along an index.
 //!
-//! Invariant: `least` is where the comparison turns, whatever arithmetic stands around the
+//! Invariant: `least` is where the comparison turns, whatever arithmetic surrounds the
 //! aggregate, as long as that grows with it. Cost: O(1) for the aggregate as it is, else a search
 //! between the least and the greatest that it can be.
 

@@ -1,4 +1,4 @@
-//! One relation filtered by equalities alone: its sums by what must be equal.
+//! One relation filtered by equalities alone: its sums by the columns that must be equal.
 //!
 //! Invariant: the sums of a key are those of the rows with it. Cost: O(1) expected a change and a
 //! result; a word or two a number and key.
@@ -108,7 +108,7 @@ impl<const N: usize> FilteredRelation for Equal<N> {
             }
         }
         into.copy_from_slice(&passed.0[..shape.width]);
-        shape.readers.tell(&passed.0, 0, into)
+        shape.readers.write_reals(&passed.0, 0, into)
     }
 
     fn width(&self) -> usize {

@@ -4,7 +4,7 @@
 //! Invariant: rows of a group share the block's aggregate, and an index holds the relation's sums
 //! by it: where aggregates are compared by equality a PAI map, else an RPAI tree. A row of the
 //! block moves its group from one aggregate to another; groups whose aggregate is NULL are in no
-//! index. Nothing grows along anything, so any signs will do. Cost: O(1) a change and a result with
+//! index. Nothing must be monotone, so any signs are right. Cost: O(1) a change and a result with
 //! the map, O(log n) with the tree.
 
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ struct Grouped<const N: usize> {
     shape: Arc<Shape>,
     groups: HashMap<Vec<i128>, Sums<N>, SeedableRandomState>,
     index: Index<N>,
-    /// Groups and what was added, since the last commit.
+    /// Group and delta of each change since the last commit.
     undo: Vec<(Vec<i128>, Sums<N>)>,
 }
 
@@ -233,7 +233,7 @@ impl<const N: usize> FilteredRelation for Grouped<N> {
 
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
         let shape = Arc::clone(&self.shape);
-        // A row reaches a group in a hash table or two: what a reference counts is little beside.
+        // Beside a hash table or two a row, counting a reference costs little.
         for reader in shape.readers.of(table) {
             if !reader.takes(row)? {
                 continue;
@@ -281,7 +281,7 @@ impl<const N: usize> FilteredRelation for Grouped<N> {
             return Ok(());
         };
         let total = self.index.total();
-        // The closed side stands left.
+        // The closed side is the left one.
         let passed = match (self.shape.correlation.how, &self.index) {
             (Comparison::Lt, Index::Tree(tree)) => total.without(self.below(tree, closed, true)?),
             (Comparison::Le, Index::Tree(tree)) => total.without(self.below(tree, closed, false)?),
@@ -291,7 +291,7 @@ impl<const N: usize> FilteredRelation for Grouped<N> {
             _ => self.equal(closed)?,
         };
         into.copy_from_slice(&passed.0[2..2 + self.shape.width]);
-        self.shape.readers.tell(&passed.0, 2, into)
+        self.shape.readers.write_reals(&passed.0, 2, into)
     }
 
     fn width(&self) -> usize {

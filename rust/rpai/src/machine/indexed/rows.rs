@@ -179,7 +179,7 @@ impl Shape {
                 return Ok(None);
             };
             let upto = |inclusive| key_bound(closed, self.kinds.key, inclusive);
-            // The closed side stands left.
+            // The closed side is the left one.
             let (mut low, mut high) = match how {
                 Comparison::Lt => (upto(true)?, END),
                 Comparison::Le => (upto(false)?, END),

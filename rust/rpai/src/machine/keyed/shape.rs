@@ -188,7 +188,7 @@ impl Shape {
         self.group.is_empty()
     }
 
-    /// Whether each group is of one part alone: all of the key tells groups.
+    /// Whether each group is of one part alone: groups have all of the key.
     pub(crate) fn groups_are_keys(&self) -> bool {
         let is_shown = |at: usize| {
             let mut group = self.group.iter();

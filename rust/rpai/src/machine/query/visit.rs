@@ -20,7 +20,7 @@ impl Value {
         }
     }
 
-    /// Calls `visit` with every column, as seen from the block that the value stands in.
+    /// Calls `visit` with every column, as seen from the block of the value.
     pub(crate) fn columns(&self, visit: &mut dyn FnMut(Column)) {
         match self {
             Value::Constant(_) | Value::Aggregate(_) => {}
@@ -34,7 +34,7 @@ impl Value {
         }
     }
 
-    /// Calls `visit` with the blocks in it, but not with those within them.
+    /// Calls `visit` with the blocks in it, but not with those in them.
     pub(crate) fn blocks<'a>(&'a self, visit: &mut dyn FnMut(&'a Block)) {
         match self {
             Value::Block(block) => visit(block),
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// Whether a block stands in it.
+    /// Whether it has a block.
     pub(crate) fn is_nested(&self) -> bool {
         match self {
             Value::Block(_) => true,
@@ -69,7 +69,7 @@ impl Value {
         }
     }
 
-    /// Whether a quotient stands in it.
+    /// Whether it has a quotient.
     pub(crate) fn divides(&self) -> bool {
         match self {
             Value::Over(..) => true,
@@ -80,14 +80,14 @@ impl Value {
         }
     }
 
-    /// Whether it is the same for all rows of the block it stands in, given the row around that.
+    /// Whether it is closed: it depends only on the outer row.
     pub(crate) fn is_closed(&self) -> bool {
         let mut closed = true;
         self.columns(&mut |column| closed &= column.depth > 0);
         closed
     }
 
-    /// Whether it is the same whatever rows there are around it.
+    /// Whether it depends on no row.
     pub(crate) fn is_constant(&self) -> bool {
         let mut constant = true;
         self.columns(&mut |_| constant = false);
@@ -109,7 +109,7 @@ impl Condition {
         }
     }
 
-    /// Calls `visit` with every column, as seen from the block that the condition stands in.
+    /// Calls `visit` with every column, as seen from the block of the condition.
     pub(crate) fn columns(&self, visit: &mut dyn FnMut(Column)) {
         match self {
             Condition::And(all) | Condition::Or(all) => {
@@ -125,7 +125,7 @@ impl Condition {
         }
     }
 
-    /// Calls `visit` with the blocks in it, but not with those within them.
+    /// Calls `visit` with the blocks in it, but not with those in them.
     pub(crate) fn blocks<'a>(&'a self, visit: &mut dyn FnMut(&'a Block)) {
         match self {
             Condition::And(all) | Condition::Or(all) => {
@@ -157,7 +157,7 @@ impl Condition {
         }
     }
 
-    /// Calls `visit` with what it compares.
+    /// Calls `visit` with both sides of each comparison.
     pub(crate) fn values(&self, visit: &mut dyn FnMut(&Value)) {
         match self {
             Condition::And(all) | Condition::Or(all) => {
@@ -181,7 +181,7 @@ impl Condition {
         }
     }
 
-    /// What must all hold.
+    /// The conjuncts.
     pub(crate) fn conjuncts(&self) -> Vec<&Condition> {
         match self {
             Condition::And(all) => all.iter().flat_map(Condition::conjuncts).collect(),
@@ -191,7 +191,7 @@ impl Condition {
 }
 
 impl Block {
-    /// Gives this block and those within their numbers.
+    /// Numbers this block and its subqueries.
     pub(crate) fn number(&mut self, next: &mut usize) {
         self.number = *next;
         *next += 1;
@@ -211,21 +211,21 @@ impl Block {
         }
     }
 
-    /// Calls `visit` with every table of this block and of all within it.
+    /// Calls `visit` with every table of this block and of all in it.
     pub(crate) fn tables(&self, visit: &mut dyn FnMut(usize)) {
         self.relations.iter().copied().for_each(&mut *visit);
         self.condition
             .blocks(&mut |block| block.tables(&mut *visit));
     }
 
-    /// Marks the columns that it reads, by table; `around` has the relations of the blocks around
+    /// Marks the columns that it reads, by table; `outer` has the relations of the outer blocks
     /// it.
-    pub(crate) fn needs<'a>(&'a self, around: &mut Vec<&'a [usize]>, needed: &mut [Vec<bool>]) {
-        around.push(&self.relations);
+    pub(crate) fn needs<'a>(&'a self, outer: &mut Vec<&'a [usize]>, needed: &mut [Vec<bool>]) {
+        outer.push(&self.relations);
         let mut mark = |column: Column| {
-            // What a block within reads of its own is marked there.
-            if let Some(at) = (around.len() - 1).checked_sub(column.depth) {
-                needed[around[at][column.relation]][column.column] = true;
+            // What a subquery reads of its own is marked there.
+            if let Some(at) = (outer.len() - 1).checked_sub(column.depth) {
+                needed[outer[at][column.relation]][column.column] = true;
             }
         };
         self.group.iter().copied().for_each(&mut mark);
@@ -236,9 +236,9 @@ impl Block {
         let mut within = Vec::new();
         self.condition.blocks(&mut |block| within.push(block));
         for block in within {
-            block.needs(around, needed);
+            block.needs(outer, needed);
         }
-        around.pop();
+        outer.pop();
     }
 
     /// Its first output, from its aggregates.

@@ -189,8 +189,8 @@ pub(crate) fn chain(
     Ok((chain, theirs))
 }
 
-/// A comparison between a value of the block's own and one of the block around: both, its own left.
-/// A block within, which may see the row around alone, is neither.
+/// A comparison between a value of the block's own and one of the outer block: both, its own left.
+/// A subquery, which may read the outer row alone, is neither.
 pub(crate) fn correlated_sides(one: &Condition) -> Result<(Value, Comparison, Value), Why> {
     const OTHER: Why = "a block is correlated by something else than a comparison of two values";
     if one.is_nested() {

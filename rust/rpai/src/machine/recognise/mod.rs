@@ -5,7 +5,7 @@
 //! block is a product of relations, each filtered by conditions of its own: filters, equalities and
 //! comparisons of something closed with one value of the row, its key, and at most one with a chain
 //! of blocks, each correlated with the next by one inequality of keys that the whole chain shares.
-//! Closed is what is the same for all rows of the block, given the row around it. Cost: linear in
+//! An expression is closed if it depends only on the outer row. Cost: linear in
 //! the query.
 
 mod chain;
@@ -33,7 +33,7 @@ const NULL_COUNTS: Why = "a column that may be NULL correlates a count";
 
 const WIDE: Why = "too many sums stand side by side";
 
-/// The optimised form of a block, given the rows around it.
+/// The optimised form of a block, given the outer rows.
 pub(crate) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why> {
     if !block.group.is_empty() {
         return Err("it has groups");
@@ -111,7 +111,7 @@ impl<'a> Filters<'a> {
             let mut is_own = true;
             other.columns(&mut |column| is_own &= column.depth == 0);
             if !is_own {
-                return Err("a value is of the row and of the row around it");
+                return Err("a value reads both its own row and the outer row");
             }
             let own = flat_value(other);
             if how == Comparison::Eq && !closed.is_constant() {
