@@ -23,7 +23,7 @@ pub(crate) struct ReservoirLaw {
 }
 
 impl ReservoirLaw {
-    fn law(&self) -> MutexGuard<'_, Law> {
+    fn law(&self) -> MutexGuard<'_, ReservoirState> {
         // A call that panicked changed nothing that another one relies on.
         self.law.lock().unwrap_or_else(PoisonError::into_inner)
     }

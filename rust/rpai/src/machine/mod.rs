@@ -62,6 +62,17 @@ pub struct Rows<'a> {
     pub sign: i64,
 }
 
+/// Calls a method of whatever maintains the query.
+macro_rules! any {
+    ($state:expr, $of:ident => $result:expr) => {
+        match $state {
+            State::Indexed($of) => $result,
+            State::Partitioned($of) => $result,
+            State::General($of) => $result,
+        }
+    };
+}
+
 impl Machine {
     /// An empty machine. O(query).
     #[must_use]
@@ -214,20 +225,12 @@ impl Machine {
 
     /// Keeps the changes since the last commit.
     pub fn commit(&mut self) {
-        match &mut self.state {
-            State::Indexed(indexed) => indexed.commit(),
-            State::Partitioned(parts) => parts.commit(),
-            State::General(general) => general.commit(),
-        }
+        any!(&mut self.state, of => of.commit())
     }
 
     /// Undoes the changes since the last commit. O(rows log n).
     pub fn rollback(&mut self) {
-        match &mut self.state {
-            State::Indexed(indexed) => indexed.rollback(),
-            State::Partitioned(parts) => parts.rollback(),
-            State::General(general) => general.rollback(),
-        }
+        any!(&mut self.state, of => of.rollback())
     }
 
     /// Removes all rows of a machine that never commits.
@@ -331,32 +334,20 @@ impl Machine {
 
     /// Whether it holds nothing.
     pub(super) fn is_vacant(&self) -> bool {
-        match &self.state {
-            State::Indexed(indexed) => indexed.is_vacant(),
-            State::Partitioned(parts) => parts.is_vacant(),
-            State::General(general) => general.is_vacant(),
-        }
+        any!(&self.state, of => of.is_vacant())
     }
 
     /// Bytes that it takes, nearly.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
-        match &self.state {
-            State::Indexed(indexed) => indexed.memory_usage(),
-            State::Partitioned(parts) => parts.memory_usage(),
-            State::General(general) => general.memory_usage(),
-        }
+        any!(&self.state, of => of.memory_usage())
     }
 
     /// Steps so far: nodes visited by the optimisation, rows and bindings walked by the general
     /// algorithm.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        match &self.state {
-            State::Indexed(indexed) => indexed.steps(),
-            State::Partitioned(parts) => parts.steps(),
-            State::General(general) => general.steps(),
-        }
+        any!(&self.state, of => of.steps())
     }
 }
 

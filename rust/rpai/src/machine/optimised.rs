@@ -7,9 +7,7 @@
 use ringview_core::{Budget, Result};
 
 use crate::machine::indexed::selector::Selector;
-use crate::machine::query::plan::{Plan, Value};
-use crate::machine::query::row::{Cell, RowAt};
-use crate::machine::query::scope::{Nowhere, simple};
+use crate::machine::query::{Cell, Nowhere, Plan, RowAt, Value, simple};
 use crate::machine::state::{Indexed, Machine};
 
 impl Indexed {

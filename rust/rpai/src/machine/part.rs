@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ringview_core::{Batch, Budget, Result};
 
 use crate::machine::keyed::shape::Shape;
-use crate::machine::query::row::RowAt;
+use crate::machine::query::RowAt;
 use crate::machine::state::{Evaluator, Machine, Many, Part};
 use crate::machine::store::packed::PackedRows;
 

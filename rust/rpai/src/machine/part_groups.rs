@@ -11,8 +11,7 @@ use crate::machine::general::accumulator::Accumulator;
 use crate::machine::general::{Group, GroupDelta};
 use crate::machine::keyed::shape::own;
 use crate::machine::part::results;
-use crate::machine::query::plan::Aggregate;
-use crate::machine::query::row::Row;
+use crate::machine::query::{Aggregate, Row};
 use crate::machine::state::{Partitioned, Touched};
 use crate::machine::store::packed::unpack_cells;
 

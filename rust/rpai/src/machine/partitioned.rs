@@ -19,9 +19,7 @@ use crate::machine::general::Group;
 use crate::machine::general::accumulator::Accumulator;
 use crate::machine::keyed::shape::{Route, Shape, Total};
 use crate::machine::part::{FEW, RESULT, load};
-use crate::machine::query::number::Quantity;
-use crate::machine::query::plan::Plan;
-use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::query::{Cell, Plan, Quantity, Row, RowAt};
 use crate::machine::state::{Evaluator, Machine, Many, Part, Partitioned, Scratch, Touched};
 use crate::machine::store::packed::pack_cells;
 

@@ -14,8 +14,7 @@ use crate::machine::general::General;
 use crate::machine::indexed::memo::Memo;
 use crate::machine::indexed::selector::Selector;
 use crate::machine::keyed::shape::{Shape, Total};
-use crate::machine::query::plan::Plan;
-use crate::machine::query::row::Row;
+use crate::machine::query::{Plan, Row};
 use crate::machine::store::packed::PackedRows;
 
 /// A maintained query.

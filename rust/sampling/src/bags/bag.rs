@@ -19,10 +19,21 @@ pub(super) struct Bag {
     inner: Inner,
 }
 
+/// The two kinds of join.
 #[derive(Clone, Debug)]
 enum Inner {
     Cycle(Cycle),
     Keyed(Keyed),
+}
+
+/// Calls a method that both kinds have.
+macro_rules! inner {
+    ($inner:expr, $of:ident => $result:expr) => {
+        match $inner {
+            Inner::Cycle($of) => $result,
+            Inner::Keyed($of) => $result,
+        }
+    };
 }
 
 impl Bag {
@@ -43,10 +54,7 @@ impl Bag {
         budget: &Budget<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<()> {
-        match &mut self.inner {
-            Inner::Cycle(cycle) => cycle.insert(&mut self.context, rows, budget, emit),
-            Inner::Keyed(keyed) => keyed.insert(&mut self.context, rows, budget, emit),
-        }
+        inner!(&mut self.inner, of => of.insert(&mut self.context, rows, budget, emit))
     }
 
     /// Deletes a row of an input; emits the rows of the bag that it takes. False if it is not there.
@@ -56,26 +64,17 @@ impl Bag {
         budget: &Budget<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<bool> {
-        match &mut self.inner {
-            Inner::Cycle(cycle) => cycle.delete(&self.context, row, budget, emit),
-            Inner::Keyed(keyed) => keyed.delete(&self.context, row, budget, emit),
-        }
+        inner!(&mut self.inner, of => of.delete(&self.context, row, budget, emit))
     }
 
     /// Ends a transaction.
     pub(super) fn commit(&mut self) {
-        match &mut self.inner {
-            Inner::Cycle(cycle) => cycle.commit(&mut self.context),
-            Inner::Keyed(keyed) => keyed.commit(&mut self.context),
-        }
+        inner!(&mut self.inner, of => of.commit(&mut self.context))
     }
 
     /// Undoes a transaction; nothing is told.
     pub(super) fn rollback(&mut self) {
-        match &mut self.inner {
-            Inner::Cycle(cycle) => cycle.rollback(&mut self.context),
-            Inner::Keyed(keyed) => keyed.rollback(&mut self.context),
-        }
+        inner!(&mut self.inner, of => of.rollback(&mut self.context))
     }
 
     /// The word of a code: its value, or a word of its row.
@@ -152,26 +151,16 @@ impl Bag {
 
     /// Rows met so far, and changes followed.
     pub(super) fn steps(&self) -> u64 {
-        match &self.inner {
-            Inner::Cycle(cycle) => cycle.steps(),
-            Inner::Keyed(keyed) => keyed.steps(),
-        }
+        inner!(&self.inner, of => of.steps())
     }
 
     pub(super) fn memory_usage(&self) -> usize {
         let values = self.context.values.iter().map(Keys::memory_usage);
-        values.sum::<usize>()
-            + match &self.inner {
-                Inner::Cycle(cycle) => cycle.memory_usage(),
-                Inner::Keyed(keyed) => keyed.memory_usage(),
-            }
+        values.sum::<usize>() + inner!(&self.inner, of => of.memory_usage())
     }
 
     /// Checks the inputs. For tests.
     pub(super) fn check(&self) {
-        match &self.inner {
-            Inner::Cycle(cycle) => cycle.check(),
-            Inner::Keyed(keyed) => keyed.check(),
-        }
+        inner!(&self.inner, of => of.check())
     }
 }

@@ -72,11 +72,9 @@ impl Index {
     /// tuples: the tuples are then linked, and the index good for `unlink` and `rebuild` alone.
     pub fn link(&mut self, atom: usize, tuples: &[u32]) -> Result<()> {
         self.put_all(atom, tuples);
-        if let Some(mut rows) = self.rows[atom].take() {
-            for &tuple in tuples {
-                rows.add(self.row(atom, tuple), tuple, |other| self.row(atom, other));
-            }
-            self.rows[atom] = Some(rows);
+        if let Some(rows) = &mut self.rows[atom] {
+            let each = tuples.iter();
+            each.for_each(|&tuple| rows.add(&self.nodes[atom], tuple));
         }
         if self.broken {
             return Err(Self::too_large());
@@ -94,11 +92,9 @@ impl Index {
 
     /// Takes tuples out. Their numbers and words stay until `forget`.
     pub fn unlink(&mut self, atom: usize, tuples: &[u32]) {
-        if let Some(mut rows) = self.rows[atom].take() {
-            for &tuple in tuples {
-                rows.remove(self.row(atom, tuple), tuple, |other| self.row(atom, other));
-            }
-            self.rows[atom] = Some(rows);
+        if let Some(rows) = &mut self.rows[atom] {
+            let each = tuples.iter();
+            each.for_each(|&tuple| rows.remove(&self.nodes[atom], tuple));
         }
         for &tuple in tuples {
             self.steps += 1;
@@ -124,17 +120,14 @@ impl Index {
     /// A tuple with these words, if there is one; the last that came, of several. The first call is linear
     /// in the relation.
     pub fn find(&mut self, atom: usize, row: &[u64]) -> Option<u32> {
-        let mut rows = self.rows[atom].take().unwrap_or_else(|| {
+        let node = &self.nodes[atom];
+        let rows = self.rows[atom].get_or_insert_with(|| {
             let mut rows = TupleWords::new();
-            for tuple in self.tuples(atom) {
-                rows.add(self.row(atom, tuple), tuple, |other| self.row(atom, other));
-            }
+            node.linked().for_each(|tuple| rows.add(node, tuple));
             rows
         });
-        let found = rows.find(row, |other| self.row(atom, other));
-        rows.fit(self.numbers(atom));
-        self.rows[atom] = Some(rows);
-        found
+        rows.fit(node.numbers());
+        rows.find(node, row)
     }
 
     /// A tuple for each of so many rows, which stand one after the other; of equal rows different ones. None if there
@@ -233,14 +226,14 @@ impl Index {
                 node.own[tuple as usize].place = place;
                 key_node.mark(key);
             }
-            Kind::Tuples => self.place_group(atom, tuple, true),
+            Kind::Tuples => self.place_group::<true>(atom, tuple),
             Kind::Groups => {
                 let group = node.own[tuple as usize].of;
                 let list = &mut node.groups.lists[group as usize];
                 node.own[tuple as usize].place = self.lists.push(list, tuple);
                 if list.len == 1 {
                     node.groups.sizes[group as usize] = 0;
-                    self.place_group(atom, group, true);
+                    self.place_group::<true>(atom, group);
                 } else {
                     self.resize(atom, group);
                 }
@@ -260,7 +253,7 @@ impl Index {
                 }
                 key_node.mark(slot.of);
             }
-            Kind::Tuples => self.place_group(atom, tuple, false),
+            Kind::Tuples => self.place_group::<false>(atom, tuple),
             Kind::Groups => {
                 let slot = node.own[tuple as usize];
                 let list = &mut node.groups.lists[slot.of as usize];
@@ -268,7 +261,7 @@ impl Index {
                     node.own[moved as usize].place = slot.place;
                 }
                 if list.len == 0 {
-                    self.place_group(atom, slot.of, false);
+                    self.place_group::<false>(atom, slot.of);
                     self.nodes[atom].groups.sizes[slot.of as usize] = ZERO;
                 } else {
                     self.resize(atom, slot.of);
@@ -279,11 +272,11 @@ impl Index {
     }
 
     /// Puts a group into its bucket at each of its edges, or takes it out.
-    fn place_group(&mut self, atom: usize, group: u32, linked: bool) {
+    fn place_group<const LINKED: bool>(&mut self, atom: usize, group: u32) {
         for at in 0..self.nodes[atom].edges.len() {
             let powers = self.powers(atom, group, (at, at));
             let weight = Some(self.or_break(powers));
-            let weights = if linked {
+            let weights = if LINKED {
                 (None, weight)
             } else {
                 (weight, None)

@@ -107,8 +107,13 @@ impl Node {
         }
     }
 
+    /// The tuples that are linked.
+    pub(super) fn linked(&self) -> impl Iterator<Item = u32> {
+        (0..self.numbers() as u32).filter(|&tuple| self.is_linked(tuple))
+    }
+
     /// Whether a tuple is linked.
-    pub(super) fn is_linked(&self, tuple: u32) -> bool {
+    fn is_linked(&self, tuple: u32) -> bool {
         let place = match self.kind {
             Kind::Tuples => self.slot(tuple, 0).place,
             _ => self.own[tuple as usize].place,

@@ -158,7 +158,7 @@ impl Index {
     }
 
     /// Gives a group another weight at an edge. A weight is None where the group is not linked.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reweigh(
         &mut self,
         node: usize,

@@ -91,7 +91,7 @@ impl Buckets<'_> {
     }
 
     /// Moves a free place from a bucket up to another.
-    #[inline]
+    #[inline(always)]
     fn up(
         &mut self,
         mut place: u32,
@@ -110,7 +110,7 @@ impl Buckets<'_> {
     }
 
     /// Moves a free place from a bucket down to another.
-    #[inline]
+    #[inline(always)]
     fn down(
         &mut self,
         mut place: u32,
@@ -207,7 +207,7 @@ impl Record {
 
     /// Gives the group at a place another weight; None where it is not in the record. Returns whether the count is
     /// still at most 2^MOST.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reweigh(
         &mut self,
         lists: &mut Lists,

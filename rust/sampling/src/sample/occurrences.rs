@@ -7,7 +7,7 @@ use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
 use ringview_core::random_hasher;
 
-use std::hash::{BuildHasher, Hasher};
+use crate::index::keys;
 
 const NONE: u32 = u32::MAX;
 
@@ -24,9 +24,7 @@ pub(crate) struct Occurrences {
 }
 
 fn hash(hasher: &SeedableRandomState, result: &[u32]) -> u64 {
-    let mut state = hasher.build_hasher();
-    result.iter().for_each(|&tuple| state.write_u32(tuple));
-    state.finish()
+    keys::hash(hasher, result.iter().map(|&tuple| u64::from(tuple)))
 }
 
 impl Occurrences {

@@ -8,10 +8,7 @@ use std::collections::BTreeMap;
 use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion};
 
-use crate::machine::query::number::Quantity;
-use crate::machine::query::plan::{Aggregate, Block};
-use crate::machine::query::row::Cell;
-use crate::machine::query::scope::{Scope, summand, value_for};
+use crate::machine::query::{Aggregate, Block, Cell, Quantity, Scope, summand, value_for};
 use crate::tree::overflow;
 
 #[derive(Clone, Debug, Default)]

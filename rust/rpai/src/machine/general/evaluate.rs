@@ -13,9 +13,9 @@ use ringview_core::{Budget, Result};
 use crate::machine::general::accumulator::{Accumulator, take};
 use crate::machine::general::free::FreeMap;
 use crate::machine::indexed::selector::{Selector, with_scratch};
-use crate::machine::query::plan::{Block, Column, Comparison, Condition, Value};
-use crate::machine::query::row::{Cell, Row};
-use crate::machine::query::scope::{Frame, Scope, holds, simple};
+use crate::machine::query::{
+    Block, Cell, Column, Comparison, Condition, Frame, Row, Scope, Value, holds, simple,
+};
 use crate::machine::store::bag::{Bag, Which};
 use crate::steps::Steps;
 

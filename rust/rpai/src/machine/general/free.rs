@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use ringview_core::Result;
 
 use crate::machine::general::accumulator::{Accumulator, take};
-use crate::machine::query::plan::{Block, Column, Comparison, Condition, Value};
-use crate::machine::query::row::{Cell, Row};
-use crate::machine::query::scope::{Binding, Frame, simple_condition};
+use crate::machine::query::{
+    Binding, Block, Cell, Column, Comparison, Condition, Frame, Row, Value, simple_condition,
+};
 
 /// The aggregates of a block by binding.
 #[derive(Clone, Debug, Default)]

@@ -28,8 +28,7 @@ use crate::machine::general::evaluate::{
 };
 use crate::machine::general::free::{FreeMap, equality, maintain};
 use crate::machine::indexed::selector::Selector;
-use crate::machine::query::plan::{Block, Plan};
-use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::query::{Block, Cell, Plan, Row, RowAt};
 use crate::machine::recognise::recognise;
 use crate::machine::store::bag::Bag;
 use crate::steps::Steps;

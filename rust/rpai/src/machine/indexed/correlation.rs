@@ -6,10 +6,9 @@
 
 use ringview_core::Result;
 
-use crate::machine::query::number::{Quantity, floor, power_of_ten, product};
-use crate::machine::query::plan::{Comparison, Value};
-use crate::machine::query::row::Cell;
-use crate::machine::query::scope::value_with;
+use crate::machine::query::{
+    Cell, Comparison, Quantity, Value, floor, power_of_ten, product, value_with,
+};
 use crate::tree::overflow;
 
 /// A comparison.

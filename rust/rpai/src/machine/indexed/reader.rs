@@ -8,11 +8,10 @@ use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion};
 
 use crate::machine::indexed::digits::{self as sum_kind, Digit, Reals, SumKind, digits, packed};
-use crate::machine::query::exact::{Exact, Ordinal};
-use crate::machine::query::number::{Kind, Quantity, product};
-use crate::machine::query::plan::{ColumnType, Condition, Value};
-use crate::machine::query::row::RowAt;
-use crate::machine::query::scope::{holds_for, summand};
+use crate::machine::query::{
+    ColumnType, Condition, Exact, Kind, Ordinal, Quantity, RowAt, Value, holds_for, product,
+    summand,
+};
 use crate::payload::Sums;
 use crate::tree::overflow;
 

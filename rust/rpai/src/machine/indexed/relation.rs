@@ -6,8 +6,7 @@
 use ringview_core::Result;
 
 use crate::machine::indexed::reader::RowReaders;
-use crate::machine::query::plan::Value;
-use crate::machine::query::row::{Cell, RowAt};
+use crate::machine::query::{Cell, RowAt, Value};
 use crate::tree::overflow;
 
 /// Lanes of a relation at most: the whole range of doubles for two sums, and less for more; and at

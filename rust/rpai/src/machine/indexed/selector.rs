@@ -11,10 +11,7 @@ use ringview_ring::{CommutativeMonoid, Expansion};
 use crate::machine::indexed::digits;
 use crate::machine::indexed::memo::Memo;
 use crate::machine::indexed::relation::FilteredRelation;
-use crate::machine::query::number::{self, Quantity};
-use crate::machine::query::plan::{Aggregate, Condition, Value};
-use crate::machine::query::row::{Cell, RowAt};
-use crate::machine::query::scope::holds;
+use crate::machine::query::{Aggregate, Cell, Condition, Quantity, RowAt, Value, holds, number};
 use crate::tree::overflow;
 
 /// One product: of each relation its count (0) or one of its sums (from 1).

@@ -4,7 +4,7 @@
 
 use crate::machine::indexed::correlation::Correlation;
 use crate::machine::indexed::reader::{Kinds, RowReaders};
-use crate::machine::query::plan::{Comparison, Value};
+use crate::machine::query::{Comparison, Value};
 
 /// The filter of a relation, the same for all its groups.
 #[derive(Clone, Debug)]

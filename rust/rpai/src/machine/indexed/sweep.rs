@@ -26,9 +26,7 @@ use crate::machine::indexed::reader::RowReaders;
 use crate::machine::indexed::relation::{FilteredRelation, MOST_AT_FIRST, with_lanes};
 use crate::machine::indexed::rows::Rows;
 use crate::machine::indexed::shape::Shape;
-use crate::machine::query::bound::{ranges, sole};
-use crate::machine::query::plan::Value;
-use crate::machine::query::row::{Cell, RowAt};
+use crate::machine::query::{Cell, RowAt, Value, ranges, sole};
 use crate::payload::Sums;
 use crate::tree::overflow;
 

@@ -7,9 +7,8 @@
 //! without the equalities between such columns (the local plan), over tables that are a table and
 //! which of its columns are the key. Cost: linear in the query.
 
-use crate::machine::query::number::Kind;
-use crate::machine::query::plan::{
-    Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value,
+use crate::machine::query::{
+    Aggregate, Block, Column, ColumnType, Comparison, Condition, Kind, Plan, Value,
 };
 
 /// A table as the local plan has it.

@@ -7,9 +7,9 @@
 use crate::machine::indexed::correlation::Correlation;
 use crate::machine::indexed::digits::SumKind;
 use crate::machine::indexed::reader::Role;
-use crate::machine::query::flat::{flat, flat_value};
-use crate::machine::query::number::Quantity;
-use crate::machine::query::plan::{Aggregate, Block, Comparison, Condition, Value};
+use crate::machine::query::{
+    Aggregate, Block, Comparison, Condition, Quantity, Value, flat, flat_value,
+};
 use crate::machine::recognise::kinds::{Tables, Why, exact, sum_kind};
 
 /// A comparison with a block or a column in it: what is closed left.

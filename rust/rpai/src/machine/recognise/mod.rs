@@ -19,9 +19,7 @@ use crate::machine::indexed::relation::FilteredRelation;
 use crate::machine::indexed::selector::Selector;
 use crate::machine::indexed::shape::Shape;
 use crate::machine::indexed::sweep;
-use crate::machine::query::flat::{flat, flat_value};
-use crate::machine::query::number::Kind;
-use crate::machine::query::plan::{Block, Comparison, Condition, Value};
+use crate::machine::query::{Block, Comparison, Condition, Kind, Value, flat, flat_value};
 use crate::machine::recognise::chain::{
     Chain, Sides, aggregated, chain, closed_left, correlated_sides, growing,
 };

@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 use ringview_core::{Result, empty};
 use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Part as Table};
 
-use crate::machine::query::number::Quantity;
-use crate::machine::query::plan::ColumnType;
-use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::query::{Cell, ColumnType, Quantity, Row, RowAt};
 use crate::machine::store::packed::{Coding, PackedRows, RowFormat};
 use crate::machine::store::slotted::Slotted;
 use crate::tree::overflow;

@@ -7,10 +7,7 @@
 use ringview_core::{Batch, Result, Type};
 use ringview_ring::{Expansion, Number};
 
-use crate::machine::query::bound::equal_keys;
-use crate::machine::query::number::{Kind, Quantity};
-use crate::machine::query::plan::ColumnType;
-use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::query::{Cell, ColumnType, Kind, Quantity, Row, RowAt, equal_keys};
 use crate::tree::overflow;
 
 /// How the values of a column are read, as distinct integers.

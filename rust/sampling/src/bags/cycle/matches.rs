@@ -5,13 +5,12 @@
 //! short list, 7 or so more in a long one. Many look-ups of one group read a table of that group alone, which is small beside
 //! the relation, and cached.
 
-use std::hash::{BuildHasher, Hasher};
-
 use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
 use ringview_core::{prefetch, random_hasher};
 
 use crate::bags::groups::Groups;
+use crate::index::keys;
 use crate::index::lists::{List, Lists};
 
 const NONE: u32 = u32::MAX;
@@ -49,9 +48,7 @@ pub(super) struct Ids<'a> {
 
 #[inline]
 fn hash(hasher: &SeedableRandomState, id: u32) -> u64 {
-    let mut state = hasher.build_hasher();
-    state.write_u32(id);
-    state.finish()
+    keys::hash(hasher, [u64::from(id)])
 }
 
 impl Ids<'_> {
