@@ -145,28 +145,24 @@ impl Row<'_> {
     }
 
     fn value(&self, value: &Value) -> Result<Option<Number>> {
-        let both = |left: &Value, right: &Value| -> Result<Option<(Number, Number)>> {
-            Ok(self.value(left)?.zip(self.value(right)?))
+        let both = |of: fn(Number, Number) -> Result<Number>, left, right| {
+            let pair = self.value(left)?.zip(self.value(right)?);
+            pair.map(|(left, right)| of(left, right)).transpose()
         };
         Ok(match value {
             Value::Constant { kind, value } => Some(constant(*kind, *value)),
             Value::Column { column, ty } => self.column(*column, ty),
-            Value::Add { left, right } => match both(left, right)? {
-                Some((left, right)) => Some(sum(left, right)?),
-                None => None,
-            },
-            Value::Subtract { left, right } => match both(left, right)? {
-                Some((left, right)) => Some(sum(left, negated(right)?)?),
-                None => None,
-            },
-            Value::Multiply { left, right } => match both(left, right)? {
-                Some((left, right)) => Some(product(left, right)?),
-                None => None,
-            },
-            Value::Divide { left, right } => both(left, right)?.and_then(|(left, right)| {
-                let (left, right) = (real(left), real(right));
-                (right != 0.0).then(|| Number::Real(left / right))
-            }),
+            Value::Add { left, right } => both(sum, left, right)?,
+            Value::Subtract { left, right } => {
+                both(|left, right| sum(left, negated(right)?), left, right)?
+            }
+            Value::Multiply { left, right } => both(product, left, right)?,
+            Value::Divide { left, right } => {
+                let pair = self.value(left)?.zip(self.value(right)?);
+                let pair = pair.map(|(left, right)| (real(left), real(right)));
+                pair.filter(|(_, right)| *right != 0.0)
+                    .map(|(left, right)| Number::Real(left / right))
+            }
             // The plan refuses what has queries within.
             Value::Aggregate { .. } | Value::Query { .. } => None,
         })
