@@ -16,8 +16,8 @@ impl Plan {
             Strategy::Indexed | Strategy::Partitioned => Cost::Logarithmic,
             Strategy::PartitionedGeneral | Strategy::General => Cost::power(self.combined() as f64),
         };
-        let beside = self.companions.iter().map(|one| one.plan.cost());
-        beside.fold(own, Cost::and)
+        let companions = self.companions.iter().map(|one| one.plan.cost());
+        companions.fold(own, Cost::and)
     }
 
     /// How many relations a row is combined with: all, its own included, where a subquery may see
@@ -71,12 +71,12 @@ impl Plan {
         let because = match (description.strategy, description.why) {
             (Strategy::Indexed, _) => {
                 "aggregate indexes: what a row is compared by is a running sum along a tree, so one change moves \
-                 all of them at once; the queries within as views of their own would have every row compared again"
+                 all of them at once; the subqueries as views of their own would have every row compared again"
                     .to_owned()
             }
             (Strategy::Partitioned, _) => {
-                "aggregate indexes, one for each key: the query joins and correlates by equal columns; the queries \
-                 within as views of their own would have every row of a key compared again"
+                "aggregate indexes, one for each key: the query joins and correlates by equal columns; the subqueries \
+                 as views of their own would have every row of a key compared again"
                     .to_owned()
             }
             (Strategy::PartitionedGeneral, _) => {
@@ -102,12 +102,12 @@ impl Plan {
             },
             climbs: Vec::new(),
         };
-        let beside = self.companions.iter().map(|one| Auxiliary {
+        let auxiliary = self.companions.iter().map(|one| Auxiliary {
             what: format!("the values of {} by group", one.name),
             view: one.plan.explanation(&one.plan.machine.description()),
         });
         Explanation {
-            beside: beside.collect(),
+            beside: auxiliary.collect(),
             warning: self.warning(description, &because),
             engine: Choice {
                 name: "rpai".to_owned(),

@@ -100,8 +100,7 @@ fn unsupported(what: &str, why: &str, instead: &str) -> Error {
 /// Whether a query is one that can be looked at.
 fn check(query: &Bound) -> Result<()> {
     if query.condition.is_none() {
-        let why =
-            "it keeps conditions that compare across tables or with aggregates of queries within";
+        let why = "it keeps conditions that compare across tables or with aggregates of subqueries";
         let instead = "leave engine= out: the cheapest engine that can keep the view is taken";
         return Err(unsupported(
             "a query without such a condition",

@@ -72,11 +72,10 @@ impl Index {
     pub fn delta_get(&self, atom: usize, tuple: u32, position: u128, out: &mut [u32]) -> bool {
         let mut search = Search::default();
         self.search_deltas(&mut search, atom, &[(tuple, position)]);
-        let found = search.result(0);
-        found.is_some_and(|result| {
-            out.copy_from_slice(result);
-            true
-        })
+        search
+            .result(0)
+            .map(|result| out.copy_from_slice(result))
+            .is_some()
     }
 
     /// The result at a position below `len_upper`, which must have been asked for. False for a dummy.
@@ -84,11 +83,10 @@ impl Index {
     pub fn get(&self, position: u128, out: &mut [u32]) -> bool {
         let mut search = Search::default();
         self.search_all(&mut search, &[position]);
-        let found = search.result(0);
-        found.is_some_and(|result| {
-            out.copy_from_slice(result);
-            true
-        })
+        search
+            .result(0)
+            .map(|result| out.copy_from_slice(result))
+            .is_some()
     }
 
     /// Results of linked tuples of a relation, each at a position below its `delta_len`.

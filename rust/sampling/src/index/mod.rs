@@ -104,6 +104,12 @@ impl Index {
                 None => meetings.push((key, vec![a, b])),
             }
         }
+        if atoms.iter().any(|atom| atom.variables.len() > atom.columns) {
+            return Err(Error::Value {
+                place: "a relation of a sampled join".to_owned(),
+                problem: "it has more variables than columns".to_owned(),
+            });
+        }
         if meetings.is_empty() {
             meetings.push((Vec::new(), vec![0]));
         }
@@ -128,7 +134,7 @@ impl Index {
             };
         }
         for (key, nodes) in &meetings {
-            index.add_key_node(atoms, key, nodes)?;
+            index.add_key_node(atoms, key, nodes);
         }
         let middle = (0..index.key_nodes.len()).rev();
         let most = middle.max_by_key(|&key_node| index.key_nodes[key_node].members.len());
@@ -136,10 +142,9 @@ impl Index {
         Ok(index)
     }
 
-    fn add_key_node(&mut self, atoms: &[Atom], key: &[usize], nodes: &[usize]) -> Result<()> {
+    fn add_key_node(&mut self, atoms: &[Atom], key: &[usize], nodes: &[usize]) {
         let mut key_node = KeyNode::new(key.len());
         for &node in nodes {
-            let columns = columns_of(&atoms[node], key)?;
             let held = &mut self.nodes[node];
             let member = key_node.join(node, held.edges.len(), held.kind == Kind::Leaf);
             let branch = match key_node.members[member].role {
@@ -149,12 +154,11 @@ impl Index {
                 key_node: self.key_nodes.len(),
                 member,
                 nth: branch,
-                columns,
+                columns: atoms[node].columns_of(key),
             });
         }
         key_node.fit();
         self.key_nodes.push(key_node);
-        Ok(())
     }
 
     /// The number of relations.
@@ -212,18 +216,4 @@ impl Index {
             place: "the number of results of a sampled join, which may be 2^126 at most".to_owned(),
         }
     }
-}
-
-/// The columns of a relation that hold the variables of a key.
-fn columns_of(atom: &Atom, key: &[usize]) -> Result<Vec<usize>> {
-    let column = |variable: &usize| {
-        let place = atom.variables.iter().position(|other| other == variable);
-        place
-            .filter(|&at| at < atom.columns)
-            .ok_or_else(|| Error::Value {
-                place: "a relation of a sampled join".to_owned(),
-                problem: "it has more variables than columns".to_owned(),
-            })
-    };
-    key.iter().map(column).collect()
 }

@@ -163,7 +163,7 @@ impl Row<'_> {
                 pair.filter(|(_, right)| *right != 0.0)
                     .map(|(left, right)| Number::Real(left / right))
             }
-            // The plan refuses what has queries within.
+            // The plan refuses subqueries.
             Value::Aggregate { .. } | Value::Query { .. } => None,
         })
     }

@@ -54,16 +54,16 @@ impl Weighted {
         let root = edges.first().map_or(0, |edge| edge.0);
         let mut nodes: Vec<Node> = atoms.iter().map(|_| Node::default()).collect();
         let mut keys: Vec<Groups> = vec![Groups::new(); atoms.len()];
-        // Each relation stands behind the one that it hangs at.
+        // Children before their parents.
         let order = edges.iter().rev().map(|edge| edge.1).chain([root]);
         for node in order {
             let below: Vec<Below> = edges
                 .iter()
                 .filter(|edge| edge.0 == node)
-                .map(|(_, child, key)| (*child, columns(&atoms[node], key)))
+                .map(|(_, child, key)| (*child, atoms[node].columns_of(key)))
                 .collect();
             let above = edges.iter().find(|edge| edge.1 == node && node != root);
-            let above = above.map_or_else(Vec::new, |edge| columns(&atoms[node], &edge.2));
+            let above = above.map_or_else(Vec::new, |edge| atoms[node].columns_of(&edge.2));
             let mut rows: Vec<Weighed> = Vec::new();
             for tuple in index.tuples(node) {
                 budget.work(1)?;
@@ -228,10 +228,4 @@ impl Node {
         }
         Ok(node)
     }
-}
-
-/// The columns of a relation that hold the variables of a key.
-fn columns(atom: &Atom, key: &[usize]) -> Vec<usize> {
-    let place = |variable: &usize| atom.variables.iter().position(|other| other == variable);
-    key.iter().filter_map(place).collect()
 }

@@ -322,9 +322,9 @@ pub(crate) fn influences(block: &Block, table: usize) -> Option<Vec<Influence>> 
     let own = block.relations.iter().enumerate();
     let own = own.filter(|(_, of)| **of == table);
     let mut all: Vec<Influence> = own.map(|(at, _)| Influence::Own(at)).collect();
-    let mut within = Vec::new();
-    block.condition.blocks(&mut |block| within.push(block));
-    for inner in within {
+    let mut subqueries = Vec::new();
+    block.condition.blocks(&mut |block| subqueries.push(block));
+    for inner in subqueries {
         let mut tables = Vec::new();
         inner.tables(&mut |table| tables.push(table));
         if !tables.contains(&table) {

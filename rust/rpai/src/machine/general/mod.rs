@@ -137,7 +137,7 @@ impl General {
         }
     }
 
-    /// The maps and indexes of a block and those within it.
+    /// The maps and indexes of a block and its subqueries.
     fn prepare(&mut self, block: &Block, plan: &Plan, (is_outer, plain): (bool, bool)) {
         let number = block.position();
         let map = &mut self.free[number];
@@ -159,10 +159,10 @@ impl General {
         if !is_outer && !plain {
             self.selectors[number] = recognise(&plan.tables, block).ok();
         }
-        let mut within = Vec::new();
+        let mut subqueries = Vec::new();
         if let Some(selector) = &self.selectors[number] {
             // Its rows are in indexes; the other side of a comparison may have blocks.
-            selector.closed(&mut |value| value.blocks(&mut |block| within.push(block.clone())));
+            selector.closed(&mut |value| value.blocks(&mut |block| subqueries.push(block.clone())));
         } else {
             let order = order(block, 0);
             for (taken, &at) in order.iter().enumerate() {
@@ -172,9 +172,9 @@ impl General {
                     self.bags[table].index(column);
                 }
             }
-            (block.condition).blocks(&mut |block| within.push(block.clone()));
+            (block.condition).blocks(&mut |block| subqueries.push(block.clone()));
         }
-        for block in &within {
+        for block in &subqueries {
             self.prepare(block, plan, (false, plain));
         }
     }
@@ -395,9 +395,9 @@ impl General {
 
 /// Calls `visit` with all the subqueries of one.
 fn for_each_subquery(block: &Block, visit: &mut dyn FnMut(&Block) -> Result<()>) -> Result<()> {
-    let mut within = Vec::new();
-    block.condition.blocks(&mut |block| within.push(block));
-    within.into_iter().try_for_each(|block| {
+    let mut subqueries = Vec::new();
+    block.condition.blocks(&mut |block| subqueries.push(block));
+    subqueries.into_iter().try_for_each(|block| {
         visit(block)?;
         for_each_subquery(block, visit)
     })

@@ -8,7 +8,7 @@ use std::ops::Sub;
 
 use crate::payload::Sums;
 
-/// Of which comparison, within which sums, and how much.
+/// The comparison, its sums, and the threshold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Threshold<W> {
     /// The lane of its count; the sum is next.

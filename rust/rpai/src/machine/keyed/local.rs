@@ -190,7 +190,7 @@ fn covers_subqueries(block: &Block, class: &Class, types: Types<'_>) -> bool {
     all
 }
 
-/// Gives a block and those within it their local tables, and leaves out the equalities that the key
+/// Gives a block and its subqueries their local tables, and leaves out the equalities that the key
 /// stands for. `alone` says of which classes nothing of the block itself must be equal to a column.
 fn rewrite(
     block: &mut Block,

@@ -14,7 +14,7 @@ pub(crate) trait Scope {
     fn cell(&self, column: Column) -> Cell;
 }
 
-/// Rows of the relations of a block, within another scope.
+/// Rows of the relations of a block, with an outer scope.
 pub(crate) struct Frame<'a> {
     /// By relation, as far as they are bound.
     pub(crate) rows: Vec<Option<&'a Row>>,
