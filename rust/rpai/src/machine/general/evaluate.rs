@@ -72,19 +72,19 @@ pub(crate) fn bound_column<'b>(
     relation: usize,
     before: &[usize],
 ) -> Option<(usize, &'b Value)> {
-    let is_known = |value: &Value| {
-        let mut bound_column = !value.is_nested();
+    let is_bound = |value: &Value| {
+        let mut bound = !value.is_nested();
         value.columns(&mut |column| {
-            bound_column &= column.depth > 0 || before.contains(&column.relation);
+            bound &= column.depth > 0 || before.contains(&column.relation);
         });
-        bound_column
+        bound
     };
     let mut found = block.condition.conjuncts().into_iter();
     found.find_map(|one| match one {
         Condition::Compare(left, Comparison::Eq, right) => {
             let pair = |own: &'b Value, value: &'b Value| match own {
                 Value::Column(own) if own.depth == 0 && own.relation == relation => {
-                    is_known(value).then_some((own.column, value))
+                    is_bound(value).then_some((own.column, value))
                 }
                 _ => None,
             };
