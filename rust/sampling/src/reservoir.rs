@@ -81,7 +81,7 @@ impl<T> Reservoir<T> {
         &self.items
     }
 
-    /// The state beside the items.
+    /// The state without the items.
     #[must_use]
     pub fn state(&self) -> &ReservoirState {
         &self.state

@@ -1,6 +1,6 @@
 //! How a query with correlated aggregates is kept, in words.
 //!
-//! Invariant: what is told is what the machine does, and of a view what it does now. Cost: linear
+//! Invariant: the explanation is how the machine maintains the query, and of a view how it does now. Cost: linear
 //! in the query, and in the keys where it is kept by keys.
 
 use ringview_explain::{Auxiliary, ChangeFacts, Choice, CostWarning, Explanation};

@@ -20,13 +20,13 @@ type Pair = fn(Box<Value>, Box<Value>) -> Value;
 pub(crate) struct Source {
     /// The atom at which its rows are taken: no other reads more of its columns.
     pub(crate) first: usize,
-    /// What it is, and which of its rows take part.
+    /// The atom, with its filter.
     pub(crate) atom: PlanAtom,
-    /// What is found out of each row; the last columns of the table.
+    /// Predicates evaluated for each row; the last columns of the table.
     pub(crate) verdicts: Vec<Predicate>,
 }
 
-/// What is known of tables so far.
+/// The tables found so far.
 pub(super) struct Translator<'a> {
     atoms: Vec<&'a PlanAtom>,
     pub(super) sources: Vec<Source>,
@@ -58,7 +58,7 @@ impl<'a> Translator<'a> {
         let atoms: Vec<&PlanAtom> = query.all_atoms().collect();
         let mut sources: Vec<Source> = Vec::new();
         let mut source_of = vec![0; atoms.len()];
-        // Rows come to an atom with the columns that it reads: those with most first.
+        // An atom receives rows with the columns that it reads: those with most first.
         let mut order: Vec<usize> = (0..atoms.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(atoms[at].columns.len()));
         for at in order {
@@ -114,7 +114,7 @@ impl<'a> Translator<'a> {
         all.iter().map(|one| self.condition(one, own)).collect()
     }
 
-    /// The column of an atom's table that tells whether a row passes a predicate.
+    /// The column of an atom's table with the verdicts of a predicate.
     fn verdict(&mut self, atom: usize, predicate: &Predicate) -> usize {
         let columns = self.atoms[atom].schema.len();
         let verdicts = &mut self.sources[self.source_of[atom]].verdicts;

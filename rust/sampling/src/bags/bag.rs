@@ -72,7 +72,7 @@ impl Bag {
         inner!(&mut self.inner, of => of.commit(&mut self.context))
     }
 
-    /// Undoes a transaction; nothing is told.
+    /// Undoes a transaction; emits nothing.
     pub(super) fn rollback(&mut self) {
         inner!(&mut self.inner, of => of.rollback(&mut self.context))
     }

@@ -148,7 +148,7 @@ impl<P: Predicate> JoinSample<P> {
         &self.index
     }
 
-    /// The state of the reservoir beside its results.
+    /// The state of the reservoir without its results.
     #[must_use]
     pub fn state(&self) -> &ReservoirState {
         &self.state

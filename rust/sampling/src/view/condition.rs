@@ -271,7 +271,7 @@ fn compare(comparison: Comparison, left: Number, right: Number) -> bool {
     let order = match (left, right) {
         (Number::Exact(a, s), Number::Exact(b, t)) => match aligned((a, s), (b, t)) {
             Some((a, b, _)) => a.cmp(&b),
-            // One of them is too large for the units of the other, so the signs tell, or its size.
+            // One of them is too large for the units of the other, so sign or size decides.
             None => real(left).total_cmp(&real(right)),
         },
         _ => ordered(real(left), real(right)),

@@ -25,7 +25,7 @@ struct State {
 }
 
 impl SampleView {
-    /// The state of the sample beside the rows of its tables, between transactions.
+    /// The state of the sample without the rows of its tables, between transactions.
     ///
     /// # Errors
     /// `Memory` if there is no memory for it.

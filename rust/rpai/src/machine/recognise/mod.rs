@@ -1,9 +1,9 @@
-//! Which queries the aggregate-index optimisation keeps (paper, section 4.3), and why others are
-//! not.
+//! The queries that the aggregate-index optimisation maintains (paper, section 4.3), and why others
+//! are not.
 //!
-//! Invariant: what is recognised is exact for every stream: sums are exact, and NULL is told. A
+//! Invariant: a recognised query is exact for every stream: sums are exact, and NULL is NULL. A
 //! block is a product of relations, each filtered by conditions of its own: filters, equalities and
-//! comparisons of something closed with one value of the row, its key, and at most one with a chain
+//! comparisons of a closed value with one value of the row, its key, and at most one with a chain
 //! of blocks, each correlated with the next by one inequality of keys that the whole chain shares.
 //! An expression is closed if it depends only on the outer row. Cost: linear in
 //! the query.
@@ -26,7 +26,7 @@ use crate::machine::recognise::chain::{
 use crate::machine::recognise::kinds::{Tables, Why, is_nullable, kind_in};
 use crate::machine::recognise::products::products;
 
-/// A row with NULL there is in no index, but what it is compared with is 0, and may pass.
+/// NULL keys are not indexed, yet COUNT over no matches is 0, so such a row may satisfy the predicate.
 const NULL_COUNTS: Why = "a column that may be NULL correlates a count";
 
 const WIDE: Why = "too many sums stand side by side";
